@@ -16,11 +16,7 @@ from delaylab.analysis.statistics.factors import associations
 from delaylab.analysis.statistics.runs import Floats
 from delaylab_papers.oliveira2022.balance import HELD, KVM, RATES, RTL8139, VIRTIO, alike
 from delaylab_papers.oliveira2022.claims import CLAIMS
-from delaylab_papers.oliveira2022.measures import (
-    median_shift,
-    overhead_of_cards,
-    slow_against_fast,
-)
+from delaylab_papers.oliveira2022.measures import median_shift, overhead_of_cards, slow_against_fast
 from delaylab_papers.oliveira2022.published import WAY_US
 from delaylab_papers.oliveira2022.rank_claims import PROBED_SLOWLY
 from delaylab_papers.oliveira2022.rank_measures import outliers_at_responder, tau_of

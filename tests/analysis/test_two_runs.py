@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.student import error_of_difference
-from delaylab.analysis.statistics.two_runs import (
-    CERTAIN,
-    quantile_differences,
-    share_difference,
-)
+from delaylab.analysis.statistics.two_runs import CERTAIN, quantile_differences, share_difference
 from tests.synthetic import Delay, exponential, lognormal, queue
 
 PAIRS = 200

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from delaylab.analysis.statistics.compare import compare
-from delaylab.analysis.statistics.effects import estimate, share
+from delaylab.analysis.statistics.effects import estimate, of_medians, share
 from delaylab.analysis.statistics.factors import associations
 from delaylab.analysis.statistics.quantiles import locate
-from tools.coverage.processes import QUANTILES, SLOWER, Floats, Process, Random, truth
+from tools.coverage.processes import QUANTILES, SLOWER, Process, Random, truth
 
 ALPHA = 0.05
+RATIO = of_medians(lambda first, second: first / second)
 FACTORS = [(first, second) for first in ("a", "b") for second in ("c", "d")]
 
 
@@ -34,12 +35,6 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         """Return the tally of both."""
         return Tally(self.of + other.of, self.given + other.given, self.covered + other.covered)
-
-
-def ratio(series: list[Floats]) -> Floats:
-    """Return the ratio of the medians of two series."""
-    first, second = (np.median(values, axis=-1) for values in series)
-    return np.asarray(first / second)
 
 
 SHARES = {"share of 10 %": 0.9, "share of 1 %": 0.99}
@@ -66,7 +61,7 @@ def tallied(process: Process, random: Random, tallies: dict[str, Tally]) -> None
     median = known.quantiles[0.5]
     tallies["shift of medians"].add(found.shift.interval, (SLOWER - 1) * median)
     tallies["Cliff's delta"].add(found.delta.interval, known.delta)
-    tallies["ratio of medians"].add(estimate([slow, theirs], ratio).interval, SLOWER)
+    tallies["ratio of medians"].add(estimate([slow, theirs], RATIO).interval, SLOWER)
     same = compare(ours, theirs)
     tallies["Mann-Whitney"].add((0, 1) if same.p >= ALPHA else (2, 2), 0)
     for name, effect in (("shift", same.shift), ("delta", same.delta)):

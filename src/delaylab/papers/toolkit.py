@@ -3,15 +3,13 @@
 docs/papers.md describes it.
 """
 
-# The claims: what is measured, and the rule that decides.
 from delaylab.analysis.claims.claim import ENOUGH, Claim, Criterion, Measured, NotTestable, Source
-
-# Groups by their levels, and the delays and shares in them.
 from delaylab.analysis.claims.groups import (
     EACH_ENOUGH,
     by_repeat,
     label,
     matched,
+    need_cpus,
     number,
     pick,
     runs,
@@ -19,9 +17,7 @@ from delaylab.analysis.claims.groups import (
     scenario,
     setups,
 )
-
-# Trials before they run.
-from delaylab.analysis.claims.imagined import Design, Random, lognormal
+from delaylab.analysis.claims.imagined import Design, Levels, Random, lognormal
 from delaylab.analysis.claims.imagined import group as imagined
 from delaylab.analysis.claims.imagined import record as imagined_trial
 from delaylab.analysis.claims.rule import (
@@ -33,8 +29,6 @@ from delaylab.analysis.claims.rule import (
     between,
     no_more_than,
 )
-
-# Numbers as words.
 from delaylab.analysis.claims.words import amount, in_words, median_in_words
 from delaylab.analysis.domains import domain_shares
 from delaylab.analysis.fairness import jain
@@ -42,8 +36,6 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.links.delays import Error as LinkError
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.outliers import outlier_shares, robust_scale
-
-# Statistics, with intervals.
 from delaylab.analysis.statistics.effects import (
     SHARE,
     UNKNOWN,
@@ -52,6 +44,7 @@ from delaylab.analysis.statistics.effects import (
     estimate_of_few,
     mean_of_few,
     of_medians,
+    paired,
     shift,
 )
 from delaylab.analysis.statistics.effects import share as share_of
@@ -62,8 +55,6 @@ from delaylab.analysis.statistics.runs import Floats, Run, thinned, whole
 from delaylab.analysis.statistics.shares import wilson
 from delaylab.analysis.statistics.student import half_width
 from delaylab.analysis.work import Work
-
-# Tables and charts.
 from delaylab.charts.boxes import (
     COLOURS,
     WHISKERS_SAID,
@@ -83,8 +74,6 @@ from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Cells, Table
 from delaylab.charts.vega import Chart, Rows, inline, render
 from delaylab.charts.words import delay, quantile, rate, seconds, share, times
-
-# Records of a dataset.
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load, TrialRecord
@@ -115,6 +104,7 @@ __all__ = [
     "Group",
     "HeldRate",
     "Latency",
+    "Levels",
     "LinkError",
     "Load",
     "Measured",
@@ -167,10 +157,12 @@ __all__ = [
     "matched",
     "mean_of_few",
     "median_in_words",
+    "need_cpus",
     "no_more_than",
     "number",
     "of_medians",
     "outlier_shares",
+    "paired",
     "pick",
     "quantile",
     "rate",

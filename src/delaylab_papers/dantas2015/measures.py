@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from delaylab.papers.toolkit import (
     label,
     matched,
     median_in_words,
+    need_cpus,
     number,
     of_medians,
     pick,
@@ -52,8 +53,9 @@ PUBLISHED_STRIKING = 120 / 20
 OUTLIER_US = 100_000.0
 MOST = 0.5
 CPUS_TO_RESERVE = 4
-"""CPUs that a reservation takes: one for each measuring machine, and as many for the background
-with reservation as without."""
+WITH_RESERVATION = (
+    "a core for each measuring machine, and as many for the background as without reservation"
+)
 
 
 def vms(group: Group) -> int:
@@ -86,7 +88,7 @@ def fast_share(groups: list[Group]) -> Iterator[Measured]:
 
 def moved_by_reservation(groups: list[Group]) -> Iterator[Measured]:
     """Yield by how much reserving a core moves the median RTT without load."""
-    _need_cpus(groups)
+    need_cpus(groups, CPUS_TO_RESERVE, WITH_RESERVATION)
     both = matched(pick(groups, vms="0"), "core", (RESERVED, SHARED))
     for reserved, shared in zip(both[RESERVED], both[SHARED], strict=True):
         if _has(reserved) and _has(shared):
@@ -105,7 +107,7 @@ def cpu_growth(frequency: str, core: str) -> Callable[[list[Group]], Iterator[Me
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         if core == RESERVED:
-            _need_cpus(groups)
+            need_cpus(groups, CPUS_TO_RESERVE, WITH_RESERVATION)
         chosen = pick(_against_none(groups, "cpu", "sender"), core=core, frequency=frequency)
         for driver in dict.fromkeys(group.factors["driver"] for group in chosen):
             ends = _ends(pick(chosen, driver=driver))
@@ -243,16 +245,6 @@ def _rtt(group: Group) -> list[Floats]:
 
 def _has(group: Group) -> bool:
     return bool(_rtt(group))
-
-
-def _need_cpus(groups: Sequence[Group]) -> None:
-    """Raise NotTestable if reserving a core would take CPU away from what it is compared with."""
-    known = [group.machine.cpus for group in groups if group.machine.cpus is not None]
-    if known and min(known) < CPUS_TO_RESERVE:
-        raise NotTestable(
-            f"needs {CPUS_TO_RESERVE} CPUs: a core for each measuring machine, and as many for the "
-            f"background as without reservation; this machine has {min(known)}"
-        )
 
 
 def _frequencies(groups: list[Group]) -> Iterator[tuple[str, Group, Group]]:

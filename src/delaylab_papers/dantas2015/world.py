@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
-    Design,
-    Floats,
-    Group,
-    Random,
-    imagined,
-    lognormal,
-)
+from delaylab.papers.toolkit import Design, Floats, Group, Levels, Random, imagined, lognormal
 
 from .published import TABLE
 
 NIC_US = 100.0
-Levels = Mapping[str, str]
 
 
 @dataclass(frozen=True)

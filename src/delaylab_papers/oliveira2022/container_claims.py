@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import (
-    EACH_ENOUGH,
-    Claim,
-    Criterion,
-    Source,
-    above,
-    at_least,
-    at_most,
-)
+from delaylab.papers.toolkit import EACH_ENOUGH, Claim, Criterion, Source, above, at_least, at_most
 
 from .balance import DOCKER, FASTEST, LXC, RATES
 from .measures import (

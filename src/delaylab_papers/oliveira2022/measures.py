@@ -14,7 +14,6 @@ from delaylab.papers.toolkit import (
     Floats,
     Group,
     Measured,
-    NotTestable,
     Run,
     Statistic,
     amount,
@@ -23,6 +22,7 @@ from delaylab.papers.toolkit import (
     last_axis_quantiles,
     matched,
     median_in_words,
+    need_cpus,
     of_medians,
     pick,
     shift,
@@ -56,7 +56,7 @@ from .published import AFFINITY, OVERHEAD_SHARE, OVERHEAD_US
 
 PUBLISHED_OVERHEAD_US = 10.0
 CPUS_TO_PIN = 4
-"""CPUs that affinity takes: one for each main guest, and as many for the background as without."""
+WITH_AFFINITY = "one for each main guest, and as many for the background as without affinity"
 SHARES = (OVER_RTT, OVER_WAY)
 Measure = Callable[[list[Group]], Iterator[Measured]]
 median_shift = of_medians(lambda ours, theirs: ours - theirs)
@@ -158,7 +158,7 @@ def moved_by_affinity(name: str, of_both: Statistic) -> Measure:
     """Return what yields by how much affinity moves a quantity, the mean over matched scenarios."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
-        need_cpus(groups)
+        need_cpus(groups, CPUS_TO_PIN, WITH_AFFINITY)
         both = matched(of(groups, KVM), "affinity", ("on", "off"))
         pairs = [
             (on, off)
@@ -343,16 +343,6 @@ def _mean_of_pairs(of: Statistic) -> Statistic:
 def _quartiles(values: Floats) -> Floats:
     low, high = last_axis_quantiles(values, (0.25, 0.75))
     return np.asarray(high - low)
-
-
-def need_cpus(groups: Sequence[Group]) -> None:
-    """Raise NotTestable if affinity would take CPU away from what it is compared with."""
-    known = [group.machine.cpus for group in groups if group.machine.cpus is not None]
-    if known and min(known) < CPUS_TO_PIN:
-        raise NotTestable(
-            f"needs {CPUS_TO_PIN} CPUs: one for each main guest, and as many for the background as "
-            f"without affinity; this machine has {min(known)}"
-        )
 
 
 def _is_the_climb(group: Group) -> bool:

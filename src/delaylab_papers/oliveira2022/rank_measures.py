@@ -6,6 +6,7 @@ Each is computed in every block. Its interval is Student's, of the mean over the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import sub
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ from delaylab.papers.toolkit import (
     Measured,
     NotTestable,
     mean_of_few,
+    need_cpus,
+    paired,
     robust_scale,
     tau,
     thinned,
@@ -25,7 +28,7 @@ from delaylab.papers.toolkit import (
 )
 
 from .balance import FASTEST, NETWORK, RTT, Blocks, alike, in_blocks, loading, of, under_every_load
-from .measures import Measure, need_cpus
+from .measures import CPUS_TO_PIN, WITH_AFFINITY, Measure
 from .published import OUTLIERS
 
 TAUS, TAUS_APART = (-1.0, 1.0), (-2.0, 2.0)
@@ -52,7 +55,7 @@ def tau_of(environments: Levels, of_level: Level, name: str, sign: int = 1) -> M
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         if factor == "affinity":
-            need_cpus(groups)
+            need_cpus(groups, CPUS_TO_PIN, WITH_AFFINITY)
         same = alike(of(groups, environments), factor, among)
         found = _taus(same, level, name)
         if found:
@@ -78,11 +81,9 @@ def tau_above_others(environments: Levels, of_level: Level) -> Measure:
             if other == level or not ours or not theirs:
                 continue
             used = [group for several in same.values() for group in several]
-            apart = {block: ours[block] - theirs[block] for block in ours if block in theirs}
+            apart = paired(ours, theirs, sub)
             words = f"tau {_middle(ours):.2f} of {level}, {_middle(theirs):.2f} of {other}"
-            yield Measured(
-                f"{factor} {other}", mean_of_few(_values(apart), TAUS_APART), used, words
-            )
+            yield Measured(f"{factor} {other}", mean_of_few(apart, TAUS_APART), used, words)
 
     return measure
 

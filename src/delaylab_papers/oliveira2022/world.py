@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
-    Design,
-    Floats,
-    Group,
-    Random,
-    imagined,
-    lognormal,
-)
+from delaylab.papers.toolkit import Design, Floats, Group, Levels, Random, imagined, lognormal
 
 from .published import WAY_US
 
@@ -24,7 +16,6 @@ APART = 0.01
 CONTAINER_US = 150.0
 FEW, MOST = 8, 128
 """Numbers of background guests between which the RTT of containers may climb."""
-Levels = Mapping[str, str]
 
 
 def _overheads() -> dict[str, float]:

@@ -3,14 +3,7 @@
 Each part returns no tables and charts for a study that it is not about.
 """
 
-from delaylab.papers.toolkit import (
-    Chart,
-    Design,
-    Group,
-    Paper,
-    Random,
-    Table,
-)
+from delaylab.papers.toolkit import Chart, Design, Group, Paper, Random, Table
 
 from .isolation import claims as of_isolation
 from .isolation import figures as isolation

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import (
-    Group,
-    Part,
-    Published,
-    delay,
-    layer_table,
-)
+from delaylab.papers.toolkit import Group, Part, Published, delay, layer_table
 
 from .published import CASES, ENVIRONMENTS, TABLE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import sub
 
 from delaylab.papers.toolkit import (
     SHARE,
@@ -14,6 +15,7 @@ from delaylab.papers.toolkit import (
     at_least,
     below,
     between,
+    paired,
 )
 
 from .measures import (
@@ -29,7 +31,6 @@ from .measures import (
     jains,
     kinds,
     mean,
-    mean_difference,
     named,
     totals,
     used,
@@ -47,7 +48,7 @@ NEEDS = f"{FEWEST} trials of {{}} with two nodes or more of a kind, all of which
 def cpu_fairness(groups: list[Group]) -> Iterator[Measured]:
     """Yield Jain's index of the nodes' shares of CPU work."""
     for kind, n in kinds(groups):
-        effect = mean(jains(groups, kind, n, CPU), SHARE)
+        effect = mean(jains(groups, kind, n, CPU).values(), SHARE)
         if effect is not None:
             of = used(groups, kind, n, CPU)
             aside = not is_machine(kind)
@@ -71,7 +72,7 @@ def _less_fair(
         if kind == LINUX:
             continue
         own, plain = (jains(groups, each, n, work) for each in (kind, LINUX))
-        effect = mean_difference(own, plain, SHARES_APART)
+        effect = mean(paired(own, plain, sub), SHARES_APART)
         if effect is not None:
             of = [each for k in (kind, LINUX) for each in used(groups, k, n, work)]
             aside = not is_machine(kind)
@@ -81,7 +82,7 @@ def _less_fair(
 def scp_fairness(groups: list[Group]) -> Iterator[Measured]:
     """Yield Jain's index of the nodes' rates of copying; those of plain processes decide."""
     for kind, n in kinds(groups):
-        effect = mean(jains(groups, kind, n, SCP), SHARE)
+        effect = mean(jains(groups, kind, n, SCP).values(), SHARE)
         if effect is not None:
             plain = kind == LINUX
             theirs = SCP_JAIN.get(n) if plain else None
@@ -93,7 +94,7 @@ def wire_filled(groups: list[Group]) -> Iterator[Measured]:
     """Yield the sum of what arrives of all nodes' streams over the bandwidth of the Ethernet."""
     for kind, n in kinds(groups):
         rates = totals(groups, kind, n, NETWORK)
-        effect = mean({repeat: bps / UPLINK_BPS for repeat, bps in rates.items()})
+        effect = mean(bps / UPLINK_BPS for bps in rates.values())
         if effect is not None:
             aside = not is_machine(kind) and kind != LINUX
             yield Measured(named(kind, n), effect, used(groups, kind, n, NETWORK), aside=aside)
@@ -102,7 +103,7 @@ def wire_filled(groups: list[Group]) -> Iterator[Measured]:
 def driver_domain(groups: list[Group]) -> Iterator[Measured]:
     """Yield the share of the driver domain in the CPU time of all domains, in copies by scp."""
     for kind, n in kinds(groups):
-        effect = mean(driver_shares(groups, n, SCP), SHARE) if kind == XEN else None
+        effect = mean(driver_shares(groups, n, SCP).values(), SHARE) if kind == XEN else None
         if effect is not None:
             yield Measured(named(kind, n), effect, used(groups, kind, n, SCP))
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
-    Cells,
-    Group,
-    Table,
-    jain,
-    rate,
-    share,
-)
+from delaylab.papers.toolkit import Cells, Group, Table, jain, rate, share
 
 from . import mpi_figures
 from .measures import CPU, LINUX, NETWORK, SCP, ByRepeat, is_machine, jains, kinds, totals, used

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import truediv
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from delaylab.papers.toolkit import (
     Work,
     domain_shares,
     mean_of_few,
+    paired,
     pick,
 )
 
@@ -79,26 +81,18 @@ def driver_shares(groups: Sequence[Group], n: str, work: str) -> ByRepeat:
     }
 
 
-def mean(values: ByRepeat, within: tuple[float, float] = UNKNOWN) -> Effect | None:
+def mean(values: Iterable[float], within: tuple[float, float] = UNKNOWN) -> Effect | None:
     """Return the mean of trials; None if there are too few for an interval.
 
     `within` is the smallest and the largest value that the quantity can have.
     """
-    return mean_of_few(np.array(list(values.values())), within) if len(values) >= FEWEST else None
-
-
-def mean_difference(
-    ours: ByRepeat, theirs: ByRepeat, within: tuple[float, float] = UNKNOWN
-) -> Effect | None:
-    """Return the mean difference of trials of the same block; None if there are too few."""
-    both = sorted(ours.keys() & theirs.keys())
-    return mean({repeat: ours[repeat] - theirs[repeat] for repeat in both}, within)
+    known = np.array(list(values))
+    return mean_of_few(known, within) if len(known) >= FEWEST else None
 
 
 def mean_ratio(ours: ByRepeat, theirs: ByRepeat) -> Effect | None:
     """Return the mean ratio of trials of the same block; None if there are too few."""
-    both = sorted(ours.keys() & theirs.keys())
-    return mean({repeat: ours[repeat] / theirs[repeat] for repeat in both})
+    return mean(paired(ours, theirs, truediv))
 
 
 def used(groups: Sequence[Group], kind: str, n: str, work: str) -> list[Group]:

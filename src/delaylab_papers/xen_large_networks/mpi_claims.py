@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delaylab.papers.toolkit import (
-    Claim,
-    Criterion,
-    Group,
-    Measured,
-    Source,
-    below,
-    between,
-)
+from delaylab.papers.toolkit import Claim, Criterion, Group, Measured, Source, below, between
 
 from .measures import FEWEST, LINUX, is_machine, kinds, mean, mean_ratio, named
 from .mpi_measures import (
@@ -61,7 +53,7 @@ def near_messages(groups: list[Group]) -> Iterator[Measured]:
     """Yield the time of messages between nodes of one host, over that of messages on the wire."""
     for kind, n in kinds(groups):
         for operation in OPERATIONS:
-            effect = mean(near_over_across(groups, kind, n, operation))
+            effect = mean(near_over_across(groups, kind, n, operation).values())
             if effect is not None:
                 of = [*of_work(groups, kind, n, NEAR), *of_work(groups, LINUX, n, ACROSS)]
                 aside = not is_machine(kind)

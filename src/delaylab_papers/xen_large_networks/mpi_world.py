@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from delaylab.papers.toolkit import (
-    Figure,
-    Latency,
-    Random,
-    WorkDone,
-)
+from delaylab.papers.toolkit import Figure, Latency, Random, WorkDone
 
 from .measures import is_machine
 from .mpi_measures import ACROSS, LEAST_ORDER, NEAR, OPERATIONS, REAL, SOLVE

@@ -1,8 +1,6 @@
 """The paper on simulating large networks with Xen."""
 
-from delaylab.papers.toolkit import (
-    Paper,
-)
+from delaylab.papers.toolkit import Paper
 
 from .claims import CLAIMS
 from .figures import tables

@@ -18,14 +18,7 @@ from delaylab.papers.toolkit import (
 )
 
 from . import mpi_world
-from .measures import (
-    CPU,
-    DRIVER,
-    LINUX,
-    NETWORK,
-    SCP,
-    XEN,
-)
+from .measures import CPU, DRIVER, LINUX, NETWORK, SCP, XEN
 from .mpi_world import MpiTruth
 from .published import NETPERF_5, NETPERF_5_PROCESSES, POVRAY_10, UPLINK_BPS
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analysis.clocks.cases import (
-    MACHINE,
-    Aligned,
-    aligned,
-    seeded,
-    slewing,
-    step_of,
-)
+from tests.analysis.clocks.cases import MACHINE, Aligned, aligned, seeded, slewing, step_of
 from tests.synthetic import START
 
 CASES, FEWER = 300, 150

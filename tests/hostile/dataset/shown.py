@@ -6,14 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.hostile.dataset.refused import (
-    Change,
-    asked,
-    frame,
-    study,
-    table,
-    trial,
-)
+from tests.hostile.dataset.refused import Change, asked, frame, study, table, trial
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\r\x00\ud800"
 ELEMENTS = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>&amp;{{7*7}}]]>"

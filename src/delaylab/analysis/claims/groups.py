@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from delaylab.analysis.claims.claim import ENOUGH
+from delaylab.analysis.claims.claim import ENOUGH, NotTestable
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.statistics.quantiles import Floats
@@ -72,6 +72,13 @@ def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:
     known = known.with_columns(pl.Series(name, known[name].to_numpy() / 1000) for name in in_ns)
     trials = known.partition_by(TRIAL, maintain_order=True, as_dict=True, include_key=False)
     return {group.trials[index].repeat: packets for (index,), packets in trials.items()}
+
+
+def need_cpus(groups: Sequence[Group], cpus: int, what_for: str) -> None:
+    """Raise NotTestable if the trials' machine has fewer CPUs than this."""
+    known = [group.machine.cpus for group in groups if group.machine.cpus is not None]
+    if known and min(known) < cpus:
+        raise NotTestable(f"needs {cpus} CPUs: {what_for}; this machine has {min(known)}")
 
 
 def setups(groups: list[Group]) -> list[str]:

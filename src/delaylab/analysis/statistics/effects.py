@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from delaylab.analysis.statistics.student import (
     half_width,
 )
 
+Value = TypeVar("Value")
 DECILES = tuple(round(q / 10, 1) for q in range(1, 10))
 UNKNOWN = (-math.inf, math.inf)
 """Interval of an effect of which the packets say nothing: too few of them are independent."""
@@ -101,6 +103,18 @@ def mean_of_few(values: Floats, within: Interval = UNKNOWN) -> Effect:
         return Effect(float(values[0]), UNKNOWN)
     mean, half = float(values.mean()), half_width(values, LEVEL)
     return Effect(mean, (max(mean - half, within[0]), min(mean + half, within[1])))
+
+
+def paired(
+    ours: Mapping[int, Value], theirs: Mapping[int, Value], of: Callable[[Value, Value], float]
+) -> Floats:
+    """Return a function of two trials for each repeat that both have, in their order.
+
+    Trials of one repeat ran near each other in time, so what drifts is the same for both.
+    """
+    return np.array(
+        [of(ours[repeat], theirs[repeat]) for repeat in sorted(ours.keys() & theirs.keys())]
+    )
 
 
 def shift(a: Series, b: Series, q: float = 0.5) -> Effect:

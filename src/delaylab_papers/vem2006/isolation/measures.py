@@ -11,14 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
-    Effect,
-    Group,
-    Load,
-    TrialRecord,
-    mean_of_few,
-    pick,
-)
+from delaylab.papers.toolkit import Effect, Group, Load, TrialRecord, mean_of_few, paired, pick
 
 from ..routers.searches import SEARCHES, frames_loads
 
@@ -126,11 +119,8 @@ def _paired(
     after: dict[int, BlockTrial],
     of: Callable[[BlockTrial, BlockTrial], float],
 ) -> Effect | None:
-    both = sorted(before.keys() & after.keys())
-    if len(both) < SEARCHES:
-        return None
-    values = np.array([of(before[repeat], after[repeat]) for repeat in both])
-    return mean_of_few(values)
+    values = paired(before, after, of)
+    return mean_of_few(values) if len(values) >= SEARCHES else None
 
 
 @dataclass(frozen=True, slots=True)

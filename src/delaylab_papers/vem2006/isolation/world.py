@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delaylab.papers.toolkit import (
@@ -11,6 +10,7 @@ from delaylab.papers.toolkit import (
     Flow,
     Group,
     HeldRate,
+    Levels,
     Load,
     Random,
     imagined,
@@ -23,7 +23,6 @@ UNSHAPED = [f"out-{number}" for number in range(1, 5)]
 LINKS = [*UNSHAPED, HOG, *SHAPED_MS]
 SECONDS = 5.0
 SECOND = 10**9
-Levels = Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from delaylab.papers.toolkit import (
     Measured,
     NotTestable,
     mean_of_few,
+    paired,
     pick,
 )
 
@@ -237,10 +238,10 @@ def _of_blocks(
     ours: dict[int, float], theirs: dict[int, float], of: Callable[[float, float], float]
 ) -> Effect:
     """Return the mean, over the blocks that have both, of what a trial is beside the other."""
-    both = sorted(ours.keys() & theirs.keys())
-    if not both:
+    found = paired(ours, theirs, of)
+    if not len(found):
         return Effect(of(_share(ours), _share(theirs)), UNKNOWN)
-    return mean_of_few(np.array([of(ours[block], theirs[block]) for block in both]))
+    return mean_of_few(found)
 
 
 def _off(limit: Limit, received: Received) -> dict[int, float]:

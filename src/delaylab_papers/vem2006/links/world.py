@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delaylab.papers.toolkit import (
@@ -11,6 +10,7 @@ from delaylab.papers.toolkit import (
     EngineReport,
     Flow,
     Group,
+    Levels,
     LinkError,
     Load,
     Random,
@@ -31,7 +31,6 @@ The paper gives none. These are of the study's own run (`rate-close-to-asked` in
 docs/replications.md): the median half-width of the intervals at a rate, times √3 / 4.3, because a
 half-width is 4.3 standard errors of three blocks.
 """
-Levels = Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
-    Cells,
-    Group,
-    HeldRate,
-    Table,
-    delay,
-    quantile,
-    samples,
-    share,
-)
+from delaylab.papers.toolkit import Cells, Group, HeldRate, Table, delay, quantile, samples, share
 
 from ..published import FORWARDED
 from .latency import RTT, over

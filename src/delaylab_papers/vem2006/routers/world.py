@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +12,7 @@ from delaylab.papers.toolkit import (
     Flow,
     Group,
     HeldRate,
+    Levels,
     Load,
     Random,
     imagined,
@@ -24,7 +24,6 @@ from ..published import FORWARDED
 HOST_PER_S = {"64": FORWARDED[64], "1450": FORWARDED[1450]}
 BURST_S = 0.5
 TOLERANCE = 0.0005
-Levels = Mapping[str, str]
 
 
 @dataclass(frozen=True)
