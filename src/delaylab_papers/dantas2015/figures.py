@@ -29,7 +29,7 @@ from delaylab.papers.toolkit import (
 from .measures import OUTLIER_US, vms
 from .published import TABLE
 
-# The paper's seven capture points, by the names of `rtt.VANTAGE`.
+# The paper's seven capture points, by the names of delays.
 POINTS = {
     "app": "ping",
     "stack": "sender VM",

@@ -16,7 +16,7 @@ class Row:
     deviation: float
 
 
-# (frequency, driver, core) as in `studies/dantas2015.yaml`
+# (frequency, driver, core) as in `dantas2015.yaml`
 TABLE: dict[tuple[str, str, str], Row] = {
     ("1Hz", "e1000", "reserved"): Row(0.510, 0.721, 4.100, 0.743, 0.345),
     ("1Hz", "e1000", "shared"): Row(0.511, 0.788, 2.110, 0.788, 0.144),

@@ -40,7 +40,7 @@ LOADS, PLACES = ("cpu", "io", "network"), ("sender", "responder")
 NETWORK = ("network", "responder")
 RTT, OVERHEAD, OVER_WAY = "app", "overhead", "overhead share over the paper's way"
 """Quantities: the user RTT, and the overhead in µs and as a share of the RTT that it would make
-with the paper's way behind it. `OVERHEAD_OF_RTT` is its share of the RTT that was measured."""
+with the paper's way behind it. `OVER_RTT` is its share of the RTT that was measured."""
 OVER_RTT = "overhead share"
 POOLED = 400
 """The most packets of each of the groups that are taken together."""
