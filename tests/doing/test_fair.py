@@ -94,7 +94,7 @@ def test_a_node_has_the_cpu_time_of_its_quota(up: Up, kind: str) -> None:
         after - first for after, first in zip(periods(lab, "a"), before, strict=True)
     )
     # On a busy machine many periods end before the quota is used up; in all others it is.
-    assert held_back > 0
+    assert held_back > 0 or limited < QUOTA
     assert QUOTA * held_back / all_periods - WITHIN < limited < QUOTA + WITHIN
     assert periods(lab, "b")[1] == 0
 

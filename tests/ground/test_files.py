@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from delaylab.errors import BadInput
 from delaylab.spec.combine import combinations
@@ -137,14 +138,15 @@ def test_any_file_is_a_trace_or_one_line(tmp_path: Path, text: str) -> None:
 @given(st.text(alphabet="01", min_size=1, max_size=60), st.integers(1, 7))
 def test_a_pattern_is_its_runs(tmp_path: Path, fates: str, width: int) -> None:
     lines = [fates[i : i + width] for i in range(0, len(fates), width)]
-    runs = READERS["pattern"](write(tmp_path, "# 1: lost\n" + "\n".join(lines)), {})["runs"]
+    read = READERS["pattern"](write(tmp_path, "# 1: lost\n" + "\n".join(lines)), {})
+    runs = TypeAdapter(dict[str, list[int]]).validate_python(read)["runs"]
     assert len(runs) % 2 == 0
     assert "".join("01"[i % 2] * count for i, count in enumerate(runs)) == fates
     assert all(runs[1:-1])
     as_runs = "kept,lost\n" + "\n".join(
         f"{kept},{lost}" for kept, lost in zip(runs[::2], runs[1::2], strict=True)
     )
-    assert READERS["pattern"](write(tmp_path, as_runs), {})["runs"] == runs
+    assert READERS["pattern"](write(tmp_path, as_runs), {}) == {"runs": runs}
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from delaylab.io.values import JsonObject
 if TYPE_CHECKING:
     from delaylab.plan.model import Plan
 
-R = TypeVar("R", bound=BaseModel)
+R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Generic[R]):
-    """The base of all requests; `R` is the type of the answer."""
+class Request(Generic[R_co]):
+    """The base of all requests; `R_co` is the type of the answer."""
 
     op: ClassVar[str]
     reply: ClassVar[type[BaseModel]]
@@ -34,9 +34,9 @@ class Request(Generic[R]):
         given = {name: _plain(value) for name, value in named.items() if value is not None}
         return {"op": self.op, **given}
 
-    def read(self, done: object) -> R:
-        """Return the answer; raise ValidationError if it is none."""
-        return cast(R, self.reply.model_validate(done))
+    def read(self, done: object) -> R_co:
+        """Return the answer; raise ValidationError if it is malformed."""
+        return cast(R_co, self.reply.model_validate(done))
 
 
 def _plain(value: Any) -> Any:

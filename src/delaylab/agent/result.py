@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic
 
 from pydantic import ValidationError
 
-from delaylab.agent.requests import R, Request
+from delaylab.agent.requests import R_co, Request
 from delaylab.agent.tables import decode
 from delaylab.errors import DelaylabError
 
@@ -24,28 +24,28 @@ class AgentGone(AgentError):
 
 
 @dataclass
-class Result(Generic[R]):
+class Result(Generic[R_co]):
     """The result of a finished request: its answer, its tables, the output of a command.
 
     `raw` is the answer as it was sent. `parts` holds the encoded parts of each table by the table's
     name.
     """
 
-    request: Request[R]
+    request: Request[R_co]
     raw: dict[str, object] = field(default_factory=dict)
     parts: dict[str, list[bytes]] = field(default_factory=dict)
     stdout: bytes = b""
     stderr: bytes = b""
 
     @property
-    def done(self) -> R:
-        """Return the answer; raise AgentError if it is none."""
+    def done(self) -> R_co:
+        """Return the answer; raise AgentError if it is malformed."""
         try:
             return self.request.read(self.raw)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            what = f"its answer to {self.request.op!r} is none: {where}: {first['msg']}"
+            what = f"it sent a malformed answer to {self.request.op!r}: {where}: {first['msg']}"
             raise AgentError(what) from None
 
     def table(self, name: str) -> pl.DataFrame:
@@ -60,4 +60,4 @@ class Result(Generic[R]):
         try:
             return pl.concat([decode(part) for part in self.parts[name]])
         except (ValueError, pl.exceptions.PolarsError) as error:
-            raise AgentError(f"the agent sent a table {name!r} that is none: {error}") from None
+            raise AgentError(f"the agent sent a malformed table {name!r}: {error}") from None

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.replies import Event, Exit
-from delaylab.agent.requests import Exec, Hello, R, Request
+from delaylab.agent.requests import Exec, Hello, R_co, Request
 from delaylab.agent.result import AgentError, AgentGone, Result
 from delaylab.agent.stream import Loop, Stream, readable
 
@@ -51,7 +51,7 @@ class Session:
             self._closed = True
             self._stream.close()
 
-    def start(self, request: Request[R]) -> Result[R]:
+    def start(self, request: Request[R_co]) -> Result[R_co]:
         """Send a request; `event` and `finish` read its answers and fill the result."""
         result = Result(request)
         self._result = result
@@ -146,7 +146,7 @@ class Session:
             if on_event is not None:
                 on_event(self._event(message))
 
-    def call(self, request: Request[R], timeout: float | None = 30) -> Result[R]:
+    def call(self, request: Request[R_co], timeout: float | None = 30) -> Result[R_co]:
         """Run a request from start to end.
 
         Raises AgentError if it fails, or after `timeout` seconds.

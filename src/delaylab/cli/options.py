@@ -141,6 +141,6 @@ class ImageAction(StrEnum):
     CLEAN = "clean"
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON to standard output."""
     sys.stdout.write(json_text(value) + "\n")

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from delaylab.errors import NotHere
 from delaylab.io.interrupts import deferred
@@ -80,7 +79,7 @@ def _folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "delaylab"
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Return a short hash of a JSON value."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from rich.console import (
     Console,
@@ -96,12 +96,12 @@ def print_error(text: str) -> None:
     terminal(stderr=True).print(one_line(text), soft_wrap=True)
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Return a value as JSON, with null for NaN and infinities, which JSON lacks."""
     return json.dumps(_finite(value), indent=2, allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.agent.link_requests import Links
-from delaylab.agent.requests import R, Request
+from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.lab.running import Lab
@@ -47,7 +47,7 @@ def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:
     return [each.node for each in on_link if (each.host, each.port) == (host, direction.port)]
 
 
-def call(lab: Lab, agent: str, request: Request[R]) -> R:
+def call(lab: Lab, agent: str, request: Request[R_co]) -> R_co:
     """Ask a link engine's agent in a session of its own."""
     session = lab.session(agent)
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -24,11 +23,11 @@ class LoadChange:
 
     kind: str
     field: str
-    value: Any
+    value: object
     at: Location
 
 
-def loads_of(value: Any, document: Document, at: Location) -> list[LoadSpec]:
+def loads_of(value: object, document: Document, at: Location) -> list[LoadSpec]:
     """Return a level's own loads, as `loads:` lists them; raise BadInput if one is invalid."""
     if not isinstance(value, list):
         raise document.refuse("`loads` is a list of loads", at, "loads: [{cpu: 2, on: NODE}]")
@@ -38,7 +37,7 @@ def loads_of(value: Any, document: Document, at: Location) -> list[LoadSpec]:
     ]
 
 
-def load_change(path: str, value: Any, document: Document, at: Location) -> LoadChange:
+def load_change(path: str, value: object, document: Document, at: Location) -> LoadChange:
     """Read `loads.KIND.FIELD`; raise BadInput if there is no such kind or field."""
     _, kind, field = (*path.split(".", 2), "", "")[:3]
     if kind not in LOADS or field not in LoadSpec.model_fields:

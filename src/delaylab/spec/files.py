@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
@@ -17,6 +17,8 @@ from delaylab.units import Duration
 
 NETEM_SCALE = 8192
 """The number that stands for one spread in netem's distribution tables (`*.dist`)."""
+Reader = Callable[[Path, dict[str, object]], object]
+"""A function that returns the content of a file, given the other fields beside its name."""
 ADDRESSES = "addresses"
 """A field whose keys are names of nodes, so they are never taken for readers."""
 
@@ -26,7 +28,7 @@ def with_files(document: Document) -> Document:
     return replace(document, data=_read_all(document.data, (), document))
 
 
-def _read_all(data: Any, at: Location, document: Document) -> Any:
+def _read_all(data: object, at: Location, document: Document) -> object:
     if isinstance(data, list):
         return [_read_all(item, (*at, index), document) for index, item in enumerate(data)]
     if not isinstance(data, dict):
@@ -44,17 +46,17 @@ def _read_all(data: Any, at: Location, document: Document) -> Any:
     return found
 
 
-def _names_a_file(value: Any) -> bool:
+def _names_a_file(value: object) -> TypeGuard[str | dict[str, object]]:
     if isinstance(value, dict):
         return isinstance(value.get("file"), str)
     return isinstance(value, str) and value != "none"
 
 
 def _read(
-    reader: Callable[[Path, dict[str, object]], Any], value: Any, at: Location, document: Document
-) -> Any:
-    given = {"file": value} if isinstance(value, str) else dict(value)
-    path = document.folder / given.pop("file")
+    reader: Reader, value: str | dict[str, object], at: Location, document: Document
+) -> object:
+    given: dict[str, object] = {"file": value} if isinstance(value, str) else dict(value)
+    path = document.folder / str(given.pop("file"))
     try:
         check_file(path, MOST_BYTES)
     except BadInput as error:
@@ -149,7 +151,7 @@ def _nothing_else(given: dict[str, object], what: str) -> None:
         raise ValueError(f"unknown field {next(iter(given))!r} of a {what} from a file")
 
 
-READERS: dict[str, Callable[[Path, dict[str, object]], Any]] = {
+READERS: dict[str, Reader] = {
     "trace": _trace,
     "pattern": _pattern,
     "table": _table,

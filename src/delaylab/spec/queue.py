@@ -64,7 +64,7 @@ class QueueSpec(Shorthand):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_main(cls, value: Any) -> Any:
+    def _from_main(cls, value: object) -> Any:
         if isinstance(value, dict | cls):
             return value
         if value == "sender":

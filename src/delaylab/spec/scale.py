@@ -82,7 +82,7 @@ def repeats(spec: StudySpec, document: Document, scale: str) -> int:
     return found
 
 
-def _design(value: Any, spec: StudySpec, document: Document, at: Location) -> list[Block]:
+def _design(value: object, spec: StudySpec, document: Document, at: Location) -> list[Block]:
     blocks = value if isinstance(value, list) else [value]
     found: list[Block] = []
     for index, block in enumerate(blocks):

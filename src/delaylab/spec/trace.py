@@ -73,7 +73,7 @@ class TraceSpec(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _was_read(cls, value: Any) -> Any:
+    def _was_read(cls, value: object) -> Any:
         if isinstance(value, str):
             raise ValueError(f"the trace {value!r} was not read: load the lab from its file")
         return value

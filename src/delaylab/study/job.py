@@ -1,4 +1,4 @@
-"""What a study gives to an executor, and what it gets back: values that can be sent elsewhere."""
+"""Values between a study and an executor: a block of trials, and the outcome of each."""
 
 from __future__ import annotations
 

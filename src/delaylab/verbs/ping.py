@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console
 
+from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.replies import Event
 from delaylab.agent.result import Result
@@ -252,7 +253,11 @@ def host_field(options: Options) -> str:
 
 
 def _packets(
-    result: Result[Any], reported: dict[int, PingPacket], *, live: bool, interrupted: bool
+    result: Result[measuring_replies.Probe],
+    reported: dict[int, PingPacket],
+    *,
+    live: bool,
+    interrupted: bool,
 ) -> tuple[PingPacket, ...]:
     """Return a ping's packets by seq.
 

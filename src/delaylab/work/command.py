@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.spec.work import WorkSpec
@@ -34,7 +34,7 @@ class Reports:
         for line in lines:
             self._read(line[:_LONGEST].decode(errors="replace"), since_ns)
 
-    def done(self, result: Result[Any]) -> Done:
+    def done(self, result: Result[Exit]) -> Done:
         """Return what the command got done; raise AgentError if it failed or printed no rate."""
         ended = result.done
         if ended.exit != 0:

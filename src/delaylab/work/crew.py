@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+
+from pydantic import BaseModel
 
 from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Watched
 from delaylab.agent.stream import Loop
@@ -32,7 +34,7 @@ class Worker:
         self._session = started.session if started else lab.node_session(job.node)
         folders = lab.keeper.agents[lab.agent_name(job.node)].cgroups
         self._group = lab.machine.control_group(folders)
-        self._result: Result[Any] | None = started.result if started else None
+        self._result: Result[BaseModel] | None = started.result if started else None
         self._cpu_before: float | None = None
         self._vcpus_before: float | None = None
         self._began_ns = 0
@@ -56,8 +58,9 @@ class Worker:
 
     def start_preparing(self) -> None:
         """Start what is to be done before the job, if it has such a part."""
-        if self.job.prepare is not None:
-            self._guarded(lambda: self._start(self.job.prepare))
+        prepare = self.job.prepare
+        if prepare is not None:
+            self._guarded(lambda: self._start(prepare))
 
     def finish_preparing(self) -> None:
         """Wait until the preparation has ended, for as long as the job's deadline allows."""
@@ -99,7 +102,7 @@ class Worker:
             self._fail(f"it did not end within {seconds:g} s; it said last: {said}")
             self.close()
 
-    def _start(self, request: Any) -> None:
+    def _start(self, request: Request[BaseModel]) -> None:
         self._result = self._session.start(request)
 
     def _prepared(self) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from pydantic import BaseModel
+
 from delaylab.agent.frames import Frame
 from delaylab.agent.measuring_replies import Compute
 from delaylab.agent.replies import Exit
@@ -67,7 +69,7 @@ class Started:
     """A request that was sent already, and does nothing until it is told by `go`."""
 
     session: Session
-    result: Result[Any]
+    result: Result[BaseModel]
     go: Callable[[], object]
 
 
@@ -80,7 +82,7 @@ class Job:
     """
 
     node: str
-    request: Request[Any]
+    request: Request[BaseModel]
     read: Reader
     endless: bool = False
     work: str = ""
@@ -124,7 +126,7 @@ def seconds_of(answer: Exit | Compute) -> float:
     return (answer.ended_ns - answer.began_ns) / _NS
 
 
-def last_line(result: Result[Any]) -> str:
+def last_line(result: Result[BaseModel]) -> str:
     """Return the last line that a command wrote, to its errors before its output."""
     said = (result.stderr or result.stdout).decode(errors="replace").strip().splitlines()
     return said[-1][:LONGEST_LINE] if said else "nothing"

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from delaylab.agent.frames import Frame
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec, Terminal
 from delaylab.agent.result import AgentError, Result
 from delaylab.errors import DelaylabError, NotHere
@@ -126,7 +126,7 @@ def _job(lab: Lab, work: WorkSpec, near: Folder, far: Folder, port: int) -> Job:
     size = work.scp.bytes if work.scp is not None else 0
     output = Output(size)
 
-    def read(result: Result[Any]) -> Done:
+    def read(result: Result[Exit]) -> Done:
         if result.done.exit != 0:
             raise AgentError(f"scp said: {output.reason}")
         rate = size / seconds_of(result.done)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from delaylab.agent.measuring_requests import Compute
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.lab.running import Lab
@@ -60,7 +60,7 @@ def job(work: Work, node: str, seconds: int) -> Job:
     return Job(node, Exec(argv=argv, hold=True), _stressed)
 
 
-def _stressed(result: Result[Any]) -> Done:
+def _stressed(result: Result[Exit]) -> Done:
     rate = metrics(result.stdout).get("operations_per_s")
     if result.done.exit != 0 or not rate:
         raise AgentError(f"stress-ng said: {last_line(result)}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
+from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.lab.running import Lab
@@ -66,7 +67,7 @@ def _job(work: WorkSpec, program: Program, node: str, read: Callable[[bytes], Fo
     )
 
 
-def _done(program: Program, result: Result[Any], read: Callable[[bytes], Found] | None) -> Done:
+def _done(program: Program, result: Result[Exit], read: Callable[[bytes], Found] | None) -> Done:
     """Return what a node did of the program, and what that found if the node is to `read` it."""
     ended = result.done
     if ended.exit != 0:

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 from delaylab.agent.frames import Frame
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
@@ -45,7 +45,7 @@ class Daemon:
 
     node: str
     session: Session
-    result: Result[Any]
+    result: Result[Exit]
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Program:
     """An MPI program: started, and waiting until it may go. `daemons` has those of its nodes."""
 
     launcher: Session
-    result: Result[Any]
+    result: Result[Exit]
     folders: Sequence[Folder]
     daemons: dict[str, Daemon] = field(default_factory=dict)
     began_ns: int = 0
@@ -131,7 +131,7 @@ def ended_with(code: int) -> str:
     return f"signal {code - _BY_SIGNAL}" if code > _BY_SIGNAL else f"exit code {code}"
 
 
-def _end(session: Session, result: Result[Any]) -> None:
+def _end(session: Session, result: Result[Exit]) -> None:
     """End what runs in a session, unless it has given its result, and close it."""
     if not result.raw:
         with suppress(AgentError):
@@ -194,7 +194,7 @@ def _read(program: Program, said: bytes, end_s: float) -> None:
     """Wait for output of mpirun; raise DelaylabError if it or a daemon ends before."""
     heard: list[str] = []
 
-    def read(session: Session, name: str, result: Result[Any]) -> bool:
+    def read(session: Session, name: str, result: Result[Exit]) -> bool:
         heard.append(name)
         try:
             if session.poll_done() is None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.loads.programs import start
@@ -29,7 +30,7 @@ def client(to: str, ports: tuple[int, int], seconds: int) -> list[str]:
     return ["iperf3", *where, "--time", str(seconds), *_OFTEN, "--json"]
 
 
-def read(result: Result[Any]) -> Done:
+def read(result: Result[Exit]) -> Done:
     """Return the rate in bit/s that arrived at the far side, as its server counted it.
 
     Progress is what the sender had handed to its kernel. Raises AgentError if the stream failed.
@@ -52,7 +53,7 @@ def _progress(intervals: Sequence[Any]) -> Iterator[tuple[int, float]]:
         yield round(float(total["end"]) * 1e9), bits
 
 
-def _error_line(result: Result[Any]) -> str:
+def _error_line(result: Result[Exit]) -> str:
     try:
         return str(json.loads(result.stdout)["error"])
     except (ValueError, KeyError, TypeError):

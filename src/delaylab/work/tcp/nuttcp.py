@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
 
+from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.loads.programs import start
@@ -48,7 +48,7 @@ def client(to: str, ports: tuple[int, int], seconds: int) -> list[str]:
     return ["nuttcp", "-t", f"-T{seconds}", _OFTEN, "-fparse", "-P", own, "-p", data, to]
 
 
-def read(result: Result[Any]) -> Done:
+def read(result: Result[Exit]) -> Done:
     """Return the rate in bit/s that arrived at the far side, as its server counted it.
 
     Raises AgentError if the stream failed.

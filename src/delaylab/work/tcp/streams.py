@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
@@ -28,7 +29,7 @@ class Program(Protocol):
     def client(self, to: str, ports: tuple[int, int], seconds: int, /) -> list[str]:
         """Return the command that sends to such a server."""
 
-    def read(self, result: Result[Any], /) -> Done:
+    def read(self, result: Result[Exit], /) -> Done:
         """Return the rate in bit/s that arrived; raise AgentError if the stream failed."""
 
 
