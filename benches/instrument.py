@@ -14,7 +14,7 @@ from delaylab.analysis.packets.segments import aligned
 from delaylab.dataset.records.trial import PointPath, TrialRecord
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan.points import ProbePath, probe_path
+from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 from delaylab.trial.instruments import listening, stop, switch_taps, tap
@@ -39,7 +39,7 @@ def run() -> Section:
     probe = ProbeSpec.model_validate(PROBE)
     found: dict[bool, list[Cost]] = {True: [], False: []}
     with temporary(spec) as lab:
-        path = probe_path(lab.plan, spec, probe)
+        path = probe_way(lab.plan, spec, probe)
         for number in range(RUNS):
             for switched, costs in found.items():
                 costs.append(_measure(lab, path, probe, 2 * number + switched + 1, switched))
@@ -68,7 +68,7 @@ def run() -> Section:
     return section
 
 
-def _measure(lab: Lab, path: ProbePath, probe: ProbeSpec, probe_id: int, switched: bool) -> Cost:
+def _measure(lab: Lab, path: ProbeWay, probe: ProbeSpec, probe_id: int, switched: bool) -> Cost:
     """Return the taps' cost from one run; without `switched` all of its packets are tapped."""
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)

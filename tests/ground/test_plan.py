@@ -17,7 +17,7 @@ from delaylab.papers.studies import find
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Veth
-from delaylab.plan.points import probe_path
+from delaylab.plan.probe_way import probe_way
 from delaylab.spec.combine import combinations
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from, load_study
@@ -42,7 +42,7 @@ def test_the_papers_environments_are_built_as_reviewed(environment: str) -> None
     )
     made = build(combination.lab, KINDS, ROOT)
     assert combination.probe is not None
-    path = probe_path(made, combination.lab, combination.probe)
+    path = probe_way(made, combination.lab, combination.probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / f"{environment}.json"
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
@@ -79,7 +79,7 @@ timeline:
 def test_links_with_conditions_are_built_as_reviewed() -> None:
     lab, made = planned(WAN)
     probe = ProbeSpec.model_validate({"from": "base", "to": "vm"})
-    path = probe_path(made, lab, probe)
+    path = probe_way(made, lab, probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / "wan.json"
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
@@ -101,7 +101,7 @@ links:
 def test_domains_beside_a_dom0_are_built_as_reviewed() -> None:
     lab, made = planned(ON_DOM0, Rights(root=True, dom0=True))
     probe = ProbeSpec.model_validate({"from": "pv", "to": "echo"})
-    path = probe_path(made, lab, probe)
+    path = probe_way(made, lab, probe)
     text = json.dumps({"plan": made.message(), "way": vars(path)}, indent=1, default=vars) + "\n"
     golden = GOLDEN / "dom0.json"
     assert text == golden.read_text(), f"if the change is meant, write it to {golden}"
@@ -109,12 +109,12 @@ def test_domains_beside_a_dom0_are_built_as_reviewed() -> None:
 
 def test_a_domains_backend_is_its_vif_beside_a_dom0_also_behind_the_engine() -> None:
     lab, made = planned(ON_DOM0, Rights(root=True, dom0=True))
-    path = probe_path(made, lab, ProbeSpec.model_validate({"from": "pv", "to": "echo"}))
+    path = probe_way(made, lab, ProbeSpec.model_validate({"from": "pv", "to": "echo"}))
     assert path.request[2:5] == ("sender.stack", "sender.vif", "sender.uplink")
     assert path.taps[0].interface == "vif-pv"
     between = ProbeSpec.model_validate({"from": "pv", "to": "pvh"})
     lone, made = planned(ON_DOM0.replace("[pv, pvh, echo]", "[pv, echo]"), Rights(True, dom0=True))
-    taps = probe_path(made, lone, between).taps
+    taps = probe_way(made, lone, between).taps
     assert [(tap.interface, tap.point) for tap in taps[:2]] == [
         ("vif-pv.1", "sender.vif"),
         ("vif-pvh", "responder.vif"),
@@ -130,7 +130,7 @@ def test_a_link_on_one_host_has_two_ports_and_no_bridge() -> None:
     assert [port.port for port in engine.links.ports("w")] == ["vif-a", "vif-b"]
     kinds = [op["do"] for op in plain(made.message())["operations"]]
     assert kinds == ["veth"] * 2 + ["address"] * 2 + ["offloads"] * 4
-    path = probe_path(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
+    path = probe_way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
     assert [tap.point for tap in path.taps] == ["sender.vif", "responder.vif", "responder.stack"]
 
 
@@ -319,7 +319,7 @@ def test_a_probe_needs_a_link() -> None:
     lab, made = planned("lab: x\nnodes: {a: {}, b: {}, c: {}}\nlinks: [{join: [a, b]}]\n")
     probe = ProbeSpec.model_validate({"from": "a", "to": "c"})
     with pytest.raises(BadInput, match="share no link"):
-        probe_path(made, lab, probe)
+        probe_way(made, lab, probe)
 
 
 @pytest.mark.parametrize("protocol", ["icmp", "udp", "tcp", "http"])
@@ -328,7 +328,7 @@ def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> 
         made = build(combination.lab, KINDS, ROOT)
         assert combination.probe is not None
         probe = combination.probe.model_copy(update={"protocol": protocol})
-        path = probe_path(made, combination.lab, probe)
+        path = probe_way(made, combination.lab, probe)
         on_the_way = {*path.request, *path.reply}
         everywhere = {
             f"{side}.{point}"

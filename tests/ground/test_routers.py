@@ -16,7 +16,7 @@ from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
 from delaylab.plan.path import NodePath, node_path
-from delaylab.plan.points import probe_path
+from delaylab.plan.probe_way import probe_way
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
 from delaylab.spec.combine import combinations
@@ -60,7 +60,7 @@ def test_a_link_to_a_node_that_stands_for_many_is_one_to_each() -> None:
 def test_each_router_leads_to_its_own_link_and_the_sink_answers_by_the_same() -> None:
     lab, made = planned(FAN)
     probe = ProbeSpec.model_validate({"from": "source", "to": "sink", "over": "out-2"})
-    by_two = probe_path(made, lab, probe)
+    by_two = probe_way(made, lab, probe)
     assert [(hop.link, hop.start, hop.end) for hop in by_two.hops] == [
         ("in-2", "source", "router-2"),
         ("out-2", "router-2", "sink"),

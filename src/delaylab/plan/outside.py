@@ -5,12 +5,12 @@ from __future__ import annotations
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.model import Plan
-from delaylab.plan.points import (
+from delaylab.plan.probe_end import TapPoint
+from delaylab.plan.probe_way import (
     NO_QUEUE_STAMP,
     SAME_AS_UPLINK,
-    ProbePath,
+    ProbeWay,
 )
-from delaylab.plan.probe_end import TapPoint
 from delaylab.points import SOCKET_POINTS
 from delaylab.spec.study import ProbeSpec
 
@@ -20,7 +20,7 @@ NO_VIF = "the node has no virtual interface: it is in its host's stack"
 OWN_INTERFACE = "the sender's own interface leads outside: `stack` is there"
 
 
-def outside_path(plan: Plan, probe: ProbeSpec, interface: str) -> ProbePath:
+def outside_way(plan: Plan, probe: ProbeSpec, interface: str) -> ProbeWay:
     """Return the way of a probe whose packets leave the sender's stack by an interface.
 
     Raises BadInput if the address is that of a node.
@@ -39,7 +39,7 @@ def outside_path(plan: Plan, probe: ProbeSpec, interface: str) -> ProbePath:
         absent |= {"sender.stack": SAME_AS_UPLINK} if in_host else {}
     out = [point for point in ("app", "qdisc", *uplink, "stack") if point in (*sockets, *uplink)]
     back = [point for point in (*uplink, "stack", "app") if point in (*sockets, *uplink)]
-    return ProbePath(
+    return ProbeWay(
         source=None,
         target=probe.to,
         taps=tuple(

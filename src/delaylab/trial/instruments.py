@@ -14,7 +14,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
-from delaylab.plan.points import ProbePath
+from delaylab.plan.probe_way import ProbeWay
 from delaylab.spec.study import FIRST_SOURCE_PORT, ProbeSpec
 
 WATCH_INTERVAL_NS = 100_000_000
@@ -79,7 +79,7 @@ def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments
 def tap(
     instruments: Instruments,
     lab: Lab,
-    path: ProbePath,
+    path: ProbeWay,
     probe: ProbeSpec,
     probe_id: int,
     pcap: Path | None,

@@ -24,8 +24,8 @@ from delaylab.dataset.records.trial import (
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import host_agent, node_agent
-from delaylab.plan.outside import outside_path
-from delaylab.plan.points import ProbePath, probe_path
+from delaylab.plan.outside import outside_way
+from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
@@ -95,7 +95,7 @@ def _measurement(
     lab: Lab,
     combination: Combination,
     probe: ProbeSpec,
-    path: ProbePath,
+    path: ProbeWay,
     done: phases.Phases,
     around: tuple[_Around, _Around],
 ) -> Measurement:
@@ -153,10 +153,10 @@ def _endpoint(combination: Combination, node: str) -> Endpoint:
     return Endpoint(node=node, host=lab.host_of(node), kind=lab.nodes[node].kind)
 
 
-def _path(lab: Lab, combination: Combination, probe: ProbeSpec) -> ProbePath:
+def _path(lab: Lab, combination: Combination, probe: ProbeSpec) -> ProbeWay:
     """Return the probe's way; raise DelaylabError if the sender has no route outside."""
     if not probe.outside:
-        return probe_path(lab.plan, combination.lab, probe)
+        return probe_way(lab.plan, combination.lab, probe)
     session = lab.node_session(probe.sender)
     try:
         interface = session.call(Route(to=probe.to)).done.interface
@@ -166,7 +166,7 @@ def _path(lab: Lab, combination: Combination, probe: ProbeSpec) -> ProbePath:
         raise DelaylabError(what, fix=fix) from error
     finally:
         session.close()
-    return outside_path(lab.plan, probe, interface)
+    return outside_way(lab.plan, probe, interface)
 
 
 def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:

@@ -14,7 +14,7 @@ from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.rest import RestBlock
 from delaylab.lab import link_changes
 from delaylab.lab.running import Lab
-from delaylab.plan.points import ProbePath
+from delaylab.plan.probe_way import ProbeWay
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import Pace, ProbeSpec
 from delaylab.trial import rate_search
@@ -71,7 +71,7 @@ def run(
     lab: Lab,
     combination: Combination,
     probe: ProbeSpec,
-    path: ProbePath,
+    path: ProbeWay,
     probe_id: int,
     pcap: Path | None,
     rates: Sequence[loads.FoundRate],

@@ -12,7 +12,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Watched, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
-from delaylab.plan.points import ProbePath
+from delaylab.plan.probe_way import ProbeWay
 from delaylab.spec.study import ClosedLoop, Pace, ProbeSpec
 from delaylab.trial.instruments import READY_S, Instruments, identifier, port
 from delaylab.units import Duration
@@ -25,7 +25,7 @@ class Sender:
     """A sender of the probe's runs, one after another, with consecutive sequence numbers."""
 
     def __init__(
-        self, lab: Lab, path: ProbePath, probe: ProbeSpec, probe_id: int, instruments: Instruments
+        self, lab: Lab, path: ProbeWay, probe: ProbeSpec, probe_id: int, instruments: Instruments
     ) -> None:
         self._session = lab.node_session(probe.sender)
         self._path, self._probe, self._id = path, probe, probe_id

@@ -110,7 +110,7 @@ class PointPath(Record):
 
 
 class Hop(Record):
-    """Link on the way from node `start` to node `end`, and the points before and behind it."""
+    """Link on the way from node `start` to node `end`, and the points before and after it."""
 
     link: Text = Field(description="The name of the link.")
     start: Text = Field(description="The node that a request comes from.")

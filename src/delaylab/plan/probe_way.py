@@ -27,7 +27,7 @@ OVER_ROUTERS = "the way leads over routers: between their interfaces nothing is 
 
 @dataclass(frozen=True)
 class Hop:
-    """A link on the way from `start` to `end`, with the points before it and behind it."""
+    """A link on the way from `start` to `end`, with the points before and after it."""
 
     link: str
     start: str
@@ -37,7 +37,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class ProbePath:
+class ProbeWay:
     """The way of a probe: its addresses, taps, and the points of each leg in order.
 
     `absent` gives the reasons for points that it does not have. `hops` are its links in the order
@@ -75,7 +75,7 @@ class ProbePath:
         return tuple(point for point in SOCKET_POINTS if f"sender.{point}" in there)
 
 
-def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
+def probe_way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     found = node_path(plan, lab, probe.sender, probe.to, probe.over)
     crosses = [lab.host_of(one) != lab.host_of(two) for one, two in _pairs(found)]
@@ -116,7 +116,7 @@ def probe_path(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbePath:
             absent[f"{side}.stack ({'request' if side == SENDER else 'reply'})"] = why
     back = node_path(plan, lab, probe.to, probe.sender, found.links[0])
     same_way_back = back.links == found.links[::-1]
-    return ProbePath(
+    return ProbeWay(
         source=_address(first, probe.ip),
         target=_address(last, probe.ip),
         taps=tuple(taps),
