@@ -19,11 +19,9 @@ from tools.file_examples import EXAMPLES
 LAB_PAGE, STUDY_PAGE = "lab-file.md", "study-file.md"
 
 
-def file_pages() -> dict[str, str]:
-    """Return the generated part of both pages by the page's file name."""
-    return {
-        page: "\n\n".join(section(model, page) for model in own) for page, own in parts().items()
-    }
+def file_page(page: str) -> str:
+    """Return the generated part of one of the two pages."""
+    return "\n\n".join(section(model, page) for model in parts()[page])
 
 
 def parts() -> dict[str, list[type[BaseModel]]]:

@@ -1,9 +1,10 @@
-"""Generator of docs/lab-file.md, docs/study-file.md and docs/dataset.md, from the models."""
+"""Generator of what is made from models in docs: of lab and study files, datasets, the protocol."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -14,7 +15,8 @@ from delaylab.dataset.records.tables import MEANINGS, NULLABLE, TABLES
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.spec.link_conditions import Conditions
 from tools.field_tables import fields, models, row_of, table_of, type_words, word
-from tools.file_pages import file_pages
+from tools.file_pages import LAB_PAGE, STUDY_PAGE, file_page
+from tools.protocol_page import messages
 
 DOCS = Path(__file__).parent.parent / "docs"
 FILES: dict[type[BaseModel], str] = {StudyRecord: "study.json", TrialRecord: "trial.json"}
@@ -35,11 +37,6 @@ COLUMN_TYPES = {
     "Int64": "integer (i64)",
     "Float64": "number (f64)",
 }
-
-
-def tables() -> dict[str, str]:
-    """Return the generated part of each page by the page's file name."""
-    return {**file_pages(), "dataset.md": _dataset()}
 
 
 def _dataset() -> str:
@@ -89,15 +86,24 @@ def _unit(name: str, field: FieldInfo | None) -> str:
     return next((unit for end, unit in UNITS if re.search(end, name)), "")
 
 
+PAGES: dict[str, Callable[[], str]] = {
+    LAB_PAGE: lambda: file_page(LAB_PAGE),
+    STUDY_PAGE: lambda: file_page(STUDY_PAGE),
+    "dataset.md": _dataset,
+    "protocol.md": messages,
+}
+"""File names of pages -> their generated part."""
+
+
 def current(name: str) -> str:
     """Return the page as it should be: its own words, then the tables."""
     words = (DOCS / name).read_text().split(MARK)[0]
-    return f"{words}{MARK}\n{tables()[name]}\n"
+    return f"{words}{MARK}\n{PAGES[name]()}\n"
 
 
 def main() -> int:
     """Write the tables into the pages; with --check, name the stale pages and fail."""
-    stale = [name for name in tables() if (DOCS / name).read_text() != current(name)]
+    stale = [name for name in PAGES if (DOCS / name).read_text() != current(name)]
     for name in stale:
         if "--check" not in sys.argv:
             (DOCS / name).write_text(current(name))

@@ -7,13 +7,13 @@ answer is compared, name by name, with its type.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
+from tools.protocol_page import protocol
 
 from delaylab.agent import (
     link_replies,
@@ -24,7 +24,7 @@ from delaylab.agent import (
     requests,
 )
 from delaylab.agent.requests import Request
-from delaylab.dataset.records.doubts import Doubt, DoubtKind
+from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.start import temporary
@@ -49,7 +49,6 @@ from delaylab.spec.link_conditions import (
 )
 from tests.packets.agents import Agent, Pair, mac
 
-ROOT = Path(__file__).parents[2]
 ADDED = {"host", "agent", "engine"}
 HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_replies.Links: ADDED}
 """Fields that this side adds to an answer."""
@@ -194,24 +193,9 @@ def test_a_name_that_differs_is_seen() -> None:
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
-    """The tables of operations in docs/protocol.md name those that are compared here.
-
-    `setup` is sent by a monitor, never by Python; `build` is the fabric's.
-    """
-    rows = re.findall(
-        r"\| op \|.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "docs/protocol.md").read_text()
-    )
-    first = [line.split("|")[1] for table in rows for line in table.splitlines()]
-    named = {name for cell in first for name in re.findall(r"`([a-z-]+)`", cell)}
+    """`setup` is sent by a monitor, never by Python."""
     links = {"links", "link-set", "link-timeline", "link-restart"}
-    assert named - {"setup", "build"} == {*whole(Path()), *links}
-
-
-def test_kinds_of_the_agent_s_warnings_are_kinds_of_doubts() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "crates/agent/src").rglob("*.rs"))
-    kinds = set(re.findall(r'Warning::new\(\s*"([a-z-]+)"', sources))
-    assert kinds
-    assert kinds <= set(DoubtKind)
+    assert protocol()["operations"].keys() - {"setup"} == {*whole(Path()), *links}
 
 
 ALL_CONDITIONS = [

@@ -4,12 +4,13 @@ use std::str::FromStr;
 
 use caps::{CapSet, Capability, CapsHashSet};
 use delaylab_proto::{Context, Failure};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A capability that programs keep. It is written by its name in lower case: `net_admin`.
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-pub struct Kept(Capability);
+pub struct Kept(#[schemars(with = "String")] Capability);
 
 impl FromStr for Kept {
     type Err = String;

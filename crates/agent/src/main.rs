@@ -8,6 +8,7 @@ mod link;
 mod logging;
 mod network;
 mod operations;
+mod protocol;
 mod session;
 mod timing;
 
@@ -51,6 +52,8 @@ enum Verb {
     },
     /// Print as JSON what this kernel can do for links, tried in a network namespace of its own.
     Kernel,
+    /// Print as JSON Schema the messages that this agent reads and writes.
+    Protocol,
     /// Connect standard input and output to the console of a machine whose agent serves on it.
     Relay {
         /// The console's terminal device.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Init(init) => init::live(&init, serve),
         Verb::Join { socket } => join::run(&socket),
         Verb::Kernel => link::kernel::print_support(),
+        Verb::Protocol => protocol::schema::print(),
         Verb::Relay { device } => relay::run(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),

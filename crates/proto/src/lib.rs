@@ -12,6 +12,6 @@ mod window;
 
 pub use context::Context;
 pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, split_frame, write_frame};
-pub use message::{Failure, Reply};
+pub use message::{Failure, Refusal, Reply};
 pub use table::Table;
 pub use window::{OUTPUT_WINDOW, STDIN_WINDOW, Window};

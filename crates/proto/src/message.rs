@@ -1,6 +1,7 @@
-//! An agent's answers. Each request is defined by a struct where it is served.
+//! The frame of an agent's answers. What they hold is the agent's own (`crates/agent/src/protocol`).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The reason why a request failed, in the form that a user reads: what, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -29,14 +30,17 @@ impl Failure {
     }
 }
 
+/// An answer that can only be an error.
+pub type Refusal = Reply<(), ()>;
+
 /// An agent's message about a request: any number of events, then exactly one `Done` or `Error`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reply {
+pub enum Reply<Event = Value, Done = Value> {
     /// An event, e.g. `{"ready": true}`; the request continues.
-    Event(serde_json::Value),
+    Event(Event),
     /// The request succeeded. Its tables, if any, were sent before.
-    Done(serde_json::Value),
+    Done(Done),
     /// The request failed. The stream is ready for the next one.
     Error(Failure),
 }

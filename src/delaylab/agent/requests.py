@@ -1,7 +1,8 @@
 """The base of all requests to the agent (docs/protocol.md), and those that every session needs.
 
-A field that is None is left out. The agent refuses fields that it does not know, so a request that
-differs from its own type fails; `tests/packets/test_protocol.py` sends each with all its fields.
+A field that is None is left out. The agent refuses fields that it does not know.
+`tests/ground/test_protocol.py` compares these types with the agent's own, and
+`tests/packets/test_protocol.py` sends each request with all its fields.
 """
 
 from __future__ import annotations

@@ -13,8 +13,10 @@ use clap::Args;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, descriptor_passing};
 use delaylab_proto::{Context, Failure, Frame, Kind, OUTPUT_WINDOW, Reply, STDIN_WINDOW, Window};
-use serde_json::{Value, json};
 
+use crate::protocol::programs::{Exec, ExecDone};
+use crate::protocol::requests::Sent;
+use crate::protocol::running::{Event, Order};
 use crate::session::line::Line;
 
 const PIECE: usize = 32 << 10;
@@ -39,8 +41,13 @@ pub fn run(call: &Call) -> Result<u8, Failure> {
     let mut agent = Line::of(socket.into()).with_context(what)?;
     let stream = descriptor_passing::inherited(call.stream).with_context(what)?;
     descriptor::set_nonblocking(stream.as_fd()).with_context(what)?;
-    let request = json!({"op": "exec", "argv": call.words, "stdin": true, "window": OUTPUT_WINDOW})
-        .to_string();
+    let request = Exec {
+        argv: call.words.clone(),
+        stdin: true,
+        window: Some(OUTPUT_WINDOW),
+        ..Exec::default()
+    };
+    let request = serde_json::to_vec(&Sent::from(&request)).with_context(what)?;
     agent.send(&Frame::new(Kind::Message, request)).with_context(what)?;
     let (mut unsent, mut window) = (Vec::new(), Window::new(STDIN_WINDOW));
     loop {
@@ -132,8 +139,8 @@ fn forward(stream: &OwnedFd, agent: &mut Line, window: &mut Window) -> Result<()
 
 /// Tell the agent how much more output it may send.
 fn tell_used(agent: &mut Line, bytes: usize) -> Result<(), Failure> {
-    let order = Frame::new(Kind::Message, json!({"used": bytes}).to_string());
-    agent.send(&order).context("talk to the agent")
+    let order = serde_json::to_vec(&Order::Used(bytes as u64)).context("talk to the agent")?;
+    agent.send(&Frame::new(Kind::Message, order)).context("talk to the agent")
 }
 
 /// An agent's message about the command.
@@ -147,15 +154,14 @@ enum Said {
 }
 
 fn said(payload: &[u8]) -> Result<Said, Failure> {
-    let reply = serde_json::from_slice(payload).context("read an answer")?;
+    let reply: Reply<Event, ExecDone> =
+        serde_json::from_slice(payload).context("read an answer")?;
     Ok(match reply {
-        Reply::Event(event) => {
-            event.get("used").and_then(Value::as_u64).map_or(Said::Else, Said::Used)
-        }
+        Reply::Event(Event::Used(bytes)) => Said::Used(bytes),
+        Reply::Event(_) => Said::Else,
         Reply::Error(failure) => return Err(failure),
         Reply::Done(done) => {
-            let code = done.get("exit").and_then(Value::as_u64);
-            Said::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+            Said::Ended(done.exit.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
         }
     })
 }

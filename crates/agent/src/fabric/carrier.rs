@@ -10,14 +10,15 @@ use delaylab_os::process::{self, open_files};
 use delaylab_proto::{Context, Failure};
 
 use super::member::{Member, StartupResources};
-use super::plan::Agent;
 use super::report::{Report, tell};
-use crate::link::{EngineKind, EngineTask, Links, Supervisor};
+use crate::link::{EngineTask, Supervisor};
+use crate::protocol::lab::Agent;
+use crate::protocol::links::{EngineKind, EngineLinks};
 
 /// Run such an agent until the lab ends. It reports ready once frames are forwarded.
 pub fn live(
     member: &Member,
-    links: &Links,
+    links: &EngineLinks,
     keeper: &Sender,
     mut resources: StartupResources,
 ) -> Result<(), Failure> {
@@ -34,7 +35,7 @@ type Started<'a> = (Supervisor<'a>, UnixListener, Option<DropAll>);
 
 fn start<'a>(
     member: &'a Member<'a>,
-    links: &'a Links,
+    links: &'a EngineLinks,
     resources: &mut StartupResources,
 ) -> Result<Started<'a>, Failure> {
     member.prepare()?;

@@ -8,8 +8,8 @@ use delaylab_proto::{Context, Failure};
 
 use super::cgroup_removal;
 use super::cgroups::{self, Hierarchies};
-use super::plan::Build;
 use super::rundir::RunDir;
+use crate::protocol::lab::Build;
 
 /// The control groups, in the order of the plan's agents.
 pub struct Groups {

@@ -12,12 +12,14 @@ use tracing::{info, warn};
 
 use super::agent;
 use super::member::{Member, StartupResources};
-use super::names::{self, Named};
+use super::names;
 use super::network::Network;
-use super::plan::{Build, NetNs, Operation};
+use super::plan::NetNs;
 use super::report::{Report, tell};
 use super::roster::{self, Roster};
-use crate::link::{Agents, Links};
+use crate::link::Agents;
+use crate::protocol::lab::{Build, Named, Operation};
+use crate::protocol::links::EngineLinks;
 
 /// The number of agents that set their sysctls through one mount of `/proc`.
 const AGENTS_PER_PROC: usize = 32;
@@ -159,7 +161,7 @@ fn start_member(
 }
 
 /// Return the pids of those agents, started so far, that hold the interfaces to which links lead.
-fn agents_of(links: &Links, build: &Build, pids: &[i32]) -> Agents {
+fn agents_of(links: &EngineLinks, build: &Build, pids: &[i32]) -> Agents {
     let wanted: BTreeSet<&str> = links
         .members()
         .filter_map(|(_, member)| Some(member.card.as_ref()?.r#in.as_str()))

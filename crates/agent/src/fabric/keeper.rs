@@ -14,23 +14,24 @@ use delaylab_os::process::credential_channel::{self, Receiver};
 use delaylab_os::process::end_signals::{self, EndSignals};
 use delaylab_os::process::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd, Side, memory, title};
-use delaylab_proto::{Context, Failure, Reply};
+use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tracing::info;
 
 use super::groups::Groups;
 use super::init::{self, Lab};
 use super::member::Member;
 use super::network::Network;
-use super::plan::{Build, Bulk, NetNs, Plan, check_name};
+use super::plan::{Bulk, NetNs, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
 use super::{cgroup_removal, local};
 use crate::link::Agents;
 use crate::logging;
-use crate::session::{self, Order, Serve, Session};
+use crate::protocol::lab::{Build, BuildDone, BuiltAgent, Plan};
+use crate::protocol::running::Order;
+use crate::session::{self, Serve, Session};
 
 const SIGKILL: i32 = 9;
 
@@ -45,7 +46,7 @@ pub fn keep(serve: Serve) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // A client that has gone needs no answer; one that has been answered already ignores this one.
-            let _ = session.reply(&Reply::Error(failure));
+            let _ = session.reply(&Refusal::Error(failure));
             ExitCode::FAILURE
         }
     }
@@ -89,18 +90,7 @@ struct Keeper {
 #[derive(Serialize)]
 struct Described<'a> {
     record: Option<&'a RawValue>,
-    keeper: &'a Value,
-}
-
-/// An agent in the keeper's answer.
-#[derive(Serialize)]
-struct DescribedAgent<'a> {
-    /// The pid as seen from outside of the lab.
-    pid: i32,
-    /// The start time in clock ticks.
-    start: u64,
-    socket: PathBuf,
-    cgroups: &'a BTreeMap<String, PathBuf>,
+    keeper: &'a BuildDone<'a>,
 }
 
 /// The reason why a lab ends.
@@ -184,16 +174,16 @@ impl Keeper {
             self.on_machine.clear();
             return Ok(());
         };
-        let done = json!({
-            "pid": std::process::id(),
-            "start": process::start_time(own_pid()).context("keep the lab")?,
-            "agents": self.describe(&build.plan, &pids),
-            "warnings": self.groups.warnings,
-            "elapsed_ns": u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        });
+        let done = BuildDone {
+            pid: std::process::id(),
+            start: process::start_time(own_pid()).context("keep the lab")?,
+            agents: self.describe(&build.plan, &pids),
+            warnings: &self.groups.warnings,
+            elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        };
         let described = Described { record: self.record.as_deref(), keeper: &done };
         self.directory.describe(&described).context("keep the lab")?;
-        session.reply(&Reply::Done(done))?;
+        session.reply(&Reply::<(), _>::Done(done))?;
         info!(lab = build.lab, stage = "lab built", elapsed = ?began.elapsed(), "stage done");
         match self.wait_for_end(session)? {
             End::Asked => Ok(()),
@@ -201,11 +191,11 @@ impl Keeper {
         }
     }
 
-    fn describe(&self, plan: &Plan, pids: &[i32]) -> BTreeMap<String, DescribedAgent<'_>> {
+    fn describe(&self, plan: &Plan, pids: &[i32]) -> BTreeMap<String, BuiltAgent<'_>> {
         let agents = plan.agents.iter().zip(pids).zip(&self.groups.folders);
         agents
             .map(|((agent, pid), folders)| {
-                let described = DescribedAgent {
+                let described = BuiltAgent {
                     pid: *pid,
                     start: process::start_time(*pid).unwrap_or(0),
                     socket: self.directory.socket(&agent.name),

@@ -11,9 +11,9 @@ use delaylab_os::netlink::Route as Socket;
 use delaylab_proto::{Context, Failure};
 
 use super::message;
-use super::plan::{Bridge, End, Neighbours, Operation};
 use crate::network::batch::{Batch, Verb};
 use crate::network::{bridge, neighbours, quiet};
+use crate::protocol::lab::{Bridge, End, Neighbours, Operation};
 
 /// The interface index of `lo` in every namespace.
 pub const LOOPBACK: u32 = 1;

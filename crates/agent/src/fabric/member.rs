@@ -14,11 +14,11 @@ use delaylab_os::process::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd, title};
 use delaylab_proto::{Context, Failure};
 
-use super::plan::{Agent, Isolate};
 use super::roster::Writer;
 use crate::capabilities;
 use crate::init::container;
 use crate::link::Agents;
+use crate::protocol::lab::{Agent, Isolate};
 use crate::session::Serve;
 
 /// The sysctls that exempt bridged packets from the firewall: br_netfilter, where it is loaded, would filter

@@ -13,9 +13,10 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::plan::{Bridge, End, Mac, Prefix, Queue, Route};
 use crate::network::bridge;
 use crate::network::tbf::Bucket;
+use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route};
+use crate::protocol::mac::Mac;
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
 /// bursts while the virtual CPU is not scheduled.

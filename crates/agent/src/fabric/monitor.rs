@@ -17,6 +17,7 @@ use delaylab_os::process::credential_channel::Sender;
 use delaylab_os::process::{self, PidFd, namespace};
 use delaylab_os::time::tsc;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -24,10 +25,11 @@ use super::console::Console;
 use super::leash;
 use super::member::{Member, StartupResources};
 use super::names;
-use super::plan::{Guest, Reach};
 use super::qmp::Qmp;
 use super::report::{Report, tell};
 use crate::init::container;
+use crate::protocol::lab::{Guest, Reach};
+use crate::protocol::running::Event;
 use crate::session::listen;
 use crate::session::mux::Mux;
 
@@ -87,6 +89,9 @@ enum Held {
     Command(PidFd),
 }
 
+/// A reply of a machine that is being set up.
+type MachineReply = Reply<Event<'static>, IgnoredAny>;
+
 struct Monitor<'a> {
     member: &'a Member<'a>,
     guest: &'a Guest,
@@ -138,9 +143,7 @@ impl Monitor<'_> {
         let mut mux = Mux::new(ours).map_err(failed)?;
         mux.expect_whole_frames(STALL);
         let ready = self.answer(&mut mux, &running, |reply| matches!(reply, Reply::Event(_)))?;
-        if let Reply::Event(event) = ready
-            && let Some(window) = event.get("window").and_then(Value::as_u64)
-        {
+        if let Reply::Event(Event::Machine { window: Some(window), .. }) = ready {
             mux.limit(window);
         }
         if let Some(setup) = &self.guest.setup {
@@ -172,8 +175,8 @@ impl Monitor<'_> {
         &self,
         mux: &mut Mux,
         running: &PidFd,
-        wanted: impl Fn(&Reply) -> bool,
-    ) -> Result<Reply, Failure> {
+        wanted: impl Fn(&MachineReply) -> bool,
+    ) -> Result<MachineReply, Failure> {
         loop {
             let left = self.left()?;
             let turn = mux.turn(&[(running.as_fd(), Interest::Read)], Some(left))?;

@@ -6,15 +6,15 @@
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
-use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use delaylab_os::files::folder::Folder;
 use delaylab_os::files::mount;
 use delaylab_proto::{Context, Failure};
-use serde::Deserialize;
 use tracing::warn;
+
+use crate::protocol::lab::Named;
 
 /// The file in the run directory that guests get: the names of the lab alone.
 const GUESTS: &str = "hosts";
@@ -25,14 +25,6 @@ pub const SYSTEM: &str = "/etc/hosts";
 /// have written to it.
 const LONGEST: u64 = 16 << 20;
 const LOCAL: &str = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n";
-
-/// An address in the lab and its names, the node's own first.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Named {
-    address: IpAddr,
-    names: Vec<String>,
-}
 
 /// Write the lab's names into the run directory, and let this process's mount namespace, which must be the
 /// lab's own, show them as `/etc/hosts`. The machine's file stays as it is.

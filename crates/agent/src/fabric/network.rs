@@ -10,10 +10,12 @@ use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
 use super::message::{self, Place};
-use super::plan::{Build, End, NetNs, Operation};
+use super::plan::NetNs;
 use super::roster::Roster;
-use crate::link::{self, EngineKind};
+use crate::link;
 use crate::network::batch::{Batch, Verb};
+use crate::protocol::lab::{Build, End, Operation};
+use crate::protocol::links::EngineKind;
 
 /// The longest name of an interface: IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;

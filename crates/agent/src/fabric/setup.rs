@@ -10,49 +10,23 @@ use delaylab_os::kernel::sysctl;
 use delaylab_os::netlink::{self, link_wait};
 use delaylab_os::process::namespace;
 use delaylab_proto::{Context, Failure};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::local::{self, Local};
 use super::message;
 use super::names;
-use super::plan::{Mac, Operation};
 use crate::network::batch::{Batch, Verb};
+use crate::protocol::lab::{NetworkCard, Operation, Setup};
+use crate::protocol::mac::Mac;
+use crate::protocol::programs::Nothing;
 use crate::session::Session;
-use crate::session::fields::fields;
 
 /// The time that a network card has to get its carrier.
 const LINK: Duration = Duration::from_secs(30);
 /// The time that a network card has to appear.
 const CARD: Duration = Duration::from_secs(10);
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    hostname: String,
-    #[serde(default)]
-    sysctls: BTreeMap<String, String>,
-    /// The names of the lab's nodes, as lines of `/etc/hosts`.
-    #[serde(default)]
-    hosts: String,
-    interfaces: Vec<Card>,
-    /// Operations on addresses, queues, offloads and routes.
-    operations: Vec<Operation>,
-}
-
-/// A network card, identified by its MAC address, and its new name.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Card {
-    name: String,
-    mac: Mac,
-    #[serde(default)]
-    mtu: Option<u32>,
-}
-
 /// Configure the machine. Only a monitor requests this, from an agent that is alone in its machine.
-pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
-    let request: Request = fields(request)?;
+pub fn serve(request: Setup, _: &mut Session) -> Result<Nothing, Failure> {
     if std::process::id() == 1 || !crate::init::is_alone() {
         return Err(Failure::new("set up a machine", "this agent is not in a machine of its own"));
     }
@@ -76,7 +50,7 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
     if let Some(card) = down() {
         return Err(Failure::new(format!("bring up {}", card.name), "it has found no link"));
     }
-    Ok(json!({}))
+    Ok(Nothing {})
 }
 
 fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
@@ -91,7 +65,7 @@ fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failure> {
+fn name_cards<'a>(cards: &'a [NetworkCard], local: &mut Local<'a>) -> Result<(), Failure> {
     let socket = local::open()?;
     let there = wait_for(cards).context("list the network cards")?;
     rename(&socket, cards, &there)?;
@@ -102,7 +76,7 @@ fn name_cards<'a>(cards: &'a [Card], local: &mut Local<'a>) -> Result<(), Failur
 }
 
 /// Wait for the network cards; return all that are there once the wanted ones have come or the time is up.
-fn wait_for(cards: &[Card]) -> io::Result<BTreeMap<[u8; 6], u32>> {
+fn wait_for(cards: &[NetworkCard]) -> io::Result<BTreeMap<[u8; 6], u32>> {
     // The cards may appear some time after their driver was loaded.
     link_wait::wait(CARD, || {
         let there = addresses().ok()?;
@@ -114,7 +88,7 @@ fn wait_for(cards: &[Card]) -> io::Result<BTreeMap<[u8; 6], u32>> {
 /// Rename the cards in two steps, because one card's new name may be another's old one.
 fn rename(
     socket: &netlink::Route,
-    cards: &[Card],
+    cards: &[NetworkCard],
     there: &BTreeMap<[u8; 6], u32>,
 ) -> Result<(), Failure> {
     for temporary in [true, false] {

@@ -9,9 +9,9 @@ use delaylab_os::files::{folder_watch, pipe, terminal};
 use delaylab_os::kernel::power;
 use delaylab_os::process;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
-use serde_json::json;
 
 use super::{modules, root, surroundings};
+use crate::protocol::running::Event;
 use crate::session::line::Line;
 use crate::session::mux::{self, Mux};
 use crate::session::{Serve, listen};
@@ -65,7 +65,7 @@ fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
     let mut mux = Mux::on(if is_console { line.unescaping() } else { line });
     let is_serial = stream.starts_with(SERIAL);
     let window = is_serial.then_some(SERIAL_WINDOW);
-    let ready = serde_json::to_vec(&Reply::Event(json!({"ready": true, "window": window})));
+    let ready = serde_json::to_vec(&Reply::<_, ()>::Event(Event::Machine { ready: true, window }));
     let ready = ready.context("say that the machine is ready")?;
     mux.send(&Frame::new(Kind::Message, ready))?;
     loop {

@@ -5,7 +5,7 @@ use delaylab_link::{Conditions, merge};
 use delaylab_proto::Failure;
 use serde_json::Value;
 
-use super::plan::{Change, Links};
+use crate::protocol::links::{Change, EngineLinks};
 
 /// The configuration of every direction, in the order of the plan's members.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct Changed {
 
 impl ConfiguredConditions {
     /// Read the configuration from the plan.
-    pub fn new(links: &Links) -> Result<Self, Failure> {
+    pub fn new(links: &EngineLinks) -> Result<Self, Failure> {
         let members = links.members().map(|(link, member)| DirectionConfig {
             link: link.link.clone(),
             node: member.node.clone(),

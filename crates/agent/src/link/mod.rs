@@ -1,7 +1,6 @@
 //! The links of a host whose conditions this agent implements (docs/protocol.md, "Links").
 //!
-//! - [`plan`]: the links as the plan describes them; [`configured`]: the conditions of each direction, and
-//!   changes to them.
+//! - [`configured`]: the conditions of each direction, and changes to them.
 //! - [`control`]: requests about links and their answers: the supervisor, the engine's process, the thread
 //!   that serves requests in it.
 //! - [`data`]: the path of frames through delaylab's own engine.
@@ -13,10 +12,8 @@ mod configured;
 mod control;
 mod data;
 pub mod kernel;
-mod plan;
 
 pub use control::check::check;
 pub use control::engine_task::EngineTask;
 pub use control::supervisor::{Supervisor, ask_supervisor};
 pub use data::sender_limits::Agents;
-pub use plan::{EngineKind, Links};

@@ -6,53 +6,57 @@ use std::path::Path;
 
 use delaylab_os::time::clock::realtime_ns;
 use delaylab_proto::{Context, Failure};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
+use crate::protocol::network::{Counters, CountersDone, InterfaceCounters};
 use crate::session::Session;
-use crate::session::fields::fields;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {}
-
-/// Counters by name.
-pub type Counters = BTreeMap<String, u64>;
 
 /// Read `/proc/self/net/dev` and `/proc/self/net/snmp` once.
-pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
-    fields::<Request>(request)?;
+pub fn serve(_: Counters, _: &mut Session) -> Result<CountersDone, Failure> {
     let directory = Path::new("/proc/self/net");
     let mut snmp = protocols(directory)?;
     snmp.retain(|protocol, _| ["Ip", "Icmp", "Udp"].contains(&protocol.as_str()));
     let interfaces = interfaces(directory)?;
     // A busy machine may deliver the answer much later: only the reader knows when it read.
-    Ok(json!({"time_ns": realtime_ns(), "interfaces": interfaces, "snmp": snmp}))
+    Ok(CountersDone { time_ns: realtime_ns(), interfaces, snmp })
 }
 
 /// Read the counters of each interface from `net/dev` (proc_pid_net(5)).
-pub fn interfaces(net: &Path) -> Result<BTreeMap<String, Counters>, Failure> {
+pub fn interfaces(net: &Path) -> Result<BTreeMap<String, InterfaceCounters>, Failure> {
     Ok(read(&net.join("dev"))?.lines().filter_map(interface).collect())
 }
 
-fn interface(line: &str) -> Option<(String, Counters)> {
+fn interface(line: &str) -> Option<(String, InterfaceCounters)> {
     let (name, rest) = line.split_once(':')?;
     let numbers: Vec<u64> = rest.split_whitespace().map_while(|text| text.parse().ok()).collect();
-    const COLUMNS: [(&str, usize); 6] = [
-        ("rx_bytes", 0),
-        ("rx_packets", 1),
-        ("rx_dropped", 3),
-        ("tx_bytes", 8),
-        ("tx_packets", 9),
-        ("tx_dropped", 11),
-    ];
-    let counters = COLUMNS.map(|(name, column)| Some((name.to_owned(), *numbers.get(column)?)));
-    Some((name.trim().to_owned(), counters.into_iter().collect::<Option<Counters>>()?))
+    let number = |column: usize| numbers.get(column).copied();
+    let counters = InterfaceCounters {
+        rx_bytes: number(0)?,
+        rx_packets: number(1)?,
+        rx_dropped: number(3)?,
+        tx_bytes: number(8)?,
+        tx_packets: number(9)?,
+        tx_dropped: number(11)?,
+    };
+    Some((name.trim().to_owned(), counters))
+}
+
+impl InterfaceCounters {
+    /// Return the counters by name.
+    pub fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("rx_bytes", self.rx_bytes),
+            ("rx_dropped", self.rx_dropped),
+            ("rx_packets", self.rx_packets),
+            ("tx_bytes", self.tx_bytes),
+            ("tx_dropped", self.tx_dropped),
+            ("tx_packets", self.tx_packets),
+        ]
+    }
 }
 
 /// Read the counters of each protocol from `net/snmp`: pairs of lines, names and numbers. Values that may be
 /// negative (`Tcp MaxConn`) are left out.
-pub fn protocols(net: &Path) -> Result<BTreeMap<String, Counters>, Failure> {
+pub fn protocols(net: &Path) -> Result<BTreeMap<String, BTreeMap<String, u64>>, Failure> {
     let text = read(&net.join("snmp"))?;
     let mut lines = text.lines();
     let mut protocols = BTreeMap::new();
@@ -82,15 +86,15 @@ mod tests {
         let line = "  eth0: 10 2 0 3 0 0 0 0 40 5 0 6 0 0 0 0";
         let (name, counters) = interface(line).unwrap();
         assert_eq!(name, "eth0");
-        let expected = [
-            ("rx_bytes", 10),
-            ("rx_packets", 2),
-            ("rx_dropped", 3),
-            ("tx_bytes", 40),
-            ("tx_packets", 5),
-            ("tx_dropped", 6),
-        ];
-        assert_eq!(counters, expected.map(|(name, n)| (name.to_owned(), n)).into());
+        let expected = InterfaceCounters {
+            rx_bytes: 10,
+            rx_packets: 2,
+            rx_dropped: 3,
+            tx_bytes: 40,
+            tx_packets: 5,
+            tx_dropped: 6,
+        };
+        assert_eq!(counters, expected);
         assert!(interface(" face |bytes    packets errs drop").is_none());
     }
 }

@@ -9,7 +9,6 @@
 pub mod batch;
 pub mod bridge;
 pub mod counters;
-pub mod mac;
 pub mod neighbours;
 pub mod quiet;
 pub mod route;

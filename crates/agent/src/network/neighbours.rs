@@ -10,25 +10,15 @@ use netlink_packet_route::neighbour_table::{
     NeighbourTableAttribute, NeighbourTableMessage, NeighbourTableParameter,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::batch::{Batch, Verb};
+use crate::protocol::network::Neighbours;
+use crate::protocol::programs::Nothing;
 use crate::session::Session;
-use crate::session::fields::fields;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    on: String,
-    tries: u32,
-    /// The IP versions of the interface's addresses.
-    versions: Vec<u8>,
-}
 
 /// Let the stack of an interface in this process's network namespace ask so often for its neighbours.
-pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
-    let Request { on, tries, versions } = fields(request)?;
+pub fn serve(request: Neighbours, _: &mut Session) -> Result<Nothing, Failure> {
+    let Neighbours { on, tries, versions } = request;
     let what = || format!("let {on} wait for neighbours");
     let index = interface_index(&on).with_context(what)?;
     let socket = Route::open().with_context(what)?;
@@ -37,7 +27,7 @@ pub fn serve(request: Value, _: &mut Session) -> Result<Value, Failure> {
         batch.push(what(), Verb::Change, message(index, version == 4, tries))?;
     }
     batch.finish()?;
-    Ok(json!({}))
+    Ok(Nothing {})
 }
 
 /// Return the request to ask `tries` times for each neighbour, once a second.

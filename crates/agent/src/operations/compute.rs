@@ -10,12 +10,11 @@ use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Usage};
 use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Table};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::{hold, tables};
-use crate::session::fields::fields;
-use crate::session::{Order, Session};
+use crate::protocol::programs::{Compute, ComputeDone};
+use crate::protocol::running::Order;
+use crate::session::Session;
 use crate::timing::steady;
 
 /// The steps of one unit: each depends on the one before. A unit takes some 0.2 ms of a CPU of today.
@@ -25,21 +24,6 @@ const AT_ONCE: u32 = 16;
 /// The most units of one request: hours of work.
 const MOST: u32 = 100_000_000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    units: u32,
-    /// The shortest time between two rows of progress.
-    #[serde(default = "five_milliseconds")]
-    every_ns: i64,
-    #[serde(default)]
-    hold: bool,
-}
-
-fn five_milliseconds() -> i64 {
-    5_000_000
-}
-
 /// One row of the table `progress`: at `time_ns`, `units` were done in `cpu_ns` of this thread's CPU time.
 struct Done {
     time_ns: i64,
@@ -48,8 +32,7 @@ struct Done {
 }
 
 /// Do the work, or as much as was done when the client said `stop`, and return its times.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request = fields(request)?;
+pub fn serve(request: Compute, session: &mut Session) -> Result<ComputeDone, Failure> {
     if !(1..=MOST).contains(&request.units) {
         let why = format!("`units` is {}, not 1 to {MOST}", request.units);
         return Err(Failure::new("compute", why));
@@ -76,13 +59,13 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let ended_ns = if going { steady::now_ns() } else { began_ns };
     let after = usage()?;
     send(session, &rows)?;
-    Ok(json!({
-        "units": units,
-        "began_ns": began_ns,
-        "ended_ns": ended_ns,
-        "user_ns": tables::nanoseconds(after.user.saturating_sub(before.user)),
-        "system_ns": tables::nanoseconds(after.system.saturating_sub(before.system)),
-    }))
+    Ok(ComputeDone {
+        units,
+        began_ns,
+        ended_ns,
+        user_ns: tables::nanoseconds(after.user.saturating_sub(before.user)),
+        system_ns: tables::nanoseconds(after.system.saturating_sub(before.system)),
+    })
 }
 
 /// Do one unit: steps of xorshift (Marsaglia 2003, "Xorshift RNGs").

@@ -1,5 +1,6 @@
 //! `discard`: a UDP port that receives packets and drops them (RFC 863), and counts a generator's frames.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -7,28 +8,18 @@ use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::interface::index::interface_index;
 use delaylab_os::socket;
 use delaylab_os::socket::classic_filter::Program;
-use delaylab_os::socket::order_counter::{Order, OrderCounter};
+use delaylab_os::socket::order_counter::{Order as InOrder, OrderCounter};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::MAGIC;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
-use crate::session::fields::fields;
-use crate::session::{self, Session};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    #[serde(default)]
-    port: u16,
-    #[serde(default)]
-    interfaces: Vec<String>,
-}
+use crate::protocol::generating::{Discard, DiscardDone, Discarded};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 
 /// Bind an IPv4 UDP port until `stop`, so that the kernel does not answer packets to it by ICMP errors.
 /// Several sessions may share a port. A filter drops each packet before it enters a buffer.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let Request { port, interfaces } = fields(request)?;
+pub fn serve(request: Discard, session: &mut Session) -> Result<DiscardDone, Failure> {
+    let Discard { port, interfaces } = request;
     let what = || format!("discard what comes to UDP port {port}");
     let socket = socket::shared_udp((Ipv4Addr::UNSPECIFIED, port).into()).with_context(what)?;
     let counted = Counted::attach(socket.as_fd(), interfaces)?;
@@ -36,13 +27,12 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Program::nothing().attach(socket.as_fd()).with_context(what)?;
     }
     let address = socket::local_address(socket.as_fd()).context("name the port")?;
-    session.event(json!({"ready": {"port": address.port()}}))?;
+    session.event(&Event::listening(address.port()))?;
     loop {
         poll::wait(&[(session.input(), Interest::Read)], None).with_context(what)?;
-        let ends =
-            |order: &session::Order| matches!(order, session::Order::Stop | session::Order::Closed);
+        let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
         if session.orders()?.iter().any(ends) {
-            return Ok(json!({"interfaces": counted.as_ref().map(Counted::message)}));
+            return Ok(DiscardDone { interfaces: counted.as_ref().map(Counted::read) });
         }
     }
 }
@@ -72,11 +62,11 @@ impl Counted {
         Ok(counter.map(|counter| Self { interfaces, counter }))
     }
 
-    fn message(&self) -> Value {
+    fn read(&self) -> BTreeMap<String, Discarded> {
         let counts = self.interfaces.iter().map(|(name, index)| {
-            let Order { received, reordered } = self.counter.of(*index);
-            (name.clone(), json!({"received": received, "reordered": reordered}))
+            let InOrder { received, reordered } = self.counter.of(*index);
+            (name.clone(), Discarded { received, reordered })
         });
-        Value::Object(counts.collect::<Map<_, _>>())
+        counts.collect()
     }
 }

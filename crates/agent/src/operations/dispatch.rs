@@ -3,39 +3,17 @@
 use std::time::Instant;
 
 use delaylab_os::time::clock;
-use delaylab_proto::{Context, Failure, Reply};
-use serde_json::{Value, json};
+use delaylab_proto::{Context, Failure, Refusal, Reply};
+use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use super::{compute, discard, exec, generate, probe, reflect, tap, watch};
 use crate::network::{counters, neighbours, route};
+use crate::protocol::links::LinkRequest;
+use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
+use crate::protocol::requests::{Operation, Request, name};
 use crate::session::Session;
-use crate::session::fields::fields;
 use crate::{fabric, link};
-
-type Operation = fn(Value, &mut Session) -> Result<Value, Failure>;
-
-/// The operations of the protocol (docs/protocol.md).
-const OPERATIONS: &[(&str, Operation)] = &[
-    ("hello", hello),
-    ("exec", exec::serve),
-    ("compute", compute::serve),
-    ("probe", probe::serve),
-    ("generate", generate::serve),
-    ("discard", discard::serve),
-    ("reflect", reflect::serve),
-    ("tap", tap::serve),
-    ("watch", watch::serve),
-    ("counters", counters::serve),
-    ("clock", read_clock),
-    ("route", route::serve),
-    ("neighbours", neighbours::serve),
-    ("setup", fabric::setup),
-    ("links", link::ask_supervisor),
-    ("link-set", link::ask_supervisor),
-    ("link-timeline", link::ask_supervisor),
-    ("link-restart", link::ask_supervisor),
-];
 
 /// Serve requests until the client closes the session.
 pub fn serve(mut session: Session) -> Result<(), Failure> {
@@ -50,7 +28,7 @@ pub fn serve(mut session: Session) -> Result<(), Failure> {
             // The stream no longer holds valid frames or requests.
             Err(failure) => {
                 warn!(pid = std::process::id(), %failure, "session ends");
-                session.reply(&Reply::Error(failure.clone()))?;
+                session.reply(&Refusal::Error(failure.clone()))?;
                 return Err(failure);
             }
         };
@@ -58,10 +36,10 @@ pub fn serve(mut session: Session) -> Result<(), Failure> {
     }
 }
 
-fn answer(request: Value, session: &mut Session) -> Reply {
+fn answer(request: Value, session: &mut Session) -> Reply<()> {
     let (name, began) = (name(&request).unwrap_or_default().to_owned(), Instant::now());
     debug!(operation = name, "request begins");
-    let result = operation(&request).and_then(|operation| operation(request, session));
+    let result = operate(request, session);
     let elapsed = began.elapsed();
     match result {
         Ok(done) => {
@@ -75,34 +53,44 @@ fn answer(request: Value, session: &mut Session) -> Reply {
     }
 }
 
-/// Return the name of the operation that a request asks for.
-fn name(request: &Value) -> Option<&str> {
-    request.get("op").and_then(Value::as_str)
+fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
+    match Request::read(request)? {
+        Request::Hello(it) => run(it, session, hello),
+        Request::Exec(it) => run(it, session, exec::serve),
+        Request::Compute(it) => run(it, session, compute::serve),
+        Request::Probe(it) => run(it, session, probe::serve),
+        Request::Generate(it) => run(it, session, generate::serve),
+        Request::Discard(it) => run(it, session, discard::serve),
+        Request::Reflect(it) => run(it, session, reflect::serve),
+        Request::Tap(it) => run(it, session, tap::serve),
+        Request::Watch(it) => run(it, session, watch::serve),
+        Request::Counters(it) => run(it, session, counters::serve),
+        Request::Clock(it) => run(it, session, read_clock),
+        Request::Route(it) => run(it, session, route::serve),
+        Request::Neighbours(it) => run(it, session, neighbours::serve),
+        Request::Setup(it) => run(it, session, fabric::setup),
+        Request::Links(it) => link::ask_supervisor(&LinkRequest::Links(it), session),
+        Request::LinkSet(it) => link::ask_supervisor(&LinkRequest::LinkSet(it), session),
+        Request::LinkTimeline(it) => link::ask_supervisor(&LinkRequest::LinkTimeline(it), session),
+        Request::LinkRestart(it) => link::ask_supervisor(&LinkRequest::LinkRestart(it), session),
+    }
 }
 
-fn operation(request: &Value) -> Result<Operation, Failure> {
-    let name = name(request);
-    let name = name.ok_or_else(|| Failure::new("read a request", "it has no `op`"))?;
-    let found = OPERATIONS.iter().find(|(known, _)| *known == name);
-    found.map(|(_, operation)| *operation).ok_or_else(|| {
-        let known: Vec<&str> = OPERATIONS.iter().map(|(name, _)| *name).collect();
-        Failure::new(format!("do `{name}`"), "this agent has no such operation")
-            .fix(format!("one of: {}", known.join(", ")))
-    })
+/// Carry out an operation. Its answer has the type that the protocol states.
+fn run<O: Operation>(
+    request: O,
+    session: &mut Session,
+    serve: impl Fn(O, &mut Session) -> Result<O::Done, Failure>,
+) -> Result<Value, Failure> {
+    serde_json::to_value(serve(request, session)?).context("answer")
 }
 
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoFields {}
-
-fn hello(request: Value, _: &mut Session) -> Result<Value, Failure> {
-    fields::<NoFields>(request)?;
+fn hello(_: Hello, _: &mut Session) -> Result<HelloDone, Failure> {
     let clock = clock::name().context("read the boot id")?;
-    Ok(json!({"version": env!("CARGO_PKG_VERSION"), "pid": std::process::id(), "clock": clock}))
+    Ok(HelloDone { version: env!("CARGO_PKG_VERSION"), pid: std::process::id(), clock })
 }
 
 /// Return the current time, for comparing two clocks. The clock is read as late as possible.
-fn read_clock(request: Value, _: &mut Session) -> Result<Value, Failure> {
-    fields::<NoFields>(request)?;
-    Ok(json!({"time_ns": clock::realtime_ns()}))
+fn read_clock(_: Clock, _: &mut Session) -> Result<ClockDone, Failure> {
+    Ok(ClockDone { time_ns: clock::realtime_ns() })
 }

@@ -1,6 +1,5 @@
 //! `exec`: a command whose input and output travel in frames.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
@@ -10,53 +9,22 @@ use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
 use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::{hold, tables};
-use crate::session::fields::fields;
-use crate::session::{Order, Session};
+use crate::protocol::programs::{Exec, ExecDone, Ran, Terminal};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 use crate::timing::steady;
 
 /// The time that a command, and what it started, has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 const SIGTERM: i32 = 15;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    argv: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    cwd: Option<String>,
-    #[serde(default)]
-    tty: Option<Size>,
-    #[serde(default)]
-    stdin: bool,
-    /// The bytes of output that the client accepts before it reports some as used; unlimited if left out.
-    #[serde(default)]
-    window: Option<u64>,
-    /// Start the command only once the client says `go`.
-    #[serde(default)]
-    hold: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Size {
-    rows: u16,
-    cols: u16,
-    #[serde(default)]
-    term: Option<String>,
-}
-
 /// Run a command: send `{"started": pid}`, then its output, and return its exit code or the signal that
 /// killed it.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request = fields(request)?;
+pub fn serve(request: Exec, session: &mut Session) -> Result<ExecDone, Failure> {
     if request.hold && !hold::until_go(session)? {
-        return Ok(json!({"exit": null}));
+        return Ok(ExecDone { exit: None, ran: None });
     }
     let mut running = Running::start(&request)?;
     let result = running.relay(session);
@@ -85,7 +53,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(request: &Request) -> Result<Self, Failure> {
+    fn start(request: &Exec) -> Result<Self, Failure> {
         let Some((program, arguments)) = request.argv.split_first() else {
             return Err(Failure::new("run a command", "`argv` is empty"));
         };
@@ -114,7 +82,7 @@ impl Running {
         Self::new(child.id(), input, stdout.into_iter().chain(stderr).collect())
     }
 
-    fn on_terminal(mut command: Command, size: &Size) -> io::Result<Self> {
+    fn on_terminal(mut command: Command, size: &Terminal) -> io::Result<Self> {
         let terminal = terminal::open(size.rows, size.cols)?;
         if let Some(term) = &size.term {
             command.env("TERM", term);
@@ -148,8 +116,8 @@ impl Running {
     }
 
     /// Relay bytes both ways until the command has ended and all of its output is sent.
-    fn relay(&mut self, session: &mut Session) -> Result<Value, Failure> {
-        session.event(json!({"started": self.pid}))?;
+    fn relay(&mut self, session: &mut Session) -> Result<ExecDone, Failure> {
+        session.event(&Event::Started(self.pid))?;
         let mut ended = false;
         loop {
             let ready = self.wait(session.input(), ended).map_err(broken)?;
@@ -262,7 +230,7 @@ impl Running {
         if self.untold == 0 {
             return Ok(());
         }
-        session.event(json!({"used": std::mem::take(&mut self.untold)}))
+        session.event(&Event::Used(std::mem::take(&mut self.untold) as u64))
     }
 
     fn close_if_asked(&mut self) {
@@ -304,7 +272,7 @@ impl Running {
         process::end_session(self.pid, GRACE).map_err(broken)
     }
 
-    fn reap(&self, ended_ns: i64) -> Result<Value, Failure> {
+    fn reap(&self, ended_ns: i64) -> Result<ExecDone, Failure> {
         let written = written_bytes(self.pid);
         let Some((_, ended, used)) = process::wait_usage(self.pid) else {
             return Err(Failure::new("wait for the command", "it is not a child of this process"));
@@ -313,15 +281,15 @@ impl Running {
             Ended::Exit(code) => (Some(code), None),
             Ended::Killed(signal) => (None, Some(signal)),
         };
-        Ok(json!({
-            "exit": exit,
-            "killed": killed,
-            "written_bytes": written,
-            "began_ns": self.began_ns,
-            "ended_ns": ended_ns,
-            "user_ns": tables::nanoseconds(used.user),
-            "system_ns": tables::nanoseconds(used.system),
-        }))
+        let ran = Ran {
+            killed,
+            written_bytes: written,
+            began_ns: self.began_ns,
+            ended_ns,
+            user_ns: tables::nanoseconds(used.user),
+            system_ns: tables::nanoseconds(used.system),
+        };
+        Ok(ExecDone { exit, ran: Some(ran) })
     }
 }
 

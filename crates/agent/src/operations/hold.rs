@@ -2,14 +2,14 @@
 
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure};
-use serde_json::json;
 
-use crate::session::{Order, Session};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 
 /// Report that all is ready, then block until the client says `go`. Return false if it says `stop` instead;
 /// fail if it goes away.
 pub fn until_go(session: &mut Session) -> Result<bool, Failure> {
-    session.event(json!({"ready": true}))?;
+    session.event(&Event::READY)?;
     loop {
         poll::wait(&[(session.input(), Interest::Read)], None).context("wait for the start")?;
         for order in session.orders()? {

@@ -10,10 +10,10 @@ mod exec;
 mod generate;
 mod hold;
 mod probe;
-mod protocol;
 mod reflect;
 mod tables;
 mod tap;
+mod transport;
 mod watch;
 
 pub use dispatch::serve;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use delaylab_proto::{Failure, Frame, Kind, Table};
 use delaylab_wire::Leg;
 
+use crate::protocol::measuring::Outcome;
 use crate::session::Session;
 
 /// The rows per table frame; at some 20 bytes each a frame stays far below the protocol's limit.
@@ -36,8 +37,7 @@ pub struct Packet<'a> {
     pub intended_ns: i64,
     /// The time at which user space passed it to the kernel; `None` if it never did or the kernel refused it.
     pub sent_ns: Option<i64>,
-    /// The outcome: `replied`, `late`, `lost`, `refused` or `unsent`.
-    pub outcome: &'static str,
+    pub outcome: Outcome,
     /// The number of replies beyond the first.
     pub duplicates: u16,
     /// True if its reply came after that of a later packet (RFC 4737).
@@ -88,7 +88,7 @@ pub fn send_packets<'a>(
             .numbers("seq", rows.iter().map(|row| row.seq))
             .numbers("intended_ns", rows.iter().map(|row| row.intended_ns))
             .optional("sent_ns", rows.iter().map(|row| row.sent_ns))
-            .texts("outcome", rows.iter().map(|row| Some(row.outcome)))
+            .texts("outcome", rows.iter().map(|row| Some(row.outcome.name())))
             .numbers("duplicates", rows.iter().map(|row| row.duplicates))
             .flags("reordered", rows.iter().map(|row| row.reordered))
             .texts("error", rows.iter().map(|row| row.error))

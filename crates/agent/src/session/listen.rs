@@ -9,7 +9,7 @@ use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Side};
 use delaylab_os::socket::peer;
-use delaylab_proto::{Context, Failure, Frame, Kind, Reply, write_frame};
+use delaylab_proto::{Context, Failure, Frame, Kind, Refusal, write_frame};
 
 use super::{Serve, Session};
 
@@ -81,7 +81,7 @@ pub fn cannot_start(error: &io::Error) -> Failure {
 /// Tell a client, without blocking, why it is not served.
 pub fn refuse(stream: OwnedFd, failure: &Failure) {
     if descriptor::set_nonblocking(stream.as_fd()).is_ok() {
-        let bytes = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
+        let bytes = serde_json::to_vec(&Refusal::Error(failure.clone())).unwrap_or_default();
         // Ignore a client that does not read or has left.
         let _ = write_frame(&mut UnixStream::from(stream), &Frame::new(Kind::Message, bytes));
     }

@@ -1,15 +1,14 @@
 //! Sessions: streams of the framed protocol (docs/protocol.md), each served by a process of its own.
 //!
-//! - [`stream`]: one session, its requests, replies, and orders in between; [`fields`] reads a request.
+//! - [`stream`]: one session, its requests, replies, and orders in between.
 //! - [`listen`]: clients on a socket, and the processes that serve their sessions.
 //! - [`line`]: a stream that never blocks; [`mux`]: many sessions over one; [`escape`]: the bytes that a
 //!   console drops.
 
 pub mod escape;
-pub mod fields;
 pub mod line;
 pub mod listen;
 pub mod mux;
 mod stream;
 
-pub use stream::{Order, Serve, Session, stdio};
+pub use stream::{Serve, Session, stdio};

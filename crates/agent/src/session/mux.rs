@@ -7,11 +7,13 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_proto::{Failure, Frame, FrameError, Kind, Reply};
-use serde_json::json;
+use delaylab_proto::{Failure, Frame, FrameError, Kind, Refusal, Reply};
 
 use super::line::Line;
 use super::listen;
+use serde::de::IgnoredAny;
+
+use crate::protocol::running::Event;
 
 /// The number of unsent bytes on the trunk above which branches have to wait.
 const BACKLOG: usize = 1 << 20;
@@ -100,7 +102,7 @@ impl Mux {
 
     /// Report a failure on a channel that has no branch, and close the channel.
     pub fn refuse(&mut self, channel: u16, failure: &Failure) -> Result<(), Failure> {
-        let reply = serde_json::to_vec(&Reply::Error(failure.clone())).unwrap_or_default();
+        let reply = serde_json::to_vec(&Refusal::Error(failure.clone())).unwrap_or_default();
         self.send(&Frame { channel, ..Frame::new(Kind::Message, reply) })?;
         let refused = Branch { line: None, closed_here: false, closed_there: false };
         self.branches.insert(channel, refused);
@@ -239,7 +241,7 @@ impl Mux {
 
 /// Build the report, sent on channel 0, that this many bytes were read from the trunk.
 pub fn tell_read(bytes: usize) -> Frame {
-    let event = Reply::Event(json!({"read": bytes}));
+    let event = Reply::<_, ()>::Event(Event::Read(bytes as u64));
     Frame::new(Kind::Message, serde_json::to_vec(&event).unwrap_or_default())
 }
 
@@ -248,8 +250,8 @@ fn told_read(frame: &Frame) -> Option<u64> {
     if frame.channel != 0 || frame.kind != Kind::Message {
         return None;
     }
-    match serde_json::from_slice(&frame.payload) {
-        Ok(Reply::Event(event)) => event.get("read")?.as_u64(),
+    match serde_json::from_slice::<Reply<Event, IgnoredAny>>(&frame.payload) {
+        Ok(Reply::Event(Event::Read(bytes))) => Some(bytes),
         _ => None,
     }
 }

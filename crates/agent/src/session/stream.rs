@@ -9,38 +9,17 @@ use std::time::Duration;
 use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure, Frame, FrameError, Kind, Reply, read_frame, write_frame};
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::protocol::running::{Event, Order, Orders};
 
 const HEADER: usize = 7;
 /// The maximum number of frames to read before their orders are carried out.
 const AT_ONCE: usize = 16;
 
-/// An order of the client to a running request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Stop, and return the results so far.
-    Stop,
-    /// Send this signal to the command.
-    Signal(i32),
-    /// Write these bytes to the command's standard input; an empty payload closes it.
-    Stdin(Vec<u8>),
-    /// Count this many bytes of the command's output as used.
-    Used(u64),
-    /// Go on without this client, also when it has gone.
-    Keep,
-    /// Stop (true) or resume (false) to record; the request goes on.
-    Pause(bool),
-    /// Begin what was held.
-    Go,
-    /// Stop and kill what was started, because the client has gone.
-    Closed,
-}
-
 /// A server of one session, which handles its requests one after the other until the client has gone.
 pub type Serve = fn(Session) -> Result<(), Failure>;
-
-/// Orders in the order in which they were given.
-pub type Orders = Vec<Order>;
 
 /// The agent's end of one session.
 pub struct Session {
@@ -88,8 +67,8 @@ impl Session {
     }
 
     /// Send an event of a running request.
-    pub fn event(&mut self, value: Value) -> Result<(), Failure> {
-        self.reply(&Reply::Event(value))
+    pub fn event(&mut self, event: &Event) -> Result<(), Failure> {
+        self.reply(&Reply::<_, ()>::Event(event))
     }
 
     /// Return true if an event can be sent without waiting for the client to read.
@@ -118,7 +97,7 @@ impl Session {
     }
 
     /// Send one reply.
-    pub fn reply(&mut self, reply: &Reply) -> Result<(), Failure> {
+    pub fn reply(&mut self, reply: &Reply<impl Serialize, impl Serialize>) -> Result<(), Failure> {
         let bytes = serde_json::to_vec(reply).context("answer")?;
         self.frame(&Frame::new(Kind::Message, bytes))
     }
@@ -233,31 +212,7 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
     if frame.kind == Kind::Stdin {
         return Ok(Some(Order::Stdin(frame.payload.clone())));
     }
-    let message = message(frame)?;
-    if message.get("stop") == Some(&Value::Bool(true)) {
-        return Ok(Some(Order::Stop));
-    }
-    if message.get("keep") == Some(&Value::Bool(true)) {
-        return Ok(Some(Order::Keep));
-    }
-    if message.get("go") == Some(&Value::Bool(true)) {
-        return Ok(Some(Order::Go));
-    }
-    if let Some(paused) = message.get("pause").and_then(Value::as_bool) {
-        return Ok(Some(Order::Pause(paused)));
-    }
-    if let Some(used) = message.get("used") {
-        let bytes = used.as_u64();
-        let wrong =
-            || Failure::new("count what was read", format!("{used} is not a number of bytes"));
-        return bytes.map(Order::Used).map(Some).ok_or_else(wrong);
-    }
-    let Some(signal) = message.get("signal") else { return Ok(None) };
-    let number = signal.as_i64().and_then(|number| i32::try_from(number).ok());
-    match number {
-        Some(number @ 1..=64) => Ok(Some(Order::Signal(number))),
-        _ => Err(Failure::new("send a signal", format!("{signal} is not a signal's number"))),
-    }
+    Order::read(&message(frame)?)
 }
 
 /// Return standard input and output as a session's streams.

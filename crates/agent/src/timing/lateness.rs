@@ -5,6 +5,8 @@
 //! its counts take 16 KB for each direction instead of 4 (medians on a Xeon). It keeps no exact sum either,
 //! and refuses values below 0.
 
+use crate::protocol::generating::Late;
+
 /// The number of buckets per doubling.
 const STEPS: usize = 32;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
@@ -19,17 +21,6 @@ pub struct Lateness {
     sum: i64,
     min: i64,
     max: i64,
-}
-
-/// The reported summary; times are 0 if there was no frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Summary {
-    pub count: u64,
-    pub mean_ns: i64,
-    pub min_ns: i64,
-    pub p50_ns: i64,
-    pub p99_ns: i64,
-    pub max_ns: i64,
 }
 
 impl Default for Lateness {
@@ -77,11 +68,11 @@ impl Lateness {
         if count == 0 { 0 } else { ((sum - total) / count).max(0) }
     }
 
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> Late {
         if self.count == 0 {
-            return Summary::default();
+            return Late::default();
         }
-        Summary {
+        Late {
             count: self.count,
             mean_ns: self.sum / self.count.cast_signed(),
             min_ns: self.min,

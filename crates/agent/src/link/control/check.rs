@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use delaylab_proto::Failure;
 
 use crate::link::configured::{Cause, ConfiguredConditions};
-use crate::link::plan::Links;
+use crate::protocol::links::EngineLinks;
 
 /// Check the links, without asking the kernel.
-pub fn check(links: &Links) -> Result<(), Failure> {
+pub fn check(links: &EngineLinks) -> Result<(), Failure> {
     let mut ports = BTreeSet::new();
     for link in &links.links {
         let failed = |why: String| Failure::new(format!("make link {}", link.link), why);

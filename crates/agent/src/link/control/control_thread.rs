@@ -6,11 +6,11 @@ use delaylab_proto::Failure;
 
 use super::period::Period;
 use super::port_drops::PortDrops;
-use super::report::{DirectionReport, EngineReport, Pauses};
 use super::requests::LinkEngine;
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
 use crate::link::data::loop_commands::{LoopAnswer, LoopCommand, LoopHandle};
 use crate::link::data::sender_limits::SenderLimits;
+use crate::protocol::links::{DirectionReport, EngineReport, Pauses};
 use crate::timing::lateness::Lateness;
 
 /// An engine as its clients see it.

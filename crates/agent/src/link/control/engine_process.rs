@@ -15,7 +15,7 @@ use super::engine_task::EngineTask;
 use super::messages::{self, receive};
 use super::{kernel_engine, own_engine};
 use crate::link::configured::ConfiguredConditions;
-use crate::link::plan::EngineKind;
+use crate::protocol::links::EngineKind;
 
 const SIGKILL: i32 = 9;
 /// The time limit for an engine's answer; after it the engine is taken to hang.
@@ -89,8 +89,7 @@ impl EngineProcess {
             Reply::Done(value) => Some(Ok(value)),
             Reply::Error(failure) => Some(Err(failure)),
             Reply::Event(why) => {
-                let failure = serde_json::from_value(why).ok();
-                self.last_words = failure.map(|failure: Failure| failure.to_string());
+                self.last_words = Some(why.to_string());
                 None
             }
         }

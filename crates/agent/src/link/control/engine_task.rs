@@ -1,7 +1,7 @@
 //! The task of a link engine.
 
 use crate::link::data::sender_limits::Agents;
-use crate::link::plan::Links;
+use crate::protocol::links::EngineLinks;
 use crate::session::Serve;
 
 /// The task of an engine.
@@ -9,7 +9,7 @@ use crate::session::Serve;
 pub struct EngineTask<'a> {
     /// The agent's name.
     pub name: &'a str,
-    pub links: &'a Links,
+    pub links: &'a EngineLinks,
     /// The CPUs of the forwarding thread; `None` for any.
     pub cpus: Option<&'a [usize]>,
     /// The agents that hold the nodes' own interfaces.

@@ -7,39 +7,36 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::netlink::change_monitor::ChangeMonitor as RtnetlinkMonitor;
 use delaylab_os::time::clock;
-use delaylab_proto::{Context, Failure, Reply};
-use serde_json::json;
+use delaylab_proto::{Context, Failure};
 
-use super::messages::{say_why, send};
+use super::messages::{say_ready, say_refused, say_why};
 use super::period::Period;
 use super::port_drops::PortDrops;
 use super::ports::set_ports;
-use super::report::{DirectionReport, EngineReport};
 use super::requests::{LinkEngine, serve_requests};
 use super::timeline::Timeline;
 use crate::link::configured::{Changed, ConfiguredConditions};
-use crate::link::data::pool::Fullness;
 use crate::link::kernel::counters::{KernelCounters, vanished};
 use crate::link::kernel::links::KernelLinks;
 use crate::link::kernel::plan_setup;
 use crate::link::kernel::support::Support;
 use crate::link::kernel::try_features::try_features;
-use crate::link::plan::Links;
+use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Memory};
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
 /// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
 /// supervisor would be left to do so.
 pub fn live(
-    links: &Links,
+    links: &EngineLinks,
     configured: ConfiguredConditions,
     control: OwnedFd,
 ) -> Result<(), Failure> {
     let mut control = File::from(control);
     let mut engine = match KernelEngine::start(links, configured) {
         Ok(engine) => engine,
-        Err(failure) => return send(&mut control, &Reply::Error(failure)),
+        Err(failure) => return say_refused(&mut control, failure),
     };
-    send(&mut control, &Reply::Done(json!({})))?;
+    say_ready(&mut control)?;
     let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
     let served = serve_requests(&mut engine, timeline, &mut control);
     if let Err(failure) = &served {
@@ -49,7 +46,7 @@ pub fn live(
 }
 
 struct KernelEngine<'a> {
-    links: &'a Links,
+    links: &'a EngineLinks,
     configured: ConfiguredConditions,
     support: Support,
     kernel_links: KernelLinks,
@@ -61,7 +58,7 @@ struct KernelEngine<'a> {
 }
 
 impl<'a> KernelEngine<'a> {
-    fn start(links: &'a Links, configured: ConfiguredConditions) -> Result<Self, Failure> {
+    fn start(links: &'a EngineLinks, configured: ConfiguredConditions) -> Result<Self, Failure> {
         let support = try_features()?;
         let kernel_links =
             KernelLinks::new(links, plan_setup::setups(links, &configured, &support)?)?;
@@ -140,7 +137,7 @@ impl LinkEngine for KernelEngine<'_> {
         let bound = usize::try_from(self.links.memory_bytes).unwrap_or(usize::MAX);
         Ok(EngineReport {
             notes: self.kernel_links.notes(),
-            memory: Fullness { bound, ..Fullness::default() },
+            memory: Memory { bound, ..Memory::default() },
             ..EngineReport::running(since_ns, now_ns, directions)
         })
     }

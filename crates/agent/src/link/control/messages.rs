@@ -3,7 +3,12 @@
 use std::fs::File;
 
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use crate::protocol::programs::Nothing;
+
+/// A reply of an engine. An event is the reason why it ends.
+pub type EngineReply = Reply<Failure, Value>;
 
 /// Send a request or reply to another process of the agent.
 pub fn send(to: &mut File, message: &impl serde::Serialize) -> Result<(), Failure> {
@@ -19,21 +24,31 @@ pub fn pass_on(to: &mut File, bytes: &[u8]) -> Result<(), Failure> {
 /// Block until the reply to a request.
 pub fn receive(from: &mut File) -> Result<Value, Failure> {
     match hear(from)? {
-        Reply::Done(value) | Reply::Event(value) => Ok(value),
-        Reply::Error(failure) => Err(failure),
+        Reply::Done(value) => Ok(value),
+        Reply::Error(failure) | Reply::Event(failure) => Err(failure),
     }
 }
 
 /// Block until the next message of another process of the agent.
-pub fn hear(from: &mut File) -> Result<Reply, Failure> {
+pub fn hear(from: &mut File) -> Result<EngineReply, Failure> {
     let what = "wait for an answer about links";
     let frame = read_frame(from).context(what)?;
     let frame = frame.ok_or_else(|| Failure::new(what, "the other process has ended"))?;
     serde_json::from_slice(&frame.payload).context(what)
 }
 
+/// Tell the supervisor that the engine carries links from now on.
+pub fn say_ready(to: &mut File) -> Result<(), Failure> {
+    send(to, &Reply::<Failure, _>::Done(Nothing {}))
+}
+
+/// Tell the supervisor why the engine cannot start.
+pub fn say_refused(to: &mut File, failure: Failure) -> Result<(), Failure> {
+    send(to, &Reply::<Failure, Nothing>::Error(failure))
+}
+
 /// Send the reason why an engine ends to its supervisor, which takes it in place of any answer.
 pub fn say_why(to: &mut File, failure: &Failure) {
     // Without a supervisor nobody needs to know.
-    let _ = send(to, &Reply::Event(json!(failure)));
+    let _ = send(to, &Reply::<_, Nothing>::Event(failure));
 }

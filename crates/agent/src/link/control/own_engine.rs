@@ -9,12 +9,11 @@ use std::thread;
 use delaylab_os::process::memory::Locked;
 use delaylab_os::process::{self, open_files, scheduling};
 use delaylab_os::time::clock;
-use delaylab_proto::{Context, Failure, Reply};
-use serde_json::json;
+use delaylab_proto::{Context, Failure};
 
 use super::control_thread::ControlThread;
 use super::engine_task::EngineTask;
-use super::messages::{say_why, send};
+use super::messages::{say_ready, say_refused, say_why};
 use super::period::Period;
 use super::port_drops::PortDrops;
 use super::ports::set_ports;
@@ -24,7 +23,7 @@ use crate::link::configured::ConfiguredConditions;
 use crate::link::data::forward::Forwarder;
 use crate::link::data::loop_commands::{self, LoopChannels, LoopHandle};
 use crate::link::data::sender_limits::SenderLimits;
-use crate::link::plan::Links;
+use crate::protocol::links::EngineLinks;
 use crate::timing::pace::Pace;
 
 /// Run the engine, from its first message (`{}`, or the reason why it could not start) until the supervisor's
@@ -45,7 +44,7 @@ pub fn live(
     });
     let ((forwarder, mut pace, channels, control_thread), requests) = match started {
         Ok(started) => started,
-        Err(failure) => return send(&mut control, &Reply::Error(failure)),
+        Err(failure) => return say_refused(&mut control, failure),
     };
     thread::scope(|scope| {
         let (apart, begin) = mpsc::channel();
@@ -58,11 +57,11 @@ pub fn live(
         open_files::part();
         let _ = apart.send(());
         if let Err(failure) = first.recv().unwrap_or_else(|_| Err(LoopHandle::ended())) {
-            let told = send(&mut control, &Reply::Error(failure));
+            let told = say_refused(&mut control, failure);
             std::process::exit(i32::from(told.is_err()));
         }
         let ended = bind(cpus).and_then(|()| {
-            send(&mut control, &Reply::Done(json!({})))?;
+            say_ready(&mut control)?;
             forwarder.run(&mut pace, &channels)
         });
         if let Err(failure) = &ended {
@@ -75,7 +74,7 @@ pub fn live(
 /// Run the thread beside the loop: report whether it could start, then serve requests. Ends the process.
 fn take_requests(
     mut control_thread: ControlThread,
-    links: &Links,
+    links: &EngineLinks,
     again: bool,
     mut requests: File,
     begun: &mpsc::Sender<Result<(), Failure>>,

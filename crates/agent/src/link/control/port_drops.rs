@@ -6,10 +6,11 @@ use std::path::Path;
 
 use delaylab_proto::Failure;
 
-use crate::network::counters::{self, Counters};
+use crate::network::counters;
+use crate::protocol::network::InterfaceCounters;
 
 /// The counters of all interfaces at one moment.
-pub struct PortDrops(BTreeMap<String, Counters>);
+pub struct PortDrops(BTreeMap<String, InterfaceCounters>);
 
 impl PortDrops {
     /// Read the counters in the calling thread's network namespace.
@@ -19,7 +20,7 @@ impl PortDrops {
 
     /// Return how many frames a port has dropped since an earlier moment.
     pub fn since(&self, before: &Self, port: &str) -> u64 {
-        let of = |all: &Self| all.0.get(port).and_then(|one| one.get("tx_dropped")).copied();
-        of(self).unwrap_or(0).saturating_sub(of(before).unwrap_or(0))
+        let of = |all: &Self| all.0.get(port).map_or(0, |one| one.tx_dropped);
+        of(self).saturating_sub(of(before))
     }
 }

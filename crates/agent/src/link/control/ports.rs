@@ -3,10 +3,10 @@
 use delaylab_os::interface::state;
 use delaylab_proto::{Context, Failure};
 
-use crate::link::plan::Links;
+use crate::protocol::links::EngineLinks;
 
 /// Set all ports up or down. Continue after an error and return the first.
-pub fn set_ports(of: &Links, up: bool) -> Result<(), Failure> {
+pub fn set_ports(of: &EngineLinks, up: bool) -> Result<(), Failure> {
     let word = if up { "bring up" } else { "take down" };
     let mut result = Ok(());
     for port in of.ports() {

@@ -1,94 +1,11 @@
 //! The report of a link engine, as `links` answers it (docs/protocol.md, "Links").
 
-use serde::Serialize;
-use serde_json::Value;
-
 use crate::link::configured::DirectionConfig;
-use crate::link::data::counts::{Dropped, Snapshot, Tally};
-use crate::link::data::pool::Fullness;
-use crate::timing::lateness::Summary;
-use crate::timing::pace::CpuNoiseSummary;
-
-/// The report of an engine of either kind, or in place of one that has ended.
-#[derive(Serialize)]
-pub struct EngineReport {
-    pub state: State,
-    /// The reason why the engine is down.
-    pub why: Option<String>,
-    pub pid: Option<u32>,
-    pub realtime: bool,
-    /// The features that could not be had.
-    pub notes: Vec<String>,
-    /// The times between which frames were counted, in ns since the epoch.
-    pub since_ns: i64,
-    pub now_ns: i64,
-    pub memory: Fullness,
-    pub pauses: Pauses,
-    #[serde(rename = "floor")]
-    pub cpu_noise: CpuNoiseSummary,
-    /// Frames that found the ring full.
-    pub dropped_ring: u64,
-    /// Frames of an interface that is no port.
-    pub unknown_port: u64,
-    /// The lateness of all directions' frames together; absent while the engine is down.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub late: Option<Summary>,
-    pub directions: Vec<DirectionReport>,
-}
-
-/// The state of an engine.
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    Running,
-    Down,
-}
-
-/// The times in which the loop did not run though something was due.
-#[derive(Clone, Copy, Default, Serialize)]
-pub struct Pauses {
-    pub count: u64,
-    pub longest_ns: i64,
-}
-
-/// The report of one direction: its configuration and its counters.
-#[derive(Serialize)]
-pub struct DirectionReport {
-    link: String,
-    node: Option<String>,
-    port: String,
-    #[serde(rename = "asked")]
-    configured: Value,
-    /// The conditions when counting began; `None` if they have not changed since.
-    #[serde(rename = "asked_first")]
-    first: Option<Value>,
-    /// The number of changes by request since the engine's start.
-    requests: u64,
-    #[serde(rename = "in")]
-    entered: Tally,
-    #[serde(rename = "out")]
-    left: Tally,
-    dropped: Dropped,
-    /// `None` where the engine does not count these, as the two below.
-    duplicated: Option<u64>,
-    corrupted: Option<u64>,
-    reordered: Option<u64>,
-    waiting: Waiting,
-    held: u32,
-    late: Summary,
-    first_in_ns: Option<i64>,
-    last_in_ns: Option<i64>,
-    first_out_ns: Option<i64>,
-    last_out_ns: Option<i64>,
-    port_dropped: u64,
-}
-
-/// The frames that wait for the rate.
-#[derive(Serialize)]
-struct Waiting {
-    frames: usize,
-    bytes: u64,
-}
+use crate::link::data::counts::Snapshot;
+use crate::protocol::generating::Late;
+use crate::protocol::links::{
+    CpuNoiseSummary, DirectionReport, EngineReport, Memory, Pauses, State, Waiting,
+};
 
 impl EngineReport {
     /// Build the report of a running engine of this process, in which nothing was counted from `since_ns` on.
@@ -97,7 +14,7 @@ impl EngineReport {
             state: State::Running,
             why: None,
             pid: Some(std::process::id()),
-            late: Some(Summary::default()),
+            late: Some(Late::default()),
             ..Self::empty(since_ns, now_ns, directions)
         }
     }
@@ -116,7 +33,7 @@ impl EngineReport {
             notes: Vec::new(),
             since_ns,
             now_ns,
-            memory: Fullness::default(),
+            memory: Memory::default(),
             pauses: Pauses::default(),
             cpu_noise: CpuNoiseSummary::default(),
             dropped_ring: 0,
@@ -167,6 +84,7 @@ impl DirectionReport {
 mod tests {
     use super::*;
     use crate::link::configured::ConfiguredConditions;
+    use serde::Serialize;
     use serde_json::json;
 
     fn keys(report: &impl Serialize) -> String {

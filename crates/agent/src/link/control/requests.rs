@@ -6,41 +6,29 @@ use std::time::Duration;
 
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::time::clock;
-use delaylab_proto::{Context, Failure, Reply, read_frame};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use delaylab_proto::{Context, Failure, read_frame};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tracing::info;
 
-use super::messages::send;
-use super::report::{DirectionReport, EngineReport};
+use super::messages::{EngineReply, send};
 use super::timeline::Timeline;
 use crate::link::configured::{Cause, Changed, ConfiguredConditions};
-use crate::link::plan::Change;
+use crate::protocol::links::{
+    Change, DirectionReport, EngineReport, LinkRequest, LinkSet, LinkSetDone, Links,
+};
+use crate::protocol::programs::Nothing;
 
-/// A request about links.
-#[derive(Deserialize)]
-#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
-    /// Report the configuration and the counters; with `reset`, then reset the counters.
-    Links {
-        #[serde(default)]
-        reset: bool,
-    },
-    /// Change conditions: all changes, or none if one of them is impossible.
-    LinkSet { changes: Vec<Change> },
-    /// Return to the conditions of the plan, and restart the timeline.
-    LinkTimeline {},
-    /// Restart the engine if it has ended.
-    LinkRestart {},
+/// Read a request from its JSON.
+pub fn read(bytes: &[u8]) -> Result<LinkRequest, Failure> {
+    // By a value: errors of a text would name a line and a column, which users have not written.
+    let request: Value = serde_json::from_slice(bytes).context("read a request about links")?;
+    LinkRequest::deserialize(request).context("read a request about links")
 }
 
-impl Request {
-    /// Read a request from its JSON.
-    pub fn read(bytes: &[u8]) -> Result<Self, Failure> {
-        // By a value: errors of a text would name a line and a column, which users have not written.
-        let request: Value = serde_json::from_slice(bytes).context("read a request about links")?;
-        Self::deserialize(request).context("read a request about links")
-    }
+/// Return an answer in the form of a [`Reply`].
+pub fn done(answer: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(answer).context("answer")
 }
 
 /// An engine that carries links: delaylab's own or the kernel's.
@@ -88,8 +76,8 @@ pub fn serve_requests(
             let frame = read_frame(control).context("take requests about links")?;
             let Some(frame) = frame else { return Ok(()) };
             let reply = match answer(links, &mut timeline, &frame.payload) {
-                Ok(done) => Reply::Done(done),
-                Err(failure) => Reply::Error(failure),
+                Ok(done) => EngineReply::Done(done),
+                Err(failure) => EngineReply::Error(failure),
             };
             send(control, &reply)?;
         }
@@ -122,17 +110,17 @@ fn answer(
     timeline: &mut Timeline<'_>,
     request: &[u8],
 ) -> Result<Value, Failure> {
-    match Request::read(request)? {
-        Request::Links { reset } => serde_json::to_value(links.report(reset)?).context("answer"),
-        Request::LinkSet { changes } => {
+    match read(request)? {
+        LinkRequest::Links(Links { reset }) => done(&links.report(reset)?),
+        LinkRequest::LinkSet(LinkSet { changes }) => {
             change(links, &changes, Cause::Request)?;
-            Ok(json!({"directions": links.directions()?}))
+            done(&LinkSetDone { directions: links.directions()? })
         }
-        Request::LinkTimeline {} => {
+        LinkRequest::LinkTimeline(_) => {
             restore(links)?;
             timeline.restart(clock::monotonic_ns());
-            Ok(json!({}))
+            done(&Nothing {})
         }
-        Request::LinkRestart {} => Ok(json!({})),
+        LinkRequest::LinkRestart(_) => done(&Nothing {}),
     }
 }

@@ -9,27 +9,31 @@ use delaylab_os::files::pipe;
 use delaylab_os::files::poll::Interest;
 use delaylab_os::process;
 use delaylab_os::time::clock;
-use delaylab_proto::{Context, Failure, Frame, Reply, read_frame};
-use serde_json::{Value, json};
+use delaylab_proto::{Failure, Frame, read_frame};
+use serde_json::Value;
 use tracing::warn;
 
 use super::engine_process::EngineProcess;
 use super::engine_task::EngineTask;
-use super::messages::{receive, send};
+use super::messages::{EngineReply, receive, send};
 use super::ports::set_ports;
-use super::report::{DirectionReport, EngineReport};
-use super::requests::Request;
+use super::requests::{done, read};
 use crate::link::configured::{Cause, ConfiguredConditions, DirectionConfig};
 use crate::link::data::counts::Snapshot;
+use crate::protocol::links::{DirectionReport, EngineReport, LinkRequest, LinkSet};
+use crate::protocol::programs::Nothing;
 use crate::session::{self, listen};
 
 /// Serve a session's request about links: pass it to the supervisor and return the answer.
-pub fn ask_supervisor(request: Value, session: &mut session::Session) -> Result<Value, Failure> {
+pub fn ask_supervisor(
+    request: &LinkRequest,
+    session: &mut session::Session,
+) -> Result<Value, Failure> {
     let Some(supervisor) = session.supervisor() else {
         return Err(Failure::new("ask about links", "this agent carries none")
             .fix("ask the agent `link.HOST` of a host with links that have conditions"));
     };
-    send(supervisor, &request)?;
+    send(supervisor, request)?;
     receive(supervisor)
 }
 
@@ -96,8 +100,8 @@ impl<'a> Supervisor<'a> {
         let heard = match frame {
             Ok(Some(frame)) => {
                 let reply = match self.answer(&frame) {
-                    Ok(done) => Reply::Done(done),
-                    Err(failure) => Reply::Error(failure),
+                    Ok(done) => EngineReply::Done(done),
+                    Err(failure) => EngineReply::Error(failure),
                 };
                 send(&mut self.sessions[index].requests, &reply).is_ok()
             }
@@ -111,12 +115,12 @@ impl<'a> Supervisor<'a> {
     }
 
     fn answer(&mut self, frame: &Frame) -> Result<Value, Failure> {
-        let request = Request::read(&frame.payload)?;
-        if let (Err(_), Request::LinkRestart {}) = (&self.engine, &request) {
+        let request = read(&frame.payload)?;
+        if let (Err(_), LinkRequest::LinkRestart(_)) = (&self.engine, &request) {
             self.configured.begin_count();
             self.engine = Ok(EngineProcess::start(self.task, &self.configured, true)?);
             set_ports(self.task.links, true)?;
-            return Ok(json!({}));
+            return done(&Nothing {});
         }
         let answer = self.engine.as_mut().ok().and_then(|engine| engine.ask(&frame.payload));
         let Some(answer) = answer else {
@@ -124,10 +128,10 @@ impl<'a> Supervisor<'a> {
             return self.answer_for_the_dead(&request);
         };
         match (&answer, &request) {
-            (Ok(_), Request::LinkSet { changes }) => {
+            (Ok(_), LinkRequest::LinkSet(LinkSet { changes })) => {
                 self.configured.change(changes, Cause::Request)?;
             }
-            (Ok(_), Request::LinkTimeline {}) => {
+            (Ok(_), LinkRequest::LinkTimeline(_)) => {
                 self.configured.restore()?;
             }
             _ => {}
@@ -135,9 +139,9 @@ impl<'a> Supervisor<'a> {
         answer
     }
 
-    fn answer_for_the_dead(&self, request: &Request) -> Result<Value, Failure> {
+    fn answer_for_the_dead(&self, request: &LinkRequest) -> Result<Value, Failure> {
         let why = self.engine.as_ref().err();
-        let Request::Links { .. } = request else {
+        let LinkRequest::Links(_) = request else {
             let why = why.map_or("it has ended", String::as_str);
             return Err(Failure::new("ask the link engine", why)
                 .fix("bring the lab up again, which starts it anew"));
@@ -145,8 +149,7 @@ impl<'a> Supervisor<'a> {
         let nothing = Snapshot::default();
         let report = |config: &DirectionConfig| DirectionReport::new(config, &nothing, 0);
         let directions = self.configured.directions().iter().map(report).collect();
-        let report = EngineReport::down(why.cloned(), clock::realtime_ns(), directions);
-        serde_json::to_value(report).context("answer")
+        done(&EngineReport::down(why.cloned(), clock::realtime_ns(), directions))
     }
 
     /// Record the engine's end and set the ports down.

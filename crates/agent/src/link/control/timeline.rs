@@ -1,6 +1,6 @@
 //! Timed changes of conditions.
 
-use crate::link::plan::{Change, Moment};
+use crate::protocol::links::{Change, Moment};
 
 /// The timeline and its next moment.
 pub struct Timeline<'a> {

@@ -1,41 +1,7 @@
 //! The counters of one direction.
 
-use serde::Serialize;
-
+use crate::protocol::links::{Dropped, Tally};
 use crate::timing::lateness::Lateness;
-
-/// A count of frames and bytes, from the Ethernet header on, with the first and last time in ns since the
-/// epoch.
-#[derive(Clone, Copy, Default, Serialize)]
-pub struct Tally {
-    pub frames: u64,
-    pub bytes: u64,
-    #[serde(skip)]
-    pub first_ns: Option<i64>,
-    #[serde(skip)]
-    pub last_ns: Option<i64>,
-}
-
-/// Dropped frames by drop reason.
-#[derive(Clone, Copy, Default, Serialize)]
-pub struct Dropped {
-    /// Frames beyond the port's share of the ring; they never entered.
-    pub ring: u64,
-    /// The configured loss.
-    pub loss: u64,
-    /// A full queue.
-    pub queue: u64,
-    /// A drop by the queue's discipline.
-    pub early: u64,
-    /// No memory left for frames under way.
-    pub memory: u64,
-    /// Frames that no cable carries: longer than the MTU allows, cut, or without checksums.
-    pub oversize: u64,
-    /// Frames that the egress interface did not take.
-    pub interface: u64,
-    /// Frames for an interface that was down.
-    pub down: u64,
-}
 
 /// All counters of one direction.
 #[derive(Clone, Default)]

@@ -21,7 +21,7 @@ use super::outbox::Outbox;
 use super::pool::Pool;
 use super::schedule::{Event, Schedule};
 use super::switch::Switch;
-use crate::link::plan::Links;
+use crate::protocol::links::EngineLinks;
 use crate::timing::pace::Pace;
 
 /// The number of frames received, or sent, before the loop turns to the other task.
@@ -47,7 +47,7 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// Open the ring and the sockets in the calling thread's network namespace.
-    pub fn open(links: &Links, conditions: Vec<Conditions>) -> Result<Self, Failure> {
+    pub fn open(links: &EngineLinks, conditions: Vec<Conditions>) -> Result<Self, Failure> {
         let now_ns = clock::monotonic_ns();
         let table = LinkTable::new(links, conditions, now_ns)?;
         let interfaces = table.interfaces();

@@ -8,7 +8,7 @@ use delaylab_wire::ETHERNET_HEADER;
 use super::direction::DirectionState;
 use super::pool::Pool;
 use super::switch::Switch;
-use crate::link::plan::{Link, Links, Member};
+use crate::protocol::links::{EngineLinks, Link, Member};
 
 /// The data of the loop.
 pub struct LinkTable {
@@ -20,7 +20,11 @@ pub struct LinkTable {
 impl LinkTable {
     /// Build all links and find their ports in the calling thread's network namespace. Conditions are in the
     /// order of the plan's members.
-    pub fn new(links: &Links, conditions: Vec<Conditions>, now_ns: i64) -> Result<Self, Failure> {
+    pub fn new(
+        links: &EngineLinks,
+        conditions: Vec<Conditions>,
+        now_ns: i64,
+    ) -> Result<Self, Failure> {
         let longest = links.longest_frame();
         let (pool, account) =
             Pool::new(links.memory_bytes, longest, conditions.len()).ok_or_else(|| {
@@ -79,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_direction_draws_by_itself() {
-        let links: Links = serde_json::from_value(json!({"links": [
+        let links: EngineLinks = serde_json::from_value(json!({"links": [
             {"link": "a", "members": [{"port": "p", "node": "bc"}, {"port": "q", "node": "c"}]},
             {"link": "ab", "members": [{"port": "r", "node": "c"}, {"port": "s"}]}]}))
         .unwrap();

@@ -9,8 +9,8 @@ use delaylab_os::files::{descriptor, pipe};
 use delaylab_proto::{Context, Failure};
 
 use super::counts::Snapshot;
-use super::pool::Fullness;
-use crate::timing::pace::CpuNoiseSummary;
+use crate::protocol::links::CpuNoiseSummary;
+use crate::protocol::links::Memory;
 
 /// A command to the loop.
 pub enum LoopCommand {
@@ -25,7 +25,7 @@ pub enum LoopCommand {
 /// An answer; answers come in the order of the commands.
 pub enum LoopAnswer {
     Direction(Box<Snapshot>),
-    Totals(Totals, Fullness, CpuNoiseSummary),
+    Totals(Totals, Memory, CpuNoiseSummary),
 }
 
 /// The counters of all directions together.

@@ -1,8 +1,8 @@
 //! The memory of frames under way: slots of equal size, with a limit on their number and a share for each
 //! direction that no other direction can take.
 
+use crate::protocol::links::Memory;
 use delaylab_os::process::memory;
-use serde::Serialize;
 
 /// The number of bytes to prefetch of a frame; the CPU fetches the rest of a longer one by itself.
 const PREFETCHED: usize = 128;
@@ -39,17 +39,6 @@ impl Account {
     pub fn used(&self) -> u32 {
         self.used
     }
-}
-
-/// The fill level of the pool, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Fullness {
-    pub used: usize,
-    pub bound: usize,
-    /// The highest level since statistics began.
-    pub peak: usize,
-    /// True if half of the shared slots were in use at some time.
-    pub warn: bool,
 }
 
 impl Pool {
@@ -125,8 +114,8 @@ impl Pool {
         &mut self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
     }
 
-    pub fn fullness(&self) -> Fullness {
-        Fullness {
+    pub fn fullness(&self) -> Memory {
+        Memory {
             used: (self.lengths.len() - self.free.len()) * self.stride,
             bound: self.lengths.len() * self.stride,
             peak: self.peak * self.stride,
@@ -184,7 +173,7 @@ mod tests {
         }
         assert!(pool.fullness().warn);
         pool.reset();
-        let expected = Fullness { used: 0, bound: 512, peak: 0, warn: false };
+        let expected = Memory { used: 0, bound: 512, peak: 0, warn: false };
         assert_eq!(pool.fullness(), expected);
     }
 

@@ -13,9 +13,9 @@ use delaylab_wire::ETHERNET_HEADER;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcHandle;
 
-use crate::link::plan::Card;
 use crate::network::batch::{Batch, Verb};
 use crate::network::tbf::Bucket;
+use crate::protocol::links::Card;
 
 /// The filter's handle, which tells it from a qdisc that somebody else has set on the interface.
 const HANDLE: TcHandle = TcHandle { major: 0xd1a7, minor: 0 };

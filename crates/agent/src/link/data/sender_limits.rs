@@ -6,8 +6,8 @@ use delaylab_proto::Failure;
 
 use super::sender_limit::{SenderLimit, bucket};
 use crate::link::configured::Changed;
-use crate::link::plan::{Card, Links};
 use crate::network::tbf::Bucket;
+use crate::protocol::links::{Card, EngineLinks};
 
 /// The pids of the agents that hold the network namespaces of nodes' interfaces, by agent name.
 pub type Agents = BTreeMap<String, i32>;
@@ -23,7 +23,7 @@ pub struct SenderLimits<'a> {
 
 impl<'a> SenderLimits<'a> {
     /// Build the state in which no sender is limited.
-    pub fn new(links: &'a Links, agents: &'a Agents) -> Self {
+    pub fn new(links: &'a EngineLinks, agents: &'a Agents) -> Self {
         let cards = links.members().map(|(link, member)| (member.card.as_ref(), link.mtu));
         Self { cards: cards.collect(), agents, limited: BTreeMap::new() }
     }

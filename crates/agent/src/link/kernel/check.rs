@@ -6,11 +6,11 @@ use super::plan_setup::setups;
 use super::qdisc;
 use super::try_features::try_features;
 use crate::link::configured::{Cause, ConfiguredConditions};
-use crate::link::plan::Links;
+use crate::protocol::links::EngineLinks;
 
 /// Check that this kernel can carry these links, initially and throughout their timeline. The kernel is tried
 /// before anything is built. Only for single-threaded processes.
-pub fn check(links: &Links) -> Result<(), Failure> {
+pub fn check(links: &EngineLinks) -> Result<(), Failure> {
     let support = try_features()?;
     let mut configured = ConfiguredConditions::new(links)?;
     let mut before = setups(links, &configured, &support)?;

@@ -9,12 +9,14 @@ use delaylab_proto::{Context, Failure};
 
 use super::links::{KernelDirection, KernelLinks};
 use super::qdisc;
-use crate::link::data::counts::{Counts, Dropped, Snapshot, Tally};
-use crate::network::counters::{self, Counters};
+use crate::link::data::counts::{Counts, Snapshot};
+use crate::network::counters;
+use crate::protocol::links::{Dropped, Tally};
+use crate::protocol::network::InterfaceCounters;
 
 /// All counters at one moment.
 pub struct KernelCounters {
-    interfaces: BTreeMap<String, Counters>,
+    interfaces: BTreeMap<String, InterfaceCounters>,
     queues: Vec<QdiscCounters>,
     /// The frames dropped by programs, in the order of the directions.
     lost: Vec<u64>,
@@ -32,8 +34,8 @@ impl KernelCounters {
     /// Return the counters of one direction since an earlier moment.
     pub fn since(&self, before: &Self, number: usize, direction: &KernelDirection) -> Snapshot {
         let entered = Tally::of(
-            self.interface(before, &direction.port, "rx_packets"),
-            self.interface(before, &direction.port, "rx_bytes"),
+            self.interface(before, &direction.port, |one| one.rx_packets),
+            self.interface(before, &direction.port, |one| one.rx_bytes),
         );
         let lost = self.lost[number].wrapping_sub(before.lost.get(number).copied().unwrap_or(0));
         let tbf = self.queue_of(direction, "tbf");
@@ -75,9 +77,9 @@ impl KernelCounters {
         Dropped { loss, queue, early, memory, ..Dropped::default() }
     }
 
-    fn interface(&self, before: &Self, name: &str, counter: &str) -> u64 {
-        let of = |moment: &Self| moment.interfaces.get(name)?.get(counter).copied();
-        of(self).unwrap_or(0).saturating_sub(of(before).unwrap_or(0))
+    fn interface(&self, before: &Self, name: &str, read: fn(&InterfaceCounters) -> u64) -> u64 {
+        let of = |moment: &Self| moment.interfaces.get(name).map_or(0, read);
+        of(self).saturating_sub(of(before))
     }
 
     /// Return the queue of a kind that a direction has; it has at most one of each.

@@ -13,10 +13,10 @@ use netlink_packet_route::RouteNetlinkMessage;
 use super::message;
 use super::qdisc::{self, Qdisc, Step};
 use super::setup::Setup;
-use crate::link::plan::{Link, Links};
 use crate::network::batch::{Batch, Verb};
 use crate::network::bridge;
 use crate::network::quiet;
+use crate::protocol::links::{EngineLinks, Link};
 
 /// The kernel's objects of one direction.
 pub struct KernelDirection {
@@ -43,7 +43,7 @@ pub struct KernelLinks {
 
 impl KernelLinks {
     /// Build all links, replacing anything that an earlier engine left.
-    pub fn new(links: &Links, setups: Vec<Setup>) -> Result<Self, Failure> {
+    pub fn new(links: &EngineLinks, setups: Vec<Setup>) -> Result<Self, Failure> {
         let socket = Route::open().context("open a netlink socket")?;
         let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
         let (bridges, directions) = (BTreeMap::new(), Vec::new());
@@ -194,7 +194,7 @@ impl KernelLinks {
     }
 
     /// Remove what a dead engine left.
-    fn clear(&self, links: &Links) -> Result<(), Failure> {
+    fn clear(&self, links: &EngineLinks) -> Result<(), Failure> {
         let bridges = (0..links.links.len()).map(bridge_name);
         let count = links.ports().count();
         for name in bridges.chain((0..count).map(ifb_name)) {

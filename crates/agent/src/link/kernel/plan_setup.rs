@@ -8,11 +8,11 @@ use super::map;
 use super::setup::{Bounds, Setup};
 use super::support::Support;
 use crate::link::configured::ConfiguredConditions;
-use crate::link::plan::Links;
+use crate::protocol::links::EngineLinks;
 
 /// Return the required setup of every direction.
 pub fn setups(
-    links: &Links,
+    links: &EngineLinks,
     configured: &ConfiguredConditions,
     support: &Support,
 ) -> Result<Vec<Setup>, Failure> {
@@ -25,7 +25,7 @@ pub fn setups(
 
 /// Return the required setup of one direction.
 pub fn setup(
-    links: &Links,
+    links: &EngineLinks,
     configured: &ConfiguredConditions,
     support: &Support,
     number: usize,

@@ -3,7 +3,6 @@
 //! Frame i is to be sent at start + i × interval, whatever happens to the others. All frames that are due are
 //! sent in one system call. Nobody needs to answer: taps and counters record what arrived.
 
-mod request;
 mod spacing;
 
 use std::io;
@@ -17,15 +16,14 @@ use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,
-    Protocol, UdpRepr, pseudo_header,
+    Protocol, UDP_HEADER, UdpRepr, pseudo_header,
 };
-use serde_json::{Value, json};
 
-use crate::session::fields::fields;
-use crate::session::{Order, Session};
+use crate::protocol::generating::{Flow, Generate, GenerateDone};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 use crate::timing::lateness::Lateness;
 use crate::timing::pace::Pace;
-use request::{Flow, PAYLOAD, Request};
 use spacing::Spacing;
 
 /// The longest time between two checks for the client's orders.
@@ -33,25 +31,53 @@ const ORDERS_NS: i64 = 50_000_000;
 const BUFFERS: usize = 64 << 20;
 
 /// Serve one request: send frames until all are sent or the client stops it.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request = fields(request)?;
+pub fn serve(request: Generate, session: &mut Session) -> Result<GenerateDone, Failure> {
     request.check()?;
     let mut generator = Generator::open(&request)?;
     // It counts as a thread without CPUs of its own, even if it is bound to some: nodes that receive may have
     // the same ones, and must be able to answer while it sends.
     let (pace, refused) = Pace::new(request.realtime, scheduling::online_cpus());
-    session.event(json!({"ready": true}))?;
+    session.event(&Event::READY)?;
     generator.run(pace, session)?;
     let Generator { next, refused: not_taken, slip, began_ns, ended_ns, .. } = generator;
-    Ok(json!({
-        "sent": u64::from(next) - not_taken, "refused": not_taken, "slip": slip.summary(),
-        "began_ns": began_ns, "ended_ns": ended_ns,
-        "realtime": request.realtime && refused.is_none(), "not_realtime": refused,
-    }))
+    Ok(GenerateDone {
+        sent: u64::from(next) - not_taken,
+        refused: not_taken,
+        slip: slip.summary(),
+        began_ns,
+        ended_ns,
+        realtime: request.realtime && refused.is_none(),
+        not_realtime: refused,
+    })
+}
+
+/// The length of the shortest frame: the headers and Ethernet's padding (60 bytes, 64 with the check
+/// sequence).
+const SHORTEST: usize = 60;
+const LONGEST: usize = 9014;
+
+/// The offset of the probe header in a frame.
+pub const PAYLOAD: usize = ETHERNET_HEADER + IPV4_HEADER + UDP_HEADER;
+
+impl Generate {
+    /// Check the limits of a request.
+    fn check(&self) -> Result<(), Failure> {
+        let wrong = |why: String| Err(Failure::new("generate frames", why));
+        if self.flows.is_empty() {
+            return wrong("no flow is given".into());
+        }
+        if !(SHORTEST..=LONGEST).contains(&self.size) {
+            return wrong(format!("{} bytes are not {SHORTEST} to {LONGEST}", self.size));
+        }
+        if !(1..=1024).contains(&self.batch) {
+            return wrong(format!("a batch of {} is not 1 to 1024", self.batch));
+        }
+        Ok(())
+    }
 }
 
 struct Generator<'a> {
-    request: &'a Request,
+    request: &'a Generate,
     socket: OwnedFd,
     batch: FrameBatch,
     /// A frame for each slot of a batch, of which only some fields change.
@@ -67,7 +93,7 @@ struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    fn open(request: &'a Request) -> Result<Self, Failure> {
+    fn open(request: &'a Generate) -> Result<Self, Failure> {
         let interfaces = request.flows.iter().map(|flow| {
             interface_index(&flow.interface).with_context(|| format!("find {}", flow.interface))
         });
@@ -181,4 +207,30 @@ fn write(flow: &Flow, port: u16, header: ProbeRepr, frame: &mut [u8]) {
 fn must_end(session: &mut Session) -> Result<bool, Failure> {
     let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
     Ok(session.orders()?.iter().any(ends))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_cannot_be_sent_is_refused() {
+        let flow = json!({"interface": "eth0", "to_mac": "02:0:0:0:0:1", "from": "10.0.0.1", "to": "10.0.0.2"});
+        let good = json!({"flows": [flow], "probe": 1, "count": 1, "interval_ns": 0, "size": 60, "port": 9});
+        let check = |field: &str, value: serde_json::Value| {
+            let mut request = good.clone();
+            request[field] = value;
+            serde_json::from_value::<Generate>(request).unwrap().check().map_err(|error| error.why)
+        };
+        assert_eq!(check("size", json!(9014)), Ok(()));
+        for (field, value, why) in [
+            ("flows", json!([]), "no flow is given"),
+            ("size", json!(59), "59 bytes are not 60 to 9014"),
+            ("size", json!(9015), "9015 bytes are not 60 to 9014"),
+            ("batch", json!(0), "a batch of 0 is not 1 to 1024"),
+        ] {
+            assert_eq!(check(field, value), Err(why.to_owned()));
+        }
+    }
 }

@@ -9,10 +9,11 @@ use super::engine::ProbePath;
 use super::exchange::{Answer, Progress, request_text};
 use super::interface_stamps::InterfaceStamps;
 use super::log::Log;
-use super::request::Request;
 use super::socket::describe;
-use super::warning::Warning;
-use crate::operations::protocol::{Protocol, SYN_GIVEN_UP_NS};
+use crate::operations::transport::SYN_GIVEN_UP_NS;
+use crate::protocol::measuring::Protocol;
+use crate::protocol::measuring::{By, Probe};
+use crate::protocol::measuring::{Warning, WarningKind};
 use crate::timing::steady;
 use delaylab_os::files::ready_set::ReadySet;
 use delaylab_os::process::open_files;
@@ -38,7 +39,7 @@ const RESET: i32 = Errno::ECONNREFUSED as i32;
 /// The connections of a probe.
 #[derive(Debug)]
 pub struct PathByConnections {
-    request: Request,
+    request: Probe,
     to: SocketAddr,
     /// The HTTP request that is sent on each connection; `None` if the handshake is all.
     text: Option<String>,
@@ -63,7 +64,7 @@ struct Connection {
 }
 
 impl PathByConnections {
-    pub fn open(request: &Request) -> Result<Self, Failure> {
+    pub fn open(request: &Probe) -> Result<Self, Failure> {
         let to = request.destination()?;
         // A whole second's connections may be open at once.
         open_files::allow_most();
@@ -286,14 +287,14 @@ impl ProbePath for PathByConnections {
         self.deadlines.peek().map(|Reverse((deadline, _))| *deadline)
     }
 
-    fn by(&self) -> &'static str {
-        if self.stamps.is_ok() { "ring" } else { "socket" }
+    fn by(&self) -> By {
+        if self.stamps.is_ok() { By::Ring } else { By::Socket }
     }
 
     fn warn(&self, warnings: &mut Vec<Warning>) {
         match &self.stamps {
             Err(error) if self.request.wanted().stack => warnings.push(Warning::new(
-                "no-kernel-stamps",
+                WarningKind::NoKernelStamps,
                 format!("no stamps of the kernel were taken: {error}"),
                 "a probe by TCP or HTTP has them with CAP_NET_RAW: run it as root",
             )),

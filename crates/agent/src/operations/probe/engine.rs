@@ -3,10 +3,11 @@
 use super::live::Live;
 use super::log::Log;
 use super::pace::Pace;
-use super::request::Request;
 use super::schedule::Schedule;
-use super::warning::Warning;
-use crate::session::{Order, Session};
+use crate::protocol::measuring::Warning;
+use crate::protocol::measuring::{By, Probe};
+use crate::protocol::running::Order;
+use crate::session::Session;
 use crate::timing::steady;
 use delaylab_os::process::scheduling;
 use delaylab_proto::{Context, Failure};
@@ -28,7 +29,7 @@ pub trait ProbePath {
         None
     }
     /// Return the source of the kernel's stamps: `tcx`, `ring` or `socket`.
-    fn by(&self) -> &'static str;
+    fn by(&self) -> By;
     /// Add doubts about the measurement.
     fn warn(&self, warnings: &mut Vec<Warning>);
 }
@@ -39,7 +40,7 @@ const LEAD_NS: i64 = 1_000_000;
 /// Run the probe to its end: until all packets are sent and either all have replies or `linger_ns` is over,
 /// or until the client stops it.
 pub fn run(
-    request: &Request,
+    request: &Probe,
     path: &mut impl ProbePath,
     log: &mut Log,
     session: &mut Session,

@@ -1,6 +1,6 @@
 //! One request of HTTP/1.1 on a connection of its own, and the first line of its answer.
 
-use super::request::Request;
+use crate::protocol::measuring::Probe;
 use delaylab_os::socket::connection;
 use delaylab_wire::http::{STATUS, status};
 use std::io;
@@ -47,7 +47,7 @@ impl Answer {
 }
 
 /// Build the request that a probe sends.
-pub fn request_text(request: &Request, to: SocketAddr) -> String {
+pub fn request_text(request: &Probe, to: SocketAddr) -> String {
     let host = if request.host.is_empty() { to.to_string() } else { request.host.clone() };
     let (path, version) = (&request.path, env!("CARGO_PKG_VERSION"));
     format!(

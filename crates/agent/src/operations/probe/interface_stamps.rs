@@ -1,9 +1,9 @@
 //! The stamps of a probe's TCP segments at the interface, by a packet ring: the kernel stamps no SYN on a socket.
 
 use super::log::Log;
-use super::request::Request;
 use super::route;
-use crate::operations::protocol::Protocol;
+use crate::protocol::measuring::Probe;
+use crate::protocol::measuring::Protocol;
 use delaylab_os::netlink::routing;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
@@ -30,7 +30,7 @@ pub struct InterfaceStamps {
 
 impl InterfaceStamps {
     /// Start to stamp the packets of a probe. Needs `CAP_NET_RAW`.
-    pub fn open(request: &Request, to: SocketAddr) -> io::Result<Self> {
+    pub fn open(request: &Probe, to: SocketAddr) -> io::Result<Self> {
         let interface = match to {
             SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
             _ => routing::interface_to(to.ip())?,

@@ -1,11 +1,10 @@
 //! Live events, one for each packet, for clients that watch a running probe.
 
 use super::log::Log;
-use super::request::Request;
+use crate::protocol::measuring::{LivePacket, Outcome, Probe};
+use crate::protocol::running::Event;
 use crate::session::Session;
 use delaylab_proto::{Context, Failure};
-use serde::Serialize;
-use serde_json::json;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -18,21 +17,6 @@ const PAUSE_NS: i64 = 100_000_000;
 const TURN: u32 = 256;
 /// The most events after the client has stopped the probe: about as many as a pipe holds.
 const LAST: u32 = 256;
-
-/// The event of one packet; fields are null where there is no value.
-#[derive(Serialize)]
-struct Packet<'a> {
-    seq: u32,
-    handshake_ns: Option<i64>,
-    rtt_app_ns: Option<i64>,
-    rtt_stack_ns: Option<i64>,
-    slip_ns: Option<i64>,
-    outcome: &'static str,
-    from: Option<String>,
-    ttl: Option<u8>,
-    error: Option<&'a str>,
-    duplicates: u16,
-}
 
 /// The progress of the reports.
 #[derive(Debug)]
@@ -47,7 +31,7 @@ pub struct Live {
 }
 
 impl Live {
-    pub fn new(request: &Request) -> Self {
+    pub fn new(request: &Probe) -> Self {
         let only = request.protocol.connects().then(|| request.to.clone());
         Self { late_ns: request.late_ns, only, undecided: 0, reported: 0 }
     }
@@ -130,7 +114,7 @@ impl Live {
         let Some(place) = log.settled.as_mut().and_then(VecDeque::pop_front) else {
             return Ok(false);
         };
-        session.event(json!({"packet": self.packet(log, place)}))?;
+        session.event(&Event::Packet(self.packet(log, place)))?;
         Ok(true)
     }
 
@@ -138,15 +122,15 @@ impl Live {
     fn report_if_lost(&mut self, log: &Log, session: &mut Session) -> Result<(), Failure> {
         let place = self.undecided;
         self.undecided += 1;
-        let unanswered = matches!(log.outcome(place), "lost" | "under-way");
+        let unanswered = matches!(log.outcome(place), Outcome::Lost | Outcome::UnderWay);
         let silent = unanswered && log.error_at(place).is_none();
-        if silent { session.event(json!({"packet": self.packet(log, place)})) } else { Ok(()) }
+        if silent { session.event(&Event::Packet(self.packet(log, place))) } else { Ok(()) }
     }
 
-    fn packet<'a>(&'a self, log: &'a Log, place: u32) -> Packet<'a> {
+    fn packet<'a>(&'a self, log: &'a Log, place: u32) -> LivePacket<'a> {
         let entry = &log.entries[place as usize];
         let between = |from: i64, to: i64| (from != 0 && to != 0).then(|| to - from);
-        Packet {
+        LivePacket {
             seq: log.seq(place),
             handshake_ns: entry.handshake_ns(),
             rtt_app_ns: between(entry.requested(), entry.replied),
@@ -154,11 +138,11 @@ impl Live {
             slip_ns: between(entry.intended, entry.sent),
             outcome: log.outcome(place),
             from: match &self.only {
-                Some(only) => (entry.replied != 0).then(|| only.clone()),
-                None => log.answered_by(place).map(shown),
+                Some(only) => (entry.replied != 0).then_some(only.into()),
+                None => log.answered_by(place).map(|address| shown(address).into()),
             },
             ttl: (entry.ttl != 0).then_some(entry.ttl),
-            error: log.error_at(place),
+            error: log.error_at(place).map(Into::into),
             duplicates: entry.duplicates,
         }
     }

@@ -1,7 +1,8 @@
 //! The record of every scheduled packet. All memory is allocated before the first packet is sent.
 
-use super::request::{Point, Request};
 use crate::operations::tables::{Packet, Stamp};
+use crate::protocol::measuring::Outcome;
+use crate::protocol::measuring::{Point, Probe};
 use crate::timing::steady::ClockSteps;
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::Leg;
@@ -90,7 +91,7 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn new(request: &Request) -> Self {
+    pub fn new(request: &Probe) -> Self {
         let count = request.count as usize;
         Self {
             entries: vec![Entry::default(); count],
@@ -310,17 +311,17 @@ impl Log {
         self.outstanding() - self.given_up
     }
 
-    pub fn outcome(&self, place: u32) -> &'static str {
+    pub fn outcome(&self, place: u32) -> Outcome {
         let entry = &self.entries[place as usize];
         match entry {
-            Entry { refused: true, .. } => "refused",
-            Entry { sent: 0, .. } => "unsent",
-            Entry { replied: 0, .. } if self.is_under_way(entry) => "under-way",
-            Entry { replied: 0, .. } => "lost",
-            Entry { expired: true, .. } => "expired",
-            Entry { replied, .. } if replied - entry.requested() > self.late_ns => "late",
-            Entry { closed: true, .. } => "closed",
-            _ => "replied",
+            Entry { refused: true, .. } => Outcome::Refused,
+            Entry { sent: 0, .. } => Outcome::Unsent,
+            Entry { replied: 0, .. } if self.is_under_way(entry) => Outcome::UnderWay,
+            Entry { replied: 0, .. } => Outcome::Lost,
+            Entry { expired: true, .. } => Outcome::Expired,
+            Entry { replied, .. } if replied - entry.requested() > self.late_ns => Outcome::Late,
+            Entry { closed: true, .. } => Outcome::Closed,
+            _ => Outcome::Replied,
         }
     }
 

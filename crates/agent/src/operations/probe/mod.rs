@@ -16,9 +16,10 @@ mod route;
 mod schedule;
 mod sightings;
 mod socket;
-mod warning;
 
 use super::tables::{send_packets, send_stamps};
+use crate::protocol::measuring::{Mode, Probe, ProbeDone, Warning, WarningKind};
+use crate::protocol::running::Event;
 use crate::session::Session;
 use delaylab_os::process::memory::Locked;
 use delaylab_os::process::scheduling::RealTime;
@@ -26,16 +27,13 @@ use delaylab_os::time::{clock, stamps};
 use delaylab_proto::{Context, Failure};
 use engine::ProbePath;
 use log::Log;
-use request::{Mode, Request};
-use serde_json::{Value, json};
-use warning::Warning;
 
 /// The real-time priority: above ordinary processes and below the kernel's own real-time threads (50).
 const PRIORITY: i32 = 10;
 
-/// Serve one request: send the tables `stamps` and `packets`, and return the payload of `done`.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request = Request::read(request)?;
+/// Serve one request: send the tables `stamps` and `packets`.
+pub fn serve(request: Probe, session: &mut Session) -> Result<ProbeDone, Failure> {
+    let request = request.checked()?;
     match request.mode {
         _ if request.protocol.connects() => {
             let path = connections::PathByConnections::open(&request)?;
@@ -53,10 +51,10 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
 }
 
 fn measure(
-    request: &Request,
+    request: &Probe,
     mut path: impl ProbePath,
     session: &mut Session,
-) -> Result<Value, Failure> {
+) -> Result<ProbeDone, Failure> {
     let clock = clock::name().context("name this kernel's clock")?;
     let mut log = Log::new(request);
     let mut warnings = Vec::new();
@@ -68,7 +66,7 @@ fn measure(
         true => neighbour::resolve(request, request.destination()?, session.input()),
         false => None,
     };
-    session.event(json!({"ready": true}))?;
+    session.event(&Event::READY)?;
     let outcome = engine::run(request, &mut path, &mut log, session, realtime.is_some());
     let was_realtime = realtime.is_some();
     drop(realtime);
@@ -76,14 +74,19 @@ fn measure(
     path.warn(&mut warnings);
     if let Some(steps) = log.clock_steps.describe() {
         let remedy = "stop time synchronisation while measuring, or let it slew";
-        warnings.push(Warning::new("clock-step", steps, remedy));
+        warnings.push(Warning::new(WarningKind::ClockStep, steps, remedy));
     }
     send_stamps(session, &log::POINTS, log.stamps())?;
     send_packets(session, log.packets())?;
-    Ok(json!({
-        "sent": log.sent, "replied": log.replied, "warnings": warnings,
-        "realtime": was_realtime, "clock": clock, "by": path.by(), "neighbour_ns": neighbour_ns,
-    }))
+    Ok(ProbeDone {
+        sent: log.sent,
+        replied: log.replied,
+        warnings,
+        realtime: was_realtime,
+        clock,
+        by: path.by(),
+        neighbour_ns,
+    })
 }
 
 /// Enter real-time scheduling and lock memory for the duration of the measurement. A failure is only a
@@ -93,7 +96,7 @@ fn become_realtime(warnings: &mut Vec<Warning>) -> Option<(RealTime, Option<Lock
         Ok(realtime) => Some((realtime, Locked::current().ok())),
         Err(error) => {
             warnings.push(Warning::new(
-                "not-realtime",
+                WarningKind::NotRealtime,
                 format!("the probe ran without real-time scheduling: {error}"),
                 "run it as root, outside of a CPU cgroup without cpu.rt_runtime_us",
             ));

@@ -1,7 +1,7 @@
 //! The link-layer address of the next hop, resolved before the first packet: the kernel would otherwise hold that
 //! packet until the neighbour answers, and the wait would look like delay of this machine.
 
-use super::request::Request;
+use crate::protocol::measuring::Probe;
 use delaylab_os::netlink::neighbours::{Resolution, resolution};
 use delaylab_os::netlink::routing::{NextHop, next_hop};
 use delaylab_os::socket::send_batch::SendBatch;
@@ -27,7 +27,7 @@ const LOOK: std::ops::RangeInclusive<Duration> =
 /// Make the kernel resolve the neighbour of packets to `to` and return how long it took in ns; `None` if the
 /// neighbour was known, or could not be resolved: then the packets themselves fail with the reason. Ends early
 /// if the client gives an order.
-pub fn resolve(request: &Request, to: SocketAddr, orders: BorrowedFd<'_>) -> Option<i64> {
+pub fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -> Option<i64> {
     let hop = match to {
         SocketAddr::V6(local) if local.scope_id() != 0 => {
             NextHop { interface: local.scope_id(), neighbour: to.ip() }
@@ -61,7 +61,7 @@ pub fn is_pending(to: SocketAddr) -> bool {
 }
 
 /// Send one packet that ends at the first router.
-fn send_scout(request: &Request, to: SocketAddr) -> io::Result<()> {
+fn send_scout(request: &Probe, to: SocketAddr) -> io::Result<()> {
     let local = request.source.map_or_else(|| socket::any(to.ip(), 0), |from| (from, 0).into());
     let (fd, flavour, ident) = socket::icmp(local)?;
     socket::set_ttl(fd.as_fd(), to.ip(), 1)?;

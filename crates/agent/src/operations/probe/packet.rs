@@ -3,10 +3,10 @@
 
 use super::engine::ProbePath;
 use super::log::Log;
-use super::request::Request;
 use super::route::ProbeRoute;
 use super::sightings::Sightings;
-use super::warning::Warning;
+use crate::protocol::measuring::{By, Probe};
+use crate::protocol::measuring::{Warning, WarningKind};
 use crate::timing::steady;
 use delaylab_os::socket::send_batch::SendBatch;
 use delaylab_os::{ring, socket};
@@ -28,7 +28,7 @@ pub struct PathByPacketSocket {
 }
 
 impl PathByPacketSocket {
-    pub fn open(request: &Request) -> Result<Self, Failure> {
+    pub fn open(request: &Probe) -> Result<Self, Failure> {
         let route = ProbeRoute::find(request)?;
         let sightings = Sightings::open(request, &route).context("open packet sockets")?;
         let sender = ring::packet_socket().context("open packet sockets")?;
@@ -88,14 +88,14 @@ impl ProbePath for PathByPacketSocket {
         self.sightings.fd()
     }
 
-    fn by(&self) -> &'static str {
-        self.sightings.name()
+    fn by(&self) -> By {
+        self.sightings.by()
     }
 
     fn warn(&self, warnings: &mut Vec<Warning>) {
         if let Ok(dropped @ 1..) = self.sightings.dropped() {
             warnings.push(Warning::new(
-                "replies-dropped",
+                WarningKind::RepliesDropped,
                 format!("{dropped} packets found the receive ring full"),
                 "lengthen the interval; these replies count as lost",
             ));

@@ -1,8 +1,8 @@
 //! The common part of both kinds of sender that use programs at their interface.
 
 use super::log::Log;
-use super::request::Request;
-use crate::operations::protocol::Protocol;
+use crate::protocol::measuring::Probe;
+use crate::protocol::measuring::Protocol;
 use crate::timing::steady;
 use delaylab_os::netlink::routing;
 use delaylab_os::socket;
@@ -20,7 +20,7 @@ pub const TAKE: usize = 256;
 
 /// Attach the programs for a probe, if the request allows them and the kernel accepts them.
 pub fn open_programs(
-    request: &Request,
+    request: &Probe,
     interface: u32,
     to: SocketAddr,
     ident: u16,
@@ -42,7 +42,7 @@ pub fn open_programs(
 /// Attach the programs for a probe by a socket, if it measures rates: a closed loop without qdisc stamps. Its
 /// replies need not pass this host's own stack.
 pub fn open_for_socket(
-    request: &Request,
+    request: &Probe,
     fd: BorrowedFd<'_>,
     to: SocketAddr,
     ident: u16,

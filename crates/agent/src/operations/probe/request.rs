@@ -1,94 +1,11 @@
-//! The request `probe`.
+//! The limits of the request `probe`, and what follows from it.
 
-use crate::operations::protocol::Protocol;
+use crate::protocol::measuring::{Mode, Point, Probe, Protocol};
 use delaylab_os::socket;
 use delaylab_os::time::stamps::Wanted;
-use delaylab_proto::{Context, Failure};
+use delaylab_proto::Failure;
 use delaylab_wire::PROBE_HEADER;
-use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
-
-/// The way in which packets are passed to the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// ICMP or UDP sockets.
-    #[default]
-    Socket,
-    /// Packet sockets, which bypass the host's own IP stack.
-    Packet,
-}
-
-/// A stamp that the probe can take itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Point {
-    App,
-    Qdisc,
-    Stack,
-}
-
-/// The request `probe` of `docs/protocol.md`. Times are in ns, sizes in bytes.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    #[serde(rename = "op")]
-    _op: String,
-    pub probe: u32,
-    pub protocol: Protocol,
-    pub to: String,
-    /// The source address; chosen by the routing table if left out.
-    #[serde(default)]
-    pub source: Option<IpAddr>,
-    #[serde(default)]
-    pub port: u16,
-    #[serde(default)]
-    pub ident: u16,
-    pub count: u32,
-    /// The time between two packets; 0 for a closed loop.
-    pub interval_ns: i64,
-    /// The time without a reply after which a closed loop gives its packets up; 0 for `TIMEOUT_NS`.
-    #[serde(default)]
-    pub timeout_ns: i64,
-    pub size: usize,
-    #[serde(default)]
-    pub first_seq: u32,
-    pub linger_ns: i64,
-    pub late_ns: i64,
-    pub stamps: Vec<Point>,
-    #[serde(default)]
-    pub realtime: bool,
-    #[serde(default)]
-    pub batch: u16,
-    #[serde(default)]
-    pub mode: Mode,
-    #[serde(default)]
-    pub ttl: Option<u8>,
-    #[serde(default)]
-    pub live: bool,
-    /// True to wait for the last replies as ping(8) does: once there is a reply, for twice the largest RTT.
-    #[serde(default)]
-    pub linger_rtt: bool,
-    /// True to resolve the next hop's link-layer address before the first packet.
-    #[serde(default)]
-    pub resolve: bool,
-    /// The number of hops to probe in turn: packet i has the TTL i mod `hops` + 1. 0 for a probe with one TTL.
-    #[serde(default)]
-    pub hops: u8,
-    /// True if programs at the interface may be used.
-    #[serde(default = "yes")]
-    pub tcx: bool,
-    /// The path of HTTP requests, with its query if any.
-    #[serde(default = "root")]
-    pub path: String,
-    /// The field `Host` of HTTP requests; empty for address and port.
-    #[serde(default)]
-    pub host: String,
-}
-
-fn root() -> String {
-    "/".into()
-}
 
 /// Return true for a path that fits one segment and cannot end the request's first line.
 fn is_path(text: &str) -> bool {
@@ -100,10 +17,6 @@ fn is_host(text: &str) -> bool {
     text.len() <= MAX_HOST && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn yes() -> bool {
-    true
-}
-
 /// The packets per system call, and the window of a probe without an interval.
 const BATCH: u16 = 64;
 const TIMEOUT_NS: i64 = 20_000_000;
@@ -113,11 +26,11 @@ const MAX_HOST: usize = 260;
 /// The largest payload behind an IPv4 and a UDP or ICMP header.
 const MAX_SIZE: usize = 65535 - 20 - 8;
 
-impl Request {
-    /// Parse a request and check its limits.
-    pub fn read(message: serde_json::Value) -> Result<Self, Failure> {
-        let mut request: Self = serde_json::from_value(message).context("read probe request")?;
-        let refuse = |why: String| Err(Failure::new("read probe request", why));
+impl Probe {
+    /// Check the limits of a request, and give it the values that it leaves to the agent.
+    pub fn checked(self) -> Result<Self, Failure> {
+        let mut request = self;
+        let refuse = |why: String| Err(Failure::new("read the request `probe`", why));
         let sized = !request.protocol.connects();
         if sized && !(PROBE_HEADER..=MAX_SIZE).contains(&request.size) {
             return refuse(format!("size must be {PROBE_HEADER} to {MAX_SIZE} bytes"));

@@ -2,8 +2,8 @@
 //! the route, the source address and the neighbour's MAC address.
 
 use super::neighbour::{PATIENCE, SCOUT, is_pending, scout};
-use super::request::Request;
-use crate::operations::protocol::Protocol;
+use crate::protocol::measuring::Probe;
+use crate::protocol::measuring::Protocol;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket::classic_filter::Program;
@@ -53,7 +53,7 @@ pub struct ProbeRoute {
 
 impl ProbeRoute {
     /// Send one packet by an ordinary socket and read its headers. Blocks for up to 3 s.
-    pub fn find(request: &Request) -> Result<Self, Failure> {
+    pub fn find(request: &Probe) -> Result<Self, Failure> {
         let to = request.destination()?;
         let failure = |error: std::io::Error| Failure::new(format!("reach {}", request.to), error);
         let (holder, flavour, ident) = match request.protocol {
@@ -146,7 +146,7 @@ impl ProbeRoute {
 
 /// Build a filter for this probe's packets on an interface, of which `snap` bytes are kept.
 pub fn filter(
-    request: &Request,
+    request: &Probe,
     to: IpAddr,
     ident: u16,
     magic: u32,

@@ -1,7 +1,7 @@
 //! The times at which packets are due: at an interval, or as replies come.
 
 use super::log::Log;
-use super::request::Request;
+use crate::protocol::measuring::Probe;
 
 /// The time to wait for replies once every packet has one: 2 ms, for duplicates.
 const GRACE_NS: i64 = 2_000_000;
@@ -31,7 +31,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    pub fn new(request: &Request, start: i64) -> Self {
+    pub fn new(request: &Probe, start: i64) -> Self {
         Self {
             start,
             interval: request.interval_ns,
@@ -137,7 +137,7 @@ impl Schedule {
     }
 
     /// Return the time at which the probe is over, once everything is sent.
-    pub fn end(&self, request: &Request, log: &Log, now: i64) -> Option<i64> {
+    pub fn end(&self, request: &Probe, log: &Log, now: i64) -> Option<i64> {
         if self.next < self.count {
             return None;
         }
@@ -172,12 +172,13 @@ mod tests {
 
     impl Loop {
         fn new(batch: u16) -> Self {
-            let request = Request::read(json!({
-                "op": "probe", "probe": 1, "protocol": "udp", "to": "10.0.0.1", "port": 9, "count": 100,
+            let request: Probe = serde_json::from_value(json!({
+                "probe": 1, "protocol": "udp", "to": "10.0.0.1", "port": 9, "count": 100,
                 "interval_ns": 0, "timeout_ns": TIMEOUT, "size": 56, "linger_ns": 0, "late_ns": 1_000_000_000,
                 "stamps": ["app"], "batch": batch,
             }))
             .unwrap();
+            let request = request.checked().unwrap();
             Self { schedule: Schedule::new(&request, 1000), log: Log::new(&request) }
         }
 

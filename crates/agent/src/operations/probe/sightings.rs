@@ -3,8 +3,8 @@
 
 use super::log::Log;
 use super::programs::{TAKE, note_sent, open_programs, take_replies};
-use super::request::Request;
 use super::route::{self, ProbeRoute};
+use crate::protocol::measuring::{By, Probe};
 use crate::timing::steady;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
@@ -31,7 +31,7 @@ pub enum Sightings {
 }
 
 impl Sightings {
-    pub fn open(request: &Request, route: &ProbeRoute) -> io::Result<Self> {
+    pub fn open(request: &Probe, route: &ProbeRoute) -> io::Result<Self> {
         let to = request.destination().map_err(|failure| io::Error::other(failure.to_string()))?;
         if let Some(programs) = open_programs(request, route.interface, to, route.ident) {
             return Ok(Self::Tcx(programs));
@@ -45,11 +45,11 @@ impl Sightings {
             .map(Self::Ring)
     }
 
-    /// Return the name of the observer in records.
-    pub fn name(&self) -> &'static str {
+    /// Return the means by which it stamps.
+    pub fn by(&self) -> By {
         match self {
-            Self::Tcx(_) => "tcx",
-            Self::Ring(_) => "ring",
+            Self::Tcx(_) => By::Tcx,
+            Self::Ring(_) => By::Ring,
         }
     }
 

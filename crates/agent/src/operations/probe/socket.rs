@@ -4,9 +4,9 @@ use super::engine::ProbePath;
 use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
 use super::reply::{Expected, Received};
-use super::request::Request;
-use super::warning::Warning;
-use crate::operations::protocol::Protocol;
+use crate::protocol::measuring::Protocol;
+use crate::protocol::measuring::{By, Probe};
+use crate::protocol::measuring::{Warning, WarningKind};
 use crate::timing::steady;
 use delaylab_os::socket::control_message::{Step, Unreachable};
 use delaylab_os::socket::receive_batch::ReceiveBatch;
@@ -54,7 +54,7 @@ pub struct PathBySocket {
 }
 
 impl PathBySocket {
-    pub fn open(request: &Request) -> Result<Self, Failure> {
+    pub fn open(request: &Probe) -> Result<Self, Failure> {
         let to = request.destination()?;
         let (fd, flavour, ident) = match request.protocol {
             Protocol::Udp => {
@@ -182,7 +182,7 @@ fn prepare(
     fd: BorrowedFd<'_>,
     flavour: Flavour,
     to: SocketAddr,
-    request: &Request,
+    request: &Probe,
 ) -> io::Result<()> {
     socket::set_buffers(fd, socket::LARGE_BUFFER)?;
     socket::receive_errors(fd, to.ip())?;
@@ -354,15 +354,15 @@ impl ProbePath for PathBySocket {
         self.programs.as_ref().map_or(self.fd.as_fd(), |programs| programs.fd())
     }
 
-    fn by(&self) -> &'static str {
-        if self.programs.is_some() { "tcx" } else { "socket" }
+    fn by(&self) -> By {
+        if self.programs.is_some() { By::Tcx } else { By::Socket }
     }
 
     fn warn(&self, warnings: &mut Vec<Warning>) {
         if let Some(error) = &self.unattributed {
             let message = format!("an error did not say which packet it was about: {error}");
             warnings.push(Warning::new(
-                "unattributed-error",
+                WarningKind::UnattributedError,
                 message,
                 "see which packets were lost",
             ));

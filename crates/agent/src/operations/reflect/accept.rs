@@ -2,16 +2,16 @@
 //! request on each.
 
 use super::log::{Log, POINTS};
-use super::request::Request;
-use crate::operations::protocol::Protocol;
 use crate::operations::tables::send_stamps;
-use crate::session::{Order, Session};
+use crate::protocol::measuring::{Protocol, Reflect, ReflectDone};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::socket::{connection, local_address};
 use delaylab_proto::{Context, Failure};
-use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// The connections that may wait to be accepted, more than a probe without interval opens at once. The kernel drops
@@ -27,14 +27,16 @@ const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
 
 /// Accept connections and answer them until the client stops it. Return how many were answered. There are no stamps:
 /// those of the kernel's answers are a tap's.
-pub fn serve(request: &Request, session: &mut Session) -> Result<Value, Failure> {
+pub fn serve(
+    request: &Reflect,
+    local: io::Result<SocketAddr>,
+    session: &mut Session,
+) -> Result<ReflectDone, Failure> {
     let what = || format!("listen at TCP port {}", request.port);
-    let listener = request
-        .local()
-        .and_then(|local| connection::listener(local, BACKLOG))
-        .with_context(what)?;
+    let listener =
+        local.and_then(|local| connection::listener(local, BACKLOG)).with_context(what)?;
     let port = local_address(listener.as_fd()).with_context(what)?.port();
-    session.event(json!({"ready": {"port": port}}))?;
+    session.event(&Event::listening(port))?;
     let mut responder = Responder {
         listener,
         http: request.protocol == Protocol::Http,
@@ -43,7 +45,7 @@ pub fn serve(request: &Request, session: &mut Session) -> Result<Value, Failure>
     };
     responder.run(session)?;
     send_stamps(session, &POINTS, Log::default().stamps(0))?;
-    Ok(json!({"reflected": responder.answered}))
+    Ok(ReflectDone { reflected: responder.answered })
 }
 
 struct Responder {

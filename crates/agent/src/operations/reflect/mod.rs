@@ -2,11 +2,11 @@
 
 mod accept;
 mod log;
-mod request;
 
-use super::protocol::Protocol;
 use super::tables::send_stamps;
-use crate::session::{Order, Session};
+use crate::protocol::measuring::{Protocol, Reflect, ReflectDone};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 use delaylab_os::socket;
 use delaylab_os::socket::receive_batch::ReceiveBatch;
 use delaylab_os::socket::send_batch::SendBatch;
@@ -18,9 +18,8 @@ use delaylab_wire::{ProbeRepr, ProbeView};
 use log::Log;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use request::Request;
-use serde_json::{Value, json};
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
 const SLOTS: usize = 64;
@@ -40,29 +39,38 @@ struct Reflector {
 }
 
 /// Serve one request: answer every probe packet until the client stops it.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request = serde_json::from_value(request).context("read reflect request")?;
+pub fn serve(request: Reflect, session: &mut Session) -> Result<ReflectDone, Failure> {
     match request.protocol {
         Protocol::Udp => echo(&request, session),
-        Protocol::Tcp | Protocol::Http => accept::serve(&request, session),
+        Protocol::Tcp | Protocol::Http => accept::serve(&request, local(&request), session),
         Protocol::Icmp => Err(Failure::new("reflect ICMP", "the kernel itself answers echoes")),
     }
 }
 
-fn echo(request: &Request, session: &mut Session) -> Result<Value, Failure> {
+/// Return the address to receive at.
+fn local(request: &Reflect) -> io::Result<SocketAddr> {
+    let any: IpAddr = match request.ip {
+        4 => Ipv4Addr::UNSPECIFIED.into(),
+        6 => Ipv6Addr::UNSPECIFIED.into(),
+        _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "ip must be 4 or 6")),
+    };
+    Ok((any, request.port).into())
+}
+
+fn echo(request: &Reflect, session: &mut Session) -> Result<ReflectDone, Failure> {
     let mut reflector =
         Reflector::open(request).with_context(|| format!("reflect UDP port {}", request.port))?;
     let port =
         socket::local_address(reflector.fd.as_fd()).context("name the reflector's port")?.port();
-    session.event(json!({"ready": {"port": port}}))?;
+    session.event(&Event::listening(port))?;
     reflector.run(session)?;
     send_stamps(session, &log::POINTS, reflector.log.stamps(request.probe))?;
-    Ok(json!({"reflected": reflector.reflected}))
+    Ok(ReflectDone { reflected: reflector.reflected })
 }
 
 impl Reflector {
-    fn open(request: &Request) -> io::Result<Self> {
-        let local = request.local()?;
+    fn open(request: &Reflect) -> io::Result<Self> {
+        let local = local(request)?;
         let fd = socket::udp(local)?;
         socket::set_buffers(fd.as_fd(), socket::LARGE_BUFFER)?;
         socket::receive_local_address(fd.as_fd(), local.ip())?;

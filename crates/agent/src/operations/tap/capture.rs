@@ -1,6 +1,6 @@
 //! A pcapng file of the packets that the taps see.
 
-use super::request::SNAP;
+use super::wanted::SNAP;
 use delaylab_os::ring::Captured;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::pcapng;

@@ -1,9 +1,10 @@
 //! The packets seen on one interface.
 
-use super::request::Filter;
 use super::seen::Seen;
-use crate::operations::protocol::{Protocol, SYN_GIVEN_UP_NS};
 use crate::operations::tables::Stamp;
+use crate::operations::transport::SYN_GIVEN_UP_NS;
+use crate::protocol::measuring::Protocol;
+use crate::protocol::measuring::TapFilter;
 use delaylab_os::ring::Captured;
 use delaylab_wire::{Leg, NotAProbe, is_corrupted, parse, parse_tcp};
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ pub struct Counts {
 
 impl Counts {
     /// Return the stamp of a captured frame, if it is a packet of the probe and its leg is known.
-    pub fn parse(&mut self, frame: &Captured<'_>, point: u32, filter: &Filter) -> Option<Stamp> {
+    pub fn parse(&mut self, frame: &Captured<'_>, point: u32, filter: &TapFilter) -> Option<Stamp> {
         let time_ns = frame.time_ns;
         if is_corrupted(frame.data) {
             self.unparsed += 1;
@@ -41,7 +42,7 @@ impl Counts {
     }
 
     /// Return the sequence number and the leg of a TCP segment.
-    fn segment(&mut self, frame: &Captured<'_>, filter: &Filter) -> Option<(u32, Leg)> {
+    fn segment(&mut self, frame: &Captured<'_>, filter: &TapFilter) -> Option<(u32, Leg)> {
         let segment = self.parsed(parse_tcp(frame.data))?;
         let leg = filter.protocol.leg(&segment, filter.port)?;
         let seq = u32::from(segment.sender_port(leg).checked_sub(filter.ident)?);
@@ -120,7 +121,7 @@ mod tests {
         let frame = Captured { data: &data, original, time_ns, outgoing: false, interface: 1 };
         let filter = serde_json::json!(
             {"probe": 7, "protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
-        let filter: Filter = serde_json::from_value(filter).unwrap();
+        let filter: TapFilter = serde_json::from_value(filter).unwrap();
         let stamp = counts.parse(&frame, 0, &filter)?;
         assert_eq!((stamp.probe, stamp.time_ns), (7, time_ns));
         Some((stamp.seq, stamp.leg))
@@ -154,7 +155,7 @@ mod tests {
         let frame =
             Captured { data: &below, original: 54, time_ns: 1, outgoing: false, interface: 1 };
         let filter = serde_json::json!({"protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
-        let filter: Filter = serde_json::from_value(filter).unwrap();
+        let filter: TapFilter = serde_json::from_value(filter).unwrap();
         assert_eq!(counts.parse(&frame, 0, &filter), None);
     }
 }

@@ -2,12 +2,14 @@
 
 mod capture;
 mod counts;
-mod request;
 mod seen;
 mod source;
+mod wanted;
 
 use super::tables::{Stamp, send_repeats, send_stamps};
-use crate::session::{Order, Session};
+use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 use capture::Capture;
 use counts::Counts;
 use delaylab_os::netlink::Route;
@@ -19,9 +21,6 @@ use delaylab_proto::{Context, Failure};
 use delaylab_wire::Leg;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use request::{Filter, Interface, Request};
-use serde::Serialize;
-use serde_json::{Value, json};
 use source::Source;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -30,31 +29,15 @@ use std::time::{Duration, Instant};
 /// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
 const LONGEST_RETIRE: Duration = Duration::from_secs(1);
 
-/// The counts of one tap.
-#[derive(Serialize)]
-struct Summary<'a> {
-    point: &'a str,
-    packets: u64,
-    dropped: u32,
-    unparsed: u64,
-    repeated: u64,
-    /// The source of the packets: `tcx` or `ring`.
-    by: &'static str,
-    /// The kind of the interface's queue when the tap started, and at its end.
-    queue: &'a str,
-    queue_after: &'a str,
-    /// True if the queue or its settings at the end are not those of the start.
-    queue_changed: bool,
-}
-
-struct Tap {
-    interface: Interface,
+/// A tap at one interface.
+struct Tapped {
+    interface: TapInterface,
     index: u32,
     /// The source of the packets; `None` while the tap pauses.
     source: Option<Source>,
     /// A source that pauses and can be put back.
     resting: Option<Source>,
-    by: &'static str,
+    by: By,
     counts: Counts,
     /// The packets dropped by sources that were closed.
     dropped: u32,
@@ -71,7 +54,7 @@ struct Sightings {
 
 /// The way in which all taps of a request get their packets.
 struct Capturing {
-    filter: Filter,
+    filter: TapFilter,
     /// True if programs at the interface may be used.
     tcx: bool,
     /// True if the packets themselves are wanted.
@@ -79,8 +62,7 @@ struct Capturing {
 }
 
 /// Serve one request: stamp packets until the client stops it.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request = serde_json::from_value(request).context("read tap request")?;
+pub fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
     let mut capture = match &request.pcap {
         Some(path) => Some(Capture::create(path, &points)?),
@@ -92,36 +74,36 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let mut taps = request
         .interfaces
         .into_iter()
-        .map(|interface| Tap::open(interface, &capturing))
+        .map(|interface| Tapped::open(interface, &capturing))
         .collect::<Result<Vec<_>, _>>()?;
     stamps::settle().context("switch on receive stamps")?;
-    session.event(json!({"ready": true}))?;
+    session.event(&Event::READY)?;
     let mut seen = Sightings { stamps: Vec::with_capacity(1 << 16), repeats: Vec::new() };
     run(&mut taps, &capturing, &mut seen, &mut capture, session)?;
     if let Some(capture) = &mut capture {
         capture.finish()?;
     }
-    let queues = taps.iter().map(Tap::queues_now).collect::<Result<Vec<_>, _>>()?;
-    let summaries = taps.iter_mut().zip(&queues).map(|(tap, now)| tap.summary(now));
-    let interfaces = summaries.collect::<Result<Vec<_>, _>>()?;
+    let queues = taps.iter().map(Tapped::queues_now).collect::<Result<Vec<_>, _>>()?;
+    let counts = taps.iter_mut().zip(queues).map(|(tap, now)| tap.counts(now));
+    let interfaces = counts.collect::<Result<Vec<_>, _>>()?;
     send_stamps(session, &points, seen.stamps.into_iter())?;
     send_repeats(session, &points, seen.repeats.into_iter())?;
-    Ok(json!({"interfaces": interfaces}))
+    Ok(TapDone { interfaces })
 }
 
 fn run(
-    taps: &mut [Tap],
+    taps: &mut [Tapped],
     capturing: &Capturing,
     seen: &mut Sightings,
     capture: &mut Option<Capture>,
     session: &mut Session,
 ) -> Result<(), Failure> {
     let filter = &capturing.filter;
-    let mut drain = |taps: &mut [Tap]| {
+    let mut drain = |taps: &mut [Tapped]| {
         (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, seen, capture))
     };
     loop {
-        let look = taps.iter().filter_map(Tap::look).min();
+        let look = taps.iter().filter_map(Tapped::look).min();
         let ordered = wait(taps, Some(session.input()), look)?;
         drain(taps)?;
         let orders = if ordered { session.orders()? } else { Vec::new() };
@@ -137,15 +119,15 @@ fn run(
                 }
                 _ => continue,
             }
-            session.event(json!({"paused": order == Order::Pause(true)}))?;
+            session.event(&Event::Paused(order == Order::Pause(true)))?;
         }
     }
 }
 
 /// Take the taps off their interfaces, after the packets that they have captured.
 fn close(
-    taps: &mut [Tap],
-    drain: &mut impl FnMut(&mut [Tap]) -> Result<(), Failure>,
+    taps: &mut [Tapped],
+    drain: &mut impl FnMut(&mut [Tapped]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // Earlier packets may lie in blocks that are not full: they become readable when the kernel retires the
     // blocks.
@@ -159,10 +141,10 @@ fn close(
         wait(taps, None, Some(RETIRE))?;
         drain(taps)?;
     }
-    taps.iter_mut().try_for_each(Tap::detach)
+    taps.iter_mut().try_for_each(Tapped::detach)
 }
 
-fn all_empty(taps: &mut [Tap]) -> Result<bool, Failure> {
+fn all_empty(taps: &mut [Tapped]) -> Result<bool, Failure> {
     for tap in taps {
         let empty = tap.source.as_mut().map_or(Ok(true), Source::is_empty);
         if !empty.map_err(|error| tap.failure(error))? {
@@ -174,7 +156,7 @@ fn all_empty(taps: &mut [Tap]) -> Result<bool, Failure> {
 
 /// Wait for packets on any tap or for an order; return true if there is an order.
 fn wait(
-    taps: &[Tap],
+    taps: &[Tapped],
     orders: Option<BorrowedFd<'_>>,
     timeout: Option<Duration>,
 ) -> Result<bool, Failure> {
@@ -192,13 +174,13 @@ fn wait(
     Ok(order.is_some_and(|events| !events.is_empty()))
 }
 
-impl Tap {
-    fn open(interface: Interface, capturing: &Capturing) -> Result<Self, Failure> {
+impl Tapped {
+    fn open(interface: TapInterface, capturing: &Capturing) -> Result<Self, Failure> {
         let what = format!("tap {}", interface.name);
         let index = nix::net::if_::if_nametoindex(interface.name.as_str()).context(&what)?;
         let queues = queues(index).context(&what)?;
         let counts = Counts::default();
-        let (source, resting, by, dropped) = (None, None, "", 0);
+        let (source, resting, by, dropped) = (None, None, By::Ring, 0);
         let mut tap = Self { interface, index, source, resting, by, counts, dropped, queues };
         tap.resume(capturing)?;
         Ok(tap)
@@ -216,7 +198,7 @@ impl Tap {
                 let fix = "a tap needs CAP_NET_RAW in its network namespace";
                 self.failure(error).fix(fix)
             })?;
-            self.by = source.name();
+            self.by = source.by();
             self.source = Some(source);
         }
         Ok(())
@@ -242,7 +224,7 @@ impl Tap {
     fn drain(
         &mut self,
         point: u32,
-        filter: &Filter,
+        filter: &TapFilter,
         sightings: &mut Sightings,
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
@@ -289,20 +271,20 @@ impl Tap {
         queues(self.index).map_err(|error| self.failure(error))
     }
 
-    fn summary<'a>(&'a mut self, now: &'a InterfaceQueues) -> Result<Summary<'a>, Failure> {
+    fn counts(&mut self, now: InterfaceQueues) -> Result<TapCounts, Failure> {
         let resting = self.resting.as_mut().map_or(Ok(0), Source::dropped);
         let resting = resting.map_err(|error| self.failure(error))?;
         let Counts { packets, unparsed, repeated, .. } = self.counts;
-        Ok(Summary {
-            point: &self.interface.point,
+        Ok(TapCounts {
+            point: self.interface.point.clone(),
             packets,
             dropped: self.dropped + resting,
             unparsed,
             repeated,
             by: self.by,
-            queue: &self.queues.kind,
-            queue_after: &now.kind,
-            queue_changed: *now != self.queues,
+            queue: self.queues.kind.clone(),
+            queue_changed: now != self.queues,
+            queue_after: now.kind,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The source of a tap's packets.
 
+use crate::protocol::measuring::By;
 use delaylab_os::ring::blocks::BlockRing;
 use delaylab_os::socket::classic_filter::Program;
 use delaylab_os::socket::probe_match::Match;
@@ -44,10 +45,10 @@ impl Source {
     }
 
     /// Return the name of the source in records.
-    pub fn name(&self) -> &'static str {
+    pub fn by(&self) -> By {
         match self {
-            Self::Tcx(_) => "tcx",
-            Self::Ring(_) => "ring",
+            Self::Tcx(_) => By::Tcx,
+            Self::Ring(_) => By::Ring,
         }
     }
 

@@ -8,32 +8,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::session::fields::fields;
-use crate::session::{Order, Session};
+use crate::protocol::network::{Watch, WatchDone};
+use crate::protocol::running::{Event, Order};
+use crate::session::Session;
 use machine::Machine;
 use place::Place;
 use table::Samples;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    #[serde(default = "tenth_of_a_second")]
-    interval_ns: u64,
-    #[serde(default)]
-    places: Vec<place::Request>,
-}
-
-fn tenth_of_a_second() -> u64 {
-    100_000_000
-}
-
 /// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
 /// was still being taken are counted as missed; the others stay on schedule.
-pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
-    let request: Request = fields(request)?;
+pub fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, Failure> {
     if request.interval_ns == 0 {
         return Err(Failure::new("watch", "`interval_ns` is 0"));
     }
@@ -41,7 +26,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
     let mut machine = Machine::new()?;
     let mut places =
         request.places.into_iter().map(Place::new).collect::<Result<Vec<_>, Failure>>()?;
-    session.event(json!({"ready": true}))?;
+    session.event(&Event::READY)?;
     let mut samples = Samples::default();
     let (mut taken, mut missed) = (0u64, 0u64);
     let mut due = Instant::now() + interval;
@@ -60,7 +45,7 @@ pub fn serve(request: Value, session: &mut Session) -> Result<Value, Failure> {
         due += interval * u32::try_from(passed).unwrap_or(u32::MAX);
     }
     samples.send(session)?;
-    Ok(json!({"samples": taken, "missed": missed}))
+    Ok(WatchDone { samples: taken, missed })
 }
 
 /// Wait until the time has come and return true; return false if the client stops the sampling.

@@ -7,23 +7,10 @@ use std::time::Instant;
 
 use delaylab_os::files::folder::Folder;
 use delaylab_proto::{Context, Failure};
-use serde::Deserialize;
 
 use super::table::Samples;
 use crate::network::counters;
-
-/// A place as named in the request.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    name: String,
-    /// A process in the place's network namespace, by its pid in this process's PID namespace.
-    #[serde(default)]
-    pid: Option<u32>,
-    /// The control groups by controller: `cpuacct`, or `unified` for version 2.
-    #[serde(default)]
-    cgroups: BTreeMap<String, PathBuf>,
-}
+use crate::protocol::network::WatchPlace;
 
 /// A place and the state of its last sample.
 pub struct Place {
@@ -36,8 +23,8 @@ pub struct Place {
 
 impl Place {
     /// Check that everything to be watched exists.
-    pub fn new(request: Request) -> Result<Self, Failure> {
-        let Request { name, pid, cgroups } = request;
+    pub fn new(request: WatchPlace) -> Result<Self, Failure> {
+        let WatchPlace { name, pid, cgroups } = request;
         let open = |pid| Folder::open(Path::new(&format!("/proc/{pid}/net")));
         let net = pid.map(open).transpose().with_context(|| format!("watch {name}"))?;
         if let Some(net) = &net {
@@ -60,7 +47,7 @@ impl Place {
         let Some(net) = &self.net else { return };
         let net = net.here();
         for (interface, counters) in counters::interfaces(&net).unwrap_or_default() {
-            for (counter, value) in counters {
+            for (counter, value) in counters.named() {
                 samples.add(&self.name, format!("{interface}.{counter}"), value as f64);
             }
         }

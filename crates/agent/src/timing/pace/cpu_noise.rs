@@ -1,8 +1,7 @@
 //! The delays that a CPU inflicts on a thread that only reads the clock. Whatever has to be done on time on
 //! this CPU is late by as much, too.
 
-use serde::Serialize;
-
+use crate::protocol::links::CpuNoiseSummary;
 use crate::timing::lateness::Lateness;
 
 /// The longest time between two reads of the clock that does not count as held up; two reads take far less.
@@ -14,18 +13,6 @@ pub struct CpuNoise {
     since_ns: Option<i64>,
     watched_ns: i64,
     held_up: Lateness,
-}
-
-/// The CPU noise as it is reported (`floor` in docs/protocol.md), in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct CpuNoiseSummary {
-    /// The time for which the thread only read the clock.
-    pub watched_ns: i64,
-    /// The part of it for which something else had the CPU: an interrupt, another thread, or, invisible from
-    /// here, the host of a virtual machine.
-    pub held_up_ns: i64,
-    /// The p99 lateness with which a moment of that time was seen.
-    pub p99_ns: i64,
 }
 
 impl CpuNoise {

@@ -19,9 +19,9 @@ use delaylab_os::files::poll;
 use delaylab_os::process::scheduling::{self, RealTime};
 use delaylab_os::time::clock::monotonic_ns;
 
+use crate::protocol::links::CpuNoiseSummary;
 pub use budget::{REST_NS, RealTimeBudget};
 use cpu_noise::CpuNoise;
-pub use cpu_noise::CpuNoiseSummary;
 use rests::Rests;
 
 /// The real-time priority of the forwarding thread. It outranks the probes (10): a packet sent on time must

@@ -1,9 +1,10 @@
 //! MAC addresses as text.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A MAC address: `02:00:00:00:00:01`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Hash)]
 #[serde(try_from = "String")]
 pub struct Mac(pub [u8; 6]);
 

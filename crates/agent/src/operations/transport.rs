@@ -1,22 +1,8 @@
-//! The protocols of probes.
+//! The connections and the legs of a probe's protocols.
 
 use delaylab_wire::{Leg, TcpSegment};
-use serde::Deserialize;
 
-/// The protocol of a probe's packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// ICMP echo.
-    Icmp,
-    /// Datagrams to a port.
-    #[default]
-    Udp,
-    /// Handshakes with a TCP port, each from a source port of its own.
-    Tcp,
-    /// Requests of HTTP/1.1, each on a connection of its own.
-    Http,
-}
+use crate::protocol::measuring::Protocol;
 
 impl Protocol {
     /// Return true if each packet has a TCP connection of its own, by whose source port it is known. Others have a

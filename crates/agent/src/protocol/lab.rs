@@ -1,0 +1,306 @@
+//! The request to build a lab, and its plan; the request to set up a machine.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::links::EngineLinks;
+use super::mac::Mac;
+use crate::capabilities::Kept;
+
+/// Build a lab, and keep it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// The operation; only `build` is known.
+    pub op: String,
+    /// The lab's name.
+    pub lab: String,
+    /// The run directory. Only the keeper creates, uses and removes it.
+    pub dir: PathBuf,
+    /// True to work in a user namespace.
+    #[serde(default)]
+    pub rootless: bool,
+    /// The data that the client wants in `lab.json` while the lab is up. Only the keeper needs it.
+    #[serde(default)]
+    pub record: Option<Box<RawValue>>,
+    pub plan: Plan,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    #[serde(default, rename = "lab")]
+    _lab: Option<String>,
+    pub agents: Vec<Agent>,
+    #[serde(default)]
+    pub operations: Vec<Operation>,
+    /// The names of the nodes, which their programs find in `/etc/hosts`.
+    #[serde(default)]
+    pub names: Vec<Named>,
+}
+
+/// A process of the lab that holds namespaces and serves `NAME.sock`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    pub name: String,
+    /// `new`, `guest` (the guest's own), `machine`, or the name of an earlier agent.
+    pub network: String,
+    #[serde(default)]
+    pub isolate: Vec<Isolate>,
+    #[serde(default)]
+    pub hostname: Option<String>,
+    #[serde(default)]
+    pub cpus: Option<Vec<usize>>,
+    #[serde(default)]
+    pub cgroup: bool,
+    /// The weight of its group among those of the lab where they compete for a CPU; 100 is usual.
+    #[serde(default)]
+    pub cpu_weight: Option<u64>,
+    /// The CPU time that its group may use in each 100 ms, in µs; unlimited if left out.
+    #[serde(default)]
+    pub cpu_quota_us: Option<u64>,
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, String>,
+    /// The capabilities available to its programs; if left out, all that delaylab itself has.
+    #[serde(default)]
+    pub capabilities: Option<Vec<Kept>>,
+    #[serde(default)]
+    pub guest: Option<Guest>,
+    /// The links that the agent carries as a host's link engine.
+    #[serde(default)]
+    pub links: Option<EngineLinks>,
+}
+
+/// A container or a virtual machine: a command of the lab in which a second agent answers for the first one,
+/// its monitor.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Guest {
+    /// The command's words, which may hold `{folder}`, `{lab}`, `{pid}` (the monitor's), `{stream}` and `{qmp}`
+    /// (descriptors' numbers), `{tsc_khz}` and `{cgroup}`. Empty if somebody else starts the guest.
+    #[serde(default)]
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub reach: Reach,
+    pub deadline_ms: u64,
+    /// The request `setup` for the agent inside.
+    #[serde(default)]
+    pub setup: Option<Box<RawValue>>,
+    /// The CPU for each virtual CPU of a QEMU.
+    #[serde(default)]
+    pub pin: Vec<usize>,
+}
+
+/// The channel from a monitor to the agent inside its guest.
+#[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// One stream for all sessions, which the command gets as a descriptor.
+    Stream,
+    /// A folder that the guest sees, in which the monitor listens and the guest's agent connects.
+    Folder,
+    /// No agent inside: the command serves other guests.
+    Nothing,
+}
+
+/// A namespace that an agent can have of its own, besides the network namespace.
+#[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolate {
+    Pid,
+    Mount,
+    Uts,
+    Ipc,
+}
+
+/// An operation that creates or sets something in the network.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Operation {
+    Veth {
+        ends: [End; 2],
+    },
+    #[serde(rename = "tap")]
+    TapDevice(End),
+    Bridge(Bridge),
+    Address(Address),
+    Queue(Queue),
+    Offloads {
+        r#in: String,
+        on: String,
+        enabled: bool,
+    },
+    /// Process the interface's received packets on CPUs other than these (RPS).
+    Steering {
+        r#in: String,
+        on: String,
+        avoid: Vec<usize>,
+    },
+    Neighbours(Neighbours),
+    Route(Route),
+}
+
+/// The number of times that an interface's stack asks for a neighbour before it gives up, once a second.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbours {
+    pub r#in: String,
+    pub on: String,
+    pub tries: u32,
+}
+
+/// One end of a veth, or a TAP device (a virtual machine's cable).
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    pub r#in: String,
+    pub name: String,
+    #[serde(default)]
+    pub mac: Option<Mac>,
+    #[serde(default)]
+    pub mtu: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bridge {
+    pub r#in: String,
+    pub name: String,
+    #[serde(default)]
+    pub mac: Option<Mac>,
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    #[serde(default)]
+    pub ports: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Address {
+    pub r#in: String,
+    pub on: String,
+    pub address: Prefix,
+}
+
+/// A token bucket filter (tc-tbf(8)).
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    pub r#in: String,
+    pub on: String,
+    /// The rate in bits per second.
+    pub rate_bps: u64,
+    pub burst_bytes: u32,
+    pub limit_bytes: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub r#in: String,
+    pub to: Prefix,
+    #[serde(default)]
+    pub via: Option<IpAddr>,
+    #[serde(default)]
+    pub on: Option<String>,
+}
+
+/// An address and its prefix length: `10.0.0.1/24`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(try_from = "String")]
+pub struct Prefix {
+    pub address: IpAddr,
+    pub length: u8,
+}
+
+impl TryFrom<String> for Prefix {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let parse = || {
+            let (address, length) = text.split_once('/')?;
+            let address: IpAddr = address.parse().ok()?;
+            let length: u8 = length.parse().ok()?;
+            let longest = if address.is_ipv4() { 32 } else { 128 };
+            (length <= longest).then_some(Self { address, length })
+        };
+        parse().ok_or_else(|| format!("`{text}` is not ADDRESS/LENGTH"))
+    }
+}
+
+/// An address in the lab and its names, the node's own first.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    pub address: IpAddr,
+    pub names: Vec<String>,
+}
+
+/// A lab that was built: its keeper and its agents.
+#[derive(Serialize, JsonSchema)]
+pub struct BuildDone<'a> {
+    /// The keeper's pid, and its start time in clock ticks.
+    pub pid: u32,
+    pub start: u64,
+    pub agents: BTreeMap<String, BuiltAgent<'a>>,
+    /// The settings that the machine does not allow, each with the reason.
+    pub warnings: &'a [String],
+    pub elapsed_ns: u64,
+}
+
+/// An agent of a lab that was built.
+#[derive(Serialize, JsonSchema)]
+pub struct BuiltAgent<'a> {
+    /// The pid as seen from outside of the lab.
+    pub pid: i32,
+    /// The start time in clock ticks.
+    pub start: u64,
+    pub socket: PathBuf,
+    pub cgroups: &'a BTreeMap<String, PathBuf>,
+}
+
+/// Set up the machine that the agent is the init of, as the plan describes the node.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    pub hostname: String,
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, String>,
+    /// The names of the lab's nodes, as lines of `/etc/hosts`.
+    #[serde(default)]
+    pub hosts: String,
+    pub interfaces: Vec<NetworkCard>,
+    /// Operations on addresses, queues, offloads and routes.
+    pub operations: Vec<Operation>,
+}
+
+/// A network card, found by its MAC address, and its new name.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkCard {
+    pub name: String,
+    pub mac: Mac,
+    #[serde(default)]
+    pub mtu: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_have_a_length_that_fits() {
+        let prefix = Prefix::try_from("fd00::1/64".to_owned()).unwrap();
+        assert_eq!((prefix.address, prefix.length), ("fd00::1".parse().unwrap(), 64));
+        for wrong in ["10.0.0.1", "10.0.0.1/33", "10.0.0/8", "/8", "fd00::1/129"] {
+            assert!(Prefix::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The links of a host in a plan, and requests to the agent that carries them.
+
+use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::generating::Late;
+use super::mac::Mac;
+
+/// All links of one engine.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EngineLinks {
+    /// The kind of engine.
+    #[serde(default)]
+    pub engine: EngineKind,
+    #[serde(default)]
+    pub seed: u64,
+    /// True to forward in real time, if this is allowed.
+    #[serde(default = "yes")]
+    pub realtime: bool,
+    /// The limit on memory for frames under way, in bytes.
+    #[serde(default = "quarter_gigabyte")]
+    pub memory_bytes: u64,
+    pub links: Vec<Link>,
+    /// Timed changes, counted from the engine's start.
+    #[serde(default)]
+    pub timeline: Vec<Moment>,
+}
+
+/// A kind of link engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// delaylab's own: a process that receives each frame and sends it when it is due.
+    #[default]
+    Own,
+    /// The kernel's bridges and queues.
+    Kernel,
+}
+
+/// A link: a cable between two ports, or a network that its ports share.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub link: String,
+    #[serde(default = "ethernet_mtu")]
+    pub mtu: u32,
+    pub members: Vec<Member>,
+}
+
+/// One end of a link on this host.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// The interface in this host's network namespace.
+    pub port: String,
+    /// The node behind the port; `None` behind an uplink.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// The node's own interface, unless it is in a virtual machine.
+    #[serde(default)]
+    pub card: Option<Card>,
+    /// The MAC addresses known to be behind the port.
+    #[serde(default)]
+    pub macs: Vec<Mac>,
+    /// The conditions of frames that arrive at the port.
+    #[serde(default = "nothing")]
+    pub conditions: Value,
+}
+
+/// A node's own interface, in the network namespace of an agent.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    pub r#in: String,
+    pub on: String,
+}
+
+/// The changes at one moment of the timeline.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Moment {
+    pub at_ns: u64,
+    pub changes: Vec<Change>,
+}
+
+/// A change of the conditions of one node's frames on a link.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    pub link: String,
+    pub node: String,
+    /// The conditions to change; null removes one, and all others stay.
+    pub set: Value,
+}
+
+impl EngineLinks {
+    /// Return all members with their links, in the order of their directions.
+    pub fn members(&self) -> impl Iterator<Item = (&Link, &Member)> {
+        self.links.iter().flat_map(|link| link.members.iter().map(move |member| (link, member)))
+    }
+
+    /// Return the names of all ports, in the order of their directions.
+    pub fn ports(&self) -> impl Iterator<Item = &str> {
+        self.members().map(|(_, member)| member.port.as_str())
+    }
+
+    /// Return the length of the longest frame that any link carries, from its Ethernet header on.
+    pub fn longest_frame(&self) -> usize {
+        let mtu = self.links.iter().map(|link| link.mtu).max().unwrap_or(0);
+        mtu as usize + ETHERNET_HEADER + VLAN_TAG
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn quarter_gigabyte() -> u64 {
+    256 << 20
+}
+
+fn ethernet_mtu() -> u32 {
+    1500
+}
+
+fn nothing() -> Value {
+    json!({})
+}
+
+/// A request about links, as a session passes it on to the process that answers for the engine.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+pub enum LinkRequest {
+    Links(Links),
+    LinkSet(LinkSet),
+    LinkTimeline(LinkTimeline),
+    LinkRestart(LinkRestart),
+}
+
+/// Report the conditions and the counters of all directions.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Links {
+    /// True to reset the counters after the report.
+    #[serde(default)]
+    pub reset: bool,
+}
+
+/// Change conditions: all changes, or none if one of them is impossible.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSet {
+    pub changes: Vec<Change>,
+}
+
+/// The directions after a change.
+#[derive(Serialize, JsonSchema)]
+pub struct LinkSetDone {
+    pub directions: Vec<DirectionReport>,
+}
+
+/// Return to the conditions of the plan, and restart the timeline.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkTimeline {}
+
+/// Restart the engine if it has ended, with the changes of `link-set`.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkRestart {}
+
+/// The report of an engine of either kind, or in place of one that has ended.
+#[derive(Serialize, JsonSchema)]
+pub struct EngineReport {
+    pub state: State,
+    /// The reason why the engine is down.
+    pub why: Option<String>,
+    /// The engine's pid, as the lab sees it.
+    pub pid: Option<u32>,
+    pub realtime: bool,
+    /// The features that could not be had.
+    pub notes: Vec<String>,
+    /// The times between which frames were counted, in ns since the Unix epoch.
+    pub since_ns: i64,
+    pub now_ns: i64,
+    pub memory: Memory,
+    pub pauses: Pauses,
+    #[serde(rename = "floor")]
+    pub cpu_noise: CpuNoiseSummary,
+    /// Frames that found the ring full.
+    pub dropped_ring: u64,
+    /// Frames of an interface that is no port.
+    pub unknown_port: u64,
+    /// The lateness of all directions' frames together; absent while the engine is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<Late>,
+    pub directions: Vec<DirectionReport>,
+}
+
+/// The state of an engine.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Running,
+    Down,
+}
+
+/// The memory of frames under way, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Memory {
+    pub used: usize,
+    pub bound: usize,
+    /// The highest level since counting began.
+    pub peak: usize,
+    /// True if half of what directions share was in use at some time.
+    pub warn: bool,
+}
+
+/// The times of more than 2 ms in which the engine did not run though something was due.
+#[derive(Clone, Copy, Default, Serialize, JsonSchema)]
+pub struct Pauses {
+    pub count: u64,
+    pub longest_ns: i64,
+}
+
+/// The delays that the engine's CPU inflicts on a thread that only reads the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct CpuNoiseSummary {
+    /// The time for which the thread only read the clock.
+    pub watched_ns: i64,
+    /// The part of it for which something else had the CPU: an interrupt, another thread, or, invisible from
+    /// here, the host of a virtual machine.
+    pub held_up_ns: i64,
+    /// The p99 lateness with which a moment of that time was seen.
+    pub p99_ns: i64,
+}
+
+/// The report of one direction, the frames that come in by one port: its conditions and its counters.
+#[derive(Serialize, JsonSchema)]
+pub struct DirectionReport {
+    pub link: String,
+    /// The node that sends; null behind an uplink.
+    pub node: Option<String>,
+    pub port: String,
+    #[serde(rename = "asked")]
+    pub configured: Value,
+    /// The conditions when counting began; null if they have not changed since.
+    #[serde(rename = "asked_first")]
+    pub first: Option<Value>,
+    /// The number of changes by request since the engine's start.
+    pub requests: u64,
+    #[serde(rename = "in")]
+    pub entered: Tally,
+    #[serde(rename = "out")]
+    pub left: Tally,
+    pub dropped: Dropped,
+    /// The frames that conditions changed; null where the engine does not count these.
+    pub duplicated: Option<u64>,
+    pub corrupted: Option<u64>,
+    pub reordered: Option<u64>,
+    pub waiting: Waiting,
+    /// Frames that wait for the rate or are under way.
+    pub held: u32,
+    pub late: Late,
+    pub first_in_ns: Option<i64>,
+    pub last_in_ns: Option<i64>,
+    pub first_out_ns: Option<i64>,
+    pub last_out_ns: Option<i64>,
+    /// Frames that this port took to send and whose queue dropped them.
+    pub port_dropped: u64,
+}
+
+/// A count of frames and bytes, from the Ethernet header on.
+#[derive(Clone, Copy, Default, Serialize, JsonSchema)]
+pub struct Tally {
+    pub frames: u64,
+    pub bytes: u64,
+    /// The first and the last time, in ns since the Unix epoch.
+    #[serde(skip)]
+    pub first_ns: Option<i64>,
+    #[serde(skip)]
+    pub last_ns: Option<i64>,
+}
+
+/// Dropped frames by reason.
+#[derive(Clone, Copy, Default, Serialize, JsonSchema)]
+pub struct Dropped {
+    /// Frames beyond the port's share of the ring; they never entered.
+    pub ring: u64,
+    /// The configured loss.
+    pub loss: u64,
+    /// A full queue.
+    pub queue: u64,
+    /// A drop by the queue's discipline.
+    pub early: u64,
+    /// No memory left for frames under way.
+    pub memory: u64,
+    /// Frames that no cable carries: longer than the MTU allows, cut, or without checksums.
+    pub oversize: u64,
+    /// Frames that the egress interface did not take.
+    pub interface: u64,
+    /// Frames for an interface that was down.
+    pub down: u64,
+}
+
+/// The frames that wait for the rate, here or at the sender.
+#[derive(Serialize, JsonSchema)]
+pub struct Waiting {
+    pub frames: usize,
+    pub bytes: u64,
+}

@@ -1,0 +1,19 @@
+//! The messages of the agent's protocol, each stated once (docs/protocol.md).
+//!
+//! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
+//! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
+//! - [`links`]: those to an agent that carries links, and the links of a plan.
+//! - [`lab`]: the request to build a lab, and its plan.
+//! - [`running`]: orders of the client and events of the agent while a request runs.
+//! - [`schema`]: all of it as JSON Schema, from which the tables of docs/protocol.md are made.
+
+pub mod generating;
+pub mod lab;
+pub mod links;
+pub mod mac;
+pub mod measuring;
+pub mod network;
+pub mod programs;
+pub mod requests;
+pub mod running;
+pub mod schema;

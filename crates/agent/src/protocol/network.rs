@@ -1,0 +1,92 @@
+//! Requests about the network and the machine that the agent is in.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Sample the state of the machine, and of places in the lab.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    #[serde(default = "tenth_of_a_second")]
+    pub interval_ns: u64,
+    #[serde(default)]
+    pub places: Vec<WatchPlace>,
+}
+
+fn tenth_of_a_second() -> u64 {
+    100_000_000
+}
+
+/// A network namespace and control groups to watch.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchPlace {
+    pub name: String,
+    /// A process in the network namespace, by its pid in the agent's PID namespace.
+    #[serde(default)]
+    pub pid: Option<u32>,
+    /// The control groups by controller: `cpuacct`, or `unified` for version 2.
+    #[serde(default)]
+    pub cgroups: BTreeMap<String, PathBuf>,
+}
+
+/// The end of samples.
+#[derive(Serialize, JsonSchema)]
+pub struct WatchDone {
+    pub samples: u64,
+    /// Samples whose time passed while an earlier one was still being taken.
+    pub missed: u64,
+}
+
+/// Read the counters of this network namespace.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Counters {}
+
+/// Counters by interface, and by protocol as in `/proc/net/snmp`.
+#[derive(Serialize, JsonSchema)]
+pub struct CountersDone {
+    /// The time at which they were read, since the Unix epoch.
+    pub time_ns: i64,
+    pub interfaces: BTreeMap<String, InterfaceCounters>,
+    pub snmp: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+/// An interface's counters since it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InterfaceCounters {
+    pub rx_bytes: u64,
+    pub rx_dropped: u64,
+    pub rx_packets: u64,
+    pub tx_bytes: u64,
+    pub tx_dropped: u64,
+    pub tx_packets: u64,
+}
+
+/// Find the interface by which packets to an address leave.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub to: IpAddr,
+}
+
+/// The way to an address.
+#[derive(Serialize, JsonSchema)]
+pub struct RouteDone {
+    pub interface: String,
+}
+
+/// Let an interface's stack ask so often for a neighbour, once a second, before it gives up.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbours {
+    /// The interface.
+    pub on: String,
+    pub tries: u32,
+    /// The IP versions of the interface's addresses.
+    pub versions: Vec<u8>,
+}

@@ -1,0 +1,113 @@
+//! All operations of an agent by name: what a client asks, and what it gets.
+
+use delaylab_proto::{Context, Failure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
+use super::lab::Setup;
+use super::links::{EngineReport, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links};
+use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
+use super::network::{Counters, CountersDone, Neighbours, Route, RouteDone, Watch, WatchDone};
+use super::programs::{
+    Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
+};
+
+/// An operation: its fields in a request, and what the agent sends for it.
+pub trait Operation: JsonSchema {
+    /// The answer to a request that has succeeded.
+    type Done: Serialize + JsonSchema;
+    /// The name: the field `op` of a request.
+    const NAME: &'static str;
+    /// The events that are sent while it runs.
+    const EVENTS: &'static [&'static str];
+    /// The tables of its result, which are sent before the answer.
+    const TABLES: &'static [&'static str];
+}
+
+/// A visitor of all operations.
+pub trait Visit {
+    /// Visit one operation.
+    fn visit<O: Operation>(&mut self);
+}
+
+macro_rules! operations {
+    ($($name:literal: $kind:ident => $done:ty, events $events:tt, tables $tables:tt;)*) => {
+        /// A request to an agent.
+        #[derive(Deserialize)]
+        #[serde(tag = "op")]
+        pub enum Request {
+            $(#[serde(rename = $name)] $kind($kind),)*
+        }
+
+        $(impl Operation for $kind {
+            type Done = $done;
+            const NAME: &'static str = $name;
+            const EVENTS: &'static [&'static str] = &$events;
+            const TABLES: &'static [&'static str] = &$tables;
+        })*
+
+        impl Request {
+            const NAMES: &[&str] = &[$($name),*];
+
+            /// Visit all operations, in the order of the table above.
+            pub fn visit(visitor: &mut impl Visit) {
+                $(visitor.visit::<$kind>();)*
+            }
+        }
+    };
+}
+
+operations! {
+    "hello": Hello => HelloDone, events [], tables [];
+    "exec": Exec => ExecDone, events ["ready", "started", "used"], tables [];
+    "compute": Compute => ComputeDone, events ["ready"], tables ["progress"];
+    "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
+    "generate": Generate => GenerateDone, events ["ready"], tables [];
+    "discard": Discard => DiscardDone, events ["ready"], tables [];
+    "reflect": Reflect => ReflectDone, events ["ready"], tables ["stamps"];
+    "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats"];
+    "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];
+    "counters": Counters => CountersDone, events [], tables [];
+    "clock": Clock => ClockDone, events [], tables [];
+    "route": Route => RouteDone, events [], tables [];
+    "neighbours": Neighbours => Nothing, events [], tables [];
+    "setup": Setup => Nothing, events [], tables [];
+    "links": Links => EngineReport, events [], tables [];
+    "link-set": LinkSet => LinkSetDone, events [], tables [];
+    "link-timeline": LinkTimeline => Nothing, events [], tables [];
+    "link-restart": LinkRestart => Nothing, events [], tables [];
+}
+
+impl Request {
+    /// Read a request. Unknown operations and fields are refused.
+    pub fn read(message: Value) -> Result<Self, Failure> {
+        let name = name(&message);
+        let name = name.ok_or_else(|| Failure::new("read a request", "it has no `op`"))?.to_owned();
+        if !Self::NAMES.contains(&name.as_str()) {
+            let failure = Failure::new(format!("do `{name}`"), "this agent has no such operation");
+            return Err(failure.fix(format!("one of: {}", Self::NAMES.join(", "))));
+        }
+        Self::deserialize(message).with_context(|| format!("read the request `{name}`"))
+    }
+}
+
+/// Return the name of the operation that a message asks for.
+pub fn name(message: &Value) -> Option<&str> {
+    message.get("op").and_then(Value::as_str)
+}
+
+/// A request as it is sent.
+#[derive(Serialize)]
+pub struct Sent<'a, O> {
+    op: &'static str,
+    #[serde(flatten)]
+    fields: &'a O,
+}
+
+impl<'a, O: Operation> From<&'a O> for Sent<'a, O> {
+    fn from(fields: &'a O) -> Self {
+        Self { op: O::NAME, fields }
+    }
+}
