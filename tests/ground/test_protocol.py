@@ -19,7 +19,6 @@ from delaylab.dataset.records.links import Direction
 from delaylab.io import values
 from delaylab.plan.engine_links import Change
 from delaylab.plan.model import Plan
-from delaylab.spec.link_conditions import Part
 
 KNOWN = protocol()
 READ, WRITTEN = KNOWN["read"], KNOWN["written"]
@@ -68,7 +67,7 @@ class Comparison:
 
     def _compare_one(self, name: str, here: Any, there: list[Schema]) -> None:
         origin, inner = get_origin(here), get_args(here)
-        if (isinstance(here, type) and issubclass(here, Part | Plan)) or not any(
+        if (isinstance(here, type) and issubclass(here, Plan)) or not any(
             each.keys() & SAID for each in there
         ):
             return  # what other tests compare, or any JSON
@@ -83,7 +82,7 @@ class Comparison:
             (there_inner,) = [each.get("additionalProperties", True) for each in there] or [True]
             self.compare(f"{name}[]", inner[1], there_inner)
         elif origin is not None:
-            listed = [each["items"] for each in there if each.get("type") == "array"]
+            listed = [each.get("items", True) for each in there if each.get("type") == "array"]
             self._note(name, bool(listed), "it is no list there")
             for items in listed:
                 self.compare(f"{name}[]", inner[0], items)
@@ -95,7 +94,11 @@ class Comparison:
         self, name: str, here: type, fields: dict[str, Any], there: list[Schema]
     ) -> None:
         mine = fields.keys() - ADDED.get(here, set())
-        same = [each for each in there if each["properties"].keys() == mine]
+        same = [
+            each
+            for each in there
+            if each["properties"].keys() == mine and has_tags(fields, each["properties"])
+        ]
         theirs = [sorted(each["properties"]) for each in there]
         self._note(name, len(same) == 1, f"{sorted(mine)} are not {theirs}")
         for each in same:
@@ -105,6 +108,12 @@ class Comparison:
     def _note(self, name: str, same: object, difference: str) -> None:
         if not same:
             self.differences.append(f"{name}: {difference}")
+
+
+def has_tags(fields: dict[str, Any], properties: dict[str, Any]) -> bool:
+    """Return True if the constants of a schema are those that a type allows."""
+    tags = {name: each["const"] for name, each in properties.items() if "const" in each}
+    return all(get_args(fields[name]) == (tag,) for name, tag in tags.items())
 
 
 def alternatives(kind: Any) -> Iterator[Any]:

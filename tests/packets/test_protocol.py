@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pytest
+from hypothesis import given, settings
 from pydantic import BaseModel
 from tools.protocol_page import protocol
 
@@ -29,6 +30,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.start import temporary
 from delaylab.plan.engine_links import Change
+from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import (
     Codel,
@@ -47,7 +49,10 @@ from delaylab.spec.link_conditions import (
     Reorder,
     Table,
 )
+from delaylab.spec.merge import merge
+from tests.ground.test_condition_properties import conditions
 from tests.packets.agents import Agent, Pair, mac
+from tests.plain import plain
 
 ADDED = {"host", "agent", "engine"}
 HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_replies.Links: ADDED}
@@ -246,6 +251,27 @@ def test_conditions_go_to_the_link_engine_and_come_back() -> None:
             assert {n: getattr(there, n) for n in named} == pytest.approx(conditions.named)
         for request in (link_requests.LinkTimeline(), link_requests.LinkRestart()):
             assert session.call(request).raw == {}
+        session.close()
+
+
+def test_the_engine_merges_changes_as_a_plan_does() -> None:
+    """Any changes, one after the other: `merge` of Python says what the engine reports."""
+    with temporary(LabSpec.model_validate(LAB), accounting=False) as lab:
+        (agent,) = link_engines.agents(lab)
+        session = lab.session(agent)
+
+        def asked() -> Conditions:
+            directions = session.call(link_requests.Links()).done.directions
+            return next(each.configured for each in directions if each.node == "a")
+
+        @settings(max_examples=60, deadline=None)
+        @given(conditions)
+        def changed(said: dict[str, Any]) -> None:
+            before, change = asked(), ConditionsSpec.model_validate(said).named()
+            session.call(link_requests.LinkSet(changes=[Change("wan", "a", change)]))
+            assert plain(asked().message()) == plain(merge(before, change).message())
+
+        changed()
         session.close()
 
 

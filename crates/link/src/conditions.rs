@@ -1,10 +1,11 @@
 //! The configured conditions of one direction of a link. All conditions are one way; a key that is left out
 //! is not configured.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The conditions that one direction of a link applies to its frames.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
     /// The one-way delay of every frame, in nanoseconds.
@@ -37,7 +38,7 @@ pub struct Conditions {
 }
 
 /// A random part of the delay, drawn for every frame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
     /// The half width of `uniform`, the standard deviation of the other shapes, or the unit of a table; in
@@ -52,7 +53,7 @@ pub struct Jitter {
 }
 
 /// The shape of jitter. All but a table have mean 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// The uniform distribution: all values within the spread are equally likely.
@@ -69,7 +70,7 @@ pub enum Distribution {
 }
 
 /// The loss model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Loss {
     /// Independent loss of a share of all frames.
@@ -101,7 +102,7 @@ pub enum Loss {
 }
 
 /// Reordering: frames that go without delay and so overtake earlier ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     /// The share of the candidates that overtake.
@@ -116,7 +117,7 @@ pub struct Reorder {
 }
 
 /// The rate of a link, which determines how long a frame occupies it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
     /// Bits per second, framing included.
@@ -130,7 +131,7 @@ pub struct Rate {
 }
 
 /// The queue in which frames wait for the rate. If no size is given it follows from rate and delay.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     /// The maximum number of waiting frames.
@@ -148,7 +149,7 @@ pub struct Queue {
 }
 
 /// The place where frames wait for the rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QueuePlace {
     /// The link: a frame that finds no room there is lost.
@@ -166,7 +167,7 @@ impl QueuePlace {
 }
 
 /// A queueing discipline: the rule by which a queue drops frames.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Discipline {
     /// Drop frames that arrive at a full queue.
@@ -196,7 +197,7 @@ pub enum Discipline {
 }
 
 /// A trace: a rate or a delay that changes over time. Times count from the moment when the trace was set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Trace {
     /// The rate in bits per second from each time on; 0 is an outage.

@@ -7,9 +7,9 @@ mod chance;
 mod check;
 mod codel;
 mod conditions;
+mod configured;
 mod jitter;
 mod loss;
-mod merge;
 mod opportunities;
 mod pipe;
 mod queue;
@@ -23,8 +23,8 @@ pub use check::FASTEST_BPS;
 pub use conditions::{
     Conditions, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate, Reorder, Trace,
 };
+pub use configured::{Configured, Settings};
 pub use jitter::jitter_quantile;
-pub use merge::merge;
 pub use pipe::Pipe;
 pub use queue::Limit;
 pub use sink::{Delivery, Reason, Sink};

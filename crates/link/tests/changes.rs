@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Frame, Kept, MS, S, conditions, drain, offer_all, run};
-use delaylab_link::{Pipe, Reason, merge};
+use common::{Frame, Kept, MS, S, conditions, drain, merge, offer_all, run};
+use delaylab_link::{Pipe, Reason};
 use serde_json::{Value, json};
 
 /// Return every condition with two values that draw the same random numbers. So the frames after a change

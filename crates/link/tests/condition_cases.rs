@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use delaylab_link::{Conditions, merge};
+use delaylab_link::{Configured, Settings};
 use serde::Deserialize;
 use serde_json::Value;
 
 #[derive(Deserialize)]
 struct Case {
     name: String,
-    conditions: Value,
+    conditions: Settings,
     accepted: bool,
     full: Option<Value>,
     #[serde(default)]
@@ -19,7 +19,7 @@ struct Case {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Change {
-    set: Value,
+    set: Settings,
     result: Value,
 }
 
@@ -39,16 +39,10 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-fn read(conditions: &Value) -> Result<Conditions, String> {
-    let read: Conditions =
-        serde_json::from_value(conditions.clone()).map_err(|error| error.to_string())?;
-    read.check().map(|()| read)
-}
-
 #[test]
 fn each_case_is_accepted_or_refused_as_it_says() {
     for case in cases() {
-        let read = read(&case.conditions);
+        let read = Configured::new(case.conditions);
         assert_eq!(read.is_ok(), case.accepted, "{}: {read:?}", case.name);
     }
 }
@@ -57,8 +51,8 @@ fn each_case_is_accepted_or_refused_as_it_says() {
 fn parts_left_out_have_the_defaults_of_the_case() {
     for case in cases() {
         if let Some(full) = case.full {
-            let read = read(&case.conditions).expect(&case.name);
-            assert_eq!(serde_json::to_value(read).unwrap(), full, "{}", case.name);
+            let read = Configured::new(case.conditions).expect(&case.name);
+            assert_eq!(serde_json::to_value(read.conditions()).unwrap(), full, "{}", case.name);
         }
     }
 }
@@ -67,9 +61,10 @@ fn parts_left_out_have_the_defaults_of_the_case() {
 fn changes_have_the_result_of_the_case() {
     for case in cases() {
         for change in case.changes {
-            let result = merge(&case.conditions, &change.set);
-            assert_eq!(result, change.result, "{}: {}", case.name, change.set);
-            assert!(read(&result).is_ok(), "{}: {result}", case.name);
+            let before = Configured::new(case.conditions.clone()).expect(&case.name);
+            let after = before.after(&change.set).expect(&case.name);
+            let after = serde_json::to_value(after).unwrap();
+            assert_eq!(after, change.result, "{}: {:?}", case.name, change.set);
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Conditions as JSON: parsing, errors and changes. `condition_cases.rs` tests their bounds and defaults.
 
-use delaylab_link::{Conditions, merge};
+mod common;
+
+use common::merge;
+use delaylab_link::{Conditions, Configured, Settings};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -192,8 +195,12 @@ proptest! {
     #[test]
     fn reading_and_merging_never_panic(asked in anything(), changes in anything()) {
         let _ = read(&asked);
-        let _ = read(&merge(&asked, &changes));
+        let settings = |value: &Value| serde_json::from_value::<Settings>(value.clone()).ok();
+        let Some(changes) = settings(&changes) else { return Ok(()) };
+        let asked = settings(&asked).and_then(|asked| Configured::new(asked).ok());
         // A small change of valid conditions reaches deeper into the checks.
-        let _ = read(&merge(&everything(), &changes));
+        for before in [asked, Configured::new(settings(&everything()).unwrap()).ok()] {
+            let _ = before.map(|before| before.after(&changes));
+        }
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::HashSet;
 
-use common::{Frame, Kept, MS, S, conditions, drain, offer_all, run};
+use common::{Frame, Kept, MS, S, conditions, drain, merge, offer_all, run};
 use delaylab_link::Pipe;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn any_conditions() -> impl Strategy<Value = Value> {
         |(delay, jitter, rate, queue, trace, chances)| {
             let asked = json!({"delay_ns": delay, "jitter": jitter, "rate": rate,
                                "queue": queue, "trace": trace});
-            delaylab_link::merge(&delaylab_link::merge(&json!({}), &asked), &chances)
+            merge(&merge(&json!({}), &asked), &chances)
         },
     )
 }
@@ -114,7 +114,7 @@ fn extremes() -> impl Strategy<Value = Value> {
         |(delay, jitter, rate, trace, queue)| {
             let asked = json!({"delay_ns": delay, "jitter": jitter, "rate": rate, "trace": trace,
                                "queue": queue, "duplicate": 1.0, "corrupt": 1.0});
-            delaylab_link::merge(&json!({}), &asked)
+            merge(&json!({}), &asked)
         },
     )
 }
@@ -245,7 +245,7 @@ proptest! {
         let delay = 5 * MS;
         let asked = json!({"delay_ns": delay, "rate": {"bps": bps}, "queue": queue,
                            "jitter": {"spread_ns": spread}});
-        let asked = delaylab_link::merge(&delaylab_link::merge(&json!({}), &asked), &chances);
+        let asked = merge(&merge(&json!({}), &asked), &chances);
         let kept = run(&asked, seed, &arrivals);
         let reordering = asked.get("reorder").is_some();
         let varies = if reordering { delay + spread } else { 2 * spread };

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Kept, MS, S, conditions, evenly, run};
+use common::{Kept, MS, S, conditions, evenly, merge, run};
 use delaylab_link::{Limit, Reason};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ fn a_frame_takes_its_bits_and_its_framing() {
         (60, json!({"overhead_bytes": 48, "minimum_bytes": 53}), 86_400),
     ];
     for (bytes, framing, ns) in cases {
-        let rate = delaylab_link::merge(&json!({"bps": 10_000_000}), &framing);
-        let kept = run(&json!({"delay_ns": 5 * MS, "rate": rate}), 1, &[(100, bytes)]);
+        let link = json!({"delay_ns": 5 * MS, "rate": {"bps": 10_000_000}});
+        let kept = run(&merge(&link, &json!({"rate": framing})), 1, &[(100, bytes)]);
         assert_eq!(due(&kept), [100 + ns + 5 * MS], "{bytes} {framing}");
     }
 }

@@ -1,6 +1,9 @@
 """Partial changes of conditions, merged as the link engine merges them (`crates/link`).
 
-The cases in `crates/link/tests/cases` hold both to the same results.
+A plan is made, and its timeline checked, before there is an engine; a running engine merges by
+itself (`configured.rs`), so that two changes at once do not undo each other. The cases in
+`crates/link/tests/cases` hold both to the same results, and `tests/packets/test_protocol.py` makes
+random changes by both.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 //! The configured conditions of each direction, and changes to them. All changes are checked before any is
 //! made.
 
-use delaylab_link::{Conditions, merge};
-use delaylab_proto::Failure;
-use serde_json::Value;
+use delaylab_link::{Conditions, Configured};
+use delaylab_proto::{Context, Failure};
 
 use crate::protocol::links::{Change, EngineLinks};
 
@@ -21,11 +20,11 @@ pub struct DirectionConfig {
     /// True if frames can be held at the node's interface.
     has_card: bool,
     /// The conditions of the plan.
-    planned: Value,
+    planned: Configured,
     /// The conditions now.
-    pub configured: Value,
+    pub configured: Configured,
     /// The conditions when counting began; `None` if they have not changed since.
-    pub first: Option<Value>,
+    pub first: Option<Configured>,
     /// The number of changes by request since the engine's start.
     pub requests: u64,
 }
@@ -46,19 +45,23 @@ pub struct Changed {
 impl ConfiguredConditions {
     /// Read the configuration from the plan.
     pub fn new(links: &EngineLinks) -> Result<Self, Failure> {
-        let members = links.members().map(|(link, member)| DirectionConfig {
-            link: link.link.clone(),
-            node: member.node.clone(),
-            port: member.port.clone(),
-            has_card: member.card.is_some(),
-            planned: member.conditions.clone(),
-            configured: member.conditions.clone(),
-            first: None,
-            requests: 0,
+        let members = links.members().map(|(link, member)| {
+            let by = member.node.as_ref().unwrap_or(&member.port);
+            let what = || format!("set link {} of {by}", link.link);
+            let planned = Configured::new(member.conditions.clone()).with_context(what)?;
+            let direction = DirectionConfig {
+                link: link.link.clone(),
+                node: member.node.clone(),
+                port: member.port.clone(),
+                has_card: member.card.is_some(),
+                planned: planned.clone(),
+                configured: planned,
+                first: None,
+                requests: 0,
+            };
+            direction.check_held().map(|()| direction)
         });
-        let configured = Self(members.collect());
-        configured.conditions()?;
-        Ok(configured)
+        members.collect::<Result<_, _>>().map(Self)
     }
 
     pub fn directions(&self) -> &[DirectionConfig] {
@@ -66,8 +69,13 @@ impl ConfiguredConditions {
     }
 
     /// Return the conditions of every direction.
-    pub fn conditions(&self) -> Result<Vec<Conditions>, Failure> {
-        self.0.iter().map(|direction| read(direction, &direction.configured)).collect()
+    pub fn conditions(&self) -> Vec<Conditions> {
+        self.0.iter().map(|direction| direction.configured.conditions().clone()).collect()
+    }
+
+    /// Return the conditions of every direction as changes.
+    pub fn all(&self) -> Vec<Changed> {
+        (0..).zip(&self.0).map(|(number, direction)| direction.changed(number)).collect()
     }
 
     /// Note that counting begins now.
@@ -78,16 +86,15 @@ impl ConfiguredConditions {
     }
 
     /// Return to the conditions of the plan.
-    pub fn restore(&mut self) -> Result<Vec<Changed>, Failure> {
+    pub fn restore(&mut self) -> Vec<Changed> {
         let mut changed = Vec::new();
         for (number, direction) in self.0.iter_mut().enumerate() {
             if direction.configured != direction.planned {
                 direction.set(direction.planned.clone());
-                let conditions = read(direction, &direction.configured)?;
-                changed.push(Changed { direction: number, conditions });
+                changed.push(direction.changed(number));
             }
         }
-        Ok(changed)
+        changed
     }
 
     /// Change only the conditions that are named. After an error nothing is changed.
@@ -99,22 +106,18 @@ impl ConfiguredConditions {
                 direction.link == change.link && direction.node.as_ref() == Some(&change.node)
             };
             let index = after.iter().position(wanted).ok_or_else(|| self.unknown(change))?;
-            if !change.set.is_object() {
-                let what = format!("set link {} of {}", change.link, change.node);
-                return Err(Failure::new(what, "`set` is not an object of conditions"));
-            }
             let direction = &mut after[index];
-            direction.set(merge(&direction.configured, &change.set));
+            direction.set(direction.configured.after(&change.set).with_context(|| what(change))?);
+            direction.check_held()?;
             direction.requests += u64::from(cause == Cause::Request);
-            let conditions = read(direction, &direction.configured)?;
-            changed.push(Changed { direction: index, conditions });
+            changed.push(direction.changed(index));
         }
         self.0 = after;
         Ok(changed)
     }
 
     fn unknown(&self, change: &Change) -> Failure {
-        let what = format!("set link {} of {}", change.link, change.node);
+        let what = what(change);
         let of_link = self.0.iter().filter(|direction| direction.link == change.link);
         let nodes: Vec<&str> = of_link.filter_map(|direction| direction.node.as_deref()).collect();
         if nodes.is_empty() {
@@ -125,32 +128,36 @@ impl ConfiguredConditions {
     }
 }
 
-impl DirectionConfig {
-    fn set(&mut self, conditions: Value) {
-        let before = std::mem::replace(&mut self.configured, conditions);
-        self.first.get_or_insert(before);
-    }
+fn what(change: &Change) -> String {
+    format!("set link {} of {}", change.link, change.node)
 }
 
-fn read(direction: &DirectionConfig, configured: &Value) -> Result<Conditions, Failure> {
-    let by = direction.node.as_ref().unwrap_or(&direction.port);
-    let failed = |why: String| Failure::new(format!("set link {} of {by}", direction.link), why);
-    let conditions: Conditions =
-        serde_json::from_value(configured.clone()).map_err(|error| failed(error.to_string()))?;
-    conditions.check().map_err(failed)?;
-    if conditions.held_by_sender() && !direction.has_card {
-        let why = "its own interface is in a virtual machine, where no frames can be held";
-        return Err(
-            failed(why.into()).fix("give `queue` packets or bytes: then they wait in the link")
-        );
+impl DirectionConfig {
+    fn set(&mut self, configured: Configured) {
+        let before = std::mem::replace(&mut self.configured, configured);
+        self.first.get_or_insert(before);
     }
-    Ok(conditions)
+
+    fn changed(&self, direction: usize) -> Changed {
+        Changed { direction, conditions: self.configured.conditions().clone() }
+    }
+
+    /// Check that frames can be held at the sender, if they are to be.
+    fn check_held(&self) -> Result<(), Failure> {
+        if self.has_card || !self.configured.conditions().held_by_sender() {
+            return Ok(());
+        }
+        let by = self.node.as_ref().unwrap_or(&self.port);
+        let why = "its own interface is in a virtual machine, where no frames can be held";
+        Err(Failure::new(format!("set link {} of {by}", self.link), why)
+            .fix("give `queue` packets or bytes: then they wait in the link"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn configured() -> ConfiguredConditions {
         let links = json!({"links": [{"link": "wan", "members": [
@@ -160,7 +167,13 @@ mod tests {
     }
 
     fn change(link: &str, node: &str, set: Value) -> Change {
+        let set = serde_json::from_value(set).unwrap();
         Change { link: link.into(), node: node.into(), set }
+    }
+
+    /// Return the settings of the first direction.
+    fn asked(configured: &ConfiguredConditions) -> Value {
+        serde_json::to_value(&configured.directions()[0].configured).unwrap()
     }
 
     #[test]
@@ -173,10 +186,7 @@ mod tests {
         let changed = configured.change(&changes, Cause::Request).unwrap();
         assert_eq!(changed[1].direction, 0);
         assert_eq!(changed[1].conditions.delay_ns, 5);
-        assert_eq!(
-            configured.directions()[0].configured,
-            json!({"delay_ns": 5, "duplicate": 0.5, "corrupt": 0.25})
-        );
+        assert_eq!(asked(&configured), json!({"delay_ns": 5, "duplicate": 0.5, "corrupt": 0.25}));
     }
 
     #[test]
@@ -186,7 +196,8 @@ mod tests {
         configured.change(&set(9), Cause::Request).unwrap();
         configured.change(&set(5), Cause::Timeline).unwrap();
         let [direction, uplink] = configured.directions() else { panic!("two directions") };
-        assert_eq!(direction.first, Some(json!({"delay_ns": 5})));
+        let first = serde_json::to_value(&direction.first).unwrap();
+        assert_eq!(first, json!({"delay_ns": 5}));
         assert_eq!((direction.requests, uplink.requests, &uplink.first), (1, 0, &None));
         configured.begin_count();
         let direction = &configured.directions()[0];
@@ -198,10 +209,10 @@ mod tests {
         let mut configured = configured();
         let set = json!({"delay_ns": null, "duplicate": 0.5});
         configured.change(&[change("wan", "a", set)], Cause::Request).unwrap();
-        let changed = configured.restore().unwrap();
+        let changed = configured.restore();
         assert_eq!((changed.len(), changed[0].conditions.delay_ns), (1, 5));
-        assert_eq!(configured.directions()[0].configured, json!({"delay_ns": 5}));
-        assert!(configured.restore().unwrap().is_empty());
+        assert_eq!(asked(&configured), json!({"delay_ns": 5}));
+        assert!(configured.restore().is_empty());
     }
 
     #[test]
@@ -219,7 +230,7 @@ mod tests {
                 panic!("{what}")
             };
             assert_eq!(failure.what, what);
-            assert_eq!(configured.directions()[0].configured, json!({"delay_ns": 5}));
+            assert_eq!(asked(&configured), json!({"delay_ns": 5}));
         }
     }
 }

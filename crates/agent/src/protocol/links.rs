@@ -1,9 +1,9 @@
 //! The links of a host in a plan, and requests to the agent that carries them.
 
+use delaylab_link::{Conditions, Configured, Settings};
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::generating::Late;
 use super::mac::Mac;
@@ -66,8 +66,9 @@ pub struct Member {
     #[serde(default)]
     pub macs: Vec<Mac>,
     /// The conditions of frames that arrive at the port.
-    #[serde(default = "nothing")]
-    pub conditions: Value,
+    #[serde(default)]
+    #[schemars(with = "Conditions")]
+    pub conditions: Settings,
 }
 
 /// A node's own interface, in the network namespace of an agent.
@@ -93,7 +94,8 @@ pub struct Change {
     pub link: String,
     pub node: String,
     /// The conditions to change; null removes one, and all others stay.
-    pub set: Value,
+    #[schemars(with = "Conditions")]
+    pub set: Settings,
 }
 
 impl EngineLinks {
@@ -124,10 +126,6 @@ fn quarter_gigabyte() -> u64 {
 
 fn ethernet_mtu() -> u32 {
     1500
-}
-
-fn nothing() -> Value {
-    json!({})
 }
 
 /// A request about links, as a session passes it on to the process that answers for the engine.
@@ -246,10 +244,12 @@ pub struct DirectionReport {
     pub node: Option<String>,
     pub port: String,
     #[serde(rename = "asked")]
-    pub configured: Value,
+    #[schemars(with = "Conditions")]
+    pub configured: Configured,
     /// The conditions when counting began; null if they have not changed since.
     #[serde(rename = "asked_first")]
-    pub first: Option<Value>,
+    #[schemars(with = "Option<Conditions>")]
+    pub first: Option<Configured>,
     /// The number of changes by request since the engine's start.
     pub requests: u64,
     #[serde(rename = "in")]

@@ -1,7 +1,7 @@
 //! Helpers of the pipe tests: conditions from JSON, a sink that records everything, a run in virtual time.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
+use delaylab_link::{Conditions, Configured, Delivery, Pipe, Reason, Sink};
 use serde_json::Value;
 
 /// A frame's number, in the order in which frames are offered.
@@ -14,6 +14,13 @@ pub fn conditions(json: &Value) -> Conditions {
     let conditions: Conditions = serde_json::from_value(json.clone()).expect("readable");
     conditions.check().expect("possible");
     conditions
+}
+
+/// Return conditions after a change, by what is named.
+pub fn merge(before: &Value, change: &Value) -> Value {
+    let settings = |value: &Value| serde_json::from_value(value.clone()).unwrap();
+    let after = Configured::new(settings(before)).unwrap().after(&settings(change)).unwrap();
+    serde_json::to_value(after).unwrap()
 }
 
 /// A sink that records a pipe's decisions in order.

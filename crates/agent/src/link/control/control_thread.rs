@@ -1,7 +1,6 @@
 //! The thread that answers for the loop: it keeps the configuration, limits senders at their interfaces, and
 //! gives commands to the loop.
 
-use delaylab_link::Conditions;
 use delaylab_proto::Failure;
 
 use super::period::Period;
@@ -79,7 +78,7 @@ impl ControlThread<'_> {
         if again {
             self.limits.release_all();
         }
-        self.limits.change(&changed_to(&self.configured.conditions()?))
+        self.limits.change(&self.configured.all())
     }
 
     /// Return the report of each direction and the lateness of all frames; with `reset`, reset the counters.
@@ -106,10 +105,4 @@ impl ControlThread<'_> {
         }
         Ok((reports?, late))
     }
-}
-
-/// Return the initial conditions as changes.
-fn changed_to(conditions: &[Conditions]) -> Vec<Changed> {
-    let all = conditions.iter().cloned().enumerate();
-    all.map(|(direction, conditions)| Changed { direction, conditions }).collect()
 }

@@ -1,7 +1,7 @@
 //! The process of links in the kernel: it builds them, changes them, reads their counters, and ends when a
 //! part has vanished, so that its supervisor sets the ports down.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -107,14 +107,10 @@ impl LinkEngine for KernelEngine<'_> {
         changed: Vec<Changed>,
     ) -> Result<(), Failure> {
         // If a direction changes several times, only the final conditions count.
-        let last: BTreeMap<_, _> = changed
-            .into_iter()
-            .map(|Changed { direction, conditions }| (direction, conditions))
-            .collect();
+        let numbers: BTreeSet<usize> = changed.iter().map(|change| change.direction).collect();
         let mut setups = Vec::new();
-        for (direction, conditions) in last {
-            let setup =
-                plan_setup::setup(self.links, &configured, &self.support, direction, &conditions)?;
+        for direction in numbers {
+            let setup = plan_setup::setup(self.links, &configured, &self.support, direction)?;
             let setup = setup.keeping(&self.kernel_links.directions[direction].setup);
             self.kernel_links.check(direction, &setup)?;
             setups.push((direction, setup));

@@ -101,9 +101,8 @@ type Started<'a> = (Forwarder, Pace, LoopChannels, ControlThread<'a>);
 
 fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Started<'_>, Failure> {
     let links = task.links;
-    let conditions = configured.conditions()?;
     let limits = SenderLimits::new(links, task.agents);
-    let forwarder = Forwarder::open(links, conditions)?;
+    let forwarder = Forwarder::open(links, configured.conditions())?;
     let (forwarding, channels) = loop_commands::pair().context("start the link engine")?;
     // The thread is bound to its CPUs only later, when the other thread exists.
     let own = task.cpus.map_or_else(scheduling::own_cpus, <[usize]>::len);

@@ -93,7 +93,7 @@ fn change(links: &mut impl LinkEngine, changes: &[Change], cause: Cause) -> Resu
     let changed = configured.change(changes, cause)?;
     links.apply(configured, changed)?;
     for Change { link, node, set } in changes {
-        info!(link, node, %set, ?cause, "conditions changed");
+        info!(link, node, ?set, ?cause, "conditions changed");
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ fn change(links: &mut impl LinkEngine, changes: &[Change], cause: Cause) -> Resu
 /// Return to the conditions of the plan.
 fn restore(links: &mut impl LinkEngine) -> Result<(), Failure> {
     let mut configured = links.configured().clone();
-    let changed = configured.restore()?;
+    let changed = configured.restore();
     links.apply(configured, changed)
 }
 

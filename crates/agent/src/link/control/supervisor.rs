@@ -132,7 +132,7 @@ impl<'a> Supervisor<'a> {
                 self.configured.change(changes, Cause::Request)?;
             }
             (Ok(_), LinkRequest::LinkTimeline(_)) => {
-                self.configured.restore()?;
+                self.configured.restore();
             }
             _ => {}
         }

@@ -1,6 +1,5 @@
 //! The required setup of a plan's directions.
 
-use delaylab_link::Conditions;
 use delaylab_proto::Failure;
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 
@@ -16,11 +15,8 @@ pub fn setups(
     configured: &ConfiguredConditions,
     support: &Support,
 ) -> Result<Vec<Setup>, Failure> {
-    let conditions = configured.conditions()?;
-    let numbered = configured.directions().iter().zip(&conditions).enumerate();
-    numbered
-        .map(|(number, (_, conditions))| setup(links, configured, support, number, conditions))
-        .collect()
+    let numbers = 0..configured.directions().len();
+    numbers.map(|number| setup(links, configured, support, number)).collect()
 }
 
 /// Return the required setup of one direction.
@@ -29,13 +25,12 @@ pub fn setup(
     configured: &ConfiguredConditions,
     support: &Support,
     number: usize,
-    conditions: &Conditions,
 ) -> Result<Setup, Failure> {
     let direction = &configured.directions()[number];
     let mtu = links.links.iter().find(|link| link.link == direction.link).map_or(0, |l| l.mtu);
     let memory_bytes = links.memory_bytes / configured.directions().len() as u64;
     let bounds = Bounds { longest: mtu + (ETHERNET_HEADER + VLAN_TAG) as u32, memory_bytes };
-    map::setup(conditions, support, bounds).map_err(|why| {
+    map::setup(direction.configured.conditions(), support, bounds).map_err(|why| {
         let by = direction.node.as_ref().unwrap_or(&direction.port);
         Failure::new(format!("make the conditions of link {} of {by}", direction.link), why)
             .fix("take `engine: own`, which needs nothing of the kernel")
