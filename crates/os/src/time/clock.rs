@@ -16,10 +16,97 @@ pub fn monotonic_ns() -> i64 {
     time_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// Return the current offset of `CLOCK_REALTIME`, the clock of all stamps, from `CLOCK_MONOTONIC`, in ns.
-#[must_use]
-pub fn epoch_ahead_ns() -> i64 {
-    realtime_ns() - monotonic_ns()
+/// A time of `CLOCK_REALTIME`, the clock of all stamps. It jumps when somebody sets the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Realtime(i64);
+
+/// A time of `CLOCK_MONOTONIC`, which nobody sets.
+///
+/// Times of two clocks cannot be mixed; [`EpochOffset`] converts them.
+/// ```compile_fail,E0308
+/// use delaylab_os::time::clock::{Monotonic, Realtime};
+/// let mixed_ns = Monotonic::now() - Realtime::now();
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Monotonic(i64);
+
+macro_rules! times {
+    ($($time:ident, $read:ident;)*) => {$(
+        impl $time {
+            /// Read the clock.
+            #[must_use]
+            pub fn now() -> Self {
+                Self($read())
+            }
+
+            /// Build a time of this clock from its ns.
+            #[must_use]
+            pub const fn from_ns(ns: i64) -> Self {
+                Self(ns)
+            }
+
+            /// Return the time in ns.
+            #[must_use]
+            pub const fn ns(self) -> i64 {
+                self.0
+            }
+        }
+
+        impl std::ops::Add<i64> for $time {
+            type Output = Self;
+
+            /// Return the time so many ns later.
+            fn add(self, ns: i64) -> Self {
+                Self(self.0 + ns)
+            }
+        }
+
+        impl std::ops::Sub for $time {
+            type Output = i64;
+
+            /// Return the ns between two times of one clock; those of two clocks cannot be subtracted.
+            fn sub(self, earlier: Self) -> i64 {
+                self.0 - earlier.0
+            }
+        }
+    )*};
+}
+times!(Realtime, realtime_ns; Monotonic, monotonic_ns;);
+
+/// The offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC`, by which times of one clock become those of the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EpochOffset(i64);
+
+impl EpochOffset {
+    /// Read both clocks once.
+    #[must_use]
+    pub fn read() -> Self {
+        Self(realtime_ns() - monotonic_ns())
+    }
+
+    /// Build an offset of so many ns.
+    #[must_use]
+    pub const fn from_ns(ns: i64) -> Self {
+        Self(ns)
+    }
+
+    /// Return the offset in ns.
+    #[must_use]
+    pub const fn ns(self) -> i64 {
+        self.0
+    }
+
+    /// Return the time of `CLOCK_REALTIME` at a monotonic time.
+    #[must_use]
+    pub const fn realtime(self, at: Monotonic) -> Realtime {
+        Realtime(at.0 + self.0)
+    }
+
+    /// Return the monotonic time at a time of `CLOCK_REALTIME`.
+    #[must_use]
+    pub const fn monotonic(self, at: Realtime) -> Monotonic {
+        Monotonic(at.0 - self.0)
+    }
 }
 
 /// A reading of the offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC`, in ns.

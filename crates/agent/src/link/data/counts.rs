@@ -1,5 +1,7 @@
 //! The counters of one direction.
 
+use delaylab_os::time::clock::Realtime;
+
 use crate::protocol::links::{Dropped, Tally};
 use crate::timing::lateness::Lateness;
 
@@ -31,10 +33,10 @@ impl Tally {
         Self { frames, bytes, ..Self::default() }
     }
 
-    pub fn add(&mut self, bytes: usize, time_ns: i64) {
+    pub fn add(&mut self, bytes: usize, at: Realtime) {
         self.frames += 1;
         self.bytes += bytes as u64;
-        self.first_ns.get_or_insert(time_ns);
-        self.last_ns = Some(time_ns);
+        self.first_ns.get_or_insert(at.ns());
+        self.last_ns = Some(at.ns());
     }
 }

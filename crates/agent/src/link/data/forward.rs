@@ -6,7 +6,8 @@ use std::sync::mpsc;
 
 use delaylab_link::Conditions;
 use delaylab_os::files::descriptor;
-use delaylab_os::time::{clock, stamps};
+use delaylab_os::time::clock::{self, Monotonic, Realtime};
+use delaylab_os::time::stamps;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ETHERNET_HEADER;
 
@@ -109,7 +110,8 @@ impl Forwarder {
     }
 
     /// Receive up to `limit` frames. Return their number and the arrival time of the first.
-    fn receive(&mut self, mut now_ns: i64, limit: usize) -> (usize, Option<i64>) {
+    fn receive(&mut self, now_ns: i64, limit: usize) -> (usize, Option<i64>) {
+        let mut now = Monotonic::from_ns(now_ns);
         let mut first_ns = None;
         let Self {
             intake,
@@ -125,12 +127,13 @@ impl Forwarder {
         let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
             // Stamps are of a clock that may be set while frames are under way.
-            let stamped_ns = clock_offset.stamped_ns(captured.time_ns, now_ns);
-            if stamped_ns > now_ns {
-                // The frame arrived after `now_ns`. If its stamp is still in the future, a clock was set.
-                now_ns = clock::monotonic_ns();
+            let stamp = Realtime::from_ns(captured.time_ns);
+            let stamped = clock_offset.stamped(stamp, now);
+            if stamped > now {
+                // The frame arrived after `now`. If its stamp is still in the future, a clock was set.
+                now = Monotonic::now();
             }
-            let arrival_ns = stamped_ns.min(now_ns);
+            let arrival_ns = stamped.min(now).ns();
             first_ns.get_or_insert(arrival_ns);
             let number = direction_of.get(captured.interface as usize).copied();
             let Some(number) = number.filter(|&number| number != NO_DIRECTION) else {
@@ -139,7 +142,7 @@ impl Forwarder {
             };
             let direction = &mut directions[number as usize];
             let counts = &mut direction.counts;
-            counts.entered.add(length(&passing), captured.time_ns);
+            counts.entered.add(length(&passing), stamp);
             if !fits(&passing, direction.longest) {
                 counts.dropped.oversize += 1;
                 return;
@@ -194,7 +197,7 @@ impl Forwarder {
                     let switch = &switches[directions[direction as usize].switch];
                     for _ in 0..copies {
                         let ports = switch.towards(pool.frame(slot), direction);
-                        outbox.add(slot, direction, due_ns, ports);
+                        outbox.add(slot, direction, Monotonic::from_ns(due_ns), ports);
                     }
                     outbox.release(slot, direction);
                 }
@@ -204,7 +207,7 @@ impl Forwarder {
             pool.prefetch(slot);
         }
         if done > 0 {
-            outbox.flush(clock_offset.ahead_ns(now_ns), directions, pool);
+            outbox.flush(clock_offset.read(Monotonic::from_ns(now_ns)), directions, pool);
         }
         done
     }

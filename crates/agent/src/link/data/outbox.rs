@@ -7,7 +7,7 @@ use delaylab_os::netlink::interface::has_queue;
 use delaylab_os::ring;
 use delaylab_os::socket::LARGE_BUFFER;
 use delaylab_os::socket::frame_batch::{self, FrameBatch};
-use delaylab_os::time::clock;
+use delaylab_os::time::clock::{EpochOffset, Monotonic};
 use nix::errno::Errno;
 
 use super::counts::Counts;
@@ -19,7 +19,7 @@ struct Outgoing {
     slot: Slot,
     direction: u32,
     port: u32,
-    due_ns: i64,
+    due: Monotonic,
     /// True if the frame counts as sent; a frame is counted once, however many ports it leaves by.
     counted: bool,
 }
@@ -75,11 +75,11 @@ impl Outbox {
         &mut self,
         slot: Slot,
         direction: u32,
-        due_ns: i64,
+        due: Monotonic,
         ports: impl Iterator<Item = u32>,
     ) {
         for (nth, port) in ports.enumerate() {
-            self.frames.push(Outgoing { slot, direction, port, due_ns, counted: nth == 0 });
+            self.frames.push(Outgoing { slot, direction, port, due, counted: nth == 0 });
         }
     }
 
@@ -89,9 +89,13 @@ impl Outbox {
     }
 
     /// Send all queued frames in order. A frame that a port refuses is counted and does not delay others.
-    /// `ahead_ns` is the offset of the epoch's clock.
-    pub fn flush(&mut self, ahead_ns: i64, directions: &mut [DirectionState], pool: &mut Pool) {
-        let mut began_ns = clock::monotonic_ns();
+    pub fn flush(
+        &mut self,
+        offset: EpochOffset,
+        directions: &mut [DirectionState],
+        pool: &mut Pool,
+    ) {
+        let mut began = Monotonic::now();
         let exit = |frame: &Outgoing| self.ports[frame.port as usize];
         for run in self.frames.chunk_by(|one, next| exit(one).socket == exit(next).socket) {
             let socket = self.sockets[exit(&run[0]).socket].as_fd();
@@ -101,10 +105,10 @@ impl Outbox {
                 let frames =
                     some.iter().map(|frame| (exit(frame).interface, pool.frame(frame.slot)));
                 let sent = self.batch.send(socket, frames);
-                let ended_ns = clock::monotonic_ns();
+                let ended = Monotonic::now();
                 let taken = match sent {
                     Ok(sent) => {
-                        let when = When { began_ns, ended_ns, ahead_ns };
+                        let when = When { began, ended, offset };
                         when.note(&some[..sent], directions, pool);
                         sent
                     }
@@ -115,7 +119,7 @@ impl Outbox {
                     }
                 };
                 rest = &rest[taken..];
-                began_ns = ended_ns;
+                began = ended;
             }
         }
         self.frames.clear();
@@ -127,23 +131,22 @@ impl Outbox {
 
 /// The time of one system call that sent some frames.
 struct When {
-    began_ns: i64,
-    ended_ns: i64,
-    /// The offset of the epoch's clock.
-    ahead_ns: i64,
+    began: Monotonic,
+    ended: Monotonic,
+    offset: EpochOffset,
 }
 
 impl When {
-    fn note(&self, sent: &[Outgoing], directions: &mut [DirectionState], pool: &Pool) {
-        let each_ns = (self.ended_ns - self.began_ns) / sent.len().max(1) as i64;
-        for (frame, number) in sent.iter().zip(0..) {
+    fn note(&self, frames: &[Outgoing], directions: &mut [DirectionState], pool: &Pool) {
+        let each_ns = (self.ended - self.began) / frames.len().max(1) as i64;
+        for (frame, number) in frames.iter().zip(0..) {
             // On average in the middle of the kernel's work on the frame; the later part of that work is the
             // receiver's.
-            let sent_ns = self.began_ns + each_ns * number + each_ns / 2;
+            let sent = self.began + (each_ns * number + each_ns / 2);
             let counts = &mut directions[frame.direction as usize].counts;
-            counts.late.record(sent_ns - frame.due_ns);
+            counts.late.record(sent - frame.due);
             if frame.counted {
-                counts.left.add(pool.frame(frame.slot).len(), sent_ns + self.ahead_ns);
+                counts.left.add(pool.frame(frame.slot).len(), self.offset.realtime(sent));
             }
         }
     }
