@@ -4,7 +4,7 @@
 //! It is `CLOCK_MONOTONIC` plus the offset of `CLOCK_REALTIME` at the request's start. The two clocks tick alike
 //! (clock_gettime(2)): their offset changes only when somebody sets the clock, or after a suspend.
 
-use delaylab_os::time::clock;
+use delaylab_os::time::clock::{self, Realtime};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The offset at the start of the request. A process serves one request at a time.
@@ -66,10 +66,10 @@ impl ClockSteps {
         before.map_or(0, |step| step.total_ns)
     }
 
-    /// Return the time of the clock at a steady time, in ns since the Unix epoch.
+    /// Return the time of the clock at a steady time.
     #[must_use]
-    pub fn clock_at(&self, steady_ns: i64) -> i64 {
-        steady_ns + self.ahead_at(steady_ns)
+    pub fn clock_at(&self, steady_ns: i64) -> Realtime {
+        Realtime::from_ns(steady_ns + self.ahead_at(steady_ns))
     }
 
     /// Return true if the clock was set between two steady times.
@@ -101,7 +101,8 @@ mod tests {
         let mut steps = ClockSteps::default();
         steps.note(10 * SECOND_NS, -30 * SECOND_NS, 100);
         steps.note(20 * SECOND_NS, -25 * SECOND_NS, 100);
-        let shown: Vec<i64> = [9, 10, 19, 20, 21].map(|s| steps.clock_at(s * SECOND_NS)).into();
+        let shown: Vec<i64> =
+            [9, 10, 19, 20, 21].map(|s| steps.clock_at(s * SECOND_NS).ns()).into();
         assert_eq!(shown, [9, -20, -11, -5, -4].map(|s| s * SECOND_NS));
         assert!(steps.any_between(9 * SECOND_NS, 10 * SECOND_NS));
         assert!(!steps.any_between(10 * SECOND_NS, 19 * SECOND_NS));
@@ -118,7 +119,7 @@ mod tests {
         start();
         steps.look(now_ns() - SECOND_NS);
         assert_eq!(steps.describe(), None, "a stale reading is looked into");
-        assert_eq!(steps.clock_at(7), 7);
+        assert_eq!(steps.clock_at(7).ns(), 7);
     }
 
     #[test]

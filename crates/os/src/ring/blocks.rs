@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
-use super::mapped::{Captured, Mapped, time_ns};
+use super::mapped::{Captured, Mapped, time};
 use crate::socket::classic_filter::Program;
 use crate::socket::option::pending_error;
 
@@ -126,7 +126,7 @@ impl BlockRing {
         // after the borrow of `self` that the result carries.
         let data = unsafe { std::slice::from_raw_parts(data, length) };
         let (outgoing, interface) = self.mapped.address(offset, size_of::<libc::tpacket3_hdr>());
-        let time_ns = time_ns(header.tp_sec, header.tp_nsec);
-        Captured { data, original: header.tp_len, time_ns, outgoing, interface }
+        let time = time(header.tp_sec, header.tp_nsec);
+        Captured { data, original: header.tp_len, time, outgoing, interface }
     }
 }

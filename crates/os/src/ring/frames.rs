@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::mapped::{Captured, Mapped, time_ns};
+use super::mapped::{Captured, Mapped, time};
 use crate::process::memory::CACHE_LINE;
 use crate::socket::classic_filter::Program;
 use crate::socket::option::pending_error;
@@ -121,8 +121,8 @@ impl FrameRing {
         // after the borrow of `self` that the result carries.
         let data = unsafe { std::slice::from_raw_parts(data, length) };
         let (outgoing, interface) = self.mapped.address(offset, size_of::<libc::tpacket2_hdr>());
-        let time_ns = time_ns(header.tp_sec, header.tp_nsec);
-        let captured = Captured { data, original: header.tp_len, time_ns, outgoing, interface };
+        let time = time(header.tp_sec, header.tp_nsec);
+        let captured = Captured { data, original: header.tp_len, time, outgoing, interface };
         let finished = header.tp_status & libc::TP_STATUS_CSUMNOTREADY == 0;
         Passing { captured, vlan: vlan(header), finished }
     }

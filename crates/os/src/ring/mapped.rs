@@ -1,5 +1,6 @@
 //! The common part of both receive rings.
 
+use crate::time::clock::Realtime;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -17,7 +18,7 @@ pub struct Captured<'a> {
     /// The frame's length on the wire, in bytes.
     pub original: u32,
     /// The kernel's receive or transmit stamp, in ns since the Unix epoch.
-    pub time_ns: i64,
+    pub time: Realtime,
     /// True if the frame was leaving by the interface.
     pub outgoing: bool,
     /// The index of the interface.
@@ -138,6 +139,6 @@ fn map(socket: &OwnedFd, length: usize) -> io::Result<NonNull<u8>> {
 }
 
 /// Convert the two time fields of a ring header to ns since the Unix epoch.
-pub(super) fn time_ns(seconds: u32, nanoseconds: u32) -> i64 {
-    i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds)
+pub(super) fn time(seconds: u32, nanoseconds: u32) -> Realtime {
+    Realtime::from_ns(i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds))
 }

@@ -1,6 +1,7 @@
 //! Control messages of a received packet: stamps, hop limits, errors (cmsg(3), ip(7), ipv6(7),
 //! Documentation/networking/timestamping.rst of the kernel).
 
+use crate::time::clock::Realtime;
 use std::net::IpAddr;
 
 /// The steps of transmit stamps (linux/errqueue.h): the driver took the packet, or it entered the qdisc.
@@ -31,7 +32,7 @@ pub struct Unreachable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
     /// The packet's stamp, in ns since the Unix epoch.
-    pub time_ns: Option<i64>,
+    pub time: Option<Realtime>,
     /// The remaining time to live or hop limit.
     pub ttl: Option<u8>,
     /// The packet's number and the step, for a transmit stamp.
@@ -66,7 +67,7 @@ impl Control {
                 // The kernel sends three stamps; the first is the software stamp.
                 let time: libc::timespec = read_data(message);
                 let time_ns = time.tv_sec * 1_000_000_000 + time.tv_nsec;
-                self.time_ns = (time_ns != 0).then_some(time_ns);
+                self.time = (time_ns != 0).then_some(Realtime::from_ns(time_ns));
             }
             (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
                 let ttl: i32 = read_data(message);

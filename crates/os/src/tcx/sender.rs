@@ -1,6 +1,7 @@
 //! A sender's programs at its interface: one stamps each request as it goes out, the other takes the replies,
 //! which then go no further into the kernel.
 
+use crate::time::clock::Realtime;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -42,7 +43,7 @@ pub struct Reply {
     /// The remaining time to live or hop limit.
     pub ttl: u8,
     /// The kernel's receive stamp, in ns since the Unix epoch.
-    pub time_ns: i64,
+    pub time: Realtime,
 }
 
 /// The attached programs of one probe.
@@ -96,8 +97,8 @@ impl TcxSender {
         {
             let event: &Event = record(&item);
             let ahead_ns = if event.tai == 0 { 0 } else { self.tai_ahead_ns };
-            let time_ns = event.time_ns as i64 - ahead_ns;
-            take(Reply { seq: event.seq, ttl: event.ttl, time_ns });
+            let time = Realtime::from_ns(event.time_ns as i64 - ahead_ns);
+            take(Reply { seq: event.seq, ttl: event.ttl, time });
             taken += 1;
         }
         if taken > 0 {
@@ -108,9 +109,9 @@ impl TcxSender {
 
     /// Return the first transmit time of the packet at a place, in ns since the Unix epoch.
     #[must_use]
-    pub fn sent_ns(&self, place: u32) -> Option<i64> {
+    pub fn sent(&self, place: u32) -> Option<Realtime> {
         let tai = self.sent.get(place);
-        (tai != 0).then(|| tai as i64 - self.tai_ahead_ns)
+        (tai != 0).then(|| Realtime::from_ns(tai as i64 - self.tai_ahead_ns))
     }
 
     /// Return how many replies found the ring full so far; those went on into the kernel.

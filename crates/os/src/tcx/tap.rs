@@ -1,6 +1,7 @@
 //! A tap at an interface's traffic control hooks: the same packets as a [`crate::ring::blocks::BlockRing`],
 //! at a third of the cost.
 
+use crate::time::clock::Realtime;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -72,7 +73,7 @@ pub enum Seen<'a> {
         /// True for a reply.
         reply: bool,
         /// The kernel's stamp, in ns since the Unix epoch.
-        time_ns: i64,
+        time: Realtime,
     },
     /// The packet itself, to be parsed.
     Frame(Captured<'a>),
@@ -141,22 +142,24 @@ impl TcxTap {
     pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
         pending_error(self.fd())?;
         let tai_ahead_ns = clock::tai_ahead_ns()?;
-        let utc = |time_ns: u64, tai: u32| time_ns as i64 - i64::from(tai) * tai_ahead_ns;
+        let utc = |time_ns: u64, tai: u32| {
+            Realtime::from_ns(time_ns as i64 - i64::from(tai) * tai_ahead_ns)
+        };
         let mut packets = 0;
         while let Some(item) = self.events.next() {
             if item.len() == size_of::<Brief>() {
                 let Brief { time_ns, probe, seq, leg, tai } = *record(&item);
-                let (reply, time_ns) = (leg == REPLY, utc(time_ns, tai));
+                let (reply, time) = (leg == REPLY, utc(time_ns, tai));
                 take(match leg {
                     CORRUPTED => Seen::Corrupted(None),
-                    _ => Seen::Packet { probe, seq, reply, time_ns },
+                    _ => Seen::Packet { probe, seq, reply, time },
                 });
             } else {
                 let whole: &Whole = record(&item);
                 let frame = Captured {
                     data: &whole.data[..(whole.length as usize).min(SNAP)],
                     original: whole.original,
-                    time_ns: utc(whole.time_ns, whole.tai),
+                    time: utc(whole.time_ns, whole.tai),
                     outgoing: whole.outgoing != 0,
                     interface: self.interface,
                 };

@@ -17,7 +17,7 @@ pub fn monotonic_ns() -> i64 {
 }
 
 /// A time of `CLOCK_REALTIME`, the clock of all stamps. It jumps when somebody sets the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Realtime(i64);
 
 /// A time of `CLOCK_MONOTONIC`, which nobody sets.
@@ -27,7 +27,7 @@ pub struct Realtime(i64);
 /// use delaylab_os::time::clock::{Monotonic, Realtime};
 /// let mixed_ns = Monotonic::now() - Realtime::now();
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Monotonic(i64);
 
 macro_rules! times {

@@ -70,8 +70,8 @@ pub fn settle() -> io::Result<()> {
         if outgoing.send(sender.as_fd(), 0, 1).is_ok() {
             limit = LIMIT;
         }
-        let stamped = incoming.receive(receiver.as_fd())? > 0
-            && incoming.message(0).control().time_ns.is_some();
+        let stamped =
+            incoming.receive(receiver.as_fd())? > 0 && incoming.message(0).control().time.is_some();
         if stamped {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use delaylab_link::Conditions;
 use delaylab_os::files::descriptor;
-use delaylab_os::time::clock::{self, Monotonic, Realtime};
+use delaylab_os::time::clock::{self, Monotonic};
 use delaylab_os::time::stamps;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ETHERNET_HEADER;
@@ -127,8 +127,7 @@ impl Forwarder {
         let taken = intake.drain(limit, |passing| {
             let captured = passing.captured;
             // Stamps are of a clock that may be set while frames are under way.
-            let stamp = Realtime::from_ns(captured.time_ns);
-            let stamped = clock_offset.stamped(stamp, now);
+            let stamped = clock_offset.stamped(captured.time, now);
             if stamped > now {
                 // The frame arrived after `now`. If its stamp is still in the future, a clock was set.
                 now = Monotonic::now();
@@ -142,7 +141,7 @@ impl Forwarder {
             };
             let direction = &mut directions[number as usize];
             let counts = &mut direction.counts;
-            counts.entered.add(length(&passing), stamp);
+            counts.entered.add(length(&passing), captured.time);
             if !fits(&passing, direction.longest) {
                 counts.dropped.oversize += 1;
                 return;

@@ -68,10 +68,10 @@ fn note(log: &mut Log, frame: &Captured<'_>, protocol: Protocol, port: u16, plac
     }
     let Some(place) = places[usize::from(segment.sender_port(leg))].checked_sub(1) else { return };
     match (leg, frame.outgoing) {
-        (Leg::Request, true) if log.awaits(place, Step::Stack, frame.time_ns) => {
-            log.note_transmit(place, Step::Stack, frame.time_ns);
+        (Leg::Request, true) if log.awaits(place, Step::Stack, frame.time) => {
+            log.note_transmit(place, Step::Stack, frame.time);
         }
-        (Leg::Reply, false) => log.note_arrival(place, frame.time_ns, segment.ttl),
+        (Leg::Reply, false) => log.note_arrival(place, frame.time, segment.ttl),
         _ => {}
     }
 }

@@ -5,12 +5,16 @@ use crate::protocol::measuring::Outcome;
 use crate::protocol::measuring::{Point, Probe};
 use crate::timing::steady::ClockSteps;
 use delaylab_os::socket::control_message::Step;
+use delaylab_os::time::clock::Realtime;
 use delaylab_wire::Leg;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The points of a probe, in the order of a request's path.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
+
+/// A stamp that was not taken.
+const NONE: Realtime = Realtime::from_ns(0);
 
 /// The times of one packet in ns since the Unix epoch; 0 if there is none. The probe's own times are steady
 /// (`timing::steady`), the kernel's stamps those of the clock.
@@ -22,9 +26,9 @@ pub struct Entry {
     opened: i64,
     asked: i64,
     /// The kernel's stamps: into the queue, to the driver, from the driver.
-    pub qdisc: i64,
-    pub transmitted: i64,
-    pub received: i64,
+    pub qdisc: Realtime,
+    pub transmitted: Realtime,
+    pub received: Realtime,
     /// The time at which the reply reached user space.
     pub replied: i64,
     /// The time to live or hop limit of the reply; 0 if not requested.
@@ -163,7 +167,13 @@ impl Log {
     }
 
     /// Record a reply: `received` is the kernel's stamp, `now` the time in user space.
-    pub fn note_reply(&mut self, place: u32, received: Option<i64>, ttl: Option<u8>, now: i64) {
+    pub fn note_reply(
+        &mut self,
+        place: u32,
+        received: Option<Realtime>,
+        ttl: Option<u8>,
+        now: i64,
+    ) {
         let entry = &mut self.entries[place as usize];
         if entry.replied != 0 {
             entry.duplicates = entry.duplicates.saturating_add(1);
@@ -189,19 +199,19 @@ impl Log {
     }
 
     /// Return true if a transmit stamp with this time can be the packet's first for this step.
-    pub fn awaits(&self, place: u32, step: Step, time: i64) -> bool {
+    pub fn awaits(&self, place: u32, step: Step, time: Realtime) -> bool {
         self.entries.get(place as usize).is_some_and(|entry| {
             let stamp = match step {
                 Step::Qdisc => entry.qdisc,
                 Step::Stack => entry.transmitted,
             };
-            stamp == 0 && entry.sent != 0 && self.clock_steps.clock_at(entry.sent) <= time
+            stamp == NONE && entry.sent != 0 && self.clock_steps.clock_at(entry.sent) <= time
         })
     }
 
     /// Record the first transmit stamp of a packet for this step. A packet that is forwarded on this host
     /// gets another stamp at each hop under the same number; [`Self::awaits`] excludes those.
-    pub fn note_transmit(&mut self, place: u32, step: Step, time: i64) {
+    pub fn note_transmit(&mut self, place: u32, step: Step, time: Realtime) {
         let entry = &mut self.entries[place as usize];
         match step {
             Step::Qdisc => entry.qdisc = time,
@@ -240,7 +250,13 @@ impl Log {
     }
 
     /// Record that a packet's TTL was used up at a router, whose message is taken as the reply.
-    pub fn note_expired(&mut self, place: u32, at: SocketAddr, received: Option<i64>, now: i64) {
+    pub fn note_expired(
+        &mut self,
+        place: u32,
+        at: SocketAddr,
+        received: Option<Realtime>,
+        now: i64,
+    ) {
         if self.entries[place as usize].replied == 0 {
             self.note_source(place, Some(at));
             self.entries[place as usize].expired = true;
@@ -250,9 +266,9 @@ impl Log {
 
     /// Record the first stamp of a reply, and its TTL, apart from the time in user space. A packet that was given
     /// up has no reply.
-    pub fn note_arrival(&mut self, place: u32, received: i64, ttl: u8) {
+    pub fn note_arrival(&mut self, place: u32, received: Realtime, ttl: u8) {
         let entry = &mut self.entries[place as usize];
-        if entry.received == 0 && (entry.error == 0 || entry.replied != 0) {
+        if entry.received == NONE && (entry.error == 0 || entry.replied != 0) {
             (entry.received, entry.ttl) = (received, ttl);
         }
     }
@@ -347,7 +363,7 @@ impl Log {
             probe: self.probe,
             seq: self.seq(place),
             intended_ns: entry.intended + self.clock_steps.ahead_at(entry.sent),
-            sent_ns: (entry.sent != 0).then(|| self.clock_steps.clock_at(entry.sent)),
+            sent_ns: (entry.sent != 0).then(|| self.clock_steps.clock_at(entry.sent).ns()),
             outcome: self.outcome(place),
             duplicates: entry.duplicates,
             reordered: entry.reordered,
@@ -358,7 +374,7 @@ impl Log {
     /// Return the RTT between the kernel's stamps, if the packet has both and nobody set the clock between them.
     pub fn stack_rtt_ns(&self, place: u32) -> Option<i64> {
         let entry = &self.entries[place as usize];
-        let stamped = entry.transmitted != 0 && entry.received != 0;
+        let stamped = entry.transmitted != NONE && entry.received != NONE;
         let by_one_clock = !self.clock_steps.any_between(entry.sent, entry.replied);
         (stamped && by_one_clock).then(|| entry.received - entry.transmitted)
     }
@@ -367,15 +383,15 @@ impl Log {
     pub fn stamps(&self) -> impl Iterator<Item = Stamp> {
         let own = |steady_ns: i64| match steady_ns {
             0 => 0,
-            _ if self.app => self.clock_steps.clock_at(steady_ns),
+            _ if self.app => self.clock_steps.clock_at(steady_ns).ns(),
             _ => 0,
         };
         (0u32..).zip(&self.entries).flat_map(move |(place, entry)| {
             let times = [
                 (Leg::Request, 0, own(entry.requested())),
-                (Leg::Request, 1, entry.qdisc),
-                (Leg::Request, 2, entry.transmitted),
-                (Leg::Reply, 2, entry.received),
+                (Leg::Request, 1, entry.qdisc.ns()),
+                (Leg::Request, 2, entry.transmitted.ns()),
+                (Leg::Reply, 2, entry.received.ns()),
                 (Leg::Reply, 0, own(entry.replied)),
             ];
             let (probe, seq) = (self.probe, self.seq(place));

@@ -65,7 +65,7 @@ pub fn open_for_socket(
 /// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
 pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
     for place in first..end {
-        if let Some(time) = programs.sent_ns(place) {
+        if let Some(time) = programs.sent(place) {
             log.note_transmit(place, Step::Stack, time);
         }
     }
@@ -76,11 +76,11 @@ pub fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
     let mut now = steady::now_ns();
     programs.drain(TAKE, |reply| {
         // One clock read serves all replies that had arrived by then.
-        if reply.time_ns > log.clock_steps.clock_at(now) {
+        if reply.time > log.clock_steps.clock_at(now) {
             now = steady::now_ns();
         }
         if let Some(place) = log.place_of_seq(reply.seq) {
-            log.note_reply(place, Some(reply.time_ns), Some(reply.ttl), now);
+            log.note_reply(place, Some(reply.time), Some(reply.ttl), now);
         }
     })
 }

@@ -103,12 +103,12 @@ fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
     }
     let Some(place) = log.place(sighting.probe.probe, sighting.probe.seq) else { return };
     match (sighting.leg(port), frame.outgoing) {
-        (Some(Leg::Request), true) if log.awaits(place, Step::Stack, frame.time_ns) => {
-            log.note_transmit(place, Step::Stack, frame.time_ns);
+        (Some(Leg::Request), true) if log.awaits(place, Step::Stack, frame.time) => {
+            log.note_transmit(place, Step::Stack, frame.time);
         }
         (Some(Leg::Reply), false) => {
             let ttl = Some(sighting.ttl);
-            log.note_reply(place, Some(frame.time_ns), ttl, steady::now_ns());
+            log.note_reply(place, Some(frame.time), ttl, steady::now_ns());
         }
         _ => {}
     }

@@ -13,6 +13,7 @@ use delaylab_os::socket::receive_batch::ReceiveBatch;
 use delaylab_os::socket::send_batch::SendBatch;
 use delaylab_os::socket::{self, Flavour};
 use delaylab_os::tcx::sender::TcxSender;
+use delaylab_os::time::clock::Realtime;
 use delaylab_os::time::stamp_ids::StampIds;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
@@ -133,7 +134,7 @@ impl PathBySocket {
         log: &mut Log,
         bytes: &[u8],
         error: Unreachable,
-        time_ns: Option<i64>,
+        time: Option<Realtime>,
     ) {
         if self.is_about_another_socket(bytes, error) || is_redirect(self.to, error) {
             return;
@@ -141,7 +142,7 @@ impl PathBySocket {
         let text = describe(error);
         let place = self.place_of(log, bytes);
         if let (1.., Some(place), Some(router)) = (self.hops, place, self.expired_at(error)) {
-            return log.note_expired(place, (router, 0).into(), time_ns, steady::now_ns());
+            return log.note_expired(place, (router, 0).into(), time, steady::now_ns());
         }
         match place {
             Some(place) => log.note_error(place, &text),
@@ -318,7 +319,7 @@ impl ProbePath for PathBySocket {
                 Some(Received::Reply { place, flaw }) => {
                     let control = message.control();
                     log.note_source(place, from);
-                    log.note_reply(place, control.time_ns, control.ttl, now);
+                    log.note_reply(place, control.time, control.ttl, now);
                     if let Some(flaw) = flaw {
                         log.note_flaw(place, &flaw);
                     }
@@ -337,11 +338,11 @@ impl ProbePath for PathBySocket {
             for slot in 0..count {
                 let message = self.errors.message(slot);
                 let control = message.control();
-                if let (Some((id, step)), Some(time)) = (control.transmit, control.time_ns) {
+                if let (Some((id, step)), Some(time)) = (control.transmit, control.time) {
                     note_stamp(log, self.ids.as_ref(), id, step, time);
                 } else if let Some(error) = control.unreachable {
                     let bytes = message.bytes.to_vec();
-                    self.note_unreachable(log, &bytes, error, control.time_ns);
+                    self.note_unreachable(log, &bytes, error, control.time);
                 }
             }
             if count < self.errors.slots() {
@@ -370,7 +371,7 @@ impl ProbePath for PathBySocket {
     }
 }
 
-fn note_stamp(log: &mut Log, ids: Option<&StampIds>, id: u32, step: Step, time: i64) {
+fn note_stamp(log: &mut Log, ids: Option<&StampIds>, id: u32, step: Step, time: Realtime) {
     if let Some(place) = ids.and_then(|ids| ids.place(id, |place| log.awaits(place, step, time))) {
         log.note_transmit(place, step, time);
     }

@@ -2,6 +2,7 @@
 
 use crate::operations::tables::Stamp;
 use delaylab_os::socket::control_message::Step;
+use delaylab_os::time::clock::Realtime;
 use delaylab_wire::{Leg, ProbeRepr};
 
 /// The points of a reflector.
@@ -30,8 +31,8 @@ impl Log {
     }
 
     /// Record a request: `received` is the kernel's stamp, `read` the time in user space.
-    pub fn note_request(&mut self, probe: ProbeRepr, received: Option<i64>, read: i64) {
-        let (probe, seq, received) = (probe.probe, probe.seq, received.unwrap_or(0));
+    pub fn note_request(&mut self, probe: ProbeRepr, received: Option<Realtime>, read: i64) {
+        let (probe, seq, received) = (probe.probe, probe.seq, received.map_or(0, Realtime::ns));
         self.0.push(Entry { probe, seq, received, read, sent: 0, qdisc: 0, transmitted: 0 });
     }
 
@@ -50,22 +51,22 @@ impl Log {
     }
 
     /// Return true if a transmit stamp with this time can be the packet's first for this step.
-    pub fn awaits(&self, place: u32, step: Step, time: i64) -> bool {
+    pub fn awaits(&self, place: u32, step: Step, time: Realtime) -> bool {
         self.0.get(place as usize).is_some_and(|entry| {
             let stamp = match step {
                 Step::Qdisc => entry.qdisc,
                 Step::Stack => entry.transmitted,
             };
-            stamp == 0 && entry.sent != 0 && entry.sent <= time
+            stamp == 0 && entry.sent != 0 && entry.sent <= time.ns()
         })
     }
 
     /// Record the first transmit stamp of a reply for this step.
-    pub fn note_transmit(&mut self, place: u32, step: Step, time: i64) {
+    pub fn note_transmit(&mut self, place: u32, step: Step, time: Realtime) {
         let entry = &mut self.0[place as usize];
         match step {
-            Step::Qdisc => entry.qdisc = time,
-            Step::Stack => entry.transmitted = time,
+            Step::Qdisc => entry.qdisc = time.ns(),
+            Step::Stack => entry.transmitted = time.ns(),
         }
     }
 

@@ -143,7 +143,7 @@ impl Reflector {
             let control = message.control();
             self.outgoing.fill(filled, message.bytes, from, control.local);
             if self.ids.is_some() {
-                self.log.note_request(ProbeRepr::parse(&probe), control.time_ns, now);
+                self.log.note_request(ProbeRepr::parse(&probe), control.time, now);
             }
             filled += 1;
         }
@@ -189,7 +189,7 @@ impl Reflector {
             let count = self.errors.receive_errors(self.fd.as_fd())?;
             for slot in 0..count {
                 let control = self.errors.message(slot).control();
-                if let (Some((id, step)), Some(time)) = (control.transmit, control.time_ns) {
+                if let (Some((id, step)), Some(time)) = (control.transmit, control.time) {
                     let log = &mut self.log;
                     if let Some(place) = ids.place(id, |place| log.awaits(place, step, time)) {
                         log.note_transmit(place, step, time);

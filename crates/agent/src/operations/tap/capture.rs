@@ -35,7 +35,7 @@ impl Capture {
     /// Write one packet.
     pub fn write(&mut self, point: u32, frame: &Captured<'_>) {
         self.block.clear();
-        let time_ns = u64::try_from(frame.time_ns).unwrap_or(0);
+        let time_ns = u64::try_from(frame.time.ns()).unwrap_or(0);
         let data = &frame.data[..frame.data.len().min(SNAP as usize)];
         pcapng::packet(&mut self.block, point, time_ns, data, frame.original);
         if self.result.is_ok() {

@@ -26,7 +26,7 @@ pub struct Counts {
 impl Counts {
     /// Return the stamp of a captured frame, if it is a packet of the probe and its leg is known.
     pub fn parse(&mut self, frame: &Captured<'_>, point: u32, filter: &TapFilter) -> Option<Stamp> {
-        let time_ns = frame.time_ns;
+        let time_ns = frame.time.ns();
         if is_corrupted(frame.data) {
             self.unparsed += 1;
             return None;
@@ -50,11 +50,11 @@ impl Counts {
             // What is sent again within an exchange belongs to its round trip.
             _ if filter.protocol != Protocol::Tcp => {}
             Leg::Request => {
-                self.unanswered.entry(seq).or_insert(frame.time_ns);
+                self.unanswered.entry(seq).or_insert(frame.time.ns());
             }
             Leg::Reply => match self.unanswered.get(&seq) {
                 // The responder's kernel has sent a lost answer again, to a sender that has given up.
-                Some(asked) if frame.time_ns - asked > SYN_GIVEN_UP_NS => {
+                Some(asked) if frame.time.ns() - asked > SYN_GIVEN_UP_NS => {
                     self.repeated += 1;
                     return None;
                 }
@@ -85,6 +85,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use delaylab_os::time::clock::Realtime;
     use delaylab_wire::{Sum, pseudo_header};
 
     const PORT: u16 = 443;
@@ -118,7 +119,13 @@ mod tests {
         let (from, to) = if request { (FIRST + seq, PORT) } else { (PORT, FIRST + seq) };
         let data = segment(from, to, flags);
         let original = data.len() as u32;
-        let frame = Captured { data: &data, original, time_ns, outgoing: false, interface: 1 };
+        let frame = Captured {
+            data: &data,
+            original,
+            time: Realtime::from_ns(time_ns),
+            outgoing: false,
+            interface: 1,
+        };
         let filter = serde_json::json!(
             {"probe": 7, "protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
         let filter: TapFilter = serde_json::from_value(filter).unwrap();
@@ -152,8 +159,13 @@ mod tests {
         const ACK: u8 = 0x10;
         assert_eq!(stamp(&mut counts, 5, ACK, 0), None);
         let below = segment(FIRST - 1, PORT, SYN);
-        let frame =
-            Captured { data: &below, original: 54, time_ns: 1, outgoing: false, interface: 1 };
+        let frame = Captured {
+            data: &below,
+            original: 54,
+            time: Realtime::from_ns(1),
+            outgoing: false,
+            interface: 1,
+        };
         let filter = serde_json::json!({"protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
         let filter: TapFilter = serde_json::from_value(filter).unwrap();
         assert_eq!(counts.parse(&frame, 0, &filter), None);

@@ -231,9 +231,9 @@ impl Tapped {
         let Self { source: Some(source), counts, .. } = self else { return Ok(()) };
         let drained = source.drain(|seen| {
             let stamp = match seen {
-                Seen::Packet { probe, seq, reply, time_ns } => {
+                Seen::Packet { probe, seq, reply, time } => {
                     let leg = if reply { Leg::Reply } else { Leg::Request };
-                    Some(Stamp { probe, seq, leg, point, time_ns })
+                    Some(Stamp { probe, seq, leg, point, time_ns: time.ns() })
                 }
                 Seen::Frame(frame) => {
                     if let Some(capture) = capture {
