@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod bpf;
+pub mod clock;
 pub mod files;
 pub mod kernel;
 

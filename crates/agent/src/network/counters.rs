@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use delaylab_os::time::clock::realtime_ns;
+use delaylab_os::clock::realtime_ns;
 use delaylab_proto::{Context, Failure};
 
 use crate::protocol::network::{Counters, CountersDone, InterfaceCounters};

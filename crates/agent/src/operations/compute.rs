@@ -6,9 +6,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use delaylab_os::clock;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Usage};
-use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure, Table};
 
 use super::{hold, tables};

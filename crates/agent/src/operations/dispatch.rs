@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use delaylab_os::time::clock;
+use delaylab_os::clock;
 use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde_json::Value;
 use tracing::{debug, info, warn};

@@ -4,7 +4,7 @@
 //! It is `CLOCK_MONOTONIC` plus the offset of `CLOCK_REALTIME` at the request's start. The two clocks tick alike
 //! (clock_gettime(2)): their offset changes only when somebody sets the clock, or after a suspend.
 
-use delaylab_os::time::clock::{self, Realtime};
+use delaylab_os::clock::{self, Realtime};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The offset at the start of the request. A process serves one request at a time.

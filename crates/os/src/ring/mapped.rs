@@ -1,6 +1,6 @@
 //! The common part of both receive rings.
 
-use crate::time::clock::Realtime;
+use crate::clock::Realtime;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;

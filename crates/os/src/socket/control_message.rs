@@ -1,7 +1,7 @@
 //! Control messages of a received packet: stamps, hop limits, errors (cmsg(3), ip(7), ipv6(7),
 //! Documentation/networking/timestamping.rst of the kernel).
 
-use crate::time::clock::Realtime;
+use crate::clock::Realtime;
 use std::net::IpAddr;
 
 /// The steps of transmit stamps (linux/errqueue.h): the driver took the packet, or it entered the qdisc.

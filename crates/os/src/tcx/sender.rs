@@ -1,7 +1,7 @@
 //! A sender's programs at its interface: one stamps each request as it goes out, the other takes the replies,
 //! which then go no further into the kernel.
 
-use crate::time::clock::Realtime;
+use crate::clock::Realtime;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,10 +13,10 @@ use aya::programs::links::FdLink;
 use super::programs::{Programs, SenderSettings, record};
 use super::sentinel;
 use crate::bpf::shared_array::SharedArray;
+use crate::clock;
 use crate::netlink::interface;
 use crate::socket::option::pending_error;
 use crate::socket::probe_match::Match;
-use crate::time::clock;
 
 /// The size of the ring in bytes, for some 20 000 replies. A larger ring would not fit into the CPU's cache.
 const RING: u32 = 512 << 10;

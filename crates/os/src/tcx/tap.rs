@@ -1,7 +1,7 @@
 //! A tap at an interface's traffic control hooks: the same packets as a [`crate::ring::blocks::BlockRing`],
 //! at a third of the cost.
 
-use crate::time::clock::Realtime;
+use crate::clock::Realtime;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,11 +13,11 @@ use aya::programs::links::FdLink;
 
 use super::programs::{Programs, SenderSettings, record};
 use super::sentinel;
+use crate::clock;
 use crate::netlink::interface;
 use crate::ring::Captured;
 use crate::socket::option::pending_error;
 use crate::socket::probe_match::Match;
-use crate::time::clock;
 
 /// The longest time between two reads of the ring: nothing wakes the reader.
 pub const LOOK: Duration = Duration::from_millis(10);

@@ -1,6 +1,5 @@
-//! Clocks, and the kernel's stamps of packets.
+//! The kernel's stamps of packets, and the CPU's time stamp counter.
 
-pub mod clock;
 pub mod stamp_ids;
 pub mod stamps;
 #[cfg(target_arch = "x86_64")]

@@ -3,8 +3,7 @@
 
 use delaylab_proto::Failure;
 
-use super::period::Period;
-use super::port_drops::PortDrops;
+use super::report::{Period, PortDrops};
 use super::requests::LinkEngine;
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
 use crate::link::data::loop_commands::{LoopAnswer, LoopCommand, LoopHandle};

@@ -5,16 +5,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use delaylab_os::clock;
 use delaylab_os::netlink::change_monitor::ChangeMonitor as RtnetlinkMonitor;
-use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure};
 
 use super::messages::{say_ready, say_refused, say_why};
-use super::period::Period;
-use super::port_drops::PortDrops;
 use super::ports::set_ports;
-use super::requests::{LinkEngine, serve_requests};
-use super::timeline::Timeline;
+use super::report::{Period, PortDrops};
+use super::requests::{LinkEngine, Timeline, serve_requests};
 use crate::link::configured::{Changed, ConfiguredConditions};
 use crate::link::kernel::counters::{KernelCounters, vanished};
 use crate::link::kernel::links::KernelLinks;

@@ -6,19 +6,17 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::thread;
 
+use delaylab_os::clock;
 use delaylab_os::process::memory::Locked;
 use delaylab_os::process::{self, open_files, scheduling};
-use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure};
 
 use super::control_thread::ControlThread;
 use super::engine_task::EngineTask;
 use super::messages::{say_ready, say_refused, say_why};
-use super::period::Period;
-use super::port_drops::PortDrops;
 use super::ports::set_ports;
-use super::requests::serve_requests;
-use super::timeline::Timeline;
+use super::report::{Period, PortDrops};
+use super::requests::{Timeline, serve_requests};
 use crate::link::configured::ConfiguredConditions;
 use crate::link::data::forward::Forwarder;
 use crate::link::data::loop_commands::{self, LoopChannels, LoopHandle};

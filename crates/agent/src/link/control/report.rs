@@ -1,11 +1,71 @@
-//! The report of a link engine, as `links` answers it (docs/protocol.md, "Links").
+//! The report of a link engine, as `links` answers it (docs/protocol.md, "Links"): over which period it counts, what
+//! ports dropped, and what is reported of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use delaylab_os::clock::{Monotonic, Realtime};
+use delaylab_proto::Failure;
 
 use crate::link::configured::DirectionConfig;
 use crate::link::data::counts::Snapshot;
+use crate::network::counters;
 use crate::protocol::generating::Late;
 use crate::protocol::links::{
     CpuNoiseSummary, DirectionReport, EngineReport, Memory, Pauses, State, Waiting,
 };
+use crate::protocol::network::InterfaceCounters;
+
+/// The counters of all interfaces at one moment.
+pub struct PortDrops(BTreeMap<String, InterfaceCounters>);
+
+impl PortDrops {
+    /// Read the counters in the calling thread's network namespace.
+    pub fn read() -> Result<Self, Failure> {
+        counters::interfaces(Path::new("/proc/thread-self/net")).map(Self)
+    }
+
+    /// Return how many frames a port has dropped since an earlier moment.
+    pub fn since(&self, before: &Self, port: &str) -> u64 {
+        let of = |all: &Self| all.0.get(port).map_or(0, |one| one.tx_dropped);
+        of(self).saturating_sub(of(before))
+    }
+}
+
+/// The least difference between two clocks' lengths of a period from which on the clock was set: 1 ms.
+const SET_NS: i64 = 1_000_000;
+
+/// The start of counting, by the clock and by the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Period {
+    since: Realtime,
+    began: Monotonic,
+}
+
+impl Period {
+    /// Begin to count now.
+    pub fn begin() -> Self {
+        Self { since: Realtime::now(), began: Monotonic::now() }
+    }
+
+    /// Return the start and the end of the period up to now, in ns since the Unix epoch, and begin the next one if
+    /// `reset`. The period is as long as it was, also if somebody has set the clock meanwhile.
+    pub fn until_now(&mut self, reset: bool) -> (i64, i64) {
+        let now = Self::begin();
+        let since = self.since_by(now);
+        if reset {
+            *self = now;
+        }
+        (since.ns(), now.since.ns())
+    }
+
+    /// Return the start of the period by the clock as it is now.
+    fn since_by(self, now: Self) -> Realtime {
+        let by_monotonic = now.since + -(now.began - self.began);
+        let set = (by_monotonic - self.since).abs() > SET_NS;
+        if set { by_monotonic } else { self.since }
+    }
+}
 
 impl EngineReport {
     /// Build the report of a running engine of this process, in which nothing was counted from `since_ns` on.
@@ -134,5 +194,19 @@ mod tests {
         let by_kernel = serde_json::to_value(report(1).without_own_counts()).unwrap();
         assert!(by_kernel["node"].is_null() && by_kernel["reordered"].is_null());
         assert_eq!(keys(&by_kernel), keys(&expected));
+    }
+
+    #[test]
+    fn a_period_follows_the_last_one_and_keeps_its_length_when_the_clock_is_set() {
+        let at = |since_ns: i64, began_ns: i64| Period {
+            since: Realtime::from_ns(since_ns),
+            began: Monotonic::from_ns(began_ns),
+        };
+        let began = at(1_000, 50);
+        let later = |by_ns: i64| at(1_000 + by_ns, 50 + 5_000_000);
+        let since = began.since_by(later(5_000_300));
+        assert_eq!(since.ns(), 1_000, "two reads are a little apart");
+        let set = later(5_000_000 - 30_000_000_000);
+        assert_eq!(set.since - began.since_by(set), 5_000_000);
     }
 }

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
+use delaylab_os::clock;
 use delaylab_os::files::pipe;
 use delaylab_os::files::poll::Interest;
 use delaylab_os::process;
-use delaylab_os::time::clock;
 use delaylab_proto::{Failure, Frame, read_frame};
 use serde_json::Value;
 use tracing::warn;

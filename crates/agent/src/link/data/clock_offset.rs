@@ -1,6 +1,6 @@
 //! Conversion between the clock of stamps, which may be set, and the monotonic clock.
 
-use delaylab_os::time::clock::{EpochOffset, Monotonic, Realtime};
+use delaylab_os::clock::{EpochOffset, Monotonic, Realtime};
 
 /// The lifetime of a reading. Each reading takes two clock reads, and a frame needs the offset twice.
 const HOLDS_NS: i64 = 100_000;

@@ -1,6 +1,6 @@
 //! The counters of one direction.
 
-use delaylab_os::time::clock::Realtime;
+use delaylab_os::clock::Realtime;
 
 use crate::protocol::links::{Dropped, Tally};
 use crate::timing::lateness::Lateness;

@@ -5,17 +5,16 @@ use std::os::fd::AsFd;
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
+use delaylab_os::clock::{self, Monotonic};
 use delaylab_os::files::descriptor;
-use delaylab_os::time::clock::{self, Monotonic};
 use delaylab_os::time::stamps;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ETHERNET_HEADER;
 
-use super::cable::{fits, length};
 use super::checksum;
 use super::clock_offset::ClockOffset;
 use super::direction::DirectionState;
-use super::intake::Intake;
+use super::intake::{Intake, fits, length};
 use super::link_table::LinkTable;
 use super::loop_commands::{LoopAnswer, LoopChannels, LoopCommand, Totals};
 use super::outbox::Outbox;

@@ -1,4 +1,5 @@
-//! Receiving frames: one ring for all ports, with a share for each that no other port can take.
+//! Receiving frames: one ring for all ports, with a share for each that no other port can take, and what a cable
+//! carries of it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use delaylab_os::ring::frames::{FrameRing, Passing};
 use delaylab_os::ring::shares::RingShares;
 use delaylab_os::socket::classic_filter::Program;
+use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 
 /// The number of frames that may arrive while the engine does not run. One port may use a fifth: 30 ms at 100
 /// 000 frames a second.
@@ -67,4 +69,22 @@ impl Intake {
     pub fn dropped(&self) -> u64 {
         u64::from(self.ring.dropped().unwrap_or(0))
     }
+}
+
+/// Return the frame's length on a cable.
+pub fn length(passing: &Passing) -> usize {
+    passing.captured.original as usize + passing.vlan.map_or(0, |tag| tag.len())
+}
+
+/// Return true if a cable carries a frame of this length.
+pub fn fits(passing: &Passing, longest: usize) -> bool {
+    let data = passing.captured.data;
+    let tagged = passing.vlan.is_some()
+        || matches!(
+            data.get(ETHERNET_HEADER - 2..ETHERNET_HEADER),
+            Some([0x81, 0x00] | [0x88, 0xa8])
+        );
+    let longest = longest + if tagged { VLAN_TAG } else { 0 };
+    let whole = passing.captured.original as usize == data.len();
+    whole && (ETHERNET_HEADER..=longest).contains(&length(passing))
 }

@@ -1,15 +1,14 @@
 //! The path of frames through delaylab's own engine.
 //!
-//! - [`forward`]: the loop. [`intake`]: frames that arrive, by a ring; [`outbox`]: frames that leave, by
-//!   sockets.
+//! - [`forward`]: the loop. [`intake`]: frames that arrive, by a ring, and what a cable carries of them;
+//!   [`outbox`]: frames that leave, by sockets.
 //! - [`link_table`]: all links in the form that the loop needs: a [`switch`] for each link, a [`direction`]
 //!   for each port, and one [`pool`] of memory. [`schedule`]: the events that are to come.
-//! - [`cable`], [`checksum`]: frames that a cable can carry. [`clock_offset`]: the offset between the clock of
+//! - [`checksum`]: checksums that a sender left to its interface. [`clock_offset`]: the offset between the clock of
 //!   stamps and the monotonic clock.
 //! - [`loop_commands`]: commands of the control thread to the loop, and its answers; [`counts`]: counters.
-//! - [`sender_limits`]: limits senders at their own interfaces, each by a [`sender_limit`].
+//! - [`sender_limits`]: limits senders at their own interfaces.
 
-mod cable;
 mod checksum;
 mod clock_offset;
 pub mod counts;
@@ -21,6 +20,5 @@ pub mod loop_commands;
 mod outbox;
 pub mod pool;
 mod schedule;
-mod sender_limit;
 pub mod sender_limits;
 mod switch;

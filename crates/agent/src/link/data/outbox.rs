@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use delaylab_os::clock::{EpochOffset, Monotonic};
 use delaylab_os::netlink::interface::has_queue;
 use delaylab_os::ring;
 use delaylab_os::socket::LARGE_BUFFER;
 use delaylab_os::socket::frame_batch::{self, FrameBatch};
-use delaylab_os::time::clock::{EpochOffset, Monotonic};
 use nix::errno::Errno;
 
 use super::counts::Counts;

@@ -7,7 +7,7 @@
 //! - [`check`](mod@check): tells before anything is built whether this kernel can carry a plan's links.
 //! - [`links`]: builds all of it by the netlink messages of [`message`]; [`counters`] reads the counters.
 //! - [`try_features`](mod@try_features): tries which features the kernel has ([`support`]);
-//!   [`print_support`](mod@print_support) prints them.
+//!   [`print_support`] prints them.
 
 mod check;
 pub mod counters;
@@ -17,7 +17,6 @@ pub mod links;
 mod map;
 mod message;
 pub mod plan_setup;
-mod print_support;
 mod qdisc;
 mod setup;
 pub mod support;
@@ -26,4 +25,4 @@ mod tests;
 pub mod try_features;
 
 pub use check::check;
-pub use print_support::print_support;
+pub use try_features::print_support;

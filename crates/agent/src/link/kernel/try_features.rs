@@ -98,3 +98,9 @@ fn tbf() -> Qdisc {
 fn first(setup: Setup) -> Qdisc {
     qdisc::of(&setup).swap_remove(0)
 }
+
+/// Print as JSON what the kernel supports: each feature with null, or the reason why it is unavailable.
+pub fn print_support() -> Result<(), Failure> {
+    let text = serde_json::to_string(&try_features()?).context("say what the kernel can do")?;
+    writeln!(io::stdout(), "{text}").context("say what the kernel can do")
+}

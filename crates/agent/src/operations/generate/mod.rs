@@ -8,11 +8,11 @@ mod spacing;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use delaylab_os::clock;
 use delaylab_os::interface::index::interface_index;
 use delaylab_os::process::scheduling;
 use delaylab_os::ring;
 use delaylab_os::socket::frame_batch::{self, FrameBatch};
-use delaylab_os::time::clock;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,

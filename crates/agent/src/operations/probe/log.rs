@@ -1,61 +1,18 @@
 //! The record of every scheduled packet. All memory is allocated before the first packet is sent.
 
+use super::entry::{Entry, NONE};
 use crate::operations::tables::{Packet, Stamp};
 use crate::protocol::measuring::Outcome;
 use crate::protocol::measuring::{Point, Probe};
 use crate::timing::steady::ClockSteps;
+use delaylab_os::clock::Realtime;
 use delaylab_os::socket::control_message::Step;
-use delaylab_os::time::clock::Realtime;
 use delaylab_wire::Leg;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The points of a probe, in the order of a request's path.
 pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
-
-/// A stamp that was not taken.
-const NONE: Realtime = Realtime::from_ns(0);
-
-/// The times of one packet in ns since the Unix epoch; 0 if there is none. The probe's own times are steady
-/// (`timing::steady`), the kernel's stamps those of the clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Entry {
-    pub intended: i64,
-    pub sent: i64,
-    /// The time at which the connection of an HTTP request was open, and that of sending the request on it.
-    opened: i64,
-    asked: i64,
-    /// The kernel's stamps: into the queue, to the driver, from the driver.
-    pub qdisc: Realtime,
-    pub transmitted: Realtime,
-    pub received: Realtime,
-    /// The time at which the reply reached user space.
-    pub replied: i64,
-    /// The time to live or hop limit of the reply; 0 if not requested.
-    pub ttl: u8,
-    error: u16,
-    pub duplicates: u16,
-    reordered: bool,
-    refused: bool,
-    /// True if the answer says that the port is closed.
-    closed: bool,
-    /// The number of the address that has answered, from 1; 0 if it is not known.
-    answered_by: u16,
-    /// True if the answer is that of a router that dropped the packet because its TTL was used up.
-    expired: bool,
-}
-
-impl Entry {
-    /// Return the time at which the request was sent: an HTTP request on its connection, any other packet at once.
-    pub fn requested(&self) -> i64 {
-        if self.asked != 0 { self.asked } else { self.sent }
-    }
-
-    /// Return how long it took to open the connection of an HTTP request.
-    pub fn handshake_ns(&self) -> Option<i64> {
-        (self.opened != 0).then(|| self.opened - self.sent)
-    }
-}
 
 /// The packets of a probe by place, which is seq less the first seq.
 #[derive(Debug)]

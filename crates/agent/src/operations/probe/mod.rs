@@ -2,6 +2,7 @@
 
 mod connections;
 mod engine;
+mod entry;
 mod exchange;
 mod interface_stamps;
 mod live;
@@ -21,9 +22,10 @@ use super::tables::{send_packets, send_stamps};
 use crate::protocol::measuring::{Mode, Probe, ProbeDone, Warning, WarningKind};
 use crate::protocol::running::Event;
 use crate::session::Session;
+use delaylab_os::clock;
 use delaylab_os::process::memory::Locked;
 use delaylab_os::process::scheduling::RealTime;
-use delaylab_os::time::{clock, stamps};
+use delaylab_os::time::stamps;
 use delaylab_proto::{Context, Failure};
 use engine::ProbePath;
 use log::Log;

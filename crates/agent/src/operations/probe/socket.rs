@@ -8,12 +8,12 @@ use crate::protocol::measuring::Protocol;
 use crate::protocol::measuring::{By, Probe};
 use crate::protocol::measuring::{Warning, WarningKind};
 use crate::timing::steady;
+use delaylab_os::clock::Realtime;
 use delaylab_os::socket::control_message::{Step, Unreachable};
 use delaylab_os::socket::receive_batch::ReceiveBatch;
 use delaylab_os::socket::send_batch::SendBatch;
 use delaylab_os::socket::{self, Flavour};
 use delaylab_os::tcx::sender::TcxSender;
-use delaylab_os::time::clock::Realtime;
 use delaylab_os::time::stamp_ids::StampIds;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{

@@ -1,8 +1,8 @@
 //! The stamps of reflected packets.
 
 use crate::operations::tables::Stamp;
+use delaylab_os::clock::Realtime;
 use delaylab_os::socket::control_message::Step;
-use delaylab_os::time::clock::Realtime;
 use delaylab_wire::{Leg, ProbeRepr};
 
 /// The points of a reflector.

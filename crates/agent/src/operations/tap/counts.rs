@@ -85,7 +85,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use delaylab_os::time::clock::Realtime;
+    use delaylab_os::clock::Realtime;
     use delaylab_wire::{Sum, pseudo_header};
 
     const PORT: u16 = 443;

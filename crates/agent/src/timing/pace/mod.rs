@@ -15,9 +15,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use delaylab_os::clock::monotonic_ns;
 use delaylab_os::files::poll;
 use delaylab_os::process::scheduling::{self, RealTime};
-use delaylab_os::time::clock::monotonic_ns;
 
 use crate::protocol::links::CpuNoiseSummary;
 pub use budget::{REST_NS, RealTimeBudget};

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 
+use delaylab_os::clock::{monotonic_ns, thread_cpu_ns};
 use delaylab_os::process::scheduling;
-use delaylab_os::time::clock::{monotonic_ns, thread_cpu_ns};
 
 use super::budget::RealTimeBudget;
 

@@ -24,7 +24,7 @@ pub struct Realtime(i64);
 ///
 /// Times of two clocks cannot be mixed; [`EpochOffset`] converts them.
 /// ```compile_fail,E0308
-/// use delaylab_os::time::clock::{Monotonic, Realtime};
+/// use delaylab_os::clock::{Monotonic, Realtime};
 /// let mixed_ns = Monotonic::now() - Realtime::now();
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
