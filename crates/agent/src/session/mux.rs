@@ -1,5 +1,4 @@
-//! Multiplexing of many sessions over one stream by channel numbers, e.g. over a virtual machine's serial
-//! line.
+//! Multiplexing of many sessions over one stream by channel numbers, e.g. over a machine's serial line.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Failure, Frame, FrameError, Kind, Refusal, Reply};
+use serde::de::IgnoredAny;
 
 use super::line::Line;
 use super::listen;
-use serde::de::IgnoredAny;
-
 use crate::protocol::running::Event;
 
 /// The number of unsent bytes on the trunk above which branches have to wait.

@@ -9,8 +9,7 @@ use delaylab_os::files::{descriptor, pipe};
 use delaylab_proto::{Context, Failure};
 
 use super::counts::Snapshot;
-use crate::protocol::links::CpuNoiseSummary;
-use crate::protocol::links::Memory;
+use crate::protocol::links::{CpuNoiseSummary, Memory};
 
 /// A command to the loop.
 pub enum LoopCommand {

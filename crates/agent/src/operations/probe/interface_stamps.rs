@@ -2,8 +2,7 @@
 
 use super::log::Log;
 use super::route;
-use crate::protocol::measuring::Probe;
-use crate::protocol::measuring::Protocol;
+use crate::protocol::measuring::{Probe, Protocol};
 use delaylab_os::netlink::routing;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;

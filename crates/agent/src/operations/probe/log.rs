@@ -2,8 +2,7 @@
 
 use super::entry::{Entry, NONE};
 use crate::operations::tables::{Packet, Stamp};
-use crate::protocol::measuring::Outcome;
-use crate::protocol::measuring::{Point, Probe};
+use crate::protocol::measuring::{Outcome, Point, Probe};
 use crate::timing::steady::ClockSteps;
 use delaylab_os::clock::Realtime;
 use delaylab_os::socket::control_message::Step;

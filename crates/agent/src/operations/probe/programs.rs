@@ -1,8 +1,7 @@
 //! The common part of both kinds of sender that use programs at their interface.
 
 use super::log::Log;
-use crate::protocol::measuring::Probe;
-use crate::protocol::measuring::Protocol;
+use crate::protocol::measuring::{Probe, Protocol};
 use crate::timing::steady;
 use delaylab_os::netlink::routing;
 use delaylab_os::socket;

@@ -2,8 +2,7 @@
 //! the route, the source address and the neighbour's MAC address.
 
 use super::neighbour::{PATIENCE, SCOUT, is_pending, scout};
-use crate::protocol::measuring::Probe;
-use crate::protocol::measuring::Protocol;
+use crate::protocol::measuring::{Probe, Protocol};
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket::classic_filter::Program;

@@ -3,8 +3,7 @@
 use super::seen::Seen;
 use crate::operations::tables::Stamp;
 use crate::operations::transport::SYN_GIVEN_UP_NS;
-use crate::protocol::measuring::Protocol;
-use crate::protocol::measuring::TapFilter;
+use crate::protocol::measuring::{Protocol, TapFilter};
 use delaylab_os::ring::Captured;
 use delaylab_wire::{Leg, NotAProbe, is_corrupted, parse, parse_tcp};
 use std::collections::HashMap;
