@@ -2,13 +2,14 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup kinds quickstart check format test test-tools test-rust test-python test-slow controls fuzz bench coverage docs site lock wheel clean
+.PHONY: help setup light kinds quickstart quick lint check format test test-tools test-pure test-rust test-real test-slow controls fuzz bench coverage docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
 	@echo "make setup        system packages, .venv, the agent"
 	@echo "make kinds        also what containers and virtual machines need"
-	@echo "make test         check, then all tests (minutes)"
+	@echo "make quick        ruff, mypy and the pure tests, without the agent (two minutes)"
+	@echo "make test         check, then all tests (twenty minutes); T=plan: those of one room"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
 	@echo "make controls     verdicts on every claim in worlds with and without its effect"
@@ -29,33 +30,54 @@ kinds:
 quickstart: setup
 	@$(VENV)/delaylab run quickstart
 
-check: setup
+# What needs .venv alone: no system package, no Rust, no agent.
+light:
+	@tools/setup.sh --python
+
+lint: light
 	$(VENV)/ruff format --check src tests benches tools examples
 	$(VENV)/ruff check src tests benches tools examples
 	$(VENV)/mypy
+
+check: lint
+	@tools/setup.sh --packages
 	cargo fmt --all --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 
-format: setup
+format: light
 	$(VENV)/ruff format src tests benches tools examples
 	$(VENV)/ruff check --fix src tests benches tools examples
 	cargo fmt --all
 
-test: test-tools check test-rust test-python
+# Tests that send packets, boot guests or run the agent. The others are pure, and most of them quick.
+REAL := tests/packets tests/images tests/doing tests/test_wheel.py
+LONG := tests/analysis tests/controls tests/hostile
+PYTEST := $(VENV)/pytest --numprocesses logical --dist loadscope
+
+quick: lint
+	$(PYTEST) $(REAL:%=--ignore %) $(LONG:%=--ignore %)
+
+# What fails soonest comes first: style and types, then pure tests, Rust, real packets. T is one room: a
+# folder or a file of tests (T=ground, T=doing/test_links.py), a room of the package (T=plan), or a
+# crate (T=crates/link).
+ifdef T
+test:
+	@python3 tools/test_room.py $(T)
+else
+test: check test-pure test-rust test-real
+endif
 
 test-tools:
 	@tools/setup.sh --tests
 
+test-pure: light
+	$(PYTEST) $(REAL:%=--ignore %)
+
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
-# As many tests as CPUs at once. Those with real packets come last: most of them wait, and none
-# depends on having the machine for itself.
-REAL := tests/packets tests/images tests/doing
-
-test-python: test-tools
-	$(VENV)/pytest --numprocesses logical --dist loadscope $(REAL:%=--ignore %)
-	$(VENV)/pytest --numprocesses logical --dist loadscope $(REAL)
+test-real: test-tools
+	$(PYTEST) $(REAL)
 
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow

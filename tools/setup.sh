@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets up all that delaylab needs, once: system packages, .venv, the agent. Run again, it does nothing.
 # With --kinds also what containers and virtual machines need, some 200 MB of packages; with --tests
-# what tests compare with, too.
+# what tests compare with, too. With --python only .venv: no system package, no Rust. With --packages
+# only the system packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,9 +28,11 @@ missing() {
   done
 }
 
+has_venv() { python3 -c 'import venv, ensurepip' 2>/dev/null; }
+
 missing_packages() {
   missing "${system_tools[@]}"
-  python3 -c 'import venv, ensurepip' 2>/dev/null || echo python3-venv
+  has_venv || echo python3-venv
   [ -e /usr/include/stdio.h ] || echo libc6-dev
 }
 
@@ -108,21 +111,23 @@ check_python() {
     fail "$(python3 --version) is too old: delaylab needs Python 3.11 or newer"
 }
 
+# What an editable install keeps of the time when it was made: commands, entry points, the version.
+project() { cat pyproject.toml && grep '^version' Cargo.toml; }
+
 setup_python() {
-  local packages=.venv/.requirements project=.venv/.project
+  local packages=.venv/.requirements installed=.venv/.project
   if ! cmp -s requirements.txt "$packages"; then
     say "Python packages into .venv"
     python3 -m venv .venv
     # Wheels only: the tools that build one from source would come without a hash.
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
       --requirement requirements.txt
-    rm -f "$project"
+    rm -f "$installed"
     cp requirements.txt "$packages"
   fi
-  # An editable install has the version, commands and entry points of the time when it was made.
-  if ! cmp -s pyproject.toml "$project"; then
+  if ! project | cmp -s - "$installed"; then
     .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-    cp pyproject.toml "$project"
+    project >"$installed"
   fi
 }
 
@@ -152,6 +157,12 @@ setup_both() {
   [ $new = 0 ] || install "$target" .venv/bin/delaylab-agent
 }
 
+if [ "${1:-}" = --python ]; then
+  has_venv || install_packages python3-venv
+  check_python
+  setup_python
+  exit
+fi
 mapfile -t packages < <(missing_packages)
 [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
 case "${1:-}" in --kinds | --tests)
@@ -167,4 +178,5 @@ if [ "${1:-}" = --tests ]; then
 fi
 check_python
 check_rust
+[ "${1:-}" != --packages ] || exit 0
 setup_both
