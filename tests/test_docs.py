@@ -25,7 +25,7 @@ from tests.test_architecture import ORDER
 ROOT = Path(__file__).parent.parent
 KINDS_FOLDER = ROOT / "docs" / "kinds"
 DOCUMENTS = [
-    *(ROOT / "README.md", ROOT / "CHANGELOG.md"),
+    *(ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"),
     *(ROOT / "docs").glob("*.md"),
     *KINDS_FOLDER.glob("*.md"),
     *(ROOT / "docs" / "tutorials").glob("*.md"),
