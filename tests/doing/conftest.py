@@ -9,11 +9,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from delaylab.agent.binary import agent_path
 from delaylab.kinds import KINDS
@@ -59,16 +60,56 @@ def measured(combination: Combination, probe_id: int) -> Recording:
         return measure(lab, combination, probe_id)
 
 
-@pytest.fixture(autouse=True)
-def run_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Labs of this test only; a short path, since a Unix socket's has 107 characters at most."""
-    with tempfile.TemporaryDirectory(prefix="dl-") as name:
-        folder = Path(name)
-        monkeypatch.setenv("DELAYLAB_RUN", name)
-        yield folder
+def left_to_slow(*kinds: str) -> list[Any]:
+    """Kinds on which a test repeats what it shows on another one: `make test-slow` has them."""
+    return [pytest.param(kind, marks=pytest.mark.slow) for kind in kinds]
+
+
+@contextmanager
+def own_run_directory() -> Iterator[Path]:
+    """Have labs in a directory of their own; a Unix socket's path has 107 characters at most."""
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        tempfile.TemporaryDirectory(prefix="dl-") as name,
+    ):
+        patched.setenv("DELAYLAB_RUN", name)
+        yield Path(name)
+        # Tests set it, too, while the labs that a file's tests share are up.
+        patched.setenv("DELAYLAB_RUN", name)
         for lab in LOCAL.labs():
             lab.access.stop()
         LOCAL.sweep()
+
+
+@pytest.fixture(autouse=True)
+def run_directory(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Labs of this test only, or with `shared_up` those that the tests of its file share."""
+    if "shared_up" in request.fixturenames:
+        yield request.getfixturevalue("shared_run_directory")
+        return
+    with own_run_directory() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def shared_run_directory() -> Iterator[Path]:
+    """The run directory of the labs that the tests of a file share."""
+    with own_run_directory() as folder:
+        yield folder
+
+
+@pytest.fixture
+def shared_up(
+    shared_run_directory: Path, delaylab: Run, up: Up, monkeypatch: pytest.MonkeyPatch
+) -> Up:
+    """Bring a lab up for all tests of a file, which leave it as it is; each name is one lab."""
+    monkeypatch.setenv("DELAYLAB_RUN", str(shared_run_directory))
+
+    def bring(text: str) -> str:
+        name = str(yaml.safe_load(text)["lab"])
+        return name if name in {lab.name for lab in LOCAL.labs()} else up(text)
+
+    return bring
 
 
 @pytest.fixture

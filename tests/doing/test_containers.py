@@ -22,7 +22,7 @@ from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes, skip_unl
 
 pytestmark = pytest.mark.root
 CONTAINERS = ("lxc", "docker")
-KILLS = int(os.environ.get("DELAYLAB_KILLS", "6"))
+KILLS = int(os.environ.get("DELAYLAB_KILLS", "4"))
 GONE_DEADLINE_S = 15.0
 NAME = f"boxes{os.getpid()}"
 """Two runs at once see each other's control groups."""

@@ -22,7 +22,15 @@ from delaylab.spec.lab import MACHINES
 from delaylab.work.crew import ready, together
 from delaylab.work.jobs import Done, Job, JobFailed
 from delaylab.work.short import CPU, NETWORK, WORKS, job, prepared
-from tests.doing.conftest import Run, Up, only_line, our_processes, skip_unless_runnable, wait_until
+from tests.doing.conftest import (
+    Run,
+    Up,
+    left_to_slow,
+    only_line,
+    our_processes,
+    skip_unless_runnable,
+    wait_until,
+)
 from tests.images.conftest import NEEDS_APT
 
 pytestmark = pytest.mark.root
@@ -31,7 +39,7 @@ WITHIN = 0.03
 """How far a share of all work may lie from its weight's (issue: 3 %)."""
 EQUAL = 0.99
 """The least Jain's index of CPU work by equal nodes."""
-KINDS = ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
+KINDS = ["netns", "lxc", "docker", "qemu", *left_to_slow("uml")]
 QUOTA = 0.3
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05
@@ -44,7 +52,7 @@ TWO = f"lab: two\nhosts: {{one: {{}}}}\nnodes: {TWO_NODES}\n" + (
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["netns", "qemu", *left_to_slow("lxc", "docker", "uml")])
 def test_equal_nodes_get_equal_shares(delaylab: Run, up: Up, kind: str) -> None:
     skip_unless_runnable(kind)
     nodes = ", ".join(f"{name}: {{kind: {kind}, host: one}}" for name in WEIGHTS)
@@ -77,9 +85,7 @@ def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> No
 
 
 @NEEDS_APT
-@pytest.mark.parametrize(
-    "kind", ["netns", "lxc", "docker", "qemu", pytest.param("uml", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_node_has_the_cpu_time_of_its_quota(up: Up, kind: str) -> None:
     skip_unless_runnable(kind)
     node = f"{{kind: {kind}, host: one, cpu_quota: {QUOTA:.0%}}}"
@@ -128,7 +134,7 @@ def test_work_that_no_node_can_do_is_said(delaylab: Run, up: Up) -> None:
     assert "the work of node 'b' failed: iperf3 said: " in only_line(said)
 
 
-@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "qemu"])
+@pytest.mark.parametrize("kind", ["netns", "lxc", "qemu", *left_to_slow("docker")])
 def test_a_stopped_node_shows_as_a_stop_of_that_length(up: Up, kind: str) -> None:
     """A node whose working thread is stopped: in a virtual machine, the thread of its virtual CPU.
 

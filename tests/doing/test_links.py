@@ -168,10 +168,10 @@ def test_a_change_is_of_what_it_names_only(delaylab: Run, up: Up) -> None:
     ],
 )
 def test_a_change_that_cannot_be_is_one_line_and_none(
-    delaylab: Run, up: Up, tmp_path: Path, argv: tuple[str, ...], says: str
+    delaylab: Run, shared_up: Up, tmp_path: Path, argv: tuple[str, ...], says: str
 ) -> None:
     (tmp_path / "bad.csv").write_text("seconds,rate\n0,1Mbit\n1,fast\n")
-    up(ONE_HOST)
+    shared_up(ONE_HOST)
     before = asked(delaylab, "short")
     said = delaylab("link", "set", *argv, code=BAD_INPUT).stderr.strip()
     assert says in said

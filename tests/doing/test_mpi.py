@@ -23,6 +23,7 @@ from delaylab.work.study import doubts, prepared, records
 from tests.doing.conftest import (
     Run,
     Up,
+    left_to_slow,
     of_program,
     our_processes,
     skip_unless_runnable,
@@ -145,7 +146,9 @@ def test_ranks_on_one_node_use_no_network(up: Up) -> None:
     assert least(done)["round-trip", 1] < DELAY_NS
 
 
-@pytest.mark.parametrize("kind", ["netns", "shared", "native", "lxc", "docker", "qemu"])
+@pytest.mark.parametrize(
+    "kind", ["netns", "native", "lxc", "qemu", *left_to_slow("shared", "docker")]
+)
 def test_a_study_has_the_latencies(
     delaylab: Run, tmp_path: Path, run_directory: Path, kind: str
 ) -> None:

@@ -33,6 +33,7 @@ from tests.doing.conftest import (
     Run,
     Up,
     as_json,
+    left_to_slow,
     our_processes,
     skip_unless_runnable,
     wait_until,
@@ -95,7 +96,9 @@ def listener(lab: Lab) -> int:
     )
 
 
-@pytest.mark.parametrize("kind", ["netns", "shared", "native", "lxc", "docker", "qemu"])
+@pytest.mark.parametrize(
+    "kind", ["netns", "native", "lxc", "qemu", *left_to_slow("shared", "docker")]
+)
 def test_a_study_copies_on_each_kind(
     delaylab: Run, tmp_path: Path, run_directory: Path, kind: str
 ) -> None:

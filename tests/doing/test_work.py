@@ -20,6 +20,7 @@ from delaylab.dataset.store import Study
 from tests.doing.conftest import (
     DELAYLAB,
     Run,
+    left_to_slow,
     our_processes,
     pid_in_container,
     skip_unless_runnable,
@@ -46,7 +47,7 @@ def ran(delaylab: Run, folder: Path, work: str, kind: str = "netns", link: str =
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "shared", "lxc", "docker", "qemu"])
+@pytest.mark.parametrize("kind", ["netns", "lxc", "qemu", *left_to_slow("shared", "docker")])
 def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, kind: str) -> None:
     skip_unless_runnable(kind)
     study = ran(
@@ -94,7 +95,7 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "qemu"])
+@pytest.mark.parametrize("kind", ["netns", "lxc", "qemu", *left_to_slow("docker")])
 def test_nuttcp_tells_what_arrived(delaylab: Run, tmp_path: Path, kind: str) -> None:
     """The link lets 20 Mbit/s through, with the headers of TCP, IP and Ethernet."""
     skip_unless_runnable(kind)
