@@ -76,8 +76,9 @@ test-pure: light
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
+# Most of these tests wait, for packets, guests and processes: three for each two CPUs keep these busy.
 test-real: test-tools
-	$(PYTEST) $(REAL)
+	$(PYTEST:logical=$(shell expr \( $$(nproc) \* 3 + 1 \) / 2)) $(REAL)
 
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow
