@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from delaylab.analysis.packets.instrument import AtRest, Pairs, cost
 from delaylab.analysis.statistics.quantiles import Floats
@@ -33,12 +34,9 @@ class Machine:
     warming_us: float = 0.0
 
     def rtts(self, random: np.random.Generator, n: int) -> Floats:
-        noise = np.empty(n)
-        state = random.normal()
-        for i in range(n):
-            shock = random.normal(0, np.sqrt(1 - self.correlation**2))
-            state = self.correlation * state + shock
-            noise[i] = state
+        before = [self.correlation * random.normal()]
+        shocks = random.normal(0, np.sqrt(1 - self.correlation**2), n)
+        noise, _ = lfilter([1], [1, -self.correlation], shocks, zi=before)
         at = np.arange(n)
         warming = self.warming_us * np.exp(-(at + WARMING) / 5)
         steady = 60 + self.drift_us * at / n + warming
