@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from delaylab.analysis.claims.imagined import ACTED
 from delaylab.dataset import store
@@ -48,11 +49,8 @@ def queue(mean_us: float, correlation: float = 0.9) -> Delay:
 
     def draw(random: np.random.Generator, n: int) -> NDArray[np.float64]:
         shocks = random.normal(0, np.sqrt(1 - correlation**2), n)
-        level = np.empty(n)
-        state = random.normal()
-        for i, shock in enumerate(shocks):
-            state = correlation * state + shock
-            level[i] = state
+        before = [correlation * random.normal()]
+        level, _ = lfilter([1], [1, -correlation], shocks, zi=before)
         return mean_us * np.exp(level - 0.5)
 
     return draw
