@@ -51,7 +51,7 @@ format: light
 
 # Tests that send packets, boot guests or run the agent. The others are pure, and most of them quick.
 REAL := tests/packets tests/images tests/doing tests/test_wheel.py
-LONG := tests/analysis tests/controls tests/hostile
+LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers
 PYTEST := $(VENV)/pytest --numprocesses logical --dist loadscope
 
 quick: lint
