@@ -5,16 +5,16 @@ use delaylab_proto::Failure;
 
 use super::member::{Member, StartupResources};
 use super::report::{Report, tell};
-use super::{carrier, monitor};
+use super::{link_agent, monitor};
 use crate::logging;
 use crate::session::listen;
 
-/// Run the agent until the lab ends: as a monitor if it has a guest, as a carrier if it has links.
+/// Run the agent until the lab ends: as a monitor if it has a guest, as the agent of its links if it has links.
 pub fn live(member: &Member, keeper: &Sender, resources: StartupResources) -> Result<(), Failure> {
     logging::to_file(member.place, &member.agent.name);
     match (&member.agent.guest, &member.agent.links) {
         (Some(guest), _) => monitor::live(member, guest, keeper, resources),
-        (None, Some(links)) => carrier::live(member, links, keeper, resources),
+        (None, Some(links)) => link_agent::live(member, links, keeper, resources),
         (None, None) => serve_node(member, keeper, resources),
     }
 }

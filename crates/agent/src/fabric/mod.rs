@@ -6,12 +6,11 @@
 //! - [`agent`]: an agent of the lab; holds a network namespace and serves a socket. [`member`] is its
 //!   configuration.
 //! - [`monitor`]: an agent whose node is a container or a virtual machine.
-//! - [`carrier`]: an agent that carries links with conditions.
+//! - [`link_agent`]: an agent that carries links with conditions.
 //! - [`domains`]: Xen domains, which the kernel does not end with the lab's processes.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 
 mod agent;
-mod carrier;
 mod cgroup_removal;
 mod cgroups;
 mod console;
@@ -20,6 +19,7 @@ mod groups;
 mod init;
 mod keeper;
 mod leash;
+mod link_agent;
 mod local;
 mod member;
 mod message;
