@@ -7,15 +7,16 @@ from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
 
 @dataclass(frozen=True)
-class Step:
-    """An interface that a packet passes between a node's device and the wire.
+class TapPoint:
+    """An interface where a packet can be stamped: a tap of `agent` on it records `point`.
 
-    A tap of `agent` on `interface` stamps packets at `point` (`dataset/points.py`).
+    Of an attachment, `point` is a bare name of the catalogue (`vif`); of a probe's way, it is the
+    full name (`sender.vif`).
     """
 
-    point: str
     agent: str
     interface: str
+    point: str
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class Attachment:
     device: str
     mac: str
     addresses: tuple[str, ...] = ()
-    outward: tuple[Step, ...] = ()
+    outward: tuple[TapPoint, ...] = ()
     port: str | None = None
     in_host_stack: bool = False
     other_kernel: bool = False
 
-    def step(self, point: str) -> Step | None:
+    def step(self, point: str) -> TapPoint | None:
         """Return the interface of a point outward of the device; None if it has none."""
         return next((step for step in self.outward if step.point == point), None)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import WIRE, host_agent, machine_agent, node_agent
-from delaylab.plan.attachment import Attachment, Step
+from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.model import Bridge, DomainCable, Queue, TapDevice, Veth
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import LinkSpec, UplinkSpec
@@ -32,7 +32,7 @@ class Cables:
         """The agent of a Xen domain -> its cables."""
         self.bridges: list[Bridge] = []
         self.queues: list[Queue] = []
-        self._shared: dict[tuple[str, str], tuple[str, Step]] = {}
+        self._shared: dict[tuple[str, str], tuple[str, TapPoint]] = {}
         """A host and a name for a cable of the machine of its Xen domains -> the bridge inside, and
         the cable's end on the host."""
 
@@ -72,14 +72,14 @@ class Cables:
             self._add_card(TapDevice(end, card))
         else:
             self.laid.append(Veth((card, end)))
-        return self._attachment(node, name, network, device, (Step("vif", agent, vif),))
+        return self._attachment(node, name, network, device, (TapPoint(agent, vif, "vif"),))
 
     def in_host(self, name: str, node: str, interface: str) -> Attachment:
         """Return the attachment of a node that uses an interface of its host itself."""
         host = self._stacks.host(node)
         return self._attachment(node, name, host, interface, in_host_stack=True)
 
-    def _around(self, host: str, link: LinkSpec, name: str) -> tuple[str, Step]:
+    def _around(self, host: str, link: LinkSpec, name: str) -> tuple[str, TapPoint]:
         """Lay the TAP that a link's nested nodes on a host share, once.
 
         Returns the bridge inside their machine, and the TAP's end on the host.
@@ -90,25 +90,27 @@ class Cables:
             device, vif = f"eth{number}", self._stacks.numbered(agent, "vif-xen")
             card = self._stacks.end(machine, device, link)
             self._add_card(TapDevice(self._stacks.end(agent, vif, link), card))
-            self._shared[host, name] = f"br{number}", Step("vif", agent, vif)
+            self._shared[host, name] = f"br{number}", TapPoint(agent, vif, "vif")
         return self._shared[host, name]
 
     def _inside(
-        self, node: str, host: str, link: LinkSpec, name: str, around: tuple[str, Step]
+        self, node: str, host: str, link: LinkSpec, name: str, around: tuple[str, TapPoint]
     ) -> Attachment:
         """Lay a nested node's cable to the bridge in the machine around it."""
         machine, agent = machine_agent(host), node_agent(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(machine, f"vif-{node}")
         bridge, on_host = around
         self._add_inner(DomainCable(machine, bridge, vif, self._stacks.end(agent, device, link)))
-        return self._attachment(node, name, agent, device, (Step("dom0", machine, vif), on_host))
+        return self._attachment(
+            node, name, agent, device, (TapPoint(machine, vif, "dom0"), on_host)
+        )
 
     def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Attachment:
         """Add the cable that a hypervisor makes to a bridge of its host."""
         agent, host = node_agent(node), self._stacks.host(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(host, f"vif-{node}")
         self._add_inner(DomainCable(host, bridge, vif, self._stacks.end(agent, device, link)))
-        return self._attachment(node, name, agent, device, (Step("vif", host, vif),))
+        return self._attachment(node, name, agent, device, (TapPoint(host, vif, "vif"),))
 
     def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> Attachment:
         """Add the cable that a hypervisor makes, for a link with conditions.
@@ -133,7 +135,7 @@ class Cables:
         link: str,
         agent: str,
         device: str,
-        outward: tuple[Step, ...] = (),
+        outward: tuple[TapPoint, ...] = (),
         *,
         in_host_stack: bool = False,
     ) -> Attachment:
@@ -155,7 +157,7 @@ class Cables:
         self.bridges.append(Bridge(agent, bridge, self._stacks.mac(agent, bridge), tuple(ports)))
         return bridge
 
-    def uplink(self, link: LinkSpec, host: str) -> tuple[Step, Step]:
+    def uplink(self, link: LinkSpec, host: str) -> tuple[TapPoint, TapPoint]:
         """Lay the cable from a host to the wire for one link; return its ends, the host's first."""
         agent = host_agent(host)
         uplink, far = (
@@ -168,7 +170,7 @@ class Cables:
         spec = self._stacks.lab.hosts[host].uplink
         if spec:
             self.queues.append(_queue(agent, uplink, spec, link.mtu))
-        return Step("uplink", agent, uplink), Step("wire", WIRE, far)
+        return TapPoint(agent, uplink, "uplink"), TapPoint(WIRE, far, "wire")
 
     def _add_card(self, cable: TapDevice) -> None:
         self.laid.append(cable)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
+from delaylab.plan.attachment import TapPoint
 from delaylab.plan.model import Plan
-from delaylab.plan.probe_end import TapPoint
 from delaylab.plan.probe_way import (
     NO_QUEUE_STAMP,
     SAME_AS_UPLINK,

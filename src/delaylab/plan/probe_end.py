@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delaylab.plan.agent_names import node_agent
-from delaylab.plan.attachment import Attachment
+from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.points import IN, OUT, WIRE, Stack, bare, on_way
-
-
-@dataclass(frozen=True)
-class TapPoint:
-    """A passive stamp: `agent` records `point` on `interface`."""
-
-    agent: str
-    interface: str
-    point: str
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ class ProbeEnd:
     def taps(self) -> list[TapPoint]:
         """Return the taps of this end, from the node outward."""
         return [
-            TapPoint(step.agent, step.interface, f"{self.role}.{step.point}")
+            replace(step, point=f"{self.role}.{step.point}")
             for step in self.attachment.outward
             if step.point in ("dom0", "vif") or (self.crosses and step.point == "uplink")
         ]
@@ -64,7 +55,7 @@ class ProbeEnd:
         """Return the tap at the wire's end of this end's uplink."""
         step = self.attachment.step(WIRE)
         assert step is not None
-        return TapPoint(step.agent, step.interface, WIRE)
+        return step
 
     def outward(self, sockets: Iterable[str]) -> list[str]:
         """Return the points from user space to the wire; `sockets` are those that sockets stamp."""

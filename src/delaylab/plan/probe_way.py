@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
-from delaylab.plan.attachment import Attachment
+from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.model import Plan
 from delaylab.plan.path import NodePath, node_path
-from delaylab.plan.probe_end import ProbeEnd, TapPoint
+from delaylab.plan.probe_end import ProbeEnd
 from delaylab.points import HOP, RESPONDER, SENDER, SOCKET_POINTS, WIRE, role
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
@@ -181,7 +181,7 @@ def _at_router(attachment: Attachment, point: str) -> TapPoint | None:
     """
     vif = attachment.step("vif")
     if vif is not None:
-        return TapPoint(vif.agent, vif.interface, point)
+        return replace(vif, point=point)
     if attachment.in_host_stack:
         return None
     return TapPoint(node_agent(attachment.node), attachment.device, point)
