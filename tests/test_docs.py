@@ -16,7 +16,8 @@ from delaylab.cli import app
 from delaylab.kinds import KINDS
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import conditions_of
-from delaylab.spec.lab import FIELDS_OF_KINDS, NodeSpec
+from delaylab.spec.kinds import FIELDS_OF_KINDS
+from delaylab.spec.lab import NodeSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from tests.plain import plain

@@ -21,7 +21,8 @@ from delaylab.dataset.records.tables import MEANINGS, TABLES
 from delaylab.kinds import KINDS
 from delaylab.points import CATALOGUE, IN, OUT, RESPONDER, on_way
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.lab import LabSpec, NodeKind
+from delaylab.spec.kinds import NodeKind
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.source import parse
 from delaylab.spec.study import StudySpec

@@ -18,7 +18,7 @@ from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from delaylab.machines.control_groups import VCPU
 from delaylab.plan.build import USUAL_WEIGHT
-from delaylab.spec.lab import MACHINES
+from delaylab.spec.kinds import FACTS
 from delaylab.work.crew import ready, together
 from delaylab.work.jobs import Done, Job, JobFailed
 from delaylab.work.short import CPU, NETWORK, WORKS, job, prepared
@@ -78,7 +78,7 @@ def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> No
         cpu = shares[node]["cpu"] / len(WEIGHTS)
         assert abs(cpu - fair) < WITHIN, shares
         # A machine spends part of its CPU time on its own timer, whatever its share is.
-        if kind not in MACHINES:
+        if not FACTS[kind].virtual_machine:
             work = shares[node]["of_fair"]["value"] / len(WEIGHTS)
             assert abs(work - fair) < WITHIN, shares
     assert found["works"]["cpu"]["said"] != "fair"
@@ -146,7 +146,7 @@ def test_a_stopped_node_shows_as_a_stop_of_that_length(up: Up, kind: str) -> Non
     with ready(lab, [job(CPU, node, 3) for node in "ab"]) as crew:
         before = _ticks(lab, "a")
         crew.go()
-        least_s, most_s = _stopped(_working(lab, "a", before), virtual=kind in MACHINES)
+        least_s, most_s = _stopped(_working(lab, "a", before), virtual=FACTS[kind].virtual_machine)
         crew.stop_after(1)
         done = {each.job.node: each.done for each in crew.workers}
     seen_s, machine_s = (each.longest_stop_s or 0.0 for each in map(done.get, "ab") if each)

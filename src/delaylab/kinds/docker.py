@@ -24,7 +24,6 @@ class Docker(Kind):
     """A container without networking by the engine; the lab puts its own interfaces into it."""
 
     name = "docker"
-    has_image = True
     boot_s = 3.0
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:

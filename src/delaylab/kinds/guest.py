@@ -74,8 +74,6 @@ def init(stream: str, modules: list[str]) -> str:
 class Machine(Kind):
     """A kind whose nodes have kernels of their own, each driven over one stream."""
 
-    own_kernel = True
-    has_image = True
     program: str
     memory_mib = 192
     overhead_mib: int

@@ -33,9 +33,6 @@ class Lxc(Kind):
     """A container in the network namespace that its monitor holds."""
 
     name = "lxc"
-    own_stack = True
-    own_kernel = False
-    has_image = True
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless LXC is installed and this user is root."""

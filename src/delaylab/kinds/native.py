@@ -14,7 +14,6 @@ class Native(Kind):
     """A node of plain processes of its host."""
 
     name = "native"
-    own_stack = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless the host is a namespace or this user is root."""

@@ -12,7 +12,6 @@ class Shared(Kind):
     """A node isolated except for the network: the host's stack, with its own address there."""
 
     name = "shared"
-    own_stack = False
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless the host is a namespace or this user is root."""

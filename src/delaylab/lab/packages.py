@@ -21,7 +21,7 @@ def check_packages(labs: Iterable[LabSpec]) -> None:
         for lab in labs
         for name, spec in lab.nodes.items()
         for package in spec.packages or ()
-        if not KINDS[spec.kind].has_image
+        if not KINDS[spec.kind].facts.own_root
     ]
     if not wanted:
         return

@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from delaylab.errors import NotHere
-from delaylab.kinds import KINDS as NODE_KINDS
 from delaylab.lab.running import Lab
 from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, FoundRate, Running
 from delaylab.loads.stressors import stressor
 from delaylab.spec.combine import Combination
+from delaylab.spec.kinds import FACTS
 from delaylab.spec.study import LoadSpec
 
 __all__ = [
@@ -49,7 +49,7 @@ def require_tools(trials: Iterable[Combination]) -> None:
 
 def _tools(trial: Combination) -> Iterator[str]:
     """Yield the programs that nodes with this machine's files run in a trial."""
-    here = {name for name, node in trial.lab.nodes.items() if not NODE_KINDS[node.kind].has_image}
+    here = {name for name, node in trial.lab.nodes.items() if not FACTS[node.kind].own_root}
     for load in trial.loads:
         if not load.frames and here & {load.on, load.to}:
             yield "iperf3" if load.network else "stress-ng"

@@ -12,7 +12,7 @@ import yaml
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
-from delaylab.spec.lab import CONTAINERS, MACHINES
+from delaylab.spec.kinds import FACTS
 from delaylab.spec.study import LoadSpec
 
 _STRESSORS = {
@@ -56,7 +56,8 @@ def _options(lab: Lab, load: LoadSpec) -> list[str]:
     options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
     node = lab.spec.nodes[load.on]
     machine = _WITH_A_DISK if node.scratch else _IN_A_MACHINE
-    own = machine if node.kind in MACHINES else _IN_A_CONTAINER if node.kind in CONTAINERS else {}
+    facts = FACTS[node.kind]
+    own = machine if facts.virtual_machine else _IN_A_CONTAINER if facts.container else {}
     for position, option in enumerate(options[:-1]):
         options[position + 1] = own.get(option, options[position + 1])
     return options

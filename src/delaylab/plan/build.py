@@ -107,7 +107,7 @@ def _planned(lab: LabSpec, node: str, kind: Kind, network: Network) -> PlannedNo
         host=lab.host_of(node),
         own_stack=kind.own_stack,
         stack=next((each.agent for each in attachments), node_agent(node)),
-        own_root=kind.has_image,
+        own_root=kind.facts.own_root,
         no_send_stamp=kind.no_send_stamp(spec),
         attachments=attachments,
     )

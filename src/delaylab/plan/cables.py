@@ -101,9 +101,8 @@ class Cables:
         device, vif = self._stacks.device(node, name), self._stacks.numbered(machine, f"vif-{node}")
         bridge, on_host = around
         self._add_inner(DomainCable(machine, bridge, vif, self._stacks.end(agent, device, link)))
-        return self._attachment(
-            node, name, agent, device, (TapPoint(machine, vif, "dom0"), on_host)
-        )
+        outward = (TapPoint(machine, vif, "dom0"), on_host)
+        return self._attachment(node, name, agent, device, outward)
 
     def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Attachment:
         """Add the cable that a hypervisor makes to a bridge of its host."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from delaylab.plan.model import Agent, DomainCable, TapDevice
 from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
+from delaylab.spec.kinds import FACTS, KindFacts
 from delaylab.spec.lab import NodeSpec, XenSpec
 
 PACKAGES = {
@@ -66,21 +67,31 @@ class Node:
 class Kind:
     """A technology that a node can be made of.
 
-    `own_stack`: the node has a network stack of its own, hence a virtual interface; otherwise it
-    uses its host's. `own_kernel`: that stack is in another kernel, with a clock of its own, and its
-    cable is a TAP. `nested`: the node shares a machine, and the machine's TAP, with the others of
-    its host. `backed`: the node's hypervisor makes the host's end of its cable, and puts it into a
-    bridge, only when it starts. `has_image`: the node's programs are those of an image; otherwise
-    they are this machine's. `boot_s`: the estimated seconds to start one, for estimates only.
+    `in_shared_machine`: the node shares a machine, and the machine's TAP, with the others of
+    its host. `hypervisor_bridged`: the node's hypervisor makes the host's end of its cable, and
+    puts it into a bridge, only when it starts. `boot_s`: the estimated seconds to start one, for
+    estimates only. What does not depend on how delaylab makes the node is in `facts`.
     """
 
     name: str
-    own_stack = True
-    own_kernel = False
     in_shared_machine = False
-    has_image = False
     hypervisor_bridged = False
     boot_s = 0.0
+
+    @property
+    def facts(self) -> KindFacts:
+        """Return what is true of the kind, however it is made."""
+        return FACTS[self.name]
+
+    @property
+    def own_stack(self) -> bool:
+        """Return True if a node has a network stack of its own, hence a virtual interface."""
+        return self.facts.own_stack
+
+    @property
+    def own_kernel(self) -> bool:
+        """Return True if a node's stack is in another kernel than its host's."""
+        return self.facts.virtual_machine
 
     def here(self, rights: Rights) -> Kind:
         """Return the variant of the kind for a machine with these rights."""

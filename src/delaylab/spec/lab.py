@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 from delaylab.spec.base import Cpus, Name, Packages, Shorthand, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.kinds import FIELDS_OF_KINDS, NodeKind
 from delaylab.spec.sysctls import Sysctl, SysctlValue
 from delaylab.units import Duration, Multiple, Rate, Share, Size
 
-NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
 Accel = Literal["auto", "kvm", "tcg"]
@@ -92,32 +92,6 @@ class HostSpec(Spec):
         None, description="The CPUs that the processes of the host and of its nodes may use."
     )
     xen: XenSpec | None = Field(None, description="The emulated machine of the host's Xen domains.")
-
-
-CONTAINERS = frozenset({"lxc", "docker"})
-MACHINES = frozenset({"qemu", "uml", "xen"})
-OWN_KERNEL = frozenset({"qemu", "uml"})
-"""Kinds that accept a kernel of the user's; a Xen domain's is in its driver domain's image."""
-PROCESSES = frozenset({"native", "shared", "netns"})
-"""Kinds whose nodes are processes of this machine's kernel, without a container around them."""
-FIELDS_OF_KINDS = {
-    "capabilities": PROCESSES | CONTAINERS,
-    "memory": CONTAINERS | MACHINES,
-    "cpu_weight": PROCESSES | CONTAINERS | OWN_KERNEL,
-    "cpu_quota": PROCESSES | CONTAINERS | OWN_KERNEL,
-    "image": CONTAINERS | {"qemu"},
-    "packages": PROCESSES | CONTAINERS | OWN_KERNEL,
-    "kernel": OWN_KERNEL,
-    "initrd": OWN_KERNEL,
-    "vcpus": frozenset({"qemu", "xen"}),
-    "pin": frozenset({"qemu"}),
-    "scratch": frozenset({"qemu"}),
-    "accel": frozenset({"qemu"}),
-    "nic": frozenset({"qemu"}),
-    "machine": frozenset({"qemu"}),
-    "guest": frozenset({"xen"}),
-}
-"""A map from fields of a node to the kinds that they apply to."""
 
 
 SMALLEST_QUOTA = Multiple(Share.WHOLE // 100)

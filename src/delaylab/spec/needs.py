@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.spec.lab import FIELDS_OF_KINDS, LabSpec, NodeSpec
+from delaylab.spec.kinds import FIELDS_OF_KINDS
+from delaylab.spec.lab import LabSpec, NodeSpec
 from delaylab.spec.work import WorkSpec
 
 

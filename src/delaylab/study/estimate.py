@@ -6,7 +6,8 @@ import os
 
 from delaylab.kinds import KINDS
 from delaylab.spec.directions import conditioned
-from delaylab.spec.lab import MACHINES, LabSpec
+from delaylab.spec.kinds import FACTS
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.study import Pace, ProbeSpec
 from delaylab.spec.work import ORDER, WorkSpec
@@ -139,7 +140,7 @@ def _searches_s(item: Planned, known: set[Key]) -> float:
 def _search_s(lab: LabSpec) -> float:
     engine = bool(conditioned(lab))
     kinds = {node.kind for node in lab.nodes.values()}
-    if not kinds & MACHINES:
+    if not any(FACTS[kind].virtual_machine for kind in kinds):
         return SEARCH_OF_ENGINE_S if engine else SEARCH_S
     if engine:
         return SEARCH_OF_MACHINES_AND_ENGINE_S

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from delaylab.kinds import KINDS
 from delaylab.lab.packages import QUERY
-from delaylab.spec.lab import FIELDS_OF_KINDS, MACHINES
+from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS
 from delaylab.spec.work import JOBS
 from delaylab.verbs.checks import Check
 
@@ -40,7 +40,7 @@ def _check(job: str, kind: Check) -> Check:
     if job not in PROGRAMS:
         return _packages(name, kind.name)
     program = PROGRAMS[job]
-    if KINDS[kind.name].has_image:
+    if KINDS[kind.name].facts.own_root:
         what = f"{program or 'programs'} of its image"
     elif program and shutil.which(program) is None:
         return _missing(name, program, program)
@@ -53,10 +53,10 @@ def _packages(name: str, kind: str) -> Check:
     if kind not in FIELDS_OF_KINDS[PACKAGES]:
         why = f"delaylab puts no packages into the image of kind {kind}"
         return Check(GROUP, name, False, "", why, "take another kind")
-    if not KINDS[kind].has_image:
+    if not KINDS[kind].facts.own_root:
         needs, what = {QUERY: "dpkg"}, "packages that are installed on this machine"
     else:
-        needs = BUILDERS | (DISK_BUILDERS if kind in MACHINES else {})
+        needs = BUILDERS | (DISK_BUILDERS if FACTS[kind].virtual_machine else {})
         what = "packages that apt finds; they are put into its image"
     lacking = next((program for program in needs if shutil.which(program) is None), None)
     if lacking is not None:

@@ -136,14 +136,14 @@ CASES: dict[str, tuple[str, Change]] = {
         "more than 40 digits",
         within('"seed": 1', '"seed": ' + "1" * 5000, STUDY),
     ),
-    "study-not-a-number": ("is no number", within('"seed": 1', '"seed": NaN', STUDY)),
-    "study-of-infinity": ("is no number", within('"seed": 1', '"seed": -Infinity', STUDY)),
+    "study-not-a-number": ("not numbers", within('"seed": 1', '"seed": NaN', STUDY)),
+    "study-of-infinity": ("not numbers", within('"seed": 1', '"seed": -Infinity', STUDY)),
     "study-beyond-doubles": (
         "more than can be counted",
         within('"seed": 1', '"seed": 1e999', STUDY),
     ),
     "trial-of-deep-lists": ("nested more than", text("[" * 100_000)),
-    "trial-not-a-number": ("is no number", within('"repeat": 1', '"repeat": NaN')),
+    "trial-not-a-number": ("not numbers", within('"repeat": 1', '"repeat": NaN')),
     "trial-of-text": ("not a JSON object", text('"../../etc/passwd"')),
     # what is no file
     "study-a-pipe": ("no regular file", pipe(STUDY)),
@@ -183,9 +183,9 @@ CASES: dict[str, tuple[str, Change]] = {
     "status-unknown": ("status", trial(status="great")),
     "kind-a-path": ("sender.kind", trial(sender={"node": "a", "host": "h", "kind": "../../x"})),
     "kind-an-element": ("sender.kind", trial(sender={"node": "a", "host": "h", "kind": "<b>"})),
-    "sender-missing": ("has a sender", trial(sender=None)),
+    "sender-missing": ("has either a sender", trial(sender=None)),
     "path-missing": (
-        "has a sender, a responder and a path",
+        "has either a sender, a responder and a path",
         trial(path={"request": [], "reply": []}),
     ),
     "path-without-a-start": (
@@ -282,8 +282,8 @@ CASES: dict[str, tuple[str, Change]] = {
         "times before 1970",
         table("probes", pl.lit(-(2**63), pl.Int64).alias("slip_ns")),
     ),
-    "value-not-a-number": ("is no number", table("hosts", pl.lit(float("nan")).alias("value"))),
-    "value-infinite": ("is no number", table("hosts", pl.lit(float("inf")).alias("value"))),
+    "value-not-a-number": ("not numbers", table("hosts", pl.lit(float("nan")).alias("value"))),
+    "value-infinite": ("not numbers", table("hosts", pl.lit(float("inf")).alias("value"))),
     "packet-scheduled-twice": (
         "scheduled twice",
         frame("probes", lambda given: pl.concat([given, given.head(1)])),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.work import WorkDone
-from delaylab.spec.lab import MACHINES
+from delaylab.spec.kinds import facts_of
 
 APART = 0.10
 """Largest difference of the two CPU times that counts as agreement, in relation to getrusage."""
@@ -55,7 +55,7 @@ class CpuTimes:
     @property
     def why(self) -> str:
         """Return the known reason why the two may differ this way."""
-        more, machine = self.host_s > self.own_s, self.kind in MACHINES
+        more, machine = self.host_s > self.own_s, facts_of(self.kind).virtual_machine
         if more and machine:
             return "its cgroup also has the threads of its hypervisor, and all else that it did"
         if more:
