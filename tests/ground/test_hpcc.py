@@ -47,7 +47,7 @@ def test_figures_are_in_units_without_prefix() -> None:
         ("Success=1", "Success=0", "wrong results"),
         ("HPL_Tflops=0.00584871\n", "", "HPL_Tflops"),
         ("HPL_Tflops=0.00584871", "HPL_Tflops=much", "no number: 'much'"),
-        (SUMMARY, "", "not whole"),
+        (SUMMARY, "", "incomplete"),
     ],
 )
 def test_results_that_are_none_are_refused(old: str, new: str, said: str) -> None:

@@ -136,14 +136,14 @@ CASES: dict[str, tuple[str, Change]] = {
         "more than 40 digits",
         within('"seed": 1', '"seed": ' + "1" * 5000, STUDY),
     ),
-    "study-not-a-number": ("not numbers", within('"seed": 1', '"seed": NaN', STUDY)),
-    "study-of-infinity": ("not numbers", within('"seed": 1', '"seed": -Infinity', STUDY)),
+    "study-not-a-number": ("is not a number", within('"seed": 1', '"seed": NaN', STUDY)),
+    "study-of-infinity": ("is not a number", within('"seed": 1', '"seed": -Infinity', STUDY)),
     "study-beyond-doubles": (
         "more than can be counted",
         within('"seed": 1', '"seed": 1e999', STUDY),
     ),
     "trial-of-deep-lists": ("nested more than", text("[" * 100_000)),
-    "trial-not-a-number": ("not numbers", within('"repeat": 1', '"repeat": NaN')),
+    "trial-not-a-number": ("is not a number", within('"repeat": 1', '"repeat": NaN')),
     "trial-of-text": ("not a JSON object", text('"../../etc/passwd"')),
     # what is no file
     "study-a-pipe": ("no regular file", pipe(STUDY)),

@@ -77,4 +77,4 @@ def _finite(text: str) -> float:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
