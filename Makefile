@@ -55,7 +55,7 @@ LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers
 PYTEST := $(VENV)/pytest --numprocesses logical --dist loadscope
 
 quick: lint
-	$(PYTEST) $(REAL:%=--ignore %) $(LONG:%=--ignore %)
+	$(PYTEST) -m 'not slow and not agent' $(REAL:%=--ignore %) $(LONG:%=--ignore %)
 
 # What fails soonest comes first: style and types, then pure tests, Rust, real packets. T is one room: a
 # folder or a file of tests (T=ground, T=doing/test_links.py), a room of the package (T=plan), or a
@@ -70,7 +70,7 @@ endif
 test-tools:
 	@tools/setup.sh --tests
 
-test-pure: light
+test-pure: setup
 	$(PYTEST) $(REAL:%=--ignore %)
 
 test-rust: setup

@@ -82,6 +82,7 @@ def test_a_block_searches_once_for_each_size_without_the_delay(
     assert {str(lab.links[0].delay) for lab in searches.labs} == {"0ns"}
 
 
+@pytest.mark.agent
 def test_a_resumed_block_goes_on_with_the_rate_that_it_had(
     planned: list[Planned], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """The base of all requests to the agent (docs/protocol.md), and those that every session needs.
 
 A field that is None is left out. The agent refuses fields that it does not know.
-`tests/ground/test_protocol.py` compares these types with the agent's own, and
+`tests/packets/test_protocol_types.py` compares these types with the agent's own, and
 `tests/packets/test_protocol.py` sends each request with all its fields.
 """
 
