@@ -11,6 +11,7 @@ from benches.pair import FAR, NEAR
 from benches.section import Section
 from delaylab.analysis.packets.instrument import Cost, at_rest, cost
 from delaylab.analysis.packets.segments import aligned
+from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.dataset.records.trial import PointPath, TrialRecord
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -86,7 +87,7 @@ def _measure(lab: Lab, path: ProbeWay, probe: ProbeSpec, probe_id: int, switched
     trial = TrialRecord(
         id="run", index=0, factors={}, repeat=1, status="ok", path=ends, rest_blocks=rest
     )
-    return cost([at_rest([(trial, aligned(stamps, pl.concat(sender.packets), ends)[0])])])
+    return cost([at_rest([TrialPackets(trial, *aligned(stamps, pl.concat(sender.packets), ends))])])
 
 
 def _leave(on: bool) -> None:

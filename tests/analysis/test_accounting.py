@@ -66,7 +66,7 @@ def phases(
     trial = TrialRecord.model_validate(record)
     if packets is None:
         packets = table(truth)
-    return {phase.phase: phase for phase in by_phase([(trial, packets)])}
+    return {phase.phase: phase for phase in by_phase([stamped.of_one_clock(trial, packets)])}
 
 
 def table(truth: Condition) -> pl.DataFrame:
@@ -107,7 +107,7 @@ def test_without_taps_the_leg_of_a_loss_is_unknown() -> None:
     points = ("sender.vif", "sender.uplink", "wire")
     taps = [{"point": point, "packets": 9, "dropped": 0} for point in points]
     trial = TrialRecord.model_validate(synthetic.trial(truth, 0) | {"taps": taps})
-    (untapped, load) = by_phase([(trial, table(truth))])
+    (untapped, load) = by_phase([stamped.of_one_clock(trial, table(truth))])
     assert (untapped.phase, untapped.lost) == ("untapped", ByLeg(unknown=1))
     assert (load.phase, load.lost) == ("load", ByLeg())
 
@@ -197,7 +197,7 @@ def test_reordering_that_only_the_sender_noticed_is_on_an_unknown_leg() -> None:
 def test_trials_are_added_up_each_by_itself() -> None:
     """Sequence numbers and times of two trials are not compared with each other."""
     trial = TrialRecord.model_validate(synthetic.trial(Condition(packets=40, at_rest=5), 0))
-    given = delayed("request", 3, 12)
-    accounts = by_phase([(trial, given), (trial, given)])
+    given = stamped.of_one_clock(trial, delayed("request", 3, 12))
+    accounts = by_phase([given, given])
     assert [phase.phase for phase in accounts] == ["before", "load", "after"]
     assert (accounts[1].scheduled, accounts[1].reordered.request) == (80, 2)

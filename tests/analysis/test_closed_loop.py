@@ -8,13 +8,15 @@ import polars as pl
 import pytest
 
 from delaylab.analysis.packets.closed_loop import LoopSeen, loop_seen
+from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.dataset.records.trial import PointPath, TrialRecord
+from tests.stamped import of_one_clock
 
 MS = 1_000_000
 TIMEOUT_NS = 10 * MS
 
 
-def trial(timeout_ns: int | None = TIMEOUT_NS) -> TrialRecord:
+def trial(timeout_ns: int | None) -> TrialRecord:
     return TrialRecord(
         id="trial",
         index=0,
@@ -26,20 +28,23 @@ def trial(timeout_ns: int | None = TIMEOUT_NS) -> TrialRecord:
     )
 
 
-def packets(sent: Sequence[int | None], rtts: Sequence[int | None]) -> pl.DataFrame:
+def packets(
+    sent: Sequence[int | None], rtts: Sequence[int | None], timeout_ns: int | None = TIMEOUT_NS
+) -> TrialPackets:
     """Packets with these times of sending and RTTs in ns."""
     replied = [
         s + rtt if s is not None and rtt is not None else None
         for s, rtt in zip(sent, rtts, strict=True)
     ]
-    return pl.DataFrame(
+    table = pl.DataFrame(
         {"seq": range(len(sent)), "sent_ns": sent, "reply sender.app": replied},
         schema_overrides={"sent_ns": pl.Int64, "reply sender.app": pl.Int64},
     )
+    return of_one_clock(trial(timeout_ns), table)
 
 
 def seen(sent: Sequence[int | None], rtts: Sequence[int | None]) -> LoopSeen:
-    found = loop_seen(trial(), packets(sent, rtts))
+    found = loop_seen(packets(sent, rtts))
     assert found is not None
     return found
 
@@ -70,5 +75,5 @@ def test_packets_that_were_not_sent_are_left_out() -> None:
 
 
 def test_a_probe_with_an_interval_has_none() -> None:
-    assert loop_seen(trial(None), packets([0, MS], [10, 10])) is None
-    assert loop_seen(trial(), packets([0], [10])) is None
+    assert loop_seen(packets([0, MS], [10, 10], None)) is None
+    assert loop_seen(packets([0], [10])) is None

@@ -12,7 +12,7 @@ from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.trial.recording import Recording
 from tests.doing.test_link_truth import lab, trial
-from tests.stamped import packets
+from tests.stamped import of_trial, packets
 
 pytestmark = pytest.mark.root
 LEGS = {"a": "request", "b": "reply"}
@@ -22,8 +22,8 @@ LEGS = {"a": "request", "b": "reply"}
 def account(recording: Recording) -> dict[str, PhaseAccount]:
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
     record = TrialRecord.model_validate({**head, **dict(recording.record)})
-    table = packets(recording.stamps, recording.probes, record.path)
-    return {phase.phase: phase for phase in by_phase([(record, table)])}
+    found = of_trial(record, recording.stamps, recording.probes)
+    return {phase.phase: phase for phase in by_phase([found])}
 
 
 def direction(recording: Recording, node: str) -> Direction:

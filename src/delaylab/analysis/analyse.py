@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.delay_by_share import delays_by_share
-from delaylab.analysis.doubts.clocks import by_machine, clock_doubts, trial_clocks
+from delaylab.analysis.doubts.clocks import clock_doubts, trial_clocks
 from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
 from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import (
@@ -47,6 +47,7 @@ from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.named import by_emulated_link, named
 from delaylab.analysis.packets.outliers import outliers
 from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.trial import trial_packets
 from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
 from delaylab.analysis.statistics.runs import spread
 from delaylab.analysis.usable import usable
@@ -137,24 +138,18 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
 def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     path = trials[0].path
     clock = study.record.machine.clock
-    both = [segments.aligned(study.stamps(t.id), study.probes(t.id), path, clock) for t in trials]
-    aligned = [(trial, table) for trial, (table, _) in zip(trials, both, strict=True)]
+    read = [trial_packets(study, trial) for trial in trials]
+    under_load = [each.of(MEASURED) for each in read]
     scheduled = pl.concat(
-        [table.with_columns(pl.lit(index).alias(TRIAL)) for index, (table, _) in enumerate(both)],
+        [each.table.with_columns(pl.lit(index).alias(TRIAL)) for index, each in enumerate(read)],
         how="diagonal",
     )
-    known = [
-        trial_clocks(trial, alignment) for trial, (_, alignment) in zip(trials, both, strict=True)
-    ]
+    known = [trial_clocks(each.trial, each.alignment) for each in read]
     clocks = [trial for trial in known if trial.alignment.hops]
-    links = [
-        link
-        for trial, (table, _) in zip(trials, both, strict=True)
-        for link in trial_links(trial, table.filter(pl.col("phase") == MEASURED))
-    ]
+    links = [link for each in under_load for link in trial_links(each.trial, each.table)]
     packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
-    answered = segments.complete(measured, path) if path.reply else measured.clear()
+    answered = segments.complete(measured, path)
     emulated_link = by_emulated_link(trials[0])
     trips = rtt.round_trips(answered, emulated_link=emulated_link).with_columns(answered[TRIAL])
     of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
@@ -165,8 +160,8 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     summaries = _summaries(trips, rtt.VANTAGE)
     hosts = [study.hosts(trial.id) for trial in trials]
     times = [
-        TrialTimes(trial.id, by_machine(table, alignment, clock), intervals(host))
-        for trial, host, (table, alignment) in zip(trials, hosts, both, strict=True)
+        TrialTimes(each.trial.id, each.scheduled_by(clock), intervals(host))
+        for each, host in zip(read, hosts, strict=True)
     ]
     state = machine_state(
         [(host, trial.packets) for host, trial in zip(hosts, times, strict=True)],
@@ -184,7 +179,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         },
         segments=parts,
         account=account,
-        phases=by_phase([(t, segments.as_stamped(table)) for t, table in aligned]),
+        phases=by_phase(read),
         outliers=int(outliers(user).sum()),
         doubts=[
             *doubts(trials, measured, account, user),
@@ -195,17 +190,13 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         ],
         samples=_thinned(trips.drop(of_link).with_columns(_usage(answered, times))),
         machine=state,
-        at_rest=at_rest(aligned),
+        at_rest=at_rest(read),
         bounds=bounds,
         clocks=clocks,
         links=links,
         slowest=slowest(answered, trips["app"].to_numpy(), found, times),
         timelines=[timeline(trial, MEASURED) for trial in times],
-        loops=[
-            loop
-            for trial, table in aligned
-            if (loop := loop_seen(trial, table.filter(pl.col("phase") == MEASURED)))
-        ],
+        loops=[loop for each in under_load if (loop := loop_seen(each))],
         work=work,
         by_share=delays_by_share(trials, times, work),
         reserved=_reserved(trials, hosts, [windows(trial.packets) for trial in times]),

@@ -13,8 +13,9 @@ import polars as pl
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import MEASURED
-from delaylab.analysis.packets import rtt, segments
-from delaylab.analysis.packets.named import named
+from delaylab.analysis.packets import segments
+from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.packets.trial import trial_packets
 from delaylab.analysis.usable import usable
 from delaylab.api.loading import File
 from delaylab.dataset.intact import read_intact
@@ -175,24 +176,17 @@ class Dataset:
                 parts.append(made.select(columns).cast(whole))
         return pl.concat(parts)
 
-    def _aligned(self, trial: TrialRecord) -> pl.DataFrame:
-        stamps, probes = self._read.stamps(trial.id), self._read.probes(trial.id)
-        return segments.aligned(stamps, probes, trial.path, self.study.machine.clock)[0]
-
     def _packets(self, trial: TrialRecord) -> pl.DataFrame:
-        table = self._aligned(trial)
-        delays = rtt.round_trips(table).select(pl.col(a).alias(b) for a, b in DELAYS.items())
+        table = trial_packets(self._read, trial).table
+        delays = round_trips(table).select(pl.col(a).alias(b) for a, b in DELAYS.items())
         return table.select(PROBES.keys()).hstack(delays)
 
     def _segments(self, trial: TrialRecord, phase: str | None) -> pl.DataFrame:
-        table = self._aligned(trial)
+        packets = trial_packets(self._read, trial)
         if phase is not None:
-            table = table.filter(pl.col("phase") == phase)
-        if not trial.path.reply:
-            return pl.DataFrame(schema=SEGMENTS)
-        answered = segments.complete(table, trial.path)
+            packets = packets.of(phase)
         steps = {name: step for step, name in enumerate(segments.columns(trial.path))}
-        keys = answered.select(KEYS)
+        keys = packets.answered.select(KEYS)
         parts = [
             keys[part.rows].with_columns(
                 pl.lit(steps[_end(part)], pl.UInt32).alias("step"),
@@ -205,7 +199,7 @@ class Dataset:
                 pl.Series("delay_ns", part.delay_ns),
                 pl.lit(part.bound_ns).alias("bound_ns"),
             )
-            for part in named(answered, trial)
+            for part in packets.segments()
         ]
         return pl.concat([pl.DataFrame(schema=SEGMENTS), *parts]).sort("probe", "seq", "step")
 

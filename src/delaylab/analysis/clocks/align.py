@@ -104,14 +104,15 @@ def align(
     packets: pl.DataFrame,
     stations: list[str],
     clocks: Mapping[str, str],
-    machine: str | None = None,
+    reference: str | None = None,
 ) -> tuple[pl.DataFrame, Alignment]:
     """Convert all stamps to the sender's clock, in whole ns; return the packets and the alignment.
 
     `packets` has one row per packet in the order of sending. `stations` are its columns in the
     order in which a packet passes them, `clocks` the clock of each. Stamps that cannot be aligned
     become null: all stamps of a clock, or those of packets under way while a clock was set.
-    `machine` is the preferred reference where it is one of two neighbouring clocks.
+    Of two neighbouring clocks the nearer to the sender is the reference of the other, unless the
+    farther one is the preferred `reference`.
     """
     order = chain(stations, clocks)
     crossed = crossings(packets, stations, clocks)
@@ -119,8 +120,8 @@ def align(
     at_rest = np.flatnonzero(packets["phase"].is_in(RESTING).to_numpy())
     hops: list[ClockPair] = []
     for near, far in pairwise(order):
-        clock, reference = (near, far) if far == machine else (far, near)
-        limits = pair(crossed, clock, reference).widened(ticks[near] + ticks[far])
+        ends = (near, far) if far == reference else (far, near)
+        limits = pair(crossed, *ends).widened(ticks[near] + ticks[far])
         hops.append(ClockPair(near, far, fit(limits, at_rest)))
     numbers = [_parts(len(packets), hop, crossed) for hop in hops]
     moved: list[pl.Series] = []

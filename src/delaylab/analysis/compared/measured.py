@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from delaylab.analysis.group import KEPT, MEASURED
-from delaylab.analysis.packets import rtt, segments
 from delaylab.analysis.packets.layers import SLIP
-from delaylab.analysis.packets.named import named
+from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.packets.trial import TrialPackets, trial_packets
 from delaylab.analysis.statistics.runs import Floats, thinned
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
@@ -60,20 +60,16 @@ def measured(study: Study, trials: list[TrialRecord]) -> Measured:
     """Read the trials' delays under load, at most `KEPT` packets of each part of each trial."""
     found = Measured()
     for trial in trials:
-        stamps, probes = study.stamps(trial.id), study.probes(trial.id)
-        clock = study.record.machine.clock
-        table = segments.aligned(stamps, probes, trial.path, clock)[0]
-        _add(found, table.filter(pl.col("phase") == MEASURED), trial)
+        _add(found, trial_packets(study, trial).of(MEASURED))
     return found
 
 
-def _add(found: Measured, table: pl.DataFrame, trial: TrialRecord) -> None:
-    answered = segments.complete(table, trial.path) if trial.path.reply else table.clear()
-    user = rtt.round_trips(answered)["app"].drop_nulls().to_numpy()
+def _add(found: Measured, packets: TrialPackets) -> None:
+    user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
     _keep(found, Part(USER, ROUND_TRIP), user / 1000)
-    slip = table["slip_ns"].drop_nulls().to_numpy()
+    slip = packets.table["slip_ns"].drop_nulls().to_numpy()
     _keep(found, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
-    for each in named(answered, trial):
+    for each in packets.segments():
         if each.merged:
             continue
         part = Part(each.layer, each.direction, each.leg, each.start, each.end, each.at)
@@ -81,7 +77,7 @@ def _add(found: Measured, table: pl.DataFrame, trial: TrialRecord) -> None:
         if each.bound_ns:
             most = max(found.bounds.get(part, 0.0), each.bound_ns / 1000)
             found.bounds[part] = most
-    fates = _fates(table)
+    fates = _fates(packets.table)
     if len(fates):
         found.lost.append(fates)
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from delaylab.analysis.clocks.align import Alignment, ClockPair
 from delaylab.analysis.clocks.changes import Change
 from delaylab.analysis.clocks.check import Check, checks
-from delaylab.analysis.packets import segments
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
 
@@ -49,22 +46,6 @@ def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
     for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
         owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
     return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
-
-
-def by_machine(packets: pl.DataFrame, alignment: Alignment, machine: str) -> pl.DataFrame:
-    """Return one trial's packets with their schedule in the machine's time, not the sender's.
-
-    The schedule is moved by the median difference of the two clocks' stamps, which is off by a
-    packet's one-way delay to its host. That is good enough for samples every 100 ms, and it works
-    where clocks cannot be aligned.
-    """
-    names = [segments.own_clock(name) for name, c in alignment.clocks.items() if c == machine]
-    stamped = next((name for name in names if name in packets.columns), None)
-    if stamped is None:
-        return packets
-    ahead = (packets[stamped] - packets["sent_ns"]).median()
-    moved = pl.lit(0 if ahead is None else round(float(str(ahead))), pl.Int64)
-    return packets.with_columns(pl.col("intended_ns", "sent_ns") + moved)
 
 
 def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, columns
+from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.dataset.records.trial import PointPath, TrialRecord
 from delaylab.points import SOCKET_POINTS, bare, role
 
@@ -152,14 +153,15 @@ def _at(packets: pl.DataFrame, path: PointPath, last: pl.Series, index: int) -> 
     return PointAccount(leg, point, seen, passed - seen, len(packets) - passed)
 
 
-def by_phase(trials: Sequence[tuple[TrialRecord, pl.DataFrame]]) -> list[PhaseAccount]:
-    """Return the account of each phase, given each trial's packets as their points stamped them."""
+def by_phase(trials: Sequence[TrialPackets]) -> list[PhaseAccount]:
+    """Return the account of the packets of some trials, phase by phase."""
     found: dict[str, PhaseAccount] = {}
-    for trial, packets in trials:
+    for each in trials:
+        packets = each.as_stamped
         for phase in PHASES:
             here = packets.filter(pl.col("phase") == phase)
             if len(here):
-                account = _of_phase(trial, phase, here)
+                account = _of_phase(each.trial, phase, here)
                 found[phase] = found[phase] + account if phase in found else account
     return [found[phase] for phase in PHASES if phase in found]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from delaylab.analysis.packets.segments import column
-from delaylab.dataset.records.trial import START, TrialRecord
+from delaylab.analysis.packets.trial import TrialPackets
+from delaylab.dataset.records.trial import START
 
 PROMPT_NS = 100_000
 """The longest time that the sender may take to send the next packet, if a quarter of the time that
@@ -34,15 +34,15 @@ class LoopSeen:
     on_reply: float
 
 
-def loop_seen(trial: TrialRecord, packets: pl.DataFrame) -> LoopSeen | None:
+def loop_seen(packets: TrialPackets) -> LoopSeen | None:
     """Return what the stamps of a trial's packets under load show of its closed loop.
 
     Return None for a probe with an interval, and for fewer than two packets.
     """
-    reply = column("reply", START)
-    if trial.timeout_ns is None or reply not in packets.columns:
+    trial, reply = packets.trial, column("reply", START)
+    if trial.timeout_ns is None or reply not in packets.table.columns:
         return None
-    offered = packets.drop_nulls("sent_ns").sort("seq")
+    offered = packets.table.drop_nulls("sent_ns").sort("seq")
     sent = offered["sent_ns"].to_numpy()
     if len(sent) < 2:
         return None

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.trial import TrialRecord
@@ -81,16 +82,16 @@ class Cost:
         return most if 0 < most < math.inf else None
 
 
-def at_rest(trials: Sequence[tuple[TrialRecord, pl.DataFrame]]) -> AtRest:
-    """Return the user RTTs at rest of trials, given each one's packets of all phases."""
-    answered = [_answered(packets) for _, packets in trials]
+def at_rest(trials: Sequence[TrialPackets]) -> AtRest:
+    """Return the user RTTs at rest of trials."""
+    answered = [_answered(each.table) for each in trials]
     count = {
         phase: sum(len(user.filter(pl.col("phase") == phase)) for user in answered)
         for phase in (TAPPED, UNTAPPED)
     }
-    pairs = [_pairs(trial, user) for (trial, _), user in zip(trials, answered, strict=True)]
+    pairs = [_pairs(each.trial, user) for each, user in zip(trials, answered, strict=True)]
     in_turn = all(
-        bool(trial.rest_blocks) or UNTAPPED not in packets["phase"] for trial, packets in trials
+        bool(each.trial.rest_blocks) or UNTAPPED not in each.table["phase"] for each in trials
     )
     return AtRest(count[TAPPED], count[UNTAPPED], [each for each in pairs if len(each)], in_turn)
 

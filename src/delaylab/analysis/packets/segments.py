@@ -66,18 +66,19 @@ def tick(name: str) -> str:
 
 
 def aligned(
-    stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath, machine: str | None = None
+    stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath, reference: str | None = None
 ) -> tuple[pl.DataFrame, Alignment]:
     """Return the packets of one trial with their stamps, and the alignment of their clocks.
 
     Each scheduled packet is a row with its stamps in ns, null where a point did not see it. If a
     point saw a packet more than once (a duplicate, or a stamp per hop), the first stamp counts.
     Stamps of other clocks are converted to the sender's, with their bound and the original stamp in
-    columns beside them; those that cannot be aligned are null. `machine` names the machine's clock.
+    columns beside them; those that cannot be aligned are null. `reference` is the clock that others
+    are aligned to where they neighbour it (`align`).
     """
     wide, clocks = _stamped(stamps, probes, path)
     named = {name: clock for name, clock in clocks.items() if clock is not None}
-    table, alignment = align(wide, columns(path), named, machine)
+    table, alignment = align(wide, columns(path), named, reference)
     others = [name for name, clock in named.items() if clock != alignment.sender]
     return table.with_columns(
         *(wide[name].alias(own_clock(name)) for name in others),
@@ -114,7 +115,12 @@ def as_stamped(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def complete(table: pl.DataFrame, path: PointPath) -> pl.DataFrame:
-    """Return the packets that both the first and the last point of the path saw."""
+    """Return the packets that both the first and the last point of the path saw.
+
+    There are none on a path without a way back.
+    """
+    if not path.reply:
+        return table.clear()
     names = columns(path)
     return table.filter(pl.col(names[0]).is_not_null() & pl.col(names[-1]).is_not_null())
 
