@@ -14,6 +14,7 @@ from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.report.show import as_json
 from tests import synthetic
+from tests.grouped import of_packets
 from tests.plain import plain as as_script
 from tests.synthetic import START, Clock, Condition, constant, exponential
 
@@ -67,7 +68,7 @@ def test_a_delay_well_above_its_bound_is_given(tmp_path: Path) -> None:
     entry = next(part for part in found.segments if part.start == "sender.stack")
     assert entry.delay.median.value == pytest.approx(40 + 900 * np.log(2), rel=0.25)
     assert entry.bound_us == pytest.approx(42, abs=10)
-    assert found.one_way["sending"].median.value is not None
+    assert of_packets(found).one_way["sending"].median.value is not None
 
 
 def test_a_clock_not_aligned_leaves_round_trips_and_says_so(tmp_path: Path) -> None:
@@ -75,10 +76,9 @@ def test_a_clock_not_aligned_leaves_round_trips_and_says_so(tmp_path: Path) -> N
     assert "one-way" in kinds(found)["clock-unaligned"]
     assert found.rtt["wire"].n == found.rtt["app"].n == 150
     assert found.deltas["ΔKern"].median.value is not None
-    assert "sending" not in found.one_way
-    assert found.account is not None
-    assert found.account.points[5].point == "wire"
-    assert found.account.points[5].seen == 190
+    assert "sending" not in of_packets(found).one_way
+    at_wire = of_packets(found).account.points[5]
+    assert (at_wire.point, at_wire.seen) == ("wire", 190)
 
 
 def test_a_step_is_told_with_its_time_and_size(tmp_path: Path) -> None:
@@ -109,8 +109,9 @@ def test_repeats_in_guests_of_their_own_are_pooled_with_the_larger_bound(tmp_pat
     found = group(tmp_path, condition(), again)
     entry = next(part for part in found.segments if part.start == "sender.stack")
     assert entry.delay.n == 300
-    assert len(found.clocks) == 2
-    bounds = [trial.alignment.bound_ns(synthetic.CLOCK) / 1000 for trial in found.clocks]
+    clocks = of_packets(found).clocks
+    assert len(clocks) == 2
+    bounds = [trial.alignment.bound_ns(synthetic.CLOCK) / 1000 for trial in clocks]
     assert entry.bound_us == pytest.approx(max(bounds))
 
 
@@ -133,7 +134,7 @@ def test_json_refuses_what_the_clocks_do_not_carry(tmp_path: Path) -> None:
 
 def test_with_one_clock_nothing_is_said_of_clocks(tmp_path: Path) -> None:
     found = group(tmp_path, Condition(delays={EXIT: constant(1)}))
-    assert found.clocks == []
+    assert of_packets(found).clocks == []
     assert kinds(found) == {}
     assert all(part.bound_us == 0 for part in found.segments)
 
@@ -149,7 +150,7 @@ def test_packets_meet_the_machines_record_whatever_the_guests_clock(
     busy = synthetic.hosts(samples=9, busy=0.8)
     synthetic.write_trial(directory, synthetic.trial(away, 0), *synthetic.tables(away), busy)
     (found,) = groups(read_study(directory))
-    under_load = next(phase for phase in found.machine.phases if phase.phase == "load")
+    under_load = next(phase for phase in found.machine.state.phases if phase.phase == "load")
     assert under_load.samples >= 6
     assert under_load.busy == pytest.approx(0.8)
 

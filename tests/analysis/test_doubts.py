@@ -12,6 +12,7 @@ from delaylab.analysis.analyse import groups
 from delaylab.dataset import store
 from delaylab.dataset.records.doubts import Doubt
 from tests import synthetic
+from tests.grouped import of_packets
 from tests.synthetic import Condition, constant
 
 TAP = {"point": "sender.uplink", "packets": 9, "dropped": 0, "by": "tcx"} | {
@@ -93,10 +94,10 @@ def test_a_trial_that_got_no_answer_is_analysed_too(tmp_path: Path) -> None:
     )
     group = next(groups(store.read_study(tmp_path)))
     assert group.rtt == {}
-    assert group.account is not None
-    assert group.account.lost_after == {"request wire": 200}
-    assert group.samples.height == 0
-    assert isinstance(group.samples, pl.DataFrame)
+    packets = of_packets(group)
+    assert packets.account.lost_after == {"request wire": 200}
+    assert packets.samples.height == 0
+    assert isinstance(packets.samples, pl.DataFrame)
 
 
 @pytest.mark.parametrize(

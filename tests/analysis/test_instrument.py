@@ -15,6 +15,7 @@ from delaylab.dataset import store
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from tests import synthetic
+from tests.grouped import of_packets
 from tests.plain import plain
 from tests.synthetic import Condition, constant, lognormal
 
@@ -27,8 +28,7 @@ def analysed(place: Path, condition: Condition) -> Group:
 
 
 def rest(group: Group) -> AtRest:
-    assert group.at_rest is not None
-    return group.at_rest
+    return of_packets(group).at_rest
 
 
 def test_the_cost_is_the_difference_of_neighbouring_blocks(tmp_path: Path) -> None:
@@ -44,10 +44,9 @@ def test_the_cost_is_the_difference_of_neighbouring_blocks(tmp_path: Path) -> No
 
 def test_untapped_packets_are_left_out_of_everything_else(tmp_path: Path) -> None:
     with_them = analysed(tmp_path, Condition(at_rest=30, untapped=30, in_turn=True))
-    assert with_them.account is not None
-    assert with_them.account.scheduled == 260
-    assert with_them.account.lost_after == {}
-    assert {point.seen for point in with_them.account.points} == {260}
+    account = of_packets(with_them).account
+    assert (account.scheduled, account.lost_after) == (260, {})
+    assert {point.seen for point in account.points} == {260}
     assert with_them.rtt["app"].n == 200
     assert with_them.doubts == []
 
@@ -151,6 +150,6 @@ def test_the_machines_record_counts_alternating_blocks_as_one_phase(tmp_path: Pa
     trial = synthetic.trial(condition, 0)
     synthetic.write_trial(tmp_path, trial, *synthetic.tables(condition), record)
     (group,) = groups(store.read_study(tmp_path))
-    assert [phase.phase for phase in group.machine.phases] == ["before", "load", "after"]
-    assert group.machine.phases[0].packets == 80
-    assert group.machine.phases[0].samples >= 14
+    assert [phase.phase for phase in group.machine.state.phases] == ["before", "load", "after"]
+    assert group.machine.state.phases[0].packets == 80
+    assert group.machine.state.phases[0].samples >= 14

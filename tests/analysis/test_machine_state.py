@@ -47,7 +47,7 @@ def test_shares_of_each_phase_are_those_of_the_record() -> None:
 
 def test_packets_sent_in_a_disturbed_interval_are_flagged_and_kept(tmp_path: Path) -> None:
     group = analysed(tmp_path, LOADED, pressure=0.2)
-    counts = {phase.phase: (phase.flagged, phase.packets) for phase in group.machine.phases}
+    counts = {phase.phase: (phase.flagged, phase.packets) for phase in group.machine.state.phases}
     assert counts == {"before": (100, 100), "load": (200, 200), "after": (100, 100)}
     assert group.rtt["app"].n == 200
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from delaylab_papers.oliveira2022.rank_claims import PROBED_SLOWLY
 from delaylab_papers.oliveira2022.rank_measures import outliers_at_responder, tau_of
 from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset
 from tests.controls.world import group
+from tests.grouped import in_state, of_packets
 from tests.synthetic import lognormal
 
 PACKETS = 300
@@ -99,7 +99,9 @@ def test_tau_of_a_level_is_not_that_of_a_card_which_alone_has_it() -> None:
     random = np.random.default_rng(2)
     cards = scenarios(by_card, random, environment=KVM)
     slow = scenarios(by_card, random, rate=["1pps", "1Mpps"])
-    confounded = associations([(g.factors, v) for g in (*cards, *slow) for v in g.series("app")])
+    confounded = associations(
+        [(g.factors, v) for g in (*cards, *slow) for v in of_packets(g).series("app")]
+    )
     (alone,) = [each for each in confounded if each.level == "1pps"]
     assert alone.tau < -0.3
     (found,) = tau_of(KVM, PROBED_SLOWLY, "app")([*cards, *slow])
@@ -140,7 +142,7 @@ def test_affinity_needs_four_cpus() -> None:
         return 100.0
 
     groups = scenarios(same, np.random.default_rng(5), affinity=["off", "on"])
-    few = [replace(each, machine=replace(each.machine, cpus=2)) for each in groups]
+    few = [in_state(each, cpus=2) for each in groups]
     for claim in ("affinity-changes-nothing", "tau-affinity"):
         assert judge(CLAIMS[claim], groups).verdict in ("reproduced", "open")
         finding = judge(CLAIMS[claim], few)

@@ -23,6 +23,7 @@ from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.verbs.datasets import show
 from tests import synthetic
+from tests.grouped import of_packets
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, Delay
 
@@ -58,8 +59,8 @@ def analysed(place: Path, *conditions: Condition) -> list[Group]:
 
 def test_the_slowest_packet_is_named_with_its_segment(tmp_path: Path) -> None:
     (group,) = analysed(tmp_path, Condition(at_rest=REST, delays={BRIDGE: spike(REST + 100)}))
-    first, second, *_ = group.slowest
-    assert len(group.slowest) == 10
+    first, second, *_ = of_packets(group).slowest
+    assert len(of_packets(group).slowest) == 10
     assert first.seq == REST + 100
     assert first.after_s == pytest.approx((REST + 100) * 0.005, abs=0.001)
     assert first.rtt_us == pytest.approx(SPIKE_US + 45, abs=25)
@@ -71,28 +72,28 @@ def test_the_slowest_packet_is_named_with_its_segment(tmp_path: Path) -> None:
     assert first.steal == pytest.approx(0.02)
     assert first.pressure == pytest.approx(0.2)
     assert second.rtt_us < 200
-    rtts = [packet.rtt_us for packet in group.slowest]
+    rtts = [packet.rtt_us for packet in of_packets(group).slowest]
     assert rtts == sorted(rtts, reverse=True)
 
 
 def test_a_packet_at_rest_is_not_among_the_slowest(tmp_path: Path) -> None:
     (group,) = analysed(tmp_path, Condition(at_rest=REST, delays={BRIDGE: spike(3)}))
-    assert group.slowest[0].rtt_us < 200
+    assert of_packets(group).slowest[0].rtt_us < 200
 
 
 def test_a_packet_of_a_later_repeat_is_named_with_its_own_trial(tmp_path: Path) -> None:
     second = Condition(repeat=2, seed=1, delays={BRIDGE: spike(7)})
     (group,) = analysed(tmp_path, Condition(), second)
-    assert (group.slowest[0].trial, group.slowest[0].seq) == (second.id, 7)
+    assert (of_packets(group).slowest[0].trial, of_packets(group).slowest[0].seq) == (second.id, 7)
 
 
 def test_a_timeline_of_many_packets_keeps_every_spike(tmp_path: Path) -> None:
     condition = Condition(packets=5000, at_rest=REST, interval_ns=1_000_000)
     condition.delays = {BRIDGE: spike(4321)}
     (group,) = analysed(tmp_path, condition)
-    (line,) = group.timelines
+    (line,) = of_packets(group).timelines
     assert len(line.user_us) <= 2 * STRETCHES
-    assert line.user_us.max() == pytest.approx(group.slowest[0].rtt_us)
+    assert line.user_us.max() == pytest.approx(of_packets(group).slowest[0].rtt_us)
     assert line.after_s[line.user_us.argmax()] == pytest.approx(4.321, abs=0.001)
     assert set(line.phases) == {"before", "load", "after"}
     assert line.load_s == pytest.approx((0.02, 5.019), abs=0.001)
@@ -145,11 +146,11 @@ def test_every_form_of_the_report_has_the_slowest_packets(tmp_path: Path) -> Non
 def test_a_trial_without_replies_has_no_slowest_packet(tmp_path: Path) -> None:
     lost = dict.fromkeys(range(30), ("request", "wire"))
     (group,) = analysed(tmp_path, Condition(packets=30, lost_after=lost))
-    assert group.slowest == []
+    assert of_packets(group).slowest == []
     chart = over_time([group])
     assert chart is not None, "that nothing came back is drawn, too"
     assert "no reply" in _texts(chart)
-    (outage,) = group.timelines[0].outages
+    (outage,) = of_packets(group).timelines[0].outages
     assert (outage.packets, outage.most_s) == (30, None)
 
 

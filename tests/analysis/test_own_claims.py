@@ -17,6 +17,7 @@ from delaylab.errors import BadInput
 from delaylab.spec.claims import ClaimSpec, Limit
 from delaylab.spec.load import load_study
 from tests.controls.world import group, lognormal
+from tests.grouped import of_packets
 
 STUDY = """\
 study: mine
@@ -148,7 +149,8 @@ def test_a_claim_that_makes_no_sense_is_refused_with_its_line(
 
 
 def test_every_quantity_of_a_study_file_is_a_column_of_the_samples() -> None:
-    known = group({}, delays={"app": lognormal(np.random.default_rng(1), 40, 1.0)}).samples.columns
+    drawn = group({}, delays={"app": lognormal(np.random.default_rng(1), 40, 1.0)})
+    known = of_packets(drawn).samples.columns
     assert set(COLUMNS.values()) <= set(known)
 
 

@@ -12,6 +12,7 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import summarise
 from delaylab.dataset import store
 from tests import synthetic
+from tests.grouped import of_packets
 from tests.synthetic import Condition, lognormal
 
 SLOW = ("request", "sender.uplink")
@@ -33,16 +34,16 @@ def group(tmp_path: Path) -> Group:
 
 
 def test_packets_come_with_their_trial(group: Group) -> None:
-    series = group.series("app")
+    series = of_packets(group).series("app")
     assert [len(trial) for trial in series] == [101, 100, 103]
     medians = [float(np.median(trial)) for trial in series]
     assert np.diff(medians) == pytest.approx(np.diff(LEVELS_US), abs=8)
-    pooled = group.samples["app"].drop_nulls().to_numpy() / 1000
+    pooled = of_packets(group).samples["app"].drop_nulls().to_numpy() / 1000
     assert np.concatenate(series).tolist() == pooled.tolist()
 
 
 def test_the_interval_of_repeats_is_between_trials(group: Group) -> None:
-    everything = np.concatenate(group.series("app")) * 1000
+    everything = np.concatenate(of_packets(group).series("app")) * 1000
     alone, found = summarise(everything).median, group.rtt["app"].median
     assert found.value == alone.value
     assert found.interval is not None

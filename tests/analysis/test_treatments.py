@@ -20,6 +20,7 @@ from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from tests import synthetic
+from tests.grouped import in_state
 from tests.synthetic import Condition, constant
 
 TIMEOUT_NS = 100_000_000
@@ -97,7 +98,8 @@ def test_what_others_use_of_reserved_cpus_is_seen(cpus: list[int], others: float
 )
 def test_reserved_cpus_that_others_used_are_none(others: float | None, acted: bool) -> None:
     group = imagined.group(Design({}), {"app": np.ones(40)})
-    (check,) = checks(replace(group, reserved=[ReservedSeen("t", [1], ["probe"], others)]))
+    reserved = [ReservedSeen("t", [1], ["probe"], others)]
+    (check,) = checks(replace(group, machine=replace(group.machine, reserved=reserved)))
     assert check.acted is acted
     assert check.text.startswith("CPU 1 of probe: time that others left")
 
@@ -149,7 +151,7 @@ def test_a_cpu_load_must_fill_its_cpus_or_make_tasks_wait(
     load = Load.model_validate({"load": "cpu", "on": "noisy", "asked": 1, "achieved": used})
     phase = PhaseState("load", 100, 1.0, 0.0, waited, 0.0, {}, 40, 0)
     group = imagined.group(Design({"load": "cpu"}), {"app": np.ones(40)}, loads=[load])
-    found = replace(group, machine=replace(group.machine, phases=[phase]))
+    found = in_state(group, phases=[phase])
     assert all(check.acted for check in checks(found)) is acted
 
 
@@ -165,5 +167,5 @@ def test_where_other_work_crowds_the_cpus_a_load_gets_less_of_them(
     load = Load.model_validate({"load": "cpu", "on": "noisy", "asked": 1, "achieved": achieved})
     phase = PhaseState("load", 100, 1.0, 0.0, waited, 1.5, {}, 40, 0)
     group = imagined.group(Design({"load": "cpu"}), {"app": np.ones(40)}, loads=[load])
-    found = replace(group, machine=replace(group.machine, phases=[phase]))
+    found = in_state(group, phases=[phase])
     assert all(check.acted for check in checks(found)) is acted

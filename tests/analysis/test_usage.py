@@ -11,6 +11,7 @@ from delaylab.analysis.analyse import groups
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.dataset import store
 from tests import synthetic
+from tests.grouped import of_packets
 from tests.synthetic import SAMPLE_NS, START, Condition
 
 LOADED = Condition(load="network", at_rest=100, packets=200)
@@ -24,7 +25,7 @@ def said(place: Path, record: pl.DataFrame) -> list[bool | None]:
     synthetic.write_study(place, synthetic.study([LOADED], []))
     tables = synthetic.tables(LOADED)
     synthetic.write_trial(place, synthetic.trial(LOADED, 0), *tables, record)
-    return next(groups(store.read_study(place))).samples[IN_USE].to_list()
+    return of_packets(next(groups(store.read_study(place)))).samples[IN_USE].to_list()
 
 
 def carried(interface: str, during: range) -> pl.DataFrame:

@@ -72,12 +72,12 @@ def test_lateness_that_differs_from_block_to_block_leaves_the_claim_open() -> No
     groups = drawn(PAPER)
     one = next(g for g in groups if g.factors["shaping"] == "half")
     for place, late_ns in enumerate((1_000, 5_000, 90_000)):
-        for index, link in enumerate(one.links):
+        for index, link in enumerate(one.directions):
             if link.trial == one.trials[place].id:
                 late = link.verdict.direction.late.model_copy(update={"p50_ns": late_ns})
                 direction = link.verdict.direction.model_copy(update={"late": late})
                 verdict = replace(link.verdict, direction=direction)
-                one.links[index] = replace(link, verdict=verdict)
+                one.directions[index] = replace(link, verdict=verdict)
     assert judge(CLAIMS["isolated-shaped-as-asked"], [one]).verdict == "open"
 
 

@@ -27,7 +27,7 @@ def analysed(place: Path, *trials: Trial) -> list[Group]:
 
 def test_the_machine_is_known_in_each_phase(tmp_path: Path) -> None:
     (group,) = analysed(tmp_path, Trial(TWO))
-    phases = {phase.phase: phase for phase in group.machine.phases}
+    phases = {phase.phase: phase for phase in group.machine.state.phases}
     assert list(phases) == ["before", "load", "after"]
     assert {name: phase.samples for name, phase in phases.items()} == {
         "before": 10,
@@ -35,9 +35,9 @@ def test_the_machine_is_known_in_each_phase(tmp_path: Path) -> None:
         "after": 10,
     }
     assert phases["load"].busy == pytest.approx(0.1)
-    assert {phase.packets for phase in group.machine.phases} == {0}
-    assert (group.probed, group.account, group.at_rest) == (False, None, None)
-    assert [work.name for work in group.work] == ["count"]
+    assert {phase.packets for phase in group.machine.state.phases} == {0}
+    assert (group.probed, group.packets) == (False, None)
+    assert [work.name for work in group.works] == ["count"]
     assert not group.doubts
 
 

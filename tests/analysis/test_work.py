@@ -129,7 +129,9 @@ def test_delays_stand_beside_the_share_at_the_time(tmp_path: Path) -> None:
     }
     found = worked(tmp_path, trial)
     study = store.read_study(tmp_path)
-    (delays,) = analyse(study, study.trials).by_share
+    work = analyse(study, study.trials).work
+    assert work is not None
+    (delays,) = work.by_share
     assert (delays.work, delays.node) == ("count", "probe")
     assert found.courses[0].shares("probe")[0] == 0
     assert set(np.round(delays.share, 6)) <= {0.0, round(4 / 3, 6)}

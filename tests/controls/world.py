@@ -13,6 +13,7 @@ from delaylab.analysis.statistics.quantiles import Floats, summarise
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import Load, TrialRecord
+from tests.grouped import of_packets
 
 __all__ = [
     "CPUS",
@@ -51,12 +52,13 @@ def group(
 
 def with_summaries(found: Group) -> Group:
     """The group with summaries of its RTTs."""
+    packets = of_packets(found)
     rtt = {
-        name: summarise([found.samples[name].to_numpy()])
+        name: summarise([packets.samples[name].to_numpy()])
         for name in VANTAGE
-        if found.samples[name].count()
+        if packets.samples[name].count()
     }
-    return replace(found, rtt=rtt)
+    return replace(found, packets=replace(packets, rtt=rtt))
 
 
 def record(

@@ -10,6 +10,7 @@ from delaylab.analysis.analyse import groups
 from delaylab.dataset.store import read_study
 from delaylab.spec.study import CLOSED_LOOP
 from tests.doing.conftest import Run, as_json
+from tests.grouped import of_packets
 
 pytestmark = pytest.mark.root
 RTT_MS = 20
@@ -39,7 +40,7 @@ def test_the_rate_is_that_of_the_links_round_trip(delaylab: Run, tmp_path: Path)
         assert isinstance(gap, float)
         assert RTT_MS <= gap / 1e6 < 2 * RTT_MS, trial.id
     for group in groups(study):
-        (loop,) = group.loops
+        (loop,) = of_packets(group).loops
         assert (loop.in_turn, loop.on_reply) == (1.0, 1.0)
         assert "send-slip" not in {doubt.kind for doubt in group.doubts}
     shown = as_json(delaylab("show", str(tmp_path / "data"), "--json"))

@@ -28,8 +28,11 @@ from delaylab.analysis.group import (
     KEPT,
     MEASURED,
     REST,
-    SAMPLES,
     Group,
+    GroupLinks,
+    GroupMachine,
+    GroupPackets,
+    GroupWork,
     SegmentSummary,
     by_trial,
     in_words,
@@ -111,27 +114,17 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
     recorded = [warning for trial in trials for warning in trial.warnings]
     return Group(
         trials=trials,
-        rtt={},
-        deltas={},
-        one_way={},
-        segments=[],
-        account=None,
-        phases=[],
-        outliers=0,
         doubts=[
             *each_once(recorded),
             *machine_doubts(state, None, load_name(trials[0]) == REST),
             *link_doubts(links),
             *cpu_time_doubts(trials),
         ],
-        samples=pl.DataFrame(schema=SAMPLES),
-        machine=state,
-        at_rest=None,
-        bounds={},
-        clocks=[],
-        links=links,
-        work=work_of(study, trials),
-        reserved=_reserved(trials, hosts, [times_of(trial.phases) for trial in trials]),
+        machine=GroupMachine(
+            state, _reserved(trials, hosts, [times_of(trial.phases) for trial in trials])
+        ),
+        work=GroupWork(work) if (work := work_of(study, trials)) else None,
+        links=GroupLinks(links) if links else None,
     )
 
 
@@ -145,7 +138,6 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         how="diagonal",
     )
     known = [trial_clocks(each.trial, each.alignment) for each in read]
-    clocks = [trial for trial in known if trial.alignment.hops]
     links = [link for each in under_load for link in trial_links(each.trial, each.table)]
     packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
@@ -153,11 +145,10 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     emulated_link = by_emulated_link(trials[0])
     trips = rtt.round_trips(answered, emulated_link=emulated_link).with_columns(answered[TRIAL])
     of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
-    found = named(answered, trials[0])
-    parts = _segments(measured, found, answered[TRIAL].to_numpy())
+    parts = named(answered, trials[0])
+    summaries = _segments(measured, parts, answered[TRIAL].to_numpy())
     account = accounting.account(segments.as_stamped(packets), trials)
     bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
-    summaries = _summaries(trips, rtt.VANTAGE)
     hosts = [study.hosts(trial.id) for trial in trials]
     times = [
         TrialTimes(each.trial.id, each.scheduled_by(clock), intervals(host))
@@ -169,37 +160,40 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     )
     user = trips["app"].drop_nulls().to_numpy()
     work = work_of(study, trials)
-    return Group(
-        trials=trials,
-        rtt=summaries,
+    found = GroupPackets(
+        samples=_thinned(trips.drop(of_link).with_columns(_usage(answered, times))),
+        phases=by_phase(read),
+        account=account,
+        at_rest=at_rest(read),
+        rtt=_summaries(trips, rtt.VANTAGE),
         deltas=_summaries(trips, (*rtt.DELTAS, *of_link)),
         one_way={
             name: refused(delay, bounds.get(name, 0))
             for name, delay in _summaries(trips, rtt.ONE_WAY).items()
         },
-        segments=parts,
-        account=account,
-        phases=by_phase(read),
+        bounds=bounds,
+        segments=summaries,
         outliers=int(outliers(user).sum()),
+        clocks=[trial for trial in known if trial.alignment.hops],
+        slowest=slowest(answered, trips["app"].to_numpy(), parts, times),
+        timelines=[timeline(trial, MEASURED) for trial in times],
+        loops=[loop for each in under_load if (loop := loop_seen(each))],
+    )
+    return Group(
+        trials=trials,
         doubts=[
             *doubts(trials, measured, account, user),
             *machine_doubts(state, account, load_name(trials[0]) == REST),
-            *clock_doubts(known, _refused(parts)),
+            *clock_doubts(known, _refused(summaries)),
             *link_doubts(links),
             *cpu_time_doubts(trials),
         ],
-        samples=_thinned(trips.drop(of_link).with_columns(_usage(answered, times))),
-        machine=state,
-        at_rest=at_rest(read),
-        bounds=bounds,
-        clocks=clocks,
-        links=links,
-        slowest=slowest(answered, trips["app"].to_numpy(), found, times),
-        timelines=[timeline(trial, MEASURED) for trial in times],
-        loops=[loop for each in under_load if (loop := loop_seen(each))],
-        work=work,
-        by_share=delays_by_share(trials, times, work),
-        reserved=_reserved(trials, hosts, [windows(trial.packets) for trial in times]),
+        machine=GroupMachine(
+            state, _reserved(trials, hosts, [windows(trial.packets) for trial in times])
+        ),
+        packets=found,
+        work=GroupWork(work, delays_by_share(trials, times, work)) if work else None,
+        links=GroupLinks(links) if links else None,
     )
 
 

@@ -17,8 +17,6 @@ from delaylab.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket
 from delaylab.analysis.over_time.timeline import Timeline
-from delaylab.analysis.over_time.usage import IN_USE
-from delaylab.analysis.packets import rtt
 from delaylab.analysis.packets.accounting import Account, PhaseAccount
 from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.analysis.packets.instrument import AtRest
@@ -39,12 +37,6 @@ EMULATED_KINDS = ("qemu", "xen")
 """Kinds of nodes that are emulated in software where the CPU does not run them."""
 REST = "rest"
 """The name of the load of trials that have none."""
-SAMPLES: dict[str, type[pl.DataType]] = {
-    **dict.fromkeys((*rtt.VANTAGE, *rtt.DELTAS, *rtt.ONE_WAY), pl.Int64),
-    TRIAL: pl.Int32,
-    IN_USE: pl.Boolean,
-}
-"""The columns of a group's samples."""
 ANSWERS = frozenset({"none", "yes", "no", "on", "off", "true", "false", "default"})
 """Levels that say nothing without the name of their factor."""
 
@@ -70,8 +62,8 @@ class SegmentSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Analysed trials of one combination of levels. Summaries are in µs, `samples` in ns.
+class GroupPackets:
+    """Packets of a group of trials. Summaries are in µs, `samples` in ns.
 
     `rtt` has the RTT at each vantage point, `deltas` the differences between them, `one_way` the
     sending and the receiving delay. `samples` holds all of these for at most `KEPT` packets, each
@@ -79,43 +71,102 @@ class Group:
     (`IN_USE`). `outliers` counts flagged user RTTs, none of which is dropped. `at_rest` are the
     user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
     gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
-    more than one clock. `links` are the links with conditions, each direction in each trial.
-    `phases` has the fates of the packets of each phase, by leg; `account` covers all phases with
-    taps. `sent` counts the packets scheduled under load. `slowest` are the slowest of them,
-    `timelines` the user RTTs of each trial over time, `loops` what its packets show of a closed
-    loop, `work` what the nodes got done beside it, `by_share` the delays beside a node's share of
-    that work, `reserved` what others used of CPUs that the lab reserves for some nodes.
-
-    Trials without a probe have no packets: `probed` is False, `account` and `at_rest` are None, and
-    everything else about packets is empty.
+    more than one clock. `phases` has the fates of the packets of each phase, by leg; `account`
+    covers all phases with taps. `slowest` are the slowest packets under load, `timelines` the user
+    RTTs of each trial over time, `loops` what its packets show of a closed loop.
     """
 
-    trials: list[TrialRecord]
-    rtt: dict[str, Summary]
-    deltas: dict[str, Summary]
-    one_way: dict[str, Summary]
-    segments: list[SegmentSummary]
-    account: Account | None
-    phases: list[PhaseAccount]
-    outliers: int
-    doubts: list[Doubt]
     samples: pl.DataFrame
-    machine: MachineState
-    at_rest: AtRest | None
-    bounds: dict[str, float]
-    clocks: list[TrialClocks]
-    links: list[TrialLink]
+    phases: list[PhaseAccount]
+    account: Account
+    at_rest: AtRest
+    rtt: dict[str, Summary] = field(default_factory=dict)
+    deltas: dict[str, Summary] = field(default_factory=dict)
+    one_way: dict[str, Summary] = field(default_factory=dict)
+    bounds: dict[str, float] = field(default_factory=dict)
+    segments: list[SegmentSummary] = field(default_factory=list)
+    outliers: int = 0
+    clocks: list[TrialClocks] = field(default_factory=list)
     slowest: list[SlowPacket] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
-    work: list[Work] = field(default_factory=list)
+
+    def series(self, name: str) -> list[Floats]:
+        """Return the delays by name in µs, one series for each trial that has some."""
+        delays_ns, trials = self.samples[name], self.samples[TRIAL]
+        if delays_ns.null_count():
+            known = delays_ns.is_not_null()
+            delays_ns, trials = delays_ns.filter(known), trials.filter(known)
+        return by_trial(delays_ns.to_numpy() / 1000, trials.to_numpy())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWork:
+    """Work of the nodes, and the delays of packets beside a node's share of it."""
+
+    done: list[Work]
     by_share: list[DelayByShare] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLinks:
+    """Fidelity of the links with conditions: each direction in each trial."""
+
+    directions: list[TrialLink]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMachine:
+    """State of the machine, and what others used of CPUs that the lab reserves for some nodes."""
+
+    state: MachineState
     reserved: list[ReservedSeen] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Analysed trials of one combination of levels: their records, their doubts, and sections.
+
+    A section is None if the trials have no such thing: packets without a probe, work without a
+    job, links without conditions. Every trial records its machine.
+    """
+
+    trials: list[TrialRecord]
+    doubts: list[Doubt]
+    machine: GroupMachine
+    packets: GroupPackets | None = None
+    work: GroupWork | None = None
+    links: GroupLinks | None = None
 
     @property
     def probed(self) -> bool:
         """Return True if packets were sent."""
-        return self.trials[0].probed
+        return self.packets is not None
+
+    @property
+    def works(self) -> list[Work]:
+        """Return what the nodes got done of each work, nothing if there was none."""
+        return self.work.done if self.work else []
+
+    @property
+    def directions(self) -> list[TrialLink]:
+        """Return the directions of links with conditions, nothing if there were none."""
+        return self.links.directions if self.links else []
+
+    @property
+    def rtt(self) -> dict[str, Summary]:
+        """Return the RTT at each vantage point in µs, nothing without packets."""
+        return self.packets.rtt if self.packets else {}
+
+    @property
+    def deltas(self) -> dict[str, Summary]:
+        """Return the differences between these RTTs in µs, nothing without packets."""
+        return self.packets.deltas if self.packets else {}
+
+    @property
+    def segments(self) -> list[SegmentSummary]:
+        """Return the one-way delay of each segment in µs, nothing without packets."""
+        return self.packets.segments if self.packets else []
 
     @property
     def answered(self) -> int:
@@ -125,20 +176,17 @@ class Group:
     @property
     def sent(self) -> int:
         """Return the number of packets under load that the sender's kernel took."""
-        return sum(phase.sent for phase in self.phases if phase.phase == MEASURED)
+        return sum(phase.sent for phase in self._under_load)
 
     @property
     def lost(self) -> int:
         """Return the number of packets under load that were sent and never answered."""
-        return sum(phase.lost.total for phase in self.phases if phase.phase == MEASURED)
+        return sum(phase.lost.total for phase in self._under_load)
 
-    def series(self, name: str) -> list[Floats]:
-        """Return the delays by name in µs, one series for each trial that has some."""
-        delays_ns, trials = self.samples[name], self.samples[TRIAL]
-        if delays_ns.null_count():
-            known = delays_ns.is_not_null()
-            delays_ns, trials = delays_ns.filter(known), trials.filter(known)
-        return by_trial(delays_ns.to_numpy() / 1000, trials.to_numpy())
+    @property
+    def _under_load(self) -> list[PhaseAccount]:
+        phases = self.packets.phases if self.packets else []
+        return [phase for phase in phases if phase.phase == MEASURED]
 
     @property
     def factors(self) -> dict[str, str]:

@@ -27,7 +27,7 @@ _IN_KIB = "datum.value < 1024 ? datum.value : datum.value / 1024 + 'Ki'"
 
 def message_charts(groups: Sequence[Group]) -> list[Chart]:
     """Return a chart for each work that measured messages, in the order of the study."""
-    names = dict.fromkeys(work.name for group in groups for work in group.work if work.messages)
+    names = dict.fromkeys(work.name for group in groups for work in group.works if work.messages)
     return [_chart(name, groups) for name in names]
 
 
@@ -36,7 +36,7 @@ def _chart(name: str, groups: Sequence[Group]) -> Chart:
     known = [
         (group.label, work)
         for group in groups
-        for work in group.work
+        for work in group.works
         if work.name == name and work.messages
     ]
     drawn = known[:GROUPS]

@@ -59,7 +59,7 @@ def over_time(groups: list[Group], changes: Changes = NONE) -> Chart | None:
         return None
     lost = any(len(each.line.lost_s) for each in drawn)
     panels = [_panel(each, lost=lost) for each in drawn]
-    all_of_them = sum(len(group.timelines) for group in groups)
+    all_of_them = sum(len(group.packets.timelines) for group in groups if group.packets)
     some = (
         f" {len(drawn)} of {all_of_them} trials, those with the longest outages and the most "
         "unusual packets."
@@ -101,10 +101,11 @@ def _chosen(groups: list[Group], changes: Changes) -> list[_Drawn]:
             line,
             _title(group, number),
             changes.of(group.factors),
-            max((s.times for s in group.slowest if s.trial == line.trial), default=0.0),
+            max((s.times for s in packets.slowest if s.trial == line.trial), default=0.0),
         )
         for group in groups
-        for number, line in enumerate(group.timelines, start=1)
+        if (packets := group.packets)
+        for number, line in enumerate(packets.timelines, start=1)
         if len(line.after_s) or line.outages
     ]
     ranked = sorted(range(len(known)), key=lambda index: known[index].rank)

@@ -34,14 +34,14 @@ NODES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#882
 
 def work_charts(groups: list[Group]) -> list[Chart]:
     """Return the charts of each work in the order of the study: shares, progress, delays."""
-    names = dict.fromkeys(work.name for group in groups for work in group.work)
+    names = dict.fromkeys(work.name for group in groups for work in group.works)
     drawings = (_shares, _progress, _delays)
     found = [draw(name, groups) for name in names for draw in drawings]
     return [chart for chart in found if chart is not None]
 
 
 def _of(name: str, groups: list[Group]) -> list[tuple[str, Work]]:
-    return [(g.label, work) for g in groups for work in g.work if work.name == name]
+    return [(g.label, work) for g in groups for work in g.works if work.name == name]
 
 
 def _shares(name: str, groups: list[Group]) -> Chart | None:
@@ -148,7 +148,11 @@ def _panel(label: str, work: Work, nodes: list[str], colours: dict[str, str]) ->
 
 def _delays(name: str, groups: list[Group]) -> Chart | None:
     """Return each packet's delay against the share that the probe's node had when it was due."""
-    known = [(group.label, [b for b in group.by_share if b.work == name]) for group in groups]
+    known = [
+        (group.label, [b for b in group.work.by_share if b.work == name])
+        for group in groups
+        if group.work
+    ]
     drawn = [(label, found) for label, found in known if found][:GROUPS]
     rows = [row for label, found in drawn for row in _points(label, found)]
     if not rows:

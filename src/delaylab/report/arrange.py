@@ -79,8 +79,8 @@ def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
     """Return the instrument's cost by the sender's kind, over all its trials."""
     known: dict[str, list[AtRest]] = {}
     for group in groups:
-        if group.at_rest is not None:
-            known.setdefault(group.kind, []).append(group.at_rest)
+        if group.packets:
+            known.setdefault(group.kind, []).append(group.packets.at_rest)
     return {kind: cost(found) for kind, found in known.items()}
 
 

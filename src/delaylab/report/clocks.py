@@ -45,7 +45,9 @@ class Clocks:
 
 def clocks(groups: list[Group]) -> Clocks | None:
     """Return the section on trials with more than one clock, None if there are none."""
-    labelled = [(group.label, trial) for group in groups for trial in group.clocks]
+    labelled = [
+        (group.label, trial) for group in groups if group.packets for trial in group.packets.clocks
+    ]
     if not labelled:
         return None
     rows = [

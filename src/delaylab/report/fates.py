@@ -31,7 +31,8 @@ def fates(groups: list[Group]) -> list[Fate]:
     return [
         Fate(group.label, phase.phase, phase.sent, phase.answered, said)
         for group in groups
-        for phase in group.phases
+        if group.packets
+        for phase in group.packets.phases
         if (said := in_words(phase))
     ]
 

@@ -63,7 +63,7 @@ def links(groups: list[Group]) -> Links | None:
     rows = [
         _row(group.label, link)
         for group in groups
-        for link in group.links
+        for link in group.directions
         if link.verdict.used or link.verdict.own
     ]
     if not rows:
@@ -77,7 +77,7 @@ def _engines(groups: list[Group]) -> list[str]:
     """Return the reasons of engines, each with the trials that it concerns."""
     trials: dict[str, dict[str, None]] = {}
     for group in groups:
-        for link in group.links:
+        for link in group.directions:
             for why in link.verdict.of_engine:
                 trials.setdefault(why, {})[group.label] = None
     return [f"{'; '.join(labels)}: {why}" for why, labels in trials.items()]
@@ -85,7 +85,7 @@ def _engines(groups: list[Group]) -> list[str]:
 
 def _floor(groups: list[Group]) -> str:
     """Return the worst delays by the engines' own CPUs as a sentence, or "" if not known."""
-    floors = (link.verdict.noise for group in groups for link in group.links)
+    floors = (link.verdict.noise for group in groups for link in group.directions)
     worst = max((f for f in floors if f.known), key=lambda floor: floor.p99_ns, default=None)
     return f" Link engines, in the worst trial: {worst.text}." if worst else ""
 

@@ -27,8 +27,9 @@ def outage_lines(groups: list[Group]) -> list[str]:
 
 def _all(groups: list[Group]) -> Iterator[tuple[str, Outage]]:
     for group in groups:
-        for number, line in enumerate(group.timelines, start=1):
-            where = f"{group.label}, repeat {number}" if len(group.timelines) > 1 else group.label
+        timelines = group.packets.timelines if group.packets else []
+        for number, line in enumerate(timelines, start=1):
+            where = f"{group.label}, repeat {number}" if len(timelines) > 1 else group.label
             for outage in line.outages:
                 yield where, outage
 

@@ -180,9 +180,9 @@ def gather(study: Study, groups: list[Group], given: Paper | None = None) -> Pag
         outages=outage_lines(groups),
         slowest=slowest(groups),
         slowest_by_trial={
-            group.label: [slow(group.label, packet) for packet in group.slowest]
+            group.label: [slow(group.label, packet) for packet in group.packets.slowest]
             for group in groups
-            if group.slowest
+            if group.packets and group.packets.slowest
         },
         loads=[CheckedLoads(group.label, done) for group in groups if (done := checks(group))],
         fates=fates(groups),
@@ -207,7 +207,7 @@ def _way(index: int, panel: Panel) -> WayDrawing:
 def _absent(groups: list[Group]) -> list[Absent]:
     kinds: dict[tuple[str, str], dict[str, None]] = {}
     for group in groups:
-        for missing in group.account.absent.items() if group.account is not None else ():
+        for missing in group.packets.account.absent.items() if group.packets else ():
             kinds.setdefault(missing, {})[group.kind] = None
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (point, reason), found in kinds.items():
@@ -233,8 +233,9 @@ def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[F
     figures += _cost(groups)
     trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
     if probed(groups):
-        packets = sum(phase.scheduled for group in groups for phase in group.phases)
-        lost = sum(phase.lost.total for group in groups for phase in group.phases)
+        phases = [phase for each in groups if each.packets for phase in each.packets.phases]
+        packets = sum(phase.scheduled for phase in phases)
+        lost = sum(phase.lost.total for phase in phases)
         note = f"{lost} lost, {trials}"
         figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", note))
     elif groups:

@@ -67,7 +67,7 @@ def _numbers(study: Study, found: list[Group], paper: Paper | None) -> JsonObjec
         "study": study.record.study,
         "machine": study.record.machine.model_dump(),
         "trials": [_trial(study, trial, alone) for trial in study.trials],
-        "work": [_work(group, work) for group in found for work in group.work],
+        "work": [_work(group, work) for group in found for work in group.works],
         "scaling": scaling.as_json(study, found),
         "instrument": {kind: _cost(added) for kind, added in cost_by_kind(found).items()},
         "claims": [_claim(finding) for finding in findings(study, found, paper)],
@@ -98,18 +98,27 @@ def _trial(study: Study, trial: TrialRecord, alone: dict[str, Group]) -> JsonObj
             "loads": [],
         }
     group = alone.get(trial.id) or analyse(study, [trial])
+    packets = group.packets
     return {
         **head,
         "warnings": [_doubt(doubt) for doubt in group.doubts],
-        "phases": [phase_json(phase) for phase in group.phases],
-        "lost_after": group.account.lost_after if group.account is not None else {},
+        "phases": [phase_json(phase) for phase in packets.phases] if packets else [],
+        "lost_after": packets.account.lost_after if packets else {},
         "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
         "segments": [_segment(segment) for segment in group.segments],
-        "links": [_link(link) for link in group.links if link.trial == trial.id],
-        "machine_state": asdict(group.machine),
-        "clocks": [_clock(trial, hop) for trial in group.clocks for hop in trial.alignment.hops],
-        "slowest": [_slow(packet) for packet in group.slowest],
-        "outages": [outage_json(each) for line in group.timelines for each in line.outages],
+        "links": [_link(link) for link in group.directions if link.trial == trial.id],
+        "machine_state": asdict(group.machine.state),
+        "clocks": [
+            _clock(trial, hop)
+            for trial in (packets.clocks if packets else ())
+            for hop in trial.alignment.hops
+        ],
+        "slowest": [_slow(packet) for packet in packets.slowest] if packets else [],
+        "outages": [
+            outage_json(each)
+            for line in (packets.timelines if packets else ())
+            for each in line.outages
+        ],
         "loads": [_acted(check) for check in checks(group)],
     }
 

@@ -31,7 +31,9 @@ class Row:
 
 def slowest(groups: list[Group]) -> list[Row]:
     """Return the slowest packets of a study, each compared with packets of the same levels."""
-    found = [(group, packet) for group in groups for packet in group.slowest]
+    found = [
+        (group, packet) for group in groups if group.packets for packet in group.packets.slowest
+    ]
     ranked = sorted(found, key=lambda pair: -pair[1].times)
     return [row(group.label, packet) for group, packet in ranked[:NAMED]]
 

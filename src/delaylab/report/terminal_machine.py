@@ -50,7 +50,7 @@ def _table(groups: Sequence[Group]) -> Table:
     for head in ("busy", "softirq", "stolen", "waiting", "outside"):
         table.add_column(head, justify="right")
     for group in groups[:SHOWN]:
-        for number, phase in enumerate(group.machine.phases):
+        for number, phase in enumerate(group.machine.state.phases):
             outside = "–" if phase.foreign_cpus is None else f"{phase.foreign_cpus:.2f}"
             found = phase.busy, phase.softirq, phase.steal, phase.pressure
             shares = (words.share(each) for each in found)

@@ -83,7 +83,7 @@ def parts(groups: list[Group]) -> list[Part]:
     return [
         _part(group, work, [] if at else _domains(group))
         for group in groups
-        for at, work in enumerate(group.work)
+        for at, work in enumerate(group.works)
     ]
 
 

@@ -67,7 +67,8 @@ def by_setup(groups: list[Group], load: str) -> dict[str, Group]:
 
 def one_way_refused(group: Group) -> bool:
     """Return True if a one-way delay of the group was refused: its clocks are not aligned well."""
-    return any(delay.median.at_most is not None for delay in group.one_way.values())
+    delays = group.packets.one_way.values() if group.packets else ()
+    return any(delay.median.at_most is not None for delay in delays)
 
 
 def network_adds(groups: list[Group]) -> Iterator[Measured]:

@@ -104,6 +104,6 @@ def _works(groups: Sequence[Group], kind: str, n: str, work: str) -> list[tuple[
     return [
         (group, found)
         for group in pick(groups, kind=kind, n=n)
-        for found in group.work
+        for found in group.works
         if found.name == work and found.nodes
     ]

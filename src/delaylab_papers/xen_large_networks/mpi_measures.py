@@ -75,7 +75,7 @@ def of_work(groups: Sequence[Group], kind: str, n: str, work: str) -> list[Group
     return [
         group
         for group in pick(groups, kind=kind, n=n)
-        if any(found.name == work for found in group.work)
+        if any(found.name == work for found in group.works)
     ]
 
 

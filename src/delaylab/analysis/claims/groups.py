@@ -49,7 +49,9 @@ def label(group: Group, *factors: str) -> str:
 
 def samples(group: Group, name: str) -> Floats | None:
     """Return a group's delays by name in µs, or None if there are fewer than `ENOUGH`."""
-    values = group.samples[name].drop_nulls().to_numpy() / 1000
+    if group.packets is None:
+        return None
+    values = group.packets.samples[name].drop_nulls().to_numpy() / 1000
     return values if len(values) >= ENOUGH else None
 
 
@@ -58,7 +60,7 @@ def runs(group: Group, name: str) -> list[Floats] | None:
 
     Return None if there are fewer than `ENOUGH`.
     """
-    found = group.series(name)
+    found = group.packets.series(name) if group.packets else []
     return found if sum(map(len, found)) >= ENOUGH else None
 
 
@@ -67,7 +69,9 @@ def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:
 
     Delays are in µs. Trials without such packets are left out.
     """
-    known = group.samples.select(TRIAL, *names).drop_nulls()
+    if group.packets is None:
+        return {}
+    known = group.packets.samples.select(TRIAL, *names).drop_nulls()
     in_ns = [name for name in names if known.schema[name] == pl.Int64]
     known = known.with_columns(pl.Series(name, known[name].to_numpy() / 1000) for name in in_ns)
     trials = known.partition_by(TRIAL, maintain_order=True, as_dict=True, include_key=False)
@@ -76,7 +80,7 @@ def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:
 
 def need_cpus(groups: Sequence[Group], cpus: int, what_for: str) -> None:
     """Raise NotTestable if the trials' machine has fewer CPUs than this."""
-    known = [group.machine.cpus for group in groups if group.machine.cpus is not None]
+    known = [has for group in groups if (has := group.machine.state.cpus) is not None]
     if known and min(known) < cpus:
         raise NotTestable(f"needs {cpus} CPUs: {what_for}; this machine has {min(known)}")
 

@@ -14,13 +14,23 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.doubts.machine_state import MachineState
-from delaylab.analysis.group import KEPT, MEASURED, REST, Group
+from delaylab.analysis.group import (
+    KEPT,
+    MEASURED,
+    REST,
+    Group,
+    GroupLinks,
+    GroupMachine,
+    GroupPackets,
+    GroupWork,
+)
 from delaylab.analysis.links.delays import Error, Measured
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import judge
 from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
-from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount
+from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
+from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.analysis.work import summarised
@@ -73,12 +83,12 @@ def design_of(group: Group) -> Design:
     loads = {load.load for trial in trials for load in trial.loads}
     return Design(
         levels=group.factors,
-        kind=group.kind if group.probed else _kind_at_work(trials[0]),
+        kind=group.kind if group.packets else _kind_at_work(trials[0]),
         load="+".join(sorted(loads)) or REST,
         packets=min(group.sent // len(trials), max(1, KEPT // len(trials))),
         trials=len(trials),
         first_repeat=trials[0].repeat,
-        cpus=group.machine.cpus,
+        cpus=group.machine.state.cpus,
         emulated=any(
             warning.kind == DoubtKind.EMULATED for trial in trials for warning in trial.warnings
         ),
@@ -128,23 +138,21 @@ def group(
     trials = list(trials) or [
         record(design, acted, repeat=first + each) for each in range(design.trials)
     ]
+    fates = _fates(len(samples), len(samples) if sent is None else sent)
+    packets = GroupPackets(
+        samples=samples.with_columns(used.alias(IN_USE)),
+        phases=[fates],
+        account=Account(fates.scheduled, {}, [], {}, {}, 0),
+        at_rest=AtRest(0, 0, [], in_turn=True),
+    )
+    links = _links(trials, link_errors, design.packets)
     return Group(
         trials=trials,
-        rtt={},
-        deltas={},
-        one_way={},
-        segments=[],
-        account=None,
-        phases=[_fates(len(samples), len(samples) if sent is None else sent)],
-        outliers=0,
         doubts=[],
-        samples=samples.with_columns(used.alias(IN_USE)),
-        machine=MachineState([], 0, 0, {}, design.cpus),
-        at_rest=None,
-        bounds={},
-        clocks=[],
-        links=_links(trials, link_errors, design.packets),
-        work=summarised(trials, []),
+        machine=GroupMachine(MachineState([], 0, 0, {}, design.cpus)),
+        packets=packets if trials[0].probed else None,
+        work=GroupWork(work) if (work := summarised(trials, [])) else None,
+        links=GroupLinks(links) if links else None,
     )
 
 

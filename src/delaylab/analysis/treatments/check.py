@@ -102,9 +102,10 @@ class Untreated:
 def checks(group: Group) -> list[Check]:
     """Return the checks of a group's loads, links, closed loops and reserved CPUs, by trial."""
     of_loads = (check for trial in group.trials for check in _of_trial(trial, _pressure(group)))
-    of_loops = (check for loop in group.loops for check in _of_loop(loop))
+    loops = group.packets.loops if group.packets else []
+    of_loops = (check for loop in loops for check in _of_loop(loop))
     of_links = (check for trial in group.trials for check in _of_links(trial))
-    return [*of_loads, *of_links, *of_loops, *map(_of_reserved, group.reserved)]
+    return [*of_loads, *of_links, *of_loops, *map(_of_reserved, group.machine.reserved)]
 
 
 def treated(groups: Sequence[Group]) -> tuple[list[Group], list[Untreated]]:
@@ -122,7 +123,7 @@ def treated(groups: Sequence[Group]) -> tuple[list[Group], list[Untreated]]:
 
 def _pressure(group: Group) -> float | None:
     """Return the share of the time under load in which some task waited for a CPU."""
-    phases = (phase for phase in group.machine.phases if phase.phase == MEASURED)
+    phases = (phase for phase in group.machine.state.phases if phase.phase == MEASURED)
     return next((phase.pressure for phase in phases), None)
 
 

@@ -147,7 +147,7 @@ def shaped(groups: list[Group]) -> list[Shaped]:
 def _shaped(group: Group) -> Iterator[Shaped]:
     links = {
         (link.trial, link.verdict.direction.link): link.verdict
-        for link in group.links
+        for link in group.directions
         if link.verdict.direction.configured.rate is not None
     }
     size = group.factors["size"]

@@ -88,7 +88,7 @@ def delays(groups: list[Group], *, loaded: bool) -> list[Delay]:
             continue
         measured = [
             link.measured
-            for link in group.links
+            for link in group.directions
             if (of := link.verdict.direction).link == MEASURED and SENDER in of.nodes
         ]
         known = [(each.n, each.error) for each in measured if each and each.error]
