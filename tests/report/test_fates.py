@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from delaylab.report.fates import NOTHING
 from delaylab.report.html import write_report
+from delaylab.report.sections.accounting import NOTHING
 from delaylab.report.show import as_json
 from delaylab.verbs.datasets import show
 from tests import synthetic

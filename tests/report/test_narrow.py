@@ -15,7 +15,7 @@ from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.report.arrange import tail, usual
-from delaylab.report.links import Row, links
+from delaylab.report.sections.links import Row, links
 from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.report import cases

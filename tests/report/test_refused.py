@@ -16,6 +16,7 @@ from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
 from delaylab.report import show as numbers
 from delaylab.report.html import write_report
+from delaylab.report.sections import claims
 from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain
@@ -84,4 +85,4 @@ def test_an_effect_that_the_packets_do_not_carry_is_unknown() -> None:
     finding = judge(Claim("a", "A.", Source("section 1"), (criterion,)), [])
     assert finding.verdict == "open"
     assert words.effect(finding) == "1200 % [unknown]"
-    assert numbers._claim(finding)["interval"] is None
+    assert claims._json(finding)["interval"] is None

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.analysis.group import Group, SegmentSummary, in_words
-from delaylab.analysis.packets.instrument import AtRest, Cost, cost
 from delaylab.analysis.statistics.quantiles import Tail
-from delaylab.dataset.store import Study
 from delaylab.points import router_number
 
 SegmentKey = tuple[str, str, str]
@@ -42,46 +40,9 @@ def panels(groups: list[Group]) -> list[Panel]:
     return [_panel(alike, name) for alike in together.values()]
 
 
-def missing_trials(study: Study) -> list[str]:
-    """Return the ids of planned trials that never ran."""
-    ran = {trial.id for trial in study.trials}
-    return [trial for trial in study.record.planned if trial not in ran]
-
-
 def probed(groups: list[Group]) -> list[Group]:
     """Return the groups whose trials have a probe."""
     return [group for group in groups if group.probed]
-
-
-@dataclass(frozen=True, slots=True)
-class DoubtsOfAKind:
-    """Doubts of one kind: what was seen where, and the remedies."""
-
-    kind: str
-    seen: list[tuple[str, str]]
-    remedies: list[str]
-
-
-def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
-    """Return the groups' doubts by kind; each is a pair of the group's label and a message."""
-    together: dict[str, DoubtsOfAKind] = {}
-    for group in groups:
-        for doubt in group.doubts:
-            kind = str(doubt.kind)
-            alike = together.setdefault(kind, DoubtsOfAKind(kind, [], []))
-            alike.seen.append((group.label, doubt.message))
-            if doubt.remedy and doubt.remedy not in alike.remedies:
-                alike.remedies.append(doubt.remedy)
-    return list(together.values())
-
-
-def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
-    """Return the instrument's cost by the sender's kind, over all its trials."""
-    known: dict[str, list[AtRest]] = {}
-    for group in groups:
-        if group.packets:
-            known.setdefault(group.kind, []).append(group.packets.at_rest)
-    return {kind: cost(found) for kind, found in known.items()}
 
 
 def usual(group: Group) -> list[SegmentSummary]:

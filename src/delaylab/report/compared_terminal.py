@@ -10,7 +10,7 @@ from rich.text import Text
 
 from delaylab.analysis.compared.datasets import Compared
 from delaylab.report.compared import NOTE, ONCE, Row, headline, named, row
-from delaylab.report.terminal_layers import WIDE
+from delaylab.report.sections.section import WIDE
 
 CAPTION = "dim italic"
 # Largest number of differences, and of lines without one, that are shown.

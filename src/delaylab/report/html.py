@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from markupsafe import Markup
+
 from delaylab.analysis.analyse import Analysed, analysed
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
@@ -14,15 +16,9 @@ from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report import templating
-from delaylab.report.forest import NOTE as DRAWN
 from delaylab.report.forest import forest
-from delaylab.report.links import NOTE
-from delaylab.report.outages import NOTE as OUTAGES
-from delaylab.report.page import Page, gather
-from delaylab.report.scaling import NOTE as SCALING
-from delaylab.report.slowest import NOTE as SLOW
-from delaylab.report.work import MESSAGES
-from delaylab.report.work import NOTE as WORK
+from delaylab.report.sections.registry import PAGE
+from delaylab.report.sections.section import Drawing, Report
 
 CHARTS = "charts"
 
@@ -41,19 +37,18 @@ def write_report(
     check_own_folder(directory / CHARTS)
     progress("drawing the report", 1.0)
     with usable(str(directory)):
-        page = gather(found.study, found.groups, paper)
-        text = render(page)
+        text, drawings = render(Report(found.study, found.groups, paper))
     target = directory / "report.html"
     try:
-        _write_charts(directory / CHARTS, page)
+        _write_charts(directory / CHARTS, drawings)
         write_new(target, text.encode())
     except OSError as error:
         raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error
     return target
 
 
-def render(page: Page) -> str:
-    """Return the page as HTML that refers to nothing outside itself."""
+def render(report: Report) -> tuple[str, list[Drawing]]:
+    """Return the page as HTML that refers to nothing outside itself, and its drawings."""
     environment = templating.environment()
     environment.filters |= {
         "delay": words.delay,
@@ -69,24 +64,29 @@ def render(page: Page) -> str:
         "share": words.share,
         "system": words.system,
     }
-    style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
-    template = environment.get_template("report.html.j2")
-    notes = {
-        "drawn": DRAWN,
-        "link": NOTE,
-        "outage": OUTAGES,
-        "slow": SLOW,
-        "work": WORK,
-        "message": MESSAGES,
-        "scaling": SCALING,
+    environment.globals |= {
+        "record": report.study.record,
+        "machine": report.study.record.machine,
+        "groups": report.groups,
+        "probed": report.probed,
+        "paper": report.repeated.paper,
     }
-    return template.render(page=page, style=style, **{f"{k}_note": v for k, v in notes.items()})
+    # A section ends with the line that it is written with: the next one follows as it is.
+    whole = environment.overlay(keep_trailing_newline=True)
+    text = ""
+    drawings: list[Drawing] = []
+    for section in PAGE:
+        found = section.html(report)
+        name = section.__name__.rpartition(".")[2]
+        text += whole.get_template(f"sections/{name}.html.j2").render(found.values)
+        drawings += found.drawings
+    style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
+    page = environment.get_template("report.html.j2")
+    return page.render(sections=Markup(text), style=style), drawings
 
 
-def _write_charts(place: Path, page: Page) -> None:
+def _write_charts(place: Path, drawings: list[Drawing]) -> None:
     own_folder(place)
-    charts = [*page.charts, *page.work_charts, *page.scaling_charts]
-    charts += [page.over_time] if page.over_time else []
-    for name, svg in [(c.name, c.svg) for c in charts] + [(w.name, w.svg) for w in page.ways]:
-        write_new(place / f"{name}.svg", svg.encode())
-        write_new(place / f"{name}.png", to_png(svg))
+    for drawing in drawings:
+        write_new(place / f"{drawing.name}.svg", drawing.svg.encode())
+        write_new(place / f"{drawing.name}.png", to_png(drawing.svg))

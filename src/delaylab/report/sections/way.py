@@ -1,4 +1,4 @@
-"""Tables of delays in the terminal: layer by layer, or round trips only; no column is dropped."""
+"""The packet's way: delays by layer and direction, and round trips."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.statistics.quantiles import Summary, Tail
+from delaylab.analysis.statistics.quantiles import Quantile, Summary, Tail
 from delaylab.charts import words
-from delaylab.report.arrange import Panel, SegmentKey, layer_names, segment_key, usual
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.io.values import JsonObject
+from delaylab.report.arrange import Panel, SegmentKey, layer_names, panels, segment_key, usual
+from delaylab.report.packet_path import drawing
+from delaylab.report.sections.section import WIDE, Html, Report, interval
 
 TITLE = "italic"
-# Width in columns below which tables are folded: rows instead of columns, and several tables.
-WIDE = 100
 # Smallest width of the column of layers, and that of the lines between two columns.
 LAYER, BETWEEN = 20, 3
 # Width at which the names of a column are folded.
@@ -29,9 +31,124 @@ ARROWS = {"sending": "→", "receiving": "←"}
 # Beyond the sender's side, by the segment's leg.
 REMOTE = {"request": "⇢", "reply": "⇠", "turn": "↻"}
 ARROWS_SAID = "One way: → sending, ← receiving; beyond the sender's side: ⇢ there, ↻ turn, ⇠ back."
+# Largest number of groups of one panel that are shown layer by layer in the terminal.
+LAYERED = 12
+# Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
+WAY_ROWS = 24
 
 
-def layer_tables(panel: Panel, width: int) -> Iterator[Table]:
+@dataclass(frozen=True, slots=True)
+class WayDrawing:
+    """Drawing of the packet's way for one panel."""
+
+    name: str
+    heading: str
+    svg: str
+    rows: int
+
+    @property
+    def many(self) -> bool:
+        """Return True if there are too many rows to show at once."""
+        return self.rows > WAY_ROWS
+
+    @property
+    def inline(self) -> str:
+        """Return the SVG with the page's own text colour as its ink."""
+        return self.svg.replace(' color="#20242a"', "", 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Points without stamps, their reason, and the kinds of sender for which that is true."""
+
+    points: list[str]
+    reason: str
+    kinds: list[str]
+
+
+def terminal(report: Report, width: int) -> Iterator[Table]:
+    """Yield the tables of each panel; round trips only, if it has many groups."""
+    for panel in panels(report.groups):
+        if len(panel.groups) > LAYERED:
+            yield _trips_table(panel, width)
+        else:
+            yield from _layer_tables(panel, width)
+
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return the RTTs and the one-way delays of the segments."""
+    return {
+        "rtt": {name: _summary(summary) for name, summary in group.rtt.items()} if group else {},
+        "segments": [_segment(segment) for segment in group.segments] if group else [],
+    }
+
+
+def html(report: Report) -> Html:
+    """Return a drawing for each panel, and the points without stamps."""
+    ways = [_way(index, panel) for index, panel in enumerate(panels(report.groups), start=1)]
+    aligned = any(group.packets and group.packets.clocks for group in report.groups)
+    return Html({"ways": ways, "absent": _absent(report.groups), "clocks": aligned}, ways)
+
+
+def _way(index: int, panel: Panel) -> WayDrawing:
+    return WayDrawing(
+        f"way-{index}-{panel.groups[0].kind}",
+        panel.heading,
+        drawing(panel),
+        len(panel.groups),
+    )
+
+
+def _absent(groups: list[Group]) -> list[Absent]:
+    kinds: dict[tuple[str, str], dict[str, None]] = {}
+    for group in groups:
+        for missing in group.packets.account.absent.items() if group.packets else ():
+            kinds.setdefault(missing, {})[group.kind] = None
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (point, reason), found in kinds.items():
+        together.setdefault((reason, tuple(found)), []).append(point)
+    return [Absent(points, reason, list(of)) for (reason, of), points in together.items()]
+
+
+def _segment(segment: SegmentSummary) -> JsonObject:
+    return {
+        "leg": segment.leg,
+        "from": segment.start,
+        "to": segment.end,
+        "layer": segment.layer,
+        "direction": segment.direction,
+        "at": segment.at,
+        "merged": segment.merged,
+        **_summary(segment.delay),
+        "bound_us": segment.bound_us,
+        "at_most_us": segment.delay.median.at_most,
+        "why": segment.delay.median.why,
+    }
+
+
+def _summary(summary: Summary) -> JsonObject:
+    return {
+        "n": summary.n,
+        "n_effective": summary.n_effective,
+        **{
+            key: value
+            for name, found in summary.quantiles.items()
+            for key, value in _quantile(f"{name}_us", found).items()
+        },
+        "max_us": summary.max,
+        "refused": {
+            f"{name}_us": found.why
+            for name, found in summary.quantiles.items()
+            if found.value is None
+        },
+    }
+
+
+def _quantile(name: str, quantile: Quantile) -> JsonObject:
+    return {name: quantile.value, f"{name}_interval": interval(quantile.interval)}
+
+
+def _layer_tables(panel: Panel, width: int) -> Iterator[Table]:
     """Yield the delays per layer and direction of one panel, as many groups a table as fit."""
     name = panel.tail
     columns = [
@@ -120,7 +237,7 @@ def _layer_table(
     return table
 
 
-def trips_table(panel: Panel, width: int) -> Table:
+def _trips_table(panel: Panel, width: int) -> Table:
     """Return the round trips of a panel with too many groups to show each layer by layer."""
     wide = width >= WIDE
     name = panel.tail

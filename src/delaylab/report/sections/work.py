@@ -1,8 +1,13 @@
-"""Work of the nodes in words, for terminal and page."""
+"""The nodes' work."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+
+from rich.table import Table
+from rich.text import Text
 
 from delaylab.analysis.domains import mean_shares
 from delaylab.analysis.doubts.cpu_time import cpu_times
@@ -10,7 +15,13 @@ from delaylab.analysis.fairness import WITHIN, Share
 from delaylab.analysis.group import Group
 from delaylab.analysis.work import FoundFigure, NodeWork, Work
 from delaylab.charts import words
+from delaylab.charts.messages import message_charts
+from delaylab.charts.work import work_charts
+from delaylab.io.values import JsonObject
+from delaylab.report.sections.section import WIDE, Html, Report, interval
 
+# Largest number of works, each of one group, that the terminal shows with their nodes.
+SHOWN = 8
 NOTE = (
     "Share: a node's rate of work in % of the mean of all nodes, while all worked, ± half of its "
     "95 % interval between trials; 100 is fair. CPU time: of this work, as the node's own kernel "
@@ -76,6 +87,23 @@ class Part:
     messages: list[Message]
     figures: list[FigureRow]
     domains: list[str]
+
+
+def terminal(report: Report, width: int) -> Iterator[Table | Text]:
+    """Yield the tables of all work."""
+    yield from _tables(parts(report.groups), width)
+
+
+def study_json(report: Report) -> JsonObject:
+    """Return the work of each group."""
+    return {"work": [_json(group, work) for group in report.groups for work in group.works]}
+
+
+def html(report: Report) -> Html:
+    """Return the tables of all work, and its charts."""
+    charts = [*work_charts(report.groups), *message_charts(report.groups)]
+    values = {"note": NOTE, "messages_said": MESSAGES, "parts": parts(report.groups)}
+    return Html({**values, "charts": charts}, charts)
 
 
 def parts(groups: list[Group]) -> list[Part]:
@@ -172,3 +200,96 @@ def _row(node: str, done: NodeWork, work: Work, share: Share | None, differ: flo
         host_cpu=host_cpu,
         stop="–" if done.longest_stop_s is None else words.delay(done.longest_stop_s * 1e6),
     )
+
+
+def _tables(found: Sequence[Part], width: int) -> Iterator[Table | Text]:
+    """Yield a table for each work of a group, and a line for each of those beyond `SHOWN`."""
+    for number, part in enumerate(found[:SHOWN]):
+        yield _table(part, width, last=number == len(found[:SHOWN]) - 1)
+        yield from (Text(f"{line}.", "dim") for line in part.domains)
+        yield from _findings(part)
+    for part in found[SHOWN:]:
+        yield Text.assemble((f"{part.trials}: {part.work}", "bold"), f": {part.said}")
+    for part in found:
+        yield from (Text(f"work {part.work} of {part.trials}: {why}", "red") for why in part.failed)
+
+
+def _findings(part: Part) -> Iterator[Table]:
+    """Yield the tables of what a program of MPI found, if it was one."""
+    if part.messages:
+        caption = Text(MESSAGES, "dim italic")
+        table = Table(title=f"Messages of {part.work}: {part.trials}", caption=caption)
+        table.title_justify = table.caption_justify = "left"
+        for head in ("operation", "size", "median", "least"):
+            table.add_column(head, justify="left" if head == "operation" else "right")
+        for each in part.messages:
+            table.add_row(each.operation, each.size, each.median, each.least)
+        yield table
+    if part.figures:
+        table = Table(title=f"Figures of {part.work}: {part.trials}", title_justify="left")
+        table.add_column("figure")
+        table.add_column("value", justify="right")
+        for figure in part.figures:
+            table.add_row(figure.name, figure.value)
+        yield table
+
+
+def _table(part: Part, width: int, *, last: bool) -> Table:
+    wide = width >= WIDE
+    caption = f"{part.said}." + (f"\n{NOTE}" if last else "")
+    table = Table(
+        title=f"Work {part.work}: {part.trials}",
+        caption=Text(caption, "dim italic"),
+        title_justify="left",
+        caption_justify="left",
+    )
+    heads = ["getrusage", "cgroup", "longest stop"]
+    table.add_column("node", overflow="fold")
+    for head in ("share", "rate", "time", *(heads if wide else ["\n".join(heads)])):
+        table.add_column(head, justify="right")
+    for row in part.rows:
+        rest = [row.own_cpu, row.host_cpu, row.stop]
+        table.add_row(
+            row.node, row.share, row.rate, row.time, *(rest if wide else ["\n".join(rest)])
+        )
+    return table
+
+
+def _json(group: Group, work: Work) -> JsonObject:
+    fair = work.fairness
+    apart = {each.node: each for each in cpu_times(group.trials) if each.work == work.name}
+    shares = fair.shares if fair is not None else {}
+    return {
+        "factors": group.factors,
+        "work": work.name,
+        "unit": work.unit,
+        "said": fair.said if fair is not None else None,
+        "jain": fair.jain if fair is not None else None,
+        "most_over_least": fair.spread if fair is not None and isfinite(fair.spread) else None,
+        "settled_s": work.settled_s,
+        "failed": work.failed,
+        "together": work.together,
+        "messages": [asdict(each) for each in work.messages],
+        "figures": [asdict(each) for each in work.figures],
+        "nodes": {
+            node: {
+                **asdict(done),
+                "cpu_times_differ": apart[node].differ if node in apart else None,
+                "cpu_times_agree": apart[node].agree if node in apart else None,
+                **_share_json(shares.get(node)),
+            }
+            for node, done in work.nodes.items()
+        },
+    }
+
+
+def _share_json(share: Share | None) -> JsonObject:
+    if share is None:
+        return {"share_of_fair": None, "share_of_fair_interval": None}
+    of_fair = share.of_fair
+    return {
+        "share_of_fair": of_fair.value,
+        "share_of_fair_interval": interval(of_fair.interval),
+        "share_of_cpu_time": share.cpu,
+        "share_of_speed": share.speed,
+    }

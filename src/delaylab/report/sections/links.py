@@ -1,17 +1,25 @@
-"""Section of a report on links with conditions, in words: configured against achieved."""
+"""Links with conditions: configured against achieved."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+from rich.table import Table
+from rich.text import Text
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.links.fidelity import TrialLink
-from delaylab.analysis.links.verdict import Verdict
+from delaylab.analysis.links.verdict import RateCheck, Verdict
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.charts import words
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.io.values import JsonObject
+from delaylab.report.sections.section import WIDE, Html, Report
 from delaylab.spec.condition_words import one_line
 
+# Largest number of directions that the terminal shows.
+IN_TERMINAL = 12
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 24
 NOTE = (
@@ -53,6 +61,24 @@ class Links:
     def many(self) -> bool:
         """Return True if there are too many rows to show at once."""
         return len(self.rows) > SHOWN
+
+
+def terminal(report: Report, width: int) -> Iterator[Table | Text]:
+    """Yield the table of links, and a line for each engine that did not hold its conditions."""
+    if (found := links(report.groups)) is not None:
+        yield _table(found, width)
+        yield from (Text(f"not held, {why}", "yellow") for why in found.engines)
+
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return what each direction of a link did in the trial."""
+    found = group.directions if group else []
+    return {"links": [_json(link) for link in found if link.trial == trial.id]}
+
+
+def html(report: Report) -> Html:
+    """Return the table of links."""
+    return Html({"found": links(report.groups), "note": NOTE})
 
 
 def links(groups: list[Group]) -> Links | None:
@@ -155,3 +181,66 @@ def _rate(link: TrialLink) -> str:
     if rate is None:
         return "–"
     return f"{rate.achieved / 1e6:.3f} of {rate.configured / 1e6:g} Mbit/s"
+
+
+def _table(found: Links, width: int) -> Table:
+    """Return configured and achieved conditions of links; those that did not hold come first."""
+    more = len(found.rows) - IN_TERMINAL
+    rest = f" {more} more rows are in the report." if more > 0 else ""
+    wide = width >= WIDE
+    table = Table(
+        title="Links with conditions: one way, what one node sends",
+        caption=Text(found.summary + rest, "dim italic"),
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("link, trials, configured", ratio=1, overflow="fold")
+    if wide:
+        table.add_column("late, p50 / p99", justify="right")
+        table.add_column("probe, p50 / p99", justify="right")
+    table.add_column("verdict" if wide else "p50 / p99, verdict", ratio=1, overflow="fold")
+    for row in found.rows[:IN_TERMINAL]:
+        head = Text.assemble((row.link, "bold"), f" {row.trials}\n{row.configured}")
+        verdict = Text(row.verdict, "green" if row.held else "yellow")
+        achieved = [part for part in (row.chances, row.rate) if part != "–"]
+        verdict.append("".join(f"\n{part}" for part in achieved), "default")
+        if wide:
+            table.add_row(head, Text(row.late), Text(row.probe), verdict)
+        else:
+            table.add_row(head, Text.assemble(f"late {row.late}\nprobe {row.probe}\n", verdict))
+    return table
+
+
+def _share_check(check: ShareCheck) -> JsonObject:
+    return {
+        "asked": check.configured,
+        "achieved": check.achieved,
+        "interval": list(check.interval),
+        "judged": list(check.judged),
+    }
+
+
+def _rate_check(check: RateCheck) -> JsonObject:
+    return {"asked": check.configured, "achieved": check.achieved}
+
+
+def _json(link: TrialLink) -> JsonObject:
+    verdict, direction = link.verdict, link.verdict.direction
+    first = direction.configured_first
+    return {
+        "link": direction.link,
+        "from": direction.nodes or [direction.node],
+        "host": verdict.host,
+        "held": verdict.held,
+        "why_not": list(verdict.why),
+        "asked": direction.configured.message(),
+        "asked_first": first.message() if first is not None else None,
+        "frames_in": direction.entered.frames,
+        "frames_out": direction.left.frames,
+        "dropped": direction.dropped.model_dump(),
+        "late_ns": direction.late.model_dump(),
+        "floor_ns": verdict.noise.model_dump(),
+        "probe_us": asdict(link.measured) if link.measured else None,
+        "shares": {name: _share_check(check) for name, check in verdict.shares.items()},
+        "rate_bps": _rate_check(verdict.rate) if verdict.rate else None,
+    }

@@ -1,34 +1,37 @@
-"""State of the machine in the terminal, and what loads did."""
+"""State of the machine by phase."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from rich.table import Table
 from rich.text import Text
 
 from delaylab.analysis.group import Group
-from delaylab.analysis.treatments.check import checks
 from delaylab.charts import words
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.io.values import JsonObject
+from delaylab.report.sections.section import Html, Report
 
-# Largest number of groups whose phases are shown.
+# Largest number of groups whose phases the terminal shows.
 SHOWN = 8
 
 
-def machine_parts(groups: Sequence[Group]) -> Iterator[Table | Text]:
-    """Yield the machine's state by phase where no packets tell of it, and a line for each check.
+def terminal(report: Report, width: int) -> Iterator[Table]:
+    """Yield the state by phase where no packets tell of it."""
+    if found := [group for group in report.groups if not group.probed]:
+        yield _table(found)
 
-    Where there are packets, only checks that failed have a line: the report has all.
-    """
-    without_packets = [group for group in groups if not group.probed]
-    if without_packets:
-        yield _table(without_packets)
-    for group in groups:
-        for check in checks(group):
-            if not check.acted:
-                yield Text(f"{group.label}: {check.failure}: {check.text}", "red")
-            elif not group.probed:
-                yield Text(f"load of {group.label} acted: {check.text}", "dim")
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return the state of the machine; None if the trial failed."""
+    return {"machine_state": asdict(group.machine.state) if group else None}
+
+
+def html(report: Report) -> Html:
+    """Return no values of its own: the template has the groups, as all templates do."""
+    return Html({})
 
 
 def _table(groups: Sequence[Group]) -> Table:

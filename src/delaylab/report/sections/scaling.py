@@ -1,19 +1,26 @@
-"""Scaling of work over the number of nodes, in words and as JSON."""
+"""Scaling of work over the number of nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from rich.table import Table
+from rich.text import Text
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.scaling.law import Law, Scaling
 from delaylab.analysis.scaling.series import WHOLE, ScaledWork, scaled_work
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
+from delaylab.charts.scaling import scaling_charts
 from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
+from delaylab.report.sections.section import Html, Report
 
+# Largest number of series that the terminal shows with their numbers of nodes.
+SHOWN = 6
 NOTE = (
     "N nodes did the same work at once; T(N) is the mean over the trials. The law is fitted by "
     "least squares of the residuals in % of T(N): the line a + b × N, or, where its sum of squares "
@@ -45,6 +52,24 @@ class Part:
     of: str
     rows: list[Row]
     said: list[str]
+
+
+def terminal(report: Report, width: int) -> Iterator[Table | Text]:
+    """Yield the tables of all series."""
+    yield from _tables(parts(report.study, report.groups))
+
+
+def study_json(report: Report) -> JsonObject:
+    """Return all series; times are in s."""
+    found = scaled_work(report.groups, report.study.record)
+    return {"scaling": [_json(each) for each in found]}
+
+
+def html(report: Report) -> Html:
+    """Return the tables of all series, and their charts."""
+    charts = scaling_charts(scaled_work(report.groups, report.study.record))
+    found = parts(report.study, report.groups)
+    return Html({"note": NOTE, "parts": found, "charts": charts}, charts)
 
 
 def parts(study: Study, groups: list[Group]) -> list[Part]:
@@ -142,11 +167,6 @@ def law_in_words(law: Law) -> str:
     return f"T(N) = {fixed or each}"
 
 
-def as_json(study: Study, groups: list[Group]) -> list[JsonObject]:
-    """Return all series of a study as plain JSON values; times are in s."""
-    return [_json(each) for each in scaled_work(groups, study.record)]
-
-
 def _json(found: ScaledWork) -> JsonObject:
     scaling, law = found.scaling, found.scaling.law
     predicted: JsonObject | None = None
@@ -195,3 +215,27 @@ def _with_interval(found: Effect) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:+.1f} %".replace("-", words.MINUS)
+
+
+def _tables(found: Sequence[Part]) -> Iterator[Table | Text]:
+    """Yield a table for each series with a law, and lines for others and those beyond `SHOWN`."""
+    tables = [part for part in found if part.rows][:SHOWN]
+    for part in tables:
+        yield _table(part, last=part is tables[-1])
+    for part in found:
+        if part not in tables:
+            yield Text.assemble((f"Scaling of {part.title}", "bold"), f": {' '.join(part.said)}")
+
+
+def _table(part: Part, *, last: bool) -> Table:
+    table = Table(
+        title=f"Scaling of {part.title}",
+        caption=Text("\n".join([*part.said, *([NOTE] if last else [])]), "dim italic"),
+        title_justify="left",
+        caption_justify="left",
+    )
+    for head in ("nodes", f"T(N): {part.of}", "law", "residual"):
+        table.add_column(head, justify="right", overflow="fold")
+    for row in part.rows:
+        table.add_row(row.nodes, row.time, row.law, row.residual)
+    return table

@@ -1,4 +1,4 @@
-"""Section of a report on the alignment of guests' clocks, in words."""
+"""Alignment of guests' clocks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.check import Check
 from delaylab.analysis.clocks.fit import Part
+from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.doubts.clocks import MACHINE, TrialClocks
 from delaylab.analysis.group import Group
 from delaylab.charts import words
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.io.values import JsonObject
+from delaylab.report.sections.section import Html, Report
 
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 12
@@ -41,6 +45,17 @@ class Clocks:
     def many(self) -> bool:
         """Return True if there are too many rows to show at once."""
         return len(self.rows) > SHOWN
+
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return how the trial's clocks were aligned."""
+    found = group.packets.clocks if group and group.packets else []
+    return {"clocks": [_json(each, hop) for each in found for hop in each.alignment.hops]}
+
+
+def html(report: Report) -> Html:
+    """Return the alignment of clocks, clock by clock."""
+    return Html({"found": clocks(report.groups)})
 
 
 def clocks(groups: list[Group]) -> Clocks | None:
@@ -124,3 +139,58 @@ def _reading(check: Check | None) -> str:
 
 def _ppm(drift: float) -> str:
     return f"{drift:+.2f} ppm".replace("-", "−")
+
+
+def _json(trial: TrialClocks, hop: ClockPair) -> JsonObject:
+    fit = hop.fit
+    return {
+        "clock": fit.clock,
+        "reference": fit.reference,
+        "between": trial.between(hop),
+        "aligned": bool(fit.parts),
+        "why": fit.why,
+        "bound_us": fit.bound_ns / 1000 if fit.parts else None,
+        "parts": [_part(part) for part in fit.parts],
+        "steps": [
+            {"time_ns": c.time_ns, "size_us": c.size_ns / 1000, "certain": c.kind == "step"}
+            for c in fit.changes
+            if c.kind != "slew"
+        ],
+        "slews": [
+            {"time_ns": c.time_ns, "rate_ppm": c.rate_ppm} for c in fit.changes if c.kind == "slew"
+        ],
+        "tick_us": {name: tick / 1000 for name, tick in trial.alignment.ticks.items()},
+        "checks": [
+            {"n": c.n, "error_us": c.error_ns / 1000, "within_us": c.within_ns / 1000}
+            | {"agrees": c.agrees}
+            for c in trial.checks
+            if {c.clock, c.reference} == {fit.clock, fit.reference}
+        ],
+    }
+
+
+def _part(part: Part) -> JsonObject:
+    squares = part.squares
+    return {
+        "start_ns": part.start_ns,
+        "end_ns": part.end_ns,
+        "offset_ns": part.line.ahead(part.start_ns),
+        "drift_ppm": part.line.drift_ppm,
+        "bound_us": part.bound_ns / 1000,
+        "residual_us": _known(part.residual_ns),
+        "least_squares": _squares_json(part, squares) if squares else None,
+    }
+
+
+def _squares_json(part: Part, squares: LeastSquares) -> JsonObject:
+    return {
+        "offset_ns": squares.line.ahead(part.start_ns),
+        "drift_ppm": squares.line.drift_ppm,
+        "residual_us": _known(squares.residual_ns),
+        "apart_us": _known(part.apart_ns),
+        "outside_the_bound": part.disagree,
+    }
+
+
+def _known(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1000

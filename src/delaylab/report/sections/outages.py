@@ -1,13 +1,17 @@
-"""Outages as sentences for all reports, and their numbers for scripts."""
+"""Outages: runs of packets without a reply, as sentences, and their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.text import Text
+
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.outages import LEAST, Outage
 from delaylab.charts import words
+from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
+from delaylab.report.sections.section import Report
 
 SHOWN = 8
 """The largest number of outages that a report lists: the longest."""
@@ -17,12 +21,23 @@ NOTE = (
 )
 
 
-def outage_lines(groups: list[Group]) -> list[str]:
+def terminal(report: Report, width: int) -> Iterator[Text]:
+    """Yield a line for each of the longest outages."""
+    yield from (Text(f"outage: {line}", "yellow") for line in lines(report.groups))
+
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return the trial's outages."""
+    found = group.packets.timelines if group and group.packets else []
+    return {"outages": [_json(each) for line in found for each in line.outages]}
+
+
+def lines(groups: list[Group]) -> list[str]:
     """Return a sentence for each of the longest outages, the longest first."""
     found = sorted(_all(groups), key=lambda each: -each[1].least_s)
-    lines = [_sentence(where, outage) for where, outage in found[:SHOWN]]
+    said = [_sentence(where, outage) for where, outage in found[:SHOWN]]
     more = len(found) - SHOWN
-    return [*lines, f"{more} more outages were shorter"] if more > 0 else lines
+    return [*said, f"{more} more outages were shorter"] if more > 0 else said
 
 
 def _all(groups: list[Group]) -> Iterator[tuple[str, Outage]]:
@@ -36,12 +51,12 @@ def _all(groups: list[Group]) -> Iterator[tuple[str, Outage]]:
 
 def _sentence(where: str, outage: Outage) -> str:
     return (
-        f"{where}: out for {length(outage)} from {words.seconds(outage.start_s)} on "
+        f"{where}: out for {_length(outage)} from {words.seconds(outage.start_s)} on "
         f"({outage.packets} packets in a row without a reply)"
     )
 
 
-def length(outage: Outage) -> str:
+def _length(outage: Outage) -> str:
     """Write how long an outage lasted: at least, and at most where that is known."""
     least = words.seconds(outage.least_s)
     if outage.most_s is None:
@@ -49,7 +64,7 @@ def length(outage: Outage) -> str:
     return f"{least} to {words.seconds(outage.most_s)}"
 
 
-def outage_json(outage: Outage) -> JsonObject:
+def _json(outage: Outage) -> JsonObject:
     """Return an outage as plain JSON values; times in s."""
     return {
         "start_s": outage.start_s,

@@ -1,0 +1,1 @@
+"""Sections of a report, each with its terminal, JSON and HTML form."""

@@ -1,0 +1,112 @@
+"""Verdicts on the claims of papers, and of the study itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from rich.table import Table
+from rich.text import Text
+
+from delaylab.analysis.claims.finding import Finding, JudgedCriterion, Verdict
+from delaylab.charts import words
+from delaylab.io.values import JsonObject
+from delaylab.papers.findings import Claimed
+from delaylab.report.forest import NOTE as DRAWN
+from delaylab.report.sections.section import WIDE, Html, Report, interval
+
+COLOURS: dict[Verdict, str] = {
+    "reproduced": "green",
+    "contradicted": "red",
+    "holds": "green",
+    "does not hold": "red",
+    "open": "yellow",
+    "not testable here": "yellow",
+}
+
+
+def terminal(report: Report, width: int) -> Iterator[Table]:
+    """Yield a table for the claims of each paper, and for the study's own."""
+    yield from (_table(claimed, width) for claimed in report.claims)
+
+
+def study_json(report: Report) -> JsonObject:
+    """Return the verdict on each claim."""
+    return {"claims": [_json(finding) for finding in report.findings]}
+
+
+def html(report: Report) -> Html:
+    """Return the verdicts by whose claims they are on."""
+    return Html({"claims": report.claims, "note": DRAWN})
+
+
+def _table(claimed: Claimed, width: int) -> Table:
+    """Return the claims of a paper, or of the study, with their verdicts, effects and reasons."""
+    wide = width >= WIDE
+    title = f"Claims of {claimed.name or 'this study'}"
+    table = Table(title=title, title_justify="left", show_lines=True)
+    if wide:
+        table.add_column("verdict", no_wrap=True)
+    table.add_column("claim and why" if wide else "verdict, effect [95 %], claim and why", ratio=1)
+    if wide:
+        table.add_column("effect [95 %]", justify="right")
+    for finding in claimed.findings:
+        mark = Text(
+            f"{words.VERDICT_MARKS[finding.verdict]} {finding.verdict}", COLOURS[finding.verdict]
+        )
+        text = Text.assemble((finding.text, "bold"), f"\n{finding.why}")
+        if finding.of and finding.effect is not None:
+            text.append(f"\neffect: {finding.of}; rule: {finding.rule}", "dim")
+            if finding.published is not None:
+                paper = words.published(finding.published, finding.unit)
+                text.append(f"; the paper's: {paper}", "dim")
+        if finding.doubts:
+            text.append(f"\ndoubts: {words.doubts(finding)}", "yellow")
+        effect = words.effect(finding)
+        if finding.emulated and finding.effect is not None:
+            effect = f"{effect}\nemulated" if wide else f"{effect} emulated"
+        if wide:
+            table.add_row(mark, text, effect)
+        else:
+            table.add_row(Text.assemble(mark, f"  {effect}\n" if effect != "–" else "\n", text))
+    return table
+
+
+def _json(finding: Finding) -> JsonObject:
+    return {
+        "id": finding.id,
+        "text": finding.text,
+        "paper": finding.claimed_by or None,
+        "source": finding.place,
+        "sentence": finding.sentence,
+        "verdict": finding.verdict,
+        "why": finding.why,
+        "effect": finding.effect,
+        "effect_of": finding.of,
+        "interval": interval(finding.interval),
+        "unit": finding.unit,
+        "rule": finding.rule,
+        "published": finding.published,
+        "criteria": [_criterion(criterion) for criterion in finding.criteria],
+        "doubts": [asdict(doubt) for doubt in finding.doubts],
+    }
+
+
+def _criterion(judged: JudgedCriterion) -> JsonObject:
+    return {
+        "effect_of": judged.quantity,
+        "unit": judged.unit,
+        "rule": judged.rule,
+        "holds": judged.stand,
+        "scenarios": [
+            {
+                "name": scenario.name,
+                "effect": scenario.effect,
+                "interval": interval(scenario.interval),
+                "published": scenario.published,
+                "holds": scenario.stand,
+                "aside": scenario.aside,
+            }
+            for scenario in judged.scenarios
+        ],
+    }

@@ -1,0 +1,151 @@
+"""Head of a report: the study, its machine, and large figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from delaylab.analysis.claims.finding import Verdict
+from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.packets.rtt import WITHOUT_LINK
+from delaylab.charts import words
+from delaylab.dataset.store import Study
+from delaylab.io.values import JsonObject
+from delaylab.papers.findings import Claimed
+from delaylab.report.arrange import probed
+from delaylab.report.sections.cost import cost_by_kind
+from delaylab.report.sections.section import Html, Report
+
+HOW_COST = "median user RTT at rest with taps minus that without"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Large number at the top of the page."""
+
+    value: str
+    name: str
+    note: str
+
+
+def terminal(report: Report, width: int) -> Iterator[Text]:
+    """Yield the study and its machine, and a note if its paper is not installed."""
+    record, machine = report.study.record, report.study.record.machine
+    yield Text.assemble((record.title, "bold"), f"  {record.study}")
+    system = words.system(machine.kernel)
+    yield Text(f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
+    if note := report.repeated.note:
+        yield Text(f"note: {note}", "yellow")
+
+
+def study_json(report: Report) -> JsonObject:
+    """Return the study's name and its machine."""
+    record = report.study.record
+    return {"study": record.study, "machine": record.machine.model_dump()}
+
+
+def html(report: Report) -> Html:
+    """Return the study, its machine, and the figures that sum it up."""
+    figures = _figures(report.study, report.groups, report.claims)
+    return Html({"note": report.repeated.note, "figures": figures})
+
+
+def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[Figure]:
+    shares = (_own_share(group) for group in groups if "total" in group.deltas)
+    figures = [figure for figure in shares if figure is not None][:1]
+    largest = _largest_segment(groups)
+    if largest:
+        group, part = largest
+        of = f"{part.layer}, {part.direction}, one way, {group.label}"
+        note = f"{of}; 95 %: {words.interval(part.delay.median.interval)}"
+        if part.bound_us:
+            note += f"; clocks ± {words.delay(part.bound_us)}"
+        note += _emulation(group)
+        figures.append(
+            Figure(words.quantile(part.delay.median), "largest median of a segment", note)
+        )
+    figures += [_verdicts(each) for each in claims]
+    figures += _cost(groups)
+    trials = f"{sum(len(g.trials) for g in groups)} of {len(study.record.planned)} trials"
+    if probed(groups):
+        phases = [phase for each in groups if each.packets for phase in each.packets.phases]
+        packets = sum(phase.scheduled for phase in phases)
+        lost = sum(phase.lost.total for phase in phases)
+        note = f"{lost} lost, {trials}"
+        figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", note))
+    elif groups:
+        nodes = sum(len(trial.work) for group in groups for trial in group.trials)
+        figures.append(Figure(str(nodes), "jobs of nodes", f"{_failed(groups)} failed, {trials}"))
+    return figures
+
+
+def _verdicts(claimed: Claimed) -> Figure:
+    """Return how many claims are reproduced, or hold, and how many have each other verdict."""
+    counts = Counter(each.verdict for each in claimed.findings)
+    yes: Verdict = "reproduced" if claimed.name else "holds"
+    no: Verdict = "contradicted" if claimed.name else "does not hold"
+    others: tuple[Verdict, ...] = (no, "open", "not testable here")
+    rest = ", ".join(f"{counts[name]} {name}" for name in others if counts[name])
+    note = rest or "each at both ends of its 95 % interval"
+    name = f"claims of {claimed.name} reproduced" if claimed.name else "claims of this study hold"
+    return Figure(f"{counts[yes]} of {len(claimed.findings)}", name, note)
+
+
+def _failed(groups: list[Group]) -> int:
+    """Return the number of jobs that failed."""
+    jobs = (work for group in groups for trial in group.trials for work in trial.work)
+    return sum(work.failed is not None for work in jobs)
+
+
+def _cost(groups: list[Group]) -> list[Figure]:
+    """Return what the taps add where that is most; if it is nowhere measurable, its upper limit."""
+    known = {kind: cost for kind, cost in cost_by_kind(groups).items() if cost.added}
+    seen = {
+        kind: cost.added.value for kind, cost in known.items() if cost.added and cost.measurable
+    }
+    if seen:
+        kind = max(seen, key=lambda name: seen[name])
+        note = f"{words.cost(known[kind])}; {HOW_COST} ({kind})"
+        return [Figure(words.delay(seen[kind]), "added by measuring", note)]
+    limits = {kind: most for kind, cost in known.items() if (most := cost.at_most_us) is not None}
+    if not limits:
+        return []
+    kind = max(limits, key=lambda name: limits[name])
+    note = f"no measurable delay; {HOW_COST} ({kind})"
+    return [Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
+
+
+def _own_share(group: Group) -> Figure | None:
+    emulated = WITHOUT_LINK in group.deltas
+    total = group.deltas[WITHOUT_LINK if emulated else "total"].median.value
+    user = group.rtt["app"].median
+    if user.value is None:
+        return None
+    note = f"95 %: {words.interval(user.interval)}"
+    if total is not None and user.value > 0:
+        share = words.share(total / user.value)
+        note += f"; {share} of it on the sender's side of the wire"
+        note += ", without the emulated link" if emulated else ""
+    note += _emulation(group)
+    return Figure(words.delay(user.value), f"median user RTT, {group.label}", note)
+
+
+def _emulation(group: Group) -> str:
+    """Return the end of a note on a group's figure: virtual machines were emulated, if any were."""
+    return f"; {group.emulation} (TCG)" if group.emulated else ""
+
+
+def _largest_segment(groups: list[Group]) -> tuple[Group, SegmentSummary] | None:
+    known = [
+        (part.delay.median.value, index, part)
+        for index, group in enumerate(groups)
+        for part in group.segments[1:]
+        if part.delay.median.value is not None and not part.merged
+    ]
+    if not known:
+        return None
+    _, index, part = max(known, key=lambda entry: entry[0])
+    return groups[index], part

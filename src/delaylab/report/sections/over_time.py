@@ -1,0 +1,23 @@
+"""Round trips over time, outages and the slowest packets on the page."""
+
+from __future__ import annotations
+
+from delaylab.analysis.over_time.changes import changes
+from delaylab.charts.over_time import over_time
+from delaylab.report.sections import outages, slowest
+from delaylab.report.sections.section import Html, Report
+
+
+def html(report: Report) -> Html:
+    """Return the chart of RTTs over time, the outages and the slowest packets."""
+    groups = report.groups
+    chart = over_time(groups, changes(report.study))
+    values: dict[str, object] = {
+        "chart": chart,
+        "outages": outages.lines(groups),
+        "outages_said": outages.NOTE,
+        "slowest": slowest.rows(groups),
+        "slowest_said": slowest.NOTE,
+        "slowest_by_trial": slowest.by_trial(groups),
+    }
+    return Html(values, [chart] if chart else [])

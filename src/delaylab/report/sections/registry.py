@@ -1,0 +1,39 @@
+"""All sections of a report, in the order of each form."""
+
+from __future__ import annotations
+
+from delaylab.report.sections import (
+    accounting,
+    claims,
+    clocks,
+    cost,
+    doubts,
+    figures,
+    head,
+    layers,
+    links,
+    loads,
+    machine,
+    outages,
+    over_time,
+    run,
+    scaling,
+    slowest,
+    tables,
+    way,
+    work,
+)
+from delaylab.report.sections.section import InPage, InStudyJson, InTerminal, InTrialJson
+
+TERMINAL: tuple[InTerminal, ...] = (
+    *(head, way, work, scaling, accounting, outages, claims, links, slowest, machine, loads),
+    *(cost, doubts),
+)
+PAGE: tuple[InPage, ...] = (
+    *(head, way, over_time, work, scaling, claims, figures, layers, tables, links, doubts),
+    *(machine, loads, cost, clocks, accounting, run),
+)
+STUDY_JSON: tuple[InStudyJson, ...] = (head, work, scaling, cost, claims)
+TRIAL_JSON: tuple[InTrialJson, ...] = (
+    *(doubts, accounting, way, links, machine, clocks, slowest, outages, loads),
+)

@@ -1,0 +1,10 @@
+"""Record of what was run: versions, factors, and the trials with their loads and taps."""
+
+from __future__ import annotations
+
+from delaylab.report.sections.section import Html, Report
+
+
+def html(report: Report) -> Html:
+    """Return the study's trials."""
+    return Html({"trials": report.study.trials})
