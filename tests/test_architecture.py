@@ -17,8 +17,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 PAPERS = SOURCE.parent / "delaylab_papers"
 ROOT = SOURCE.parent.parent
 ORDER = [
-    *("errors", "progress", "units", "version", "points", "io", "spec", "dataset", "plan", "agent"),
-    *("kinds", "images", "machines", "lab", "loads", "work", "trial", "study"),
+    *("errors", "progress", "units", "version", "points", "io", "spec", "drawing", "dataset"),
+    *("plan", "agent", "kinds", "images", "machines", "lab", "loads", "work", "trial", "study"),
     *("analysis", "charts", "papers", "report", "verbs", "api", "cli", "__main__"),
 ]
 """The rooms, each above all that it imports."""
@@ -50,6 +50,7 @@ MEANING_MAY_USE = MEANING | {
     "points",
     "io",
     "spec",
+    "drawing",
     "dataset",
 }
 TOUCHES_THE_MACHINE = {"os", "shutil", "subprocess", "socket", "tempfile", "pathlib", "ctypes"}

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from delaylab.cli import app
+from delaylab.drawing.layout import Graph, graph
+from delaylab.drawing.svg import MOST_LANES, svg
+from delaylab.drawing.text import lines
 from delaylab.errors import BadInput
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.verbs.graph import Drawing, drawing
-from delaylab.verbs.graph_svg import MOST_LANES, svg
-from delaylab.verbs.graph_text import lines
 
 ROOT = Path(__file__).parent.parent.parent
 LAB = """
@@ -32,8 +32,8 @@ links:
 """
 
 
-def made(text: str) -> Drawing:
-    return drawing(lab_from(parse(text, "lab.yaml")))
+def made(text: str) -> Graph:
+    return graph(lab_from(parse(text, "lab.yaml")))
 
 
 def drawn(text: str, width: int = 80) -> str:

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from delaylab.dataset import store
+from delaylab.drawing.xml import xml
 from delaylab.errors import BadInput
 from delaylab.io.printable import one_line, printable
-from delaylab.report.svg import xml
 from delaylab.spec import limits
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse

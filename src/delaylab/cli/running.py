@@ -23,7 +23,6 @@ from delaylab.cli.options import (
 )
 from delaylab.errors import BadInput
 from delaylab.io import interrupts
-from delaylab.io.files import write_text
 from delaylab.io.terminal import print_error, terminal
 
 
@@ -53,19 +52,9 @@ def graph(
 ) -> None:
     """Draw a lab: its hosts, nodes and links, and the links' conditions; touch nothing."""
     from delaylab.spec.load import load_lab
-    from delaylab.verbs.graph import drawing
-    from delaylab.verbs.graph_svg import svg as as_svg
-    from delaylab.verbs.graph_text import lines
+    from delaylab.verbs.graph import draw
 
-    made = drawing(load_lab(lab_file))
-    if svg is None:
-        for line in lines(made, console.width):
-            console.print(line, soft_wrap=True)
-    elif str(svg) == "-":
-        sys.stdout.write(as_svg(made))
-    else:
-        write_text(svg, as_svg(made))
-        console.print(str(svg), soft_wrap=True)
+    draw(load_lab(lab_file), console, svg)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
 from delaylab.analysis.claims.words import amount
 from delaylab.analysis.statistics.quantiles import Interval
-from delaylab.report.svg import xml
+from delaylab.drawing.xml import xml
 
 WIDTH, RIGHT = 560, 14
 LABEL, LETTER = 190, 6.6

@@ -12,9 +12,9 @@ from delaylab.analysis.packets.named import HOST_STACK
 from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
 from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.drawing.xml import xml
 from delaylab.points import ON_HOST, RESPONDER, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
-from delaylab.report.svg import xml
 
 # The smallest width, and the smallest distance of two stations: a long way makes the drawing wider.
 WIDTH = 1180

@@ -1,110 +1,27 @@
-"""Verb `delaylab graph`: a lab's nodes as rows, its links as lines beside them.
-
-A link is a vertical line with its number at each node that it joins. Links whose rows do not
-overlap share a lane, so a chain of any length needs two.
-"""
+"""Verb `delaylab graph`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from pathlib import Path
 
-from delaylab.errors import BadInput
-from delaylab.spec.condition_words import one_line
-from delaylab.spec.directions import conditions_of
+from rich.console import Console
+
+from delaylab.drawing.layout import graph
+from delaylab.drawing.svg import svg
+from delaylab.drawing.text import lines
+from delaylab.io.files import write_text
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import link_name
-
-# Largest number of nodes of a drawing: more is no picture any more.
-MOST_NODES = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """Node of the lab; `about` has its kind, and says if it is a router."""
-
-    name: str
-    about: str
-    row: int
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Link of the lab: its number, its lane, the rows that it joins, its conditions in words."""
-
-    number: int
-    name: str
-    members: list[str]
-    rows: list[int]
-    lane: int
-    conditions: list[str]
-
-    @property
-    def legend(self) -> str:
-        """Return the link's name and the nodes that it joins."""
-        return f"{self.name}: {' — '.join(self.members)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """Layout of a lab: hosts with their nodes, and links in lanes."""
-
-    lab: str
-    hosts: dict[str, list[Node]]
-    links: list[Link]
-
-    @property
-    def lanes(self) -> int:
-        """Return the number of lanes."""
-        return max((link.lane for link in self.links), default=-1) + 1
-
-
-def drawing(lab: LabSpec) -> Drawing:
-    """Return the layout of a lab; raise `BadInput` if it is too large to draw."""
-    if len(lab.nodes) > MOST_NODES:
-        raise BadInput(f"{len(lab.nodes)} nodes; at most {MOST_NODES} are drawn", lab.lab)
-    hosts: dict[str, list[Node]] = {}
-    for name in lab.nodes:
-        hosts.setdefault(lab.host_of(name), [])
-    row = 0
-    for host, nodes in hosts.items():
-        for name in lab.nodes:
-            if lab.host_of(name) == host:
-                nodes.append(Node(name, _about(lab, name), row))
-                row += 1
-    rows = {node.name: node.row for nodes in hosts.values() for node in nodes}
-    titles = {(host if lab.hosts else "this machine"): nodes for host, nodes in hosts.items()}
-    return Drawing(lab.lab, titles, _links(lab, rows))
-
-
-def _about(lab: LabSpec, name: str) -> str:
-    node = lab.nodes[name]
-    parts: list[str] = [node.kind]
-    if node.forwards:
-        parts.append("router")
-    return ", ".join(parts)
-
-
-def _links(lab: LabSpec, rows: dict[str, int]) -> list[Link]:
-    ends: list[int] = []  # of each lane, the last row that it is taken at
-    lanes: dict[int, int] = {}
-    reach = {i: sorted(rows[name] for name in link.members) for i, link in enumerate(lab.links)}
-    for index in sorted(reach, key=lambda i: (reach[i][0], reach[i][-1])):
-        first, last = reach[index][0], reach[index][-1]
-        lane = next((n for n, end in enumerate(ends) if end < first), len(ends))
-        ends[lane : lane + 1] = [last]
-        lanes[index] = lane
-    found = []
-    for index, link in enumerate(lab.links):
-        name = link_name(lab, index)
-        said = {member: one_line(conditions_of(link, member)) for member in link.members}
-        place = reach[index], lanes[index]
-        found.append(Link(index + 1, name, link.members, *place, _said(said)))
-    return found
-
-
-def _said(by_member: dict[str, str]) -> list[str]:
-    """Return the conditions in words: one line if all directions have the same."""
-    if len(set(by_member.values())) == 1:
-        (words,) = set(by_member.values())
-        return [f"each direction: {words}"] if words else []
-    return [f"from {member}: {words or 'none'}" for member, words in by_member.items()]
+def draw(lab: LabSpec, console: Console, target: Path | None) -> None:
+    """Print the graph of a lab, or write it to a file as SVG; `-` prints the SVG."""
+    found = graph(lab)
+    if target is None:
+        for line in lines(found, console.width):
+            console.print(line, soft_wrap=True)
+    elif str(target) == "-":
+        sys.stdout.write(svg(found))
+    else:
+        write_text(target, svg(found))
+        console.print(str(target), soft_wrap=True)

@@ -1,12 +1,12 @@
-"""Drawing of a lab as SVG."""
+"""Graph of a lab as SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from delaylab.drawing.layout import Graph, Link, Node
+from delaylab.drawing.xml import xml
 from delaylab.errors import BadInput
-from delaylab.report.svg import xml
-from delaylab.verbs.graph import Drawing, Link, Node
 
 ROW, PAD, LANE, TITLE, GAP, STEP = 34, 16, 30, 26, 14, 20
 # Width of a character of the labels, in pixels, at their size.
@@ -17,7 +17,7 @@ COLOURS = ("#0b6e8f", "#b3372a", "#1b7f4b", "#8a6a12", "#6a4c93", "#c2571a")
 FONT = "system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"
 
 
-def svg(found: Drawing) -> str:
+def svg(found: Graph) -> str:
     """Return the drawing as an SVG document that refers to nothing outside itself.
 
     Raise `BadInput` if too many links stand side by side.
@@ -68,7 +68,7 @@ def _host(host: str, nodes: list[Node], top: float, box: float) -> Iterator[str]
         yield _text(box - 0.6 * PAD, y + ROW / 2 + 1, node.about, end)
 
 
-def _lines(found: Drawing, box: float, middle: dict[int, float]) -> Iterator[str]:
+def _lines(found: Graph, box: float, middle: dict[int, float]) -> Iterator[str]:
     """Yield a line from each node to its furthest link, and then the links themselves."""
     place = {link.number: PAD + box + (link.lane + 1) * LANE for link in found.links}
     for row, y in middle.items():

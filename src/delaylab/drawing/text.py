@@ -1,15 +1,15 @@
-"""Drawing of a lab with box-drawing characters."""
+"""Graph of a lab with box-drawing characters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delaylab.verbs.graph import Drawing, Link
+from delaylab.drawing.layout import Graph, Link
 
 TOO_WIDE = "the links' lines need {} columns; a wider terminal or --svg FILE shows them"
 
 
-def lines(found: Drawing, width: int) -> Iterator[str]:
+def lines(found: Graph, width: int) -> Iterator[str]:
     """Yield the drawing line by line, then the links with their conditions.
 
     Where the links' lines do not fit, they are left out, and a line says so.

@@ -1,0 +1,1 @@
+"""Drawings: the graph of a lab, laid out once and drawn as text or SVG."""
