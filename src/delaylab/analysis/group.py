@@ -25,6 +25,7 @@ from delaylab.analysis.statistics.runs import Floats
 from delaylab.analysis.work import Work
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.spec.kinds import facts_of
 
 KEPT = 20_000
 """The most packets of a group that are kept for charts and claims, spread over all its packets.
@@ -33,8 +34,6 @@ So a dataset of any size fits into memory.
 """
 MEASURED = "load"
 """The phase of the packets sent under the load. Those at rest are a reference only."""
-EMULATED_KINDS = ("qemu", "xen")
-"""Kinds of nodes that are emulated in software where the CPU does not run them."""
 REST = "rest"
 """The name of the load of trials that have none."""
 ANSWERS = frozenset({"none", "yes", "no", "on", "off", "true", "false", "default"})
@@ -210,7 +209,7 @@ class Group:
         """Return in words that virtual machines were emulated, "" if none were."""
         if not self.emulated:
             return ""
-        return "emulated" if self.kind in EMULATED_KINDS else "with emulated virtual machines"
+        return "emulated" if facts_of(self.kind).emulated else "with emulated virtual machines"
 
     @property
     def load(self) -> str:

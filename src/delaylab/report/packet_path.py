@@ -8,13 +8,13 @@ from itertools import pairwise
 from math import log10
 
 from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.packets.named import HOST_STACK
 from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
 from delaylab.dataset.records.trial import PointPath, TrialRecord
 from delaylab.drawing.xml import xml
 from delaylab.points import ON_HOST, RESPONDER, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
+from delaylab.spec.kinds import facts_of
 
 # The smallest width, and the smallest distance of two stations: a long way makes the drawing wider.
 WIDTH = 1180
@@ -148,7 +148,7 @@ def _places_of(trial: TrialRecord, path: PointPath) -> dict[str, str]:
             continue
         end = trial.responder if role(point) == RESPONDER else trial.sender
         if point != WIRE and end is not None:
-            host = end.kind in HOST_STACK or bare(point) in ON_HOST
+            host = not facts_of(end.kind).own_stack or bare(point) in ON_HOST
             found[point] = f"host {end.host}" if host else f"node {end.node}"
     return found
 

@@ -10,9 +10,7 @@ from delaylab.analysis.packets import layers, segments
 from delaylab.analysis.packets.segments import Segment
 from delaylab.dataset.records.trial import OUTSIDE, TrialRecord
 from delaylab.points import RESPONDER, SENDER, WIRE, bare, role, router_number
-
-HOST_STACK = ("native", "shared")
-"""Kinds whose nodes have no network stack of their own, but use their host's."""
+from delaylab.spec.kinds import facts_of
 
 
 def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
@@ -82,7 +80,9 @@ def _in_host_stack(trial: TrialRecord) -> list[str]:
     """Return the sides whose node is in its host's own stack, without a cable of its own."""
     ends = {SENDER: trial.sender, RESPONDER: trial.responder}
     without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
-    return [side for side in without_cable if (end := ends[side]) and end.kind in HOST_STACK]
+    return [
+        side for side in without_cable if (end := ends[side]) and not facts_of(end.kind).own_stack
+    ]
 
 
 def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
