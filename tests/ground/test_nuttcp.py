@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -63,3 +65,29 @@ def test_whatever_it_prints_is_a_rate_or_an_error(said: list[bytes]) -> None:
         return
     assert found.rate >= 0
     assert all(before[0] <= after[0] for before, after in pairwise(found.progress))
+
+
+@pytest.mark.parametrize(("refused", "code"), [(0, 0), (2, 0), (9, 1)])
+def test_a_client_that_is_refused_connects_again_a_few_times(
+    tmp_path: Path, refused: int, code: int
+) -> None:
+    """A program in nuttcp's place is refused so often, and then sends."""
+    program, tries = tmp_path / "nuttcp", tmp_path / "tries"
+    program.write_text(
+        f"""#!/bin/sh
+echo >> {tries}
+if [ $(wc -l < {tries}) -le {refused} ]; then
+  echo "nuttcp-t: Error: connect: errno=111" >&2
+  exit 1
+fi
+echo "sent by $*"
+"""
+    )
+    program.chmod(0o755)
+    argv = nuttcp.client("198.18.0.1", (21000, 25500), 2)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    ran = subprocess.run(argv, capture_output=True, text=True, env=environment, check=False)
+    assert ran.returncode == code
+    assert ran.stdout.startswith("sent by -t -T2 " if code == 0 else "")
+    assert ("errno=111" in ran.stderr) == (code != 0)
+    assert len(tries.read_text()) == min(refused + 1, 5)

@@ -23,9 +23,27 @@ listens=$(printf ':%04X 00000000:0000 0A' "$1")
   done
   echo listening
 ) &
-exec nuttcp -1 --nofork -P "$1" -p "$2"
+exec nuttcp -S --nofork -P "$1" -p "$2"
 """
 """A shell's commands: the server says nothing when it listens, but /proc/net/tcp does."""
+_SEND = """
+tries=5
+while :; do
+  { said=$(nuttcp "$@" 2>&1 >&3 3>&-); } 3>&1
+  code=$?
+  tries=$((tries - 1))
+  case "$said" in
+    *errno=111*) [ $tries = 0 ] || { sleep 0.2; continue; } ;;
+  esac
+  [ -z "$said" ] || printf '%s\\n' "$said" >&2
+  exit $code
+done
+"""
+"""A shell's commands: a client that was refused (ECONNREFUSED) connects again.
+
+It opens a second connection for its data once the server has answered the first one. A server that
+is short of a CPU may not listen there yet.
+"""
 _LISTENING = b"listening\n"
 _NUMBER = rb"(\d{1,12}\.\d{1,12})"
 _STEP = re.compile(rb"^megabytes=%b real_sec=%b" % (_NUMBER, _NUMBER), re.MULTILINE)
@@ -45,7 +63,8 @@ def serve(session: Session, ports: tuple[int, int]) -> None:
 def client(to: str, ports: tuple[int, int], seconds: int) -> list[str]:
     """Return the command that sends to such a server."""
     own, data = map(str, ports)
-    return ["nuttcp", "-t", f"-T{seconds}", _OFTEN, "-fparse", "-P", own, "-p", data, to]
+    options = ["-t", f"-T{seconds}", _OFTEN, "-fparse", "-P", own, "-p", data, to]
+    return ["sh", "-c", _SEND, "nuttcp", *options]
 
 
 def read(result: Result[Exit]) -> Done:
