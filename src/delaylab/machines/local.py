@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from delaylab.agent import binary
 from delaylab.agent.session import Session
-from delaylab.machines import keeper, process, registry, rights
+from delaylab.machines import keeper, process, registry
 from delaylab.machines.control_groups import LocalControlGroup
 from delaylab.machines.directory import TrustedDirectory
 from delaylab.machines.machine import LabRecord, Machine, RunningLab
@@ -29,7 +29,9 @@ class LocalMachine(Machine):
 
     def rights(self) -> Rights:
         """Return what this process may do, and the programs and devices that are missing."""
-        return rights.own_rights()
+        from delaylab.machines.rights import own_rights  # noqa: PLC0415  loads what plans are of
+
+        return own_rights()
 
     def describe(self) -> MachineRecord:
         """Return the description of this machine."""
