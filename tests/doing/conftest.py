@@ -55,7 +55,7 @@ def skip_unless_runnable(kind: str) -> None:
 
 
 def measured(combination: Combination, probe_id: int) -> Recording:
-    """What is measured in a lab of its own, which is then taken down."""
+    """Return what is measured in a lab of its own, which is then taken down."""
     with temporary(combination.lab) as lab:
         return measure(lab, combination, probe_id)
 

@@ -1,8 +1,10 @@
 //! Conditions as a plan or a request names them, and changes of them.
 //!
-//! What is named is kept beside what it means: a change sets only what it names, and a report shows nothing that
-//! nobody asked for. Changes are merged here, by the engine that carries the link: two that come at once, or by the
-//! timeline, must not undo each other. A plan is merged from its levels before there is an engine, in
+//! Both the names and their meaning are kept. A change sets only the conditions that it names, and a report shows
+//! only those that somebody named.
+//!
+//! Changes are merged here, by the engine that carries the link: two that come at once, or by the timeline, must
+//! not undo each other. A plan is merged from its levels before there is an engine, in
 //! `src/delaylab/spec/merge.py`; tests hold both to the same results.
 
 use serde::{Deserialize, Serialize};

@@ -54,7 +54,7 @@ def _shared(item: Planned) -> Iterator[LoadSpec]:
 def recalled(out: Path, planned: Sequence[Planned], done: Collection[str]) -> dict[Key, HeldRate]:
     """Return the rates that trials on disk have used, so that a resumed block goes on with them.
 
-    Several loads of a trial are told apart by their nodes.
+    A record names a load by its two nodes; so a rate goes to the load between the same nodes.
     """
     sharing = [item for item in planned if item.id in done and any(_shared(item))]
     if not sharing:
