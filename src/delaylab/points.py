@@ -1,10 +1,12 @@
 """The points where a packet can be stamped, and the layers between them.
 
-A point's full name begins with the role of the side that it is on (`sender.vif`), except the wire's
-and those of routers (`hop2.near`). How a packet passes a side depends on the node's stack, `Stack`:
-in its host's own stack the uplink's tap sees an outgoing packet before the driver stamps it; a
-received packet is handed up at once, so there is no queue on the way in; a Xen domain's packets
-pass the driver domain, which reaches its host by another virtual interface.
+A point's full name begins with the role of the side that it is on (`sender.vif`), except that of
+the wire before the responder. A router's points are recorded by `location`, the router and the link
+(`r1@lan`); on the way of a packet they have the role that its order gives them (`hop2.near`). How a
+packet passes a side depends on the node's stack, `Stack`: in its host's own stack the uplink's tap
+sees an outgoing packet before the driver stamps it; a received packet is handed up at once, so
+there is no queue on the way in; a Xen domain's packets pass the driver domain, which reaches its
+host by another virtual interface.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ SENDER, RESPONDER = "sender", "responder"
 WIRE = "wire"
 HOP = "hop"
 """The prefix of a router's points: `hop1.near` towards the sender, `hop1.far` away from it."""
+NEAR, FAR = "near", "far"
+OF_ROUTER = ("", ".uplink", ".wire")
+"""The ends of the names of a router's points on a link, from its interface outward."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +46,23 @@ CATALOGUE = (
         "at the host's end of the node's interface: veth, TAP device or Xen's backend",
     ),
     Point("uplink", "tap", "at the host's uplink"),
-    Point(WIRE, "tap", "at the responder's end of the wire"),
-    Point("near", "tap", "at the interface of router N towards the sender"),
-    Point("far", "tap", "at the interface of router N away from the sender"),
+    Point(WIRE, "tap", "at the end of the wire towards the responder, or towards router N"),
+    Point(NEAR, "tap", "at the interface of router N towards the sender"),
+    Point(FAR, "tap", "at the interface of router N away from the sender"),
 )
 """All points. `stack` is a tap's where no socket answers, and `near` and `far` are a router's."""
 SOCKET_POINTS = tuple(point.name for point in CATALOGUE if point.stamped_by == "socket")
 ON_HOST = ("vif", "uplink")
 """The points of a side that are on the node's host."""
-BY_SIDE = tuple(point.name for point in CATALOGUE if point.name not in (WIRE, "near", "far"))
+BY_SIDE = tuple(point.name for point in CATALOGUE if point.name not in (WIRE, NEAR, FAR))
 BETWEEN_HOSTS = (
     *(f"{SENDER}.{point}" for point in (*SOCKET_POINTS, *ON_HOST)),
     WIRE,
     *(f"{RESPONDER}.{point}" for point in (*ON_HOST[::-1], *SOCKET_POINTS[::-1])),
 )
 """The full names of the points of a probe between nodes on two hosts, in a request's order."""
-PATTERN = (
-    rf"^({WIRE}|({SENDER}|{RESPONDER})\.({'|'.join(BY_SIDE)})|{HOP}[1-9][0-9]{{0,3}}\.(near|far))$"
-)
+_ROUTER = rf"({HOP}[1-9][0-9]{{0,3}}\.({NEAR}|{FAR})|[a-z][a-z0-9-]{{0,40}}@[a-z][a-z0-9-]{{0,40}})"
+PATTERN = rf"^({WIRE}|({SENDER}|{RESPONDER})\.({'|'.join(BY_SIDE)})|{_ROUTER}(\.uplink|\.{WIRE})?)$"
 """The form of the full name of a point."""
 
 
@@ -119,6 +123,11 @@ def meaning(point: str) -> Point:
     return next(each for each in CATALOGUE if each.name == bare(point))
 
 
+def location(node: str, link: str) -> str:
+    """Return the name by which a router's point on a link is recorded."""
+    return f"{node}@{link}"
+
+
 def role(point: str) -> str:
     """Return the side of a point: `sender`, `responder`, `wire`, or a router such as `hop1`."""
     return point.partition(".")[0]
@@ -127,6 +136,11 @@ def role(point: str) -> str:
 def bare(point: str) -> str:
     """Return a point's name without its side."""
     return point.rpartition(".")[2]
+
+
+def router_side(point: str) -> str | None:
+    """Return the side of a router, `near` or `far`, that a point is on; None for other points."""
+    return point.split(".")[1] if router_number(role(point)) is not None else None
 
 
 def router_number(side: str) -> int | None:

@@ -97,13 +97,32 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
             assert count >= COUNT, (leg, point)
     assert set(done.record.places) == {*path.request, *path.reply}
     for point, at in done.record.places.items():
-        assert at.at.partition(".")[0] in ("node", "host"), point
-        is_tap = point.startswith("hop") or any(tap.point == point for tap in done.record.taps)
+        assert at.at.partition(".")[0] in ("node", "host", "wire"), point
+        is_tap = any(tap.point == point for tap in done.record.taps)
         assert (at.interface is not None) == is_tap, point
-    request = one_way_ns(done, "request", "hop1.far", "hop2.near")
+    request = one_way_ns(done, "request", "r1@wan", "r2@wan")
     # The least is that of the packet that waited least for a CPU.
     assert DELAY_NS - STAMP_NS <= request.min() < DELAY_NS * (1 + PART)
-    assert one_way_ns(done, "reply", "hop2.near", "hop1.far").min() < DELAY_NS * PART
+    assert one_way_ns(done, "reply", "r2@wan", "r1@wan").min() < DELAY_NS * PART
+
+
+def test_uplinks_and_wires_between_routers_are_points_of_the_way() -> None:
+    hosts = {"a": "one", "r1": "two", "r2": "one", "b": "two"}
+    done = trial(chain(hosts))
+    assert done.record.path.request[3:] == [
+        *("sender.vif", "sender.uplink", "r1@near.wire", "r1@near.uplink", "r1@near"),
+        *("r1@wan", "r1@wan.uplink", "r2@wan.wire", "r2@wan.uplink", "r2@wan"),
+        *("r2@far", "r2@far.uplink", "wire", "responder.uplink", "responder.vif"),
+        "responder.stack",
+    ]
+    assert done.record.path.reply[-3::-1] == done.record.path.request[3:]
+    # The engine of the router's host delays what leaves by its uplink; the wire takes no time.
+    request = one_way_ns(done, "request", "r1@wan", "r1@wan.uplink")
+    assert DELAY_NS - STAMP_NS <= request.min() < DELAY_NS * (1 + PART)
+    assert one_way_ns(done, "request", "r1@wan.uplink", "r2@wan").min() < DELAY_NS * PART
+    places = done.record.places
+    assert (places["r1@wan.uplink"].at, places["r2@wan.uplink"].at) == ("host.two", "host.one")
+    assert places["r1@near.wire"].at == "wire"
 
 
 def test_bulk_tcp_goes_over_routers() -> None:

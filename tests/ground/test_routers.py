@@ -65,10 +65,10 @@ def test_each_router_leads_to_its_own_link_and_the_sink_answers_by_the_same() ->
         ("in-2", "source", "router-2"),
         ("out-2", "router-2", "sink"),
     ]
-    routers = [point for point in by_two.request if point.startswith("hop")]
-    assert routers == ["hop1.near", "hop1.far"]
-    assert [p for p in by_two.reply if p.startswith("hop")] == routers[::-1]
-    assert {tap.agent for tap in by_two.taps if tap.point == "hop1.far"} == {"node.router-2"}
+    routers = [point for point in by_two.request if "@" in point]
+    assert routers == ["router-2@in-2", "router-2@out-2"]
+    assert [point for point in by_two.reply if "@" in point] == routers[::-1]
+    assert {tap.agent for tap in by_two.taps if tap.point == routers[1]} == {"node.router-2"}
 
 
 @pytest.mark.parametrize(

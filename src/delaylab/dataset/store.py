@@ -36,6 +36,7 @@ from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.table_checks import read_table
 from delaylab.dataset.records.tables import OF_PROBE, OPTIONAL, TABLES
 from delaylab.dataset.records.trial import TableFile, TrialRecord, check_trial
+from delaylab.dataset.roles import with_roles
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import own_folder, write_new
 from delaylab.io.interrupts import deferred
@@ -62,7 +63,10 @@ class Study:
     damaged: tuple[BadInput, ...] = ()
 
     def stamps(self, trial: str) -> pl.DataFrame:
-        """Return the trial's stamps: one row per packet, leg and point."""
+        """Return the trial's stamps as recorded: one row per packet, leg and point.
+
+        The points of routers are named by location (`roles.stamps_with_roles`).
+        """
         return self._table(trial, "stamps")
 
     def probes(self, trial: str) -> pl.DataFrame:
@@ -239,7 +243,7 @@ def _read_trial(directory: Path, name: str, study: StudyRecord) -> TrialRecord:
     if trial.factors.keys() != study.factors.keys():
         given, known = (", ".join(each) or "none" for each in (trial.factors, study.factors))
         raise BadInput(f"damaged: its factors are {given}; the study's are {known}", str(place))
-    return trial
+    return with_roles(trial)
 
 
 def _checked_trial(raw: Mapping[str, object], where: str) -> TrialRecord:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
-from delaylab.points import IN, OUT, WIRE, Stack, bare, on_way
+from delaylab.points import IN, OUT, Stack, bare, on_way
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,6 @@ class ProbeEnd:
             if step.point in ("dom0", "vif") or (self.crosses and step.point == "uplink")
         ]
 
-    def wire(self) -> TapPoint:
-        """Return the tap at the wire's end of this end's uplink."""
-        step = self.attachment.step(WIRE)
-        assert step is not None
-        return step
-
     def outward(self, sockets: Iterable[str]) -> list[str]:
         """Return the points from user space to the wire; `sockets` are those that sockets stamp."""
         return self._there(on_way(OUT[self.stack]), sockets)
@@ -69,8 +63,11 @@ class ProbeEnd:
         there = {*sockets, *(bare(tap.point) for tap in self.taps())}
         return [f"{self.role}.{point}" for point in order if point in there]
 
-    def absent(self) -> dict[str, str]:
-        """Return the points that this end does not have, each with the reason."""
+    def absent(self, no_uplink: str) -> dict[str, str]:
+        """Return the points that this end does not have, each with the reason.
+
+        `no_uplink` is the reason where the packets do not leave the host.
+        """
         reasons = {}
         if self.attachment.step("vif") is None:
             why = "the node has no virtual interface: it is in its host's stack"
@@ -78,5 +75,5 @@ class ProbeEnd:
                 why = "a point-to-point link on one host has no host end"
             reasons[f"{self.role}.vif"] = why
         if not self.crosses:
-            reasons[f"{self.role}.uplink"] = "both nodes are on one host: no uplink is between them"
+            reasons[f"{self.role}.uplink"] = no_uplink
         return reasons

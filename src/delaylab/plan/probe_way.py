@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
@@ -10,7 +11,7 @@ from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.model import Plan
 from delaylab.plan.path import NodePath, node_path
 from delaylab.plan.probe_end import ProbeEnd
-from delaylab.points import HOP, RESPONDER, SENDER, SOCKET_POINTS, WIRE, role
+from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, WIRE, location, role
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 
@@ -20,9 +21,10 @@ NO_SOCKET = {
     "http": "the reflector takes no stamps of connections",
 }
 """The reason for absent points of the responder, by protocol."""
+ONE_HOST = "both nodes are on one host: no {what} is between them"
+OWN_LINK = "this end's link is on one host: no {what} is on it"
 NO_QUEUE_STAMP = "the kernel takes no stamp of a TCP segment when it enters the queue"
 SAME_AS_UPLINK = "a TCP segment is stamped at the interface: that is the uplink"
-OVER_ROUTERS = "the way leads over routers: between their interfaces nothing is stamped"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Hop:
 class ProbeWay:
     """The way of a probe: its addresses, taps, and the points of each leg in order.
 
+    The points of routers are named by their location.
     `absent` gives the reasons for points that it does not have. `hops` are its links in the order
     in which a request takes them. A `source` of None leaves the address to the sender's routes.
     """
@@ -78,21 +81,24 @@ class ProbeWay:
 def probe_way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     found = node_path(plan, lab, probe.sender, probe.to, probe.over)
-    crosses = [lab.host_of(one) != lab.host_of(two) for one, two in _pairs(found)]
-    direct, wired = len(found.links) == 1, crosses == [True]
+    crosses = [lab.host_of(one) != lab.host_of(two) for one, two in pairwise(found.nodes)]
     first, last = (plan.attachment(node, found.links[at]) for node, at in _ends_of(found))
-    sender, responder = ProbeEnd(SENDER, first, wired), ProbeEnd(RESPONDER, last, wired)
-    routers = _routers(plan, found)
-    between = [tap.point for tap in routers]
-    taps = [*sender.taps(), *routers, *responder.taps()]
-    absent = {**sender.absent(), **responder.absent()}
-    if wired:
-        taps.append(responder.wire())
-        between = [WIRE]
-    else:
-        absent[WIRE] = "both nodes are on one host: no wire is between them"
-    if not direct and any(crosses):
-        absent |= dict.fromkeys(("sender.uplink", "responder.uplink", WIRE), OVER_ROUTERS)
+    sender, responder = (
+        ProbeEnd(SENDER, first, crosses[0]),
+        ProbeEnd(RESPONDER, last, crosses[-1]),
+    )
+    hops = _hops(found)
+    between = _between(plan, hops, crosses)
+    taps = [*sender.taps(), *between, *responder.taps()]
+    taps.sort(key=lambda tap: tap.agent == WIRE)
+    one_host = OWN_LINK if any(crosses) else ONE_HOST
+    absent = {
+        point: why
+        for end in (sender, responder)
+        for point, why in end.absent(one_host.format(what="uplink")).items()
+    }
+    if not crosses[-1]:
+        absent[WIRE] = one_host.format(what="wire")
     sockets = SOCKET_POINTS
     no_socket = NO_SOCKET.get(probe.protocol)
     if no_socket:
@@ -116,18 +122,19 @@ def probe_way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
             absent[f"{side}.stack ({'request' if side == SENDER else 'reply'})"] = why
     back = node_path(plan, lab, probe.to, probe.sender, found.links[0])
     same_way_back = back.links == found.links[::-1]
+    points = [tap.point for tap in between]
     return ProbeWay(
         source=_address(first, probe.ip),
         target=_address(last, probe.ip),
         taps=tuple(taps),
-        request=(*sender.outward(sending), *between, *responder.inward(sockets)),
+        request=(*sender.outward(sending), *points, *responder.inward(sockets)),
         reply=(
             *responder.outward(answering),
-            *(between[::-1] if same_way_back else ()),
+            *(points[::-1] if same_way_back else ()),
             *sender.inward(by_sender),
         ),
         absent=absent,
-        hops=tuple(_hops(found)),
+        hops=tuple(hops),
     )
 
 
@@ -146,45 +153,56 @@ def _ends_of(found: NodePath) -> tuple[tuple[str, int], tuple[str, int]]:
     return (found.nodes[0], 0), (found.nodes[-1], -1)
 
 
-def _pairs(found: NodePath) -> list[tuple[str, str]]:
-    return list(zip(found.nodes, found.nodes[1:], strict=False))
-
-
 def _hops(found: NodePath) -> list[Hop]:
     last = len(found.links) - 1
     return [
         Hop(
             link,
-            *_pairs(found)[number],
-            near=f"hop{number}.far" if number else "sender.vif",
-            far=f"hop{number + 1}.near" if number < last else "responder.vif",
+            start,
+            end,
+            near=location(start, link) if number else "sender.vif",
+            far=location(end, link) if number < last else "responder.vif",
         )
-        for number, link in enumerate(found.links)
+        for number, (link, (start, end)) in enumerate(
+            zip(found.links, pairwise(found.nodes), strict=True)
+        )
     ]
 
 
-def _routers(plan: Plan, found: NodePath) -> list[TapPoint]:
-    """Return the taps on both sides of each router on the way: `near` is the sender's side."""
-    taps = []
-    for number, node in enumerate(found.nodes[1:-1], start=1):
-        for name, link in (("near", found.links[number - 1]), ("far", found.links[number])):
-            tap = _at_router(plan.attachment(node, link), f"{HOP}{number}.{name}")
-            taps += [tap] if tap else []
+def _between(plan: Plan, hops: list[Hop], crosses: list[bool]) -> list[TapPoint]:
+    """Return the taps between the two ends of a way, in the order of a request.
+
+    `crosses` is True for each hop whose ends are on two hosts.
+    """
+    taps: list[TapPoint] = []
+    for hop, crossing in zip(hops, crosses, strict=True):
+        if hop is not hops[0]:
+            taps += _at_router(plan.attachment(hop.start, hop.link), crossing)
+        arriving = plan.attachment(hop.end, hop.link)
+        if hop is not hops[-1]:
+            taps += _at_router(arriving, crossing, wire=True)[::-1]
+        elif crossing and (step := arriving.step(WIRE)):
+            taps.append(step)
     return taps
 
 
-def _at_router(attachment: Attachment, point: str) -> TapPoint | None:
-    """Return the tap at a router's interface: on its host if a vif is there, else in the router.
+def _at_router(attachment: Attachment, crosses: bool, *, wire: bool = False) -> list[TapPoint]:
+    """Return the taps of a router on a link, from its interface outward.
 
-    Returns None in a host's own stack, whose interface to a link is a bridge: a packet there
-    already has the stamp of the port that it came in by.
+    The interface's tap is on its host if a vif is there, else in the router. There is none in a
+    host's own stack, whose interface to a link is a bridge: a packet there already has the stamp of
+    the port that it came in by. Uplink and `wire` are there if the link `crosses` hosts.
     """
+    name = location(attachment.node, attachment.link)
     vif = attachment.step("vif")
-    if vif is not None:
-        return replace(vif, point=point)
-    if attachment.in_host_stack:
-        return None
-    return TapPoint(node_agent(attachment.node), attachment.device, point)
+    if vif is None and not attachment.in_host_stack:
+        vif = TapPoint(node_agent(attachment.node), attachment.device, name)
+    outward = [attachment.step("uplink")] if crosses else []
+    outward += [attachment.step(WIRE)] if crosses and wire else []
+    return [
+        *([replace(vif, point=name)] if vif else []),
+        *(replace(step, point=f"{name}.{step.point}") for step in outward if step),
+    ]
 
 
 def _address(attachment: Attachment, version: int) -> str:

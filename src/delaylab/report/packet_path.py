@@ -142,6 +142,10 @@ def _places_of(trial: TrialRecord, path: PointPath) -> dict[str, str]:
     found = {}
     for point in ("intended", *path.request, *path.reply):
         number = router_number(role(point))
+        if bare(point) in (WIRE, "uplink") and number is not None:
+            place = trial.places.get(point)
+            found[point] = place.at.replace(".", " ") if place else bare(point)
+            continue
         if number is not None:
             known = number <= len(trial.hops)
             found[point] = f"router {trial.hops[number - 1].end if known else number}"
@@ -162,7 +166,7 @@ def _regions(frame: _Frame) -> list[str]:
         # Beyond the sender's side the packet was elsewhere.
         if same and stops[index].leg != stops[index - 1].leg:
             same = not stops[index].point.startswith("sender.")
-        if same and stops[first].point != WIRE:
+        if same and bare(stops[first].point) != WIRE:
             continue
         left, right = stops[first].x - 15, stops[index - 1].x + 15
         name = stops[first].region

@@ -60,7 +60,7 @@ def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> M
             continue
         before = column(leg, near)
         # On one host there is no uplink: the engine itself hands a frame on to the far port.
-        behind = (column(leg, f"{near.partition('.')[0]}.uplink"), column(leg, far))
+        behind = (column(leg, _uplink(near)), column(leg, far))
         after = next((name for name in behind if name in table.columns), None)
         if before not in table.columns or after is None:
             return None
@@ -70,6 +70,11 @@ def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> M
         longer = _us(table, _sent(trial, leg, near, table) or before, after)
         return _measured(delay, longer, direction)
     return None
+
+
+def _uplink(near: str) -> str:
+    """Return the uplink on the side of a port, by which an engine's frames leave the host."""
+    return near.replace(".vif", ".uplink") if near.endswith(".vif") else f"{near}.uplink"
 
 
 def _us(table: pl.DataFrame, before: str, after: str) -> NDArray[Any]:

@@ -9,8 +9,9 @@ from typing import Literal
 from delaylab.points import (
     BRIDGE,
     BRIDGE_AND_UPLINK,
-    HOP,
+    FAR,
     IN,
+    NEAR,
     OUT,
     RESPONDER,
     SENDER,
@@ -20,7 +21,11 @@ from delaylab.points import (
     layers_between,
     role,
     router_number,
+    router_side,
 )
+
+INTERFACE = {NEAR: "vif", FAR: "vif"}
+"""The interfaces of routers, which have the place of a node's."""
 
 Direction = Literal["sending", "receiving", "remote"]
 
@@ -57,26 +62,22 @@ def layer(leg: str, start: str, end: str, in_host_stack: Collection[str] = ()) -
     def into(start: str, end: str) -> list[str]:
         return _between(IN[_stack(end, start, in_host_stack)], start, end)
 
-    near, far = role(start), role(end)
+    near, far, sides = role(start), role(end), (router_side(start), router_side(end))
     if leg == "turn":
         before = out(start) if near == SENDER else []
         after = into(WIRE, end) if far == SENDER else []
-        return _joined([*before, RESPONDER, *after])
-    if near == far and router_number(near) is not None:
-        return ROUTER
-    if router_number(near) is not None or router_number(far) is not None:
-        # From a node or router to the next: its cable, the link, the next cable. Routers between
-        # the two that did not see the packet are included.
-        leaving = [] if router_number(near) is not None else out(start, f"{near}.vif")
-        arriving = [] if router_number(far) is not None else into(f"{far}.vif", end)
-        link = [BRIDGE] if _neighbours(start, end) else [BRIDGE, ROUTER]
-        return _joined([*leaving, *link, *arriving])
-    if WIRE not in (near, far) and near != far:
-        return _joined([*out(start), *into(WIRE, end)])
-    outward = near if near != WIRE else far
-    if (leg == "request") == (outward == SENDER):
-        return _joined(out(start, end))
-    return _joined(into(start, end))
+        parts = [*before, RESPONDER, *after]
+    elif near == far and sides[0] != sides[1]:
+        parts = [*into(start, "vif"), ROUTER, *out("vif", end)]
+    elif near == far or (WIRE in (near, far) and sides == (None, None)):
+        # On one side of a node; a wire without a number is the responder's.
+        outward = SENDER in (near, far) or sides[0] == FAR
+        parts = out(start, end) if (leg == "request") == outward else into(start, end)
+    else:
+        # From one node to another, with the routers between the two that did not see the packet.
+        unseen = [] if sides == (None, None) or _neighbours(start, end) else [ROUTER]
+        parts = [*out(start), *unseen, *into(WIRE, end)]
+    return _joined(parts)
 
 
 def carried(name: str, *, by_link: bool, one_host: bool) -> str:
@@ -92,10 +93,12 @@ def _neighbours(start: str, end: str) -> bool:
     """Return True if one link joins the nodes or routers of these two points."""
     near, far = sorted((start, end), key=_place)
     if role(near) == SENDER:
-        return far == f"{HOP}1.near"
-    if role(far) == RESPONDER:
-        return bare(near) == "far"
-    return bare(near) == "far" and bare(far) == "near" and _place(far) == _place(near) + 1
+        return router_side(far) == NEAR and _place(far) == 1
+    if router_side(near) != FAR:
+        return False
+    return role(far) in (RESPONDER, WIRE) or (
+        router_side(far) == NEAR and _place(far) == _place(near) + 1
+    )
 
 
 def _place(point: str) -> float:
@@ -107,7 +110,7 @@ def _place(point: str) -> float:
 
 
 def _between(way: tuple[str, ...], start: str, end: str) -> list[str]:
-    found = layers_between(way, bare(start), bare(end))
+    found = layers_between(way, *(INTERFACE.get(bare(each), bare(each)) for each in (start, end)))
     return [f"{start} to {end}"] if found is None else found
 
 

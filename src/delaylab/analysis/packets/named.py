@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil, floor
 
 import polars as pl
 
 from delaylab.analysis.packets import layers, segments
 from delaylab.analysis.packets.segments import Segment
 from delaylab.dataset.records.trial import OUTSIDE, TrialRecord
-from delaylab.points import RESPONDER, SENDER, WIRE, bare, role, router_number
+from delaylab.points import (
+    FAR,
+    NEAR,
+    RESPONDER,
+    SENDER,
+    WIRE,
+    bare,
+    role,
+    router_number,
+    router_side,
+)
 from delaylab.spec.kinds import facts_of
+
+ONLY = ""
+"""The link of a way whose record names none."""
+OFF = {NEAR: 0.5, FAR: 0.5, "vif": 0.5, "uplink": 0.625, WIRE: 0.75}
+"""Distance of a point from its node, where the middle of the link is at 1."""
 
 
 def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
@@ -20,8 +36,7 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
     host have no wire between them. Beyond the sender's side a way to a host outside is one layer.
     """
     carried = _carried(trial)
-    # A way over routers never passes the wire, even if its nodes are on several hosts.
-    one_host = WIRE not in trial.path.request
+    crossing = _crossing(trial)
     outside = trial.responder is not None and trial.responder.kind == OUTSIDE
     return [
         replace(
@@ -30,8 +45,8 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
             if outside and part.leg == "turn"
             else layers.carried(
                 part.layer,
-                by_link=_link_between(trial, part.start, part.end) in carried,
-                one_host=one_host,
+                by_link=not carried.isdisjoint(links := _links(trial, part)),
+                one_host=crossing.isdisjoint(links),
             ),
             at=_at(trial, part),
         )
@@ -54,26 +69,50 @@ def _carried(trial: TrialRecord) -> set[str]:
     return {each.link for engine in trial.links for each in engine.directions}
 
 
+def _crossing(trial: TrialRecord) -> set[str]:
+    """Return the links of a way that cross hosts."""
+    links = [hop.link for hop in trial.hops] or [ONLY]
+    outside = [point for point in trial.path.request if bare(point) in ("uplink", WIRE)]
+    return {links[int(_place(trial, point) // 2)] for point in outside}
+
+
 def _at(trial: TrialRecord, part: Segment) -> str:
     """Return the routers and links that a segment lies in, "" for a way without routers.
 
-    Links and routers alternate on the way, so each has a place: the sender is at 0, the first link
-    at 1, the first router at 2. A reply may take another way than its request, and only the
-    request's is known; a segment from one to the other is not named.
+    A reply may take another way than its request, and only the request's is known; a segment from
+    one to the other is not named.
     """
     if len(trial.hops) < 2 or part.leg == "turn":
         return ""
-    first, last = sorted(_place(trial, point) for point in (part.start, part.end))
     names = [name for hop in trial.hops for name in (hop.link, hop.end)][:-1]
-    return ", ".join(name for place, name in enumerate(names, 1) if first < place < last)
+    return ", ".join(names[place - 1] for place in _passed(trial, part) if 0 < place <= len(names))
+
+
+def _links(trial: TrialRecord, part: Segment) -> list[str]:
+    """Return the links that a segment lies in; of a segment inside a node, the node's own."""
+    links = [hop.link for hop in trial.hops] or [ONLY]
+    passed = [place // 2 for place in _passed(trial, part) if place % 2]
+    return [links[number] for number in passed or [int(_place(trial, part.start) // 2)]]
+
+
+def _passed(trial: TrialRecord, part: Segment) -> range:
+    """Return the places of the nodes and links that a segment lies in.
+
+    Links and nodes alternate on the way, and each has a place: the sender is at 0, the first link
+    at 1, the first router at 2.
+    """
+    first, last = sorted(_place(trial, point) for point in (part.start, part.end))
+    return range(floor(first + 0.5), ceil(last + 0.5))
 
 
 def _place(trial: TrialRecord, point: str) -> float:
-    """Return the place of a point: half a step from its node, towards the link that it faces."""
+    """Return the place of a point, as `_passed` counts; a node ends half a step from its own."""
+    of_node = {SENDER: 0, **dict.fromkeys((RESPONDER, WIRE), 2 * max(1, len(trial.hops)))}
     number = router_number(role(point))
-    if number is None:
-        return 0.5 if role(point) == SENDER else 2 * len(trial.hops) - 0.5
-    return 2 * number + (-0.5 if bare(point) == "near" else 0.5)
+    node = of_node[role(point)] if number is None else 2 * number
+    outward = router_side(point) == FAR or role(point) == SENDER
+    off = OFF.get(bare(point), 0.25)
+    return node + off if outward else node - off
 
 
 def _in_host_stack(trial: TrialRecord) -> list[str]:
@@ -83,13 +122,3 @@ def _in_host_stack(trial: TrialRecord) -> list[str]:
     return [
         side for side in without_cable if (end := ends[side]) and not facts_of(end.kind).own_stack
     ]
-
-
-def _link_between(trial: TrialRecord, start: str, end: str) -> str | None:
-    """Return the link of a segment between these points, or one of them if it spans several."""
-    sides = {role(start), role(end)}
-    for hop in trial.hops:
-        if {role(hop.near), role(hop.far)} & sides == sides:
-            return hop.link
-    ends = trial.hops[:1] if SENDER in sides else trial.hops[-1:]
-    return next((hop.link for hop in ends), None)

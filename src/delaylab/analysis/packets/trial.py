@@ -11,6 +11,7 @@ from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import Segment
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.roles import stamps_with_roles
 from delaylab.dataset.store import Study
 
 
@@ -62,6 +63,7 @@ class TrialPackets:
 
 def trial_packets(study: Study, trial: TrialRecord) -> TrialPackets:
     """Read the packets of a trial; its machine's clock is the preferred reference."""
-    stamps, probes = study.stamps(trial.id), study.probes(trial.id)
+    stamps = stamps_with_roles(study.stamps(trial.id), trial)
+    probes = study.probes(trial.id)
     reference = study.record.machine.clock
     return TrialPackets(trial, *segments.aligned(stamps, probes, trial.path, reference))

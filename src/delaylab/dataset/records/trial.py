@@ -152,7 +152,10 @@ class Measurement(Record):
     )
     path: PointPath = Field(
         PointPath(),
-        description="The points recorded on each leg, in the order of the packet's way.",
+        description="The points recorded on each leg, in the order of the packet's way. A router's "
+        "points are named by location: `ROUTER@LINK`, and `ROUTER@LINK.uplink` and "
+        "`ROUTER@LINK.wire` where the link crosses hosts. In records of earlier versions they are "
+        "`hop1.near`, `hop1.far` and so on.",
     )
     places: Annotated[dict[Point, Place], Field(max_length=MOST_POINTS)] = Field(
         {},
