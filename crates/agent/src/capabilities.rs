@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// A capability that programs keep. It is written by its name in lower case: `net_admin`.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-pub struct Kept(#[schemars(with = "String")] Capability);
+pub(crate) struct Kept(#[schemars(with = "String")] Capability);
 
 impl FromStr for Kept {
     type Err = String;
@@ -31,7 +31,7 @@ impl TryFrom<String> for Kept {
 
 /// Limit the programs that this process and its children start from now on to these capabilities. This
 /// process keeps its own, which measuring needs.
-pub fn limit(kept: &[Kept]) -> Result<(), Failure> {
+pub(crate) fn limit(kept: &[Kept]) -> Result<(), Failure> {
     let kept: CapsHashSet = kept.iter().map(|one| one.0).collect();
     let own = caps::read(None, CapSet::Bounding).context("limit the capabilities of a node")?;
     for capability in own.difference(&kept) {

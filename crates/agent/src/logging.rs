@@ -17,7 +17,7 @@ const VARIABLE: &str = "DELAYLAB_LOG";
 static FILE: Mutex<Option<File>> = Mutex::new(None);
 
 /// Start to log to standard error if the environment names a level.
-pub fn start() {
+pub(crate) fn start() {
     let Ok(level) = std::env::var(VARIABLE) else { return };
     match level.parse::<LevelFilter>() {
         Ok(level) => tracing_subscriber::fmt()
@@ -33,7 +33,7 @@ pub fn start() {
 
 /// Log to `agent-NAME.log` in a lab's run directory from now on, because nobody sees standard error. Only for
 /// single-threaded processes.
-pub fn to_file(place: &Folder, name: &str) {
+pub(crate) fn to_file(place: &Folder, name: &str) {
     if LevelFilter::current() == LevelFilter::OFF {
         return;
     }

@@ -23,7 +23,7 @@ const PIECE: usize = 32 << 10;
 
 /// Run a command through the agent that listens on SOCKET.
 #[derive(Args)]
-pub struct Call {
+pub(crate) struct Call {
     /// The socket on which the agent listens.
     socket: PathBuf,
     /// The number of the file descriptor that becomes the command's standard input and output.
@@ -35,7 +35,7 @@ pub struct Call {
 }
 
 /// Relay bytes until the command ends; return its exit code, or an error if it never ran.
-pub fn run(call: &Call) -> Result<u8, Failure> {
+pub(crate) fn run(call: &Call) -> Result<u8, Failure> {
     let what = || format!("call {}", call.socket.display());
     let socket = UnixStream::connect(&call.socket).with_context(what)?;
     let mut agent = Line::of(socket.into()).with_context(what)?;

@@ -15,7 +15,7 @@ use delaylab_proto::{Context, Failure};
 const PIECE: usize = 64 << 10;
 
 /// Relay bytes both ways until the agent closes its end and all of its output is written.
-pub fn run(socket: &Path) -> Result<(), Failure> {
+pub(crate) fn run(socket: &Path) -> Result<(), Failure> {
     let what = || format!("join {}", socket.display());
     let mut agent = UnixStream::connect(socket).with_context(what)?;
     let (input, output) = crate::session::stdio()?;

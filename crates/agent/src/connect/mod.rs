@@ -4,6 +4,6 @@
 //! - [`join`]: a session with another agent.
 //! - [`relay`]: a hypervisor's console.
 
-pub mod call;
-pub mod join;
-pub mod relay;
+pub(crate) mod call;
+pub(crate) mod join;
+pub(crate) mod relay;

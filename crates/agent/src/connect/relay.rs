@@ -15,7 +15,7 @@ use crate::session::escape::escape;
 const PIECE: usize = 16 << 10;
 
 /// Relay bytes both ways until one side ends.
-pub fn run(device: &Path) -> Result<(), Failure> {
+pub(crate) fn run(device: &Path) -> Result<(), Failure> {
     let what = || format!("relay {}", device.display());
     let mut device = File::options().read(true).write(true).open(device).with_context(what)?;
     terminal::make_raw(&device).with_context(what)?;

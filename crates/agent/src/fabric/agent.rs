@@ -10,7 +10,11 @@ use crate::logging;
 use crate::session::listen;
 
 /// Run the agent until the lab ends: as a monitor if it has a guest, as the agent of its links if it has links.
-pub fn live(member: &Member, keeper: &Sender, resources: StartupResources) -> Result<(), Failure> {
+pub(super) fn live(
+    member: &Member,
+    keeper: &Sender,
+    resources: StartupResources,
+) -> Result<(), Failure> {
     logging::to_file(member.place, &member.agent.name);
     match (&member.agent.guest, &member.agent.links) {
         (Some(guest), _) => monitor::live(member, guest, keeper, resources),

@@ -15,7 +15,7 @@ use super::cgroups::SHARED;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Return these folders and their parents up to `delaylab`, children first, as they must be removed.
-pub fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+pub(super) fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for folder in folders {
         let shared = |path: &Path| path.file_name().is_some_and(|name| name == SHARED);
@@ -29,7 +29,7 @@ pub fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<PathB
 
 /// Remove groups and all groups below them, and wait for ending processes in them. The group `delaylab` stays
 /// while it holds another lab.
-pub fn remove(folders: &[PathBuf]) -> io::Result<()> {
+pub(super) fn remove(folders: &[PathBuf]) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     for folder in folders {
         if folder.file_name().is_some_and(|name| name == SHARED) {

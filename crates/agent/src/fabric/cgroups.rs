@@ -21,18 +21,18 @@ const PERIOD_US: u64 = 100_000;
 const MOST_TRIES: u32 = 1000;
 
 /// The folder in each hierarchy that holds the groups of all labs.
-pub const SHARED: &str = "delaylab";
+pub(super) const SHARED: &str = "delaylab";
 
 /// The weight of a group where groups compete for a CPU, and the CPU time that it may use in each 100 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuPolicy {
+pub(crate) struct CpuPolicy {
     pub weight: Option<u64>,
     pub quota_us: Option<u64>,
 }
 
 /// The cgroup hierarchies in which groups can be created.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Hierarchies {
+pub(super) enum Hierarchies {
     /// Version 1: for each controller the folder of this process's group. With `cpu_costs_realtime` a new
     /// group of `cpu` has no real-time CPU time, and a probe in it could not be scheduled on time. Only agents
     /// with a weight or a quota are in one then.
@@ -43,7 +43,7 @@ pub enum Hierarchies {
 
 impl Hierarchies {
     /// Find the hierarchies of this system. The error is the reason why there are none.
-    pub fn find() -> Result<Self, String> {
+    pub(super) fn find() -> Result<Self, String> {
         let read =
             |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
         let (mounts, own) = (read("/proc/self/mounts")?, read("/proc/self/cgroup")?);
@@ -68,7 +68,12 @@ impl Hierarchies {
     }
 
     /// Return the folder of an agent in each hierarchy, by controller (`unified` for version 2).
-    pub fn folders(&self, lab: &str, agent: &str, policy: CpuPolicy) -> BTreeMap<String, PathBuf> {
+    pub(super) fn folders(
+        &self,
+        lab: &str,
+        agent: &str,
+        policy: CpuPolicy,
+    ) -> BTreeMap<String, PathBuf> {
         let lab = format!("{lab}.{}", std::process::id());
         let below = |root: &Path| root.join(SHARED).join(&lab).join(agent);
         match self {
@@ -83,7 +88,7 @@ impl Hierarchies {
 
     /// Create an agent's folders and assign its CPUs, its weight and its quota; return true if a cpuset binds
     /// it to the CPUs.
-    pub fn create(
+    pub(super) fn create(
         &self,
         folders: &BTreeMap<String, PathBuf>,
         cpus: Option<&[usize]>,
@@ -175,7 +180,7 @@ fn write(
 
 /// Return the folders of this keeper's lab in every hierarchy, below this process's group and below the root.
 /// They include folders that delaylab never creates but a guest's software may.
-pub fn everywhere(lab: &str) -> io::Result<Vec<PathBuf>> {
+pub(super) fn everywhere(lab: &str) -> io::Result<Vec<PathBuf>> {
     let read = |path: &str| fs::read_to_string(path);
     let roots = roots(&read("/proc/self/mounts")?, &read("/proc/self/cgroup")?);
     let lab = format!("{lab}.{}", std::process::id());
@@ -184,7 +189,7 @@ pub fn everywhere(lab: &str) -> io::Result<Vec<PathBuf>> {
 
 /// Fail unless all of these are control groups that delaylab creates: `delaylab`, or groups of a lab below
 /// it, in a hierarchy that is mounted here.
-pub fn require_ours(folders: &[PathBuf]) -> io::Result<()> {
+pub(super) fn require_ours(folders: &[PathBuf]) -> io::Result<()> {
     let roots = roots(&fs::read_to_string("/proc/self/mounts")?, "");
     match folders.iter().find(|folder| !is_ours(folder, &roots)) {
         None => Ok(()),

@@ -28,7 +28,7 @@ const KEPT: usize = 128 << 10;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The console of one guest.
-pub struct Console {
+pub(super) struct Console {
     file: File,
     /// Disconnected once all output is in the file.
     written: Receiver<()>,
@@ -37,7 +37,7 @@ pub struct Console {
 impl Console {
     /// Start a thread that keeps the end of `output` in a new file of the run directory `place`, named after
     /// the guest's `agent`.
-    pub fn keep(
+    pub(super) fn keep(
         place: &Folder,
         agent: &str,
         output: impl Read + Send + 'static,
@@ -55,7 +55,7 @@ impl Console {
     }
 
     /// Return the end of the output in one line; empty if there was none. Blocks for up to 200 ms.
-    pub fn last_words(&self) -> String {
+    pub(super) fn last_words(&self) -> String {
         // Either times out or is disconnected.
         let _ = self.written.recv_timeout(PATIENCE);
         last_lines(&String::from_utf8_lossy(&end_of(&self.file).unwrap_or_default()))

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Destroy the domains whose marks are in a run directory, once the lab's processes have ended.
-pub fn destroy(directory: &Path) -> io::Result<()> {
+pub(super) fn destroy(directory: &Path) -> io::Result<()> {
     let ours = marked(directory)?;
     if ours.is_empty() {
         return Ok(());

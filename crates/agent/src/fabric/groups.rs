@@ -12,7 +12,7 @@ use super::rundir::RunDir;
 use crate::protocol::lab::Build;
 
 /// The control groups, in the order of the plan's agents.
-pub struct Groups {
+pub(super) struct Groups {
     /// Each agent's folders by controller.
     pub folders: Vec<BTreeMap<String, PathBuf>>,
     /// True for each agent that a cpuset binds to its CPUs.
@@ -25,7 +25,7 @@ pub struct Groups {
 
 impl Groups {
     /// Create the groups of the agents that request one. A group that cannot be created is a warning.
-    pub fn create(build: &Build, directory: &RunDir) -> Result<Self, Failure> {
+    pub(super) fn create(build: &Build, directory: &RunDir) -> Result<Self, Failure> {
         let agents = &build.plan.agents;
         let mut groups = Self {
             folders: vec![BTreeMap::new(); agents.len()],
@@ -87,7 +87,7 @@ impl Groups {
     }
 
     /// Remove all groups. No process may be left in them.
-    pub fn remove(&self) -> io::Result<()> {
+    pub(super) fn remove(&self) -> io::Result<()> {
         cgroup_removal::remove(&self.all())
     }
 }

@@ -25,7 +25,7 @@ use crate::protocol::links::EngineLinks;
 const AGENTS_PER_PROC: usize = 32;
 
 /// The data that the keeper prepares for PID 1.
-pub struct Lab<'a> {
+pub(super) struct Lab<'a> {
     pub build: &'a Build,
     /// The operations that build the network. The keeper has checked them.
     pub operations: Vec<Operation>,
@@ -46,7 +46,7 @@ struct Children {
 }
 
 /// Run PID 1 until the lab ends.
-pub fn live(lab: Lab, keeper: Sender) -> ! {
+pub(super) fn live(lab: Lab, keeper: Sender) -> ! {
     let build = lab.build;
     let children = match start(lab, &keeper) {
         Ok(children) => children,

@@ -37,7 +37,7 @@ const SIGKILL: i32 = 9;
 
 /// Read one request from standard input, build the lab, and keep it until told to stop. `serve` serves the
 /// sessions of its agents.
-pub fn keep(serve: Serve) -> ExitCode {
+pub(crate) fn keep(serve: Serve) -> ExitCode {
     let Ok(mut session) = session::stdio().map(|(input, output)| Session::new(input, output))
     else {
         return ExitCode::FAILURE;

@@ -11,7 +11,7 @@ const LONGEST_REASON: u64 = 300;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Read what the program that started a container says of its end, if it does within [`PATIENCE`].
-pub fn reason_for_end(leash: OwnedFd) -> Option<String> {
+pub(super) fn reason_for_end(leash: OwnedFd) -> Option<String> {
     let leash = UnixStream::from(leash);
     leash.set_read_timeout(Some(PATIENCE)).ok()?;
     let mut text = Vec::new();

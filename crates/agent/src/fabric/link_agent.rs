@@ -16,7 +16,7 @@ use crate::protocol::lab::Agent;
 use crate::protocol::links::{EngineKind, EngineLinks};
 
 /// Run such an agent until the lab ends. It reports ready once frames are forwarded.
-pub fn live(
+pub(super) fn live(
     member: &Member,
     links: &EngineLinks,
     keeper: &Sender,

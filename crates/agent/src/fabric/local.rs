@@ -16,11 +16,11 @@ use crate::network::{bridge, neighbours, quiet};
 use crate::protocol::lab::{Bridge, End, Neighbours, Operation};
 
 /// The interface index of `lo` in every namespace.
-pub const LOOPBACK: u32 = 1;
+pub(super) const LOOPBACK: u32 = 1;
 
 /// The interfaces and settings of one namespace.
 #[derive(Default)]
-pub struct Local<'a> {
+pub(super) struct Local<'a> {
     /// The name of an agent in the namespace, for messages.
     pub agent: &'a str,
     /// Every interface that the plan creates here, with its index. In the machine's namespace the index is 0
@@ -38,7 +38,7 @@ pub struct Local<'a> {
 impl Local<'_> {
     /// Build the interfaces and settings of this process's current namespace, the machine's or one of the
     /// lab's.
-    pub fn build(mut self, on_machine: bool, alias: &str) -> Result<(), Failure> {
+    pub(super) fn build(mut self, on_machine: bool, alias: &str) -> Result<(), Failure> {
         if on_machine {
             for (name, index) in &mut self.made {
                 *index = interface_index(name).with_context(|| format!("find interface {name}"))?;
@@ -194,13 +194,13 @@ impl Local<'_> {
 }
 
 /// Open a netlink socket in this process's current namespace.
-pub fn open() -> Result<Socket, Failure> {
+pub(super) fn open() -> Result<Socket, Failure> {
     Socket::open().context("open a netlink socket")
 }
 
 /// Remove those of these interfaces that still exist in this process's current namespace. The kernel would
 /// also remove them, once it gets round to tearing down the dead namespace of their peers.
-pub fn remove(names: &[String]) -> Result<(), Failure> {
+pub(super) fn remove(names: &[String]) -> Result<(), Failure> {
     for name in names {
         let Ok(index) = interface_index(name) else { continue };
         let socket = open()?;

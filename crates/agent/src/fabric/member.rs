@@ -30,7 +30,7 @@ const BRIDGE_TABLES: &[&str] = &[
 ];
 
 /// The configuration of a new agent.
-pub struct Member<'a> {
+pub(super) struct Member<'a> {
     pub index: usize,
     pub agent: &'a Agent,
     /// The lab's run directory.
@@ -53,7 +53,7 @@ pub struct Member<'a> {
 
 /// Resources that PID 1 lends to new agents until they are ready.
 #[derive(Default)]
-pub struct StartupResources {
+pub(super) struct StartupResources {
     /// The pipe by which agents report that their namespaces are configured.
     pub roster: Option<Writer>,
     /// A `/proc` mount shared with few other agents, for setting sysctls.
@@ -64,7 +64,7 @@ pub struct StartupResources {
 
 impl Member<'_> {
     /// Return the namespaces that the agent's process is created with.
-    pub fn namespaces(agent: &Agent) -> Namespaces {
+    pub(super) fn namespaces(agent: &Agent) -> Namespaces {
         let mut flags = Namespaces::empty();
         flags.set(Namespaces::CLONE_NEWNET, agent.network == "new");
         flags.set(Namespaces::CLONE_NEWPID, has(agent, Isolate::Pid));
@@ -77,7 +77,7 @@ impl Member<'_> {
     }
 
     /// Create the folder of the guest, if there is one, and in it the folder that a container sees.
-    pub fn make_folder(&self) -> Result<(), Failure> {
+    pub(super) fn make_folder(&self) -> Result<(), Failure> {
         if self.agent.guest.is_none() {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl Member<'_> {
     }
 
     /// Report to the builder that this agent's namespaces are configured.
-    pub fn configured(&self, resources: &mut StartupResources) {
+    pub(super) fn configured(&self, resources: &mut StartupResources) {
         if let Some(roster) = resources.roster.take() {
             // The reader ends only with the lab, or after a failure that it has reported.
             let _ = roster.configured(self.index);
@@ -99,7 +99,7 @@ impl Member<'_> {
     }
 
     /// Set up the process as planned, except for the settings of its network namespace.
-    pub fn prepare(&self) -> Result<(), Failure> {
+    pub(super) fn prepare(&self) -> Result<(), Failure> {
         let agent = self.agent;
         let of_agent = |what: &str| format!("{what} of {}", agent.name);
         process::reap_by_kernel().with_context(|| of_agent("prepare the process"))?;
@@ -125,7 +125,7 @@ impl Member<'_> {
     }
 
     /// Limit the capabilities of the node's programs to those in the plan.
-    pub fn limit_capabilities(&self) -> Result<(), Failure> {
+    pub(super) fn limit_capabilities(&self) -> Result<(), Failure> {
         match &self.agent.capabilities {
             Some(kept) => capabilities::limit(kept),
             None => Ok(()),
@@ -133,13 +133,13 @@ impl Member<'_> {
     }
 
     /// Listen for sessions.
-    pub fn listen(&self) -> Result<UnixListener, Failure> {
+    pub(super) fn listen(&self) -> Result<UnixListener, Failure> {
         self.listen_on(Path::new(&format!("{}.sock", self.agent.name)))
     }
 
     /// Listen on a socket in the run directory, even if the directory's path leads elsewhere by now or is too
     /// long for a socket's name.
-    pub fn listen_on(&self, name: &Path) -> Result<UnixListener, Failure> {
+    pub(super) fn listen_on(&self, name: &Path) -> Result<UnixListener, Failure> {
         let listener = self.place.inside(|| UnixListener::bind(name)).and_then(|bound| bound);
         listener.with_context(|| format!("listen on {}", name.display()))
     }
@@ -154,7 +154,7 @@ impl Member<'_> {
     }
 
     /// Set the sysctls of this process's current network namespace.
-    pub fn set_sysctls(&self, resources: &StartupResources) -> Result<(), Failure> {
+    pub(super) fn set_sysctls(&self, resources: &StartupResources) -> Result<(), Failure> {
         let name = &self.agent.name;
         let network = sysctl::OfNetwork::current(resources.proc.as_ref().map(OwnedFd::as_fd))
             .with_context(|| format!("find the sysctls of {name}"))?;

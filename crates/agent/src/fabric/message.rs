@@ -23,13 +23,13 @@ use crate::protocol::mac::Mac;
 const TAP_QUEUE: u32 = 10_000;
 
 /// The place of one end of a veth: the network namespace of a process, and an index (0: any).
-pub struct Place {
+pub(super) struct Place {
     pub pid: u32,
     pub index: u32,
 }
 
 /// Create a veth with each end in its namespace.
-pub fn veth(ends: [&End; 2], places: &[Place; 2]) -> RouteNetlinkMessage {
+pub(super) fn veth(ends: [&End; 2], places: &[Place; 2]) -> RouteNetlinkMessage {
     let mut link = end(ends[0], &places[0]);
     let peer = InfoVeth::Peer(end(ends[1], &places[1]));
     link.attributes.push(LinkAttribute::LinkInfo(vec![
@@ -60,7 +60,7 @@ fn named(name: &str, mac: Option<Mac>, mtu: Option<u32>) -> LinkMessage {
 }
 
 /// Set the attributes of an existing TAP.
-pub fn tap_device(end: &End, index: u32) -> RouteNetlinkMessage {
+pub(super) fn tap_device(end: &End, index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
@@ -70,21 +70,21 @@ pub fn tap_device(end: &End, index: u32) -> RouteNetlinkMessage {
 }
 
 /// Set the name and MTU of an existing interface.
-pub fn rename(index: u32, name: &str, mtu: Option<u32>) -> RouteNetlinkMessage {
+pub(super) fn rename(index: u32, name: &str, mtu: Option<u32>) -> RouteNetlinkMessage {
     let mut link = named(name, None, mtu);
     link.header.index = index;
     RouteNetlinkMessage::SetLink(link)
 }
 
 /// Remove an interface; for a veth this removes both ends.
-pub fn remove(index: u32) -> RouteNetlinkMessage {
+pub(super) fn remove(index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     RouteNetlinkMessage::DelLink(link)
 }
 
 /// Create a bridge that carries a link.
-pub fn bridge(of: &Bridge, index: u32) -> RouteNetlinkMessage {
+pub(super) fn bridge(of: &Bridge, index: u32) -> RouteNetlinkMessage {
     let mut link = named(&of.name, of.mac, of.mtu);
     link.header.index = index;
     link.attributes.push(bridge::attributes());
@@ -92,7 +92,7 @@ pub fn bridge(of: &Bridge, index: u32) -> RouteNetlinkMessage {
 }
 
 /// Mark an interface as ours, make it a port of the bridge `master`, and set it up.
-pub fn raise(index: u32, alias: Option<&str>, master: Option<u32>) -> RouteNetlinkMessage {
+pub(super) fn raise(index: u32, alias: Option<&str>, master: Option<u32>) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.header.flags = LinkFlags::Up;
@@ -103,7 +103,7 @@ pub fn raise(index: u32, alias: Option<&str>, master: Option<u32>) -> RouteNetli
 }
 
 /// Add an address without duplicate address detection, so that it is usable at once.
-pub fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
+pub(super) fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
     let mut message = AddressMessage::default();
     message.header.family = family(prefix.address);
     message.header.prefix_len = prefix.length;
@@ -118,7 +118,7 @@ pub fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
 }
 
 /// Add a unicast route.
-pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
+pub(super) fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = family(route.to.address);
     message.header.destination_prefix_length = route.to.length;
@@ -136,7 +136,7 @@ pub fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
 }
 
 /// Create a token bucket filter as the interface's root qdisc.
-pub fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
+pub(super) fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
     let Queue { rate_bps, burst_bytes, limit_bytes, .. } = *queue;
     let bucket = Bucket { rate_bps, burst_bytes, limit_bytes, ..Bucket::default() };
     RouteNetlinkMessage::NewQueueDiscipline(bucket.of_interface(index))

@@ -34,6 +34,6 @@ mod rundir;
 mod setup;
 mod sweep;
 
-pub use keeper::keep;
-pub use setup::serve as setup;
-pub use sweep::sweep;
+pub(crate) use keeper::keep;
+pub(crate) use setup::serve as setup;
+pub(crate) use sweep::sweep;

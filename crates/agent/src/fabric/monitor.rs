@@ -45,7 +45,7 @@ const ENDED: &str = "it has ended";
 const STALL: Duration = Duration::from_secs(60);
 
 /// Run a monitor until the lab ends.
-pub fn live(
+pub(super) fn live(
     member: &Member,
     guest: &Guest,
     keeper: &Sender,

@@ -20,7 +20,7 @@ use crate::protocol::lab::Named;
 const GUESTS: &str = "hosts";
 /// The file for processes of the lab on this machine, which also has this machine's other names.
 const PROCESSES: &str = "hosts.here";
-pub const SYSTEM: &str = "/etc/hosts";
+pub(super) const SYSTEM: &str = "/etc/hosts";
 /// The most bytes that are read of the file for guests: a container with more capabilities than it needs may
 /// have written to it.
 const LONGEST: u64 = 16 << 20;
@@ -31,7 +31,7 @@ const LOCAL: &str = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n";
 ///
 /// `path` is the path of the run directory: `place` was opened in another mount namespace, from which nothing
 /// can be bound into this one.
-pub fn publish(place: &Folder, path: &Path, names: &[Named]) -> Result<(), Failure> {
+pub(super) fn publish(place: &Folder, path: &Path, names: &[Named]) -> Result<(), Failure> {
     let text = text(names);
     write(place, GUESTS, &text).context("write the names of the lab's nodes")?;
     if names.is_empty() {
@@ -49,14 +49,14 @@ pub fn publish(place: &Folder, path: &Path, names: &[Named]) -> Result<(), Failu
 }
 
 /// Return the names for a guest; `None` if the lab has none.
-pub fn of_guests(place: &Folder) -> Option<String> {
+pub(super) fn of_guests(place: &Folder) -> Option<String> {
     let mut text = String::new();
     place.open_file(GUESTS).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
 /// Put the lab's names before the other ones of this system's own file. Only for a machine that is the lab's.
-pub fn add(text: &str) -> io::Result<()> {
+pub(super) fn add(text: &str) -> io::Result<()> {
     let before = fs::read_to_string(SYSTEM).unwrap_or_default();
     fs::create_dir_all(Path::new(SYSTEM).parent().unwrap_or(Path::new("/")))?;
     fs::write(SYSTEM, before_others(text, &before))

@@ -21,7 +21,7 @@ use crate::protocol::links::EngineKind;
 const NAME_LENGTH: usize = 15;
 
 /// A resolved network of a lab.
-pub struct Network<'a> {
+pub(super) struct Network<'a> {
     alias: String,
     rootless: bool,
     veths: Vec<(&'a [End; 2], [NetNs; 2])>,
@@ -37,7 +37,7 @@ pub struct Network<'a> {
 
 impl<'a> Network<'a> {
     /// Resolve the plan's operations, and find every error that can be found without asking the kernel.
-    pub fn new(
+    pub(super) fn new(
         build: &'a Build,
         operations: &'a [Operation],
         namespaces: &[NetNs],
@@ -148,7 +148,7 @@ impl<'a> Network<'a> {
     }
 
     /// Return true if there will be a bridge in a namespace.
-    pub fn has_bridges(&self, netns: NetNs) -> bool {
+    pub(super) fn has_bridges(&self, netns: NetNs) -> bool {
         let has = |local: &Local| local.bridged || !local.bridges.is_empty();
         self.locals.get(&netns).is_some_and(has)
     }
@@ -179,7 +179,7 @@ impl<'a> Network<'a> {
     }
 
     /// Return the names of the interfaces that the plan creates in the machine's own network namespace.
-    pub fn on_machine(&self) -> Vec<String> {
+    pub(super) fn on_machine(&self) -> Vec<String> {
         let made = self.locals.get(&NetNs::Machine).map(|local| local.made.keys());
         made.into_iter().flatten().map(|name| (*name).to_owned()).collect()
     }
@@ -198,7 +198,7 @@ impl<'a> Network<'a> {
     /// Build the network, each veth as soon as the agents at its ends have started. Return false if an agent
     /// died meanwhile, which PID 1 reports. The calling process must be in the machine's namespace and is
     /// afterwards in any one of the lab's.
-    pub fn build(mut self, roster: &mut Roster) -> Result<bool, Failure> {
+    pub(super) fn build(mut self, roster: &mut Roster) -> Result<bool, Failure> {
         if !self.build_veths(roster)? || !roster.wait_for_all().map_err(unreadable)? {
             return Ok(false);
         }

@@ -9,7 +9,7 @@ use super::cgroups::CpuPolicy;
 use crate::protocol::lab::{Agent, Build, Named, Operation, Plan};
 
 /// The large parts of a request that one process alone needs.
-pub struct Bulk {
+pub(crate) struct Bulk {
     /// For the keeper.
     pub record: Option<Box<RawValue>>,
     /// For the builder of the network.
@@ -22,7 +22,7 @@ impl Build {
     /// Take the large parts out of the request, so that processes that do not need them can free them. Every
     /// agent starts as a copy of PID 1, and copying its page table takes time in proportion to its memory.
     /// PID 1 of 2000 nodes and 4000 links holds 3.6 MB without these parts; with them it held 11.7 MB.
-    pub fn take_bulk(&mut self) -> Bulk {
+    pub(crate) fn take_bulk(&mut self) -> Bulk {
         Bulk {
             record: self.record.take(),
             operations: std::mem::take(&mut self.plan.operations),
@@ -33,21 +33,21 @@ impl Build {
 
 impl Agent {
     /// Return how its CPU time is weighed and limited.
-    pub fn cpu_policy(&self) -> CpuPolicy {
+    pub(crate) fn cpu_policy(&self) -> CpuPolicy {
         CpuPolicy { weight: self.cpu_weight, quota_us: self.cpu_quota_us }
     }
 
     /// Return the CPUs that all of its processes are bound to. An agent that carries links binds only the
     /// forwarding thread: a real-time thread leaves its CPU to no other process, not even to the one that
     /// answers for it.
-    pub fn bound_to(&self) -> Option<&[usize]> {
+    pub(crate) fn bound_to(&self) -> Option<&[usize]> {
         self.cpus.as_deref().filter(|_| self.links.is_none())
     }
 }
 
 /// The network namespace of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NetNs {
+pub(crate) enum NetNs {
     /// The namespace that delaylab was started in.
     Machine,
     /// The namespace made for the agent with this index.
@@ -56,7 +56,7 @@ pub enum NetNs {
 
 impl Plan {
     /// Return each agent's network namespace; agents that join another's share its namespace.
-    pub fn namespaces(&self, rootless: bool) -> Result<Vec<NetNs>, Failure> {
+    pub(crate) fn namespaces(&self, rootless: bool) -> Result<Vec<NetNs>, Failure> {
         let mut namespaces: BTreeMap<&str, NetNs> = BTreeMap::new();
         let mut found = Vec::with_capacity(self.agents.len());
         for (index, agent) in self.agents.iter().enumerate() {
@@ -88,7 +88,7 @@ impl Plan {
 
 /// Check a name. It becomes a file or folder, so it must be one plain path component, and a word of command
 /// lines, where it must not be an option.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub(super) fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(plain) {
         return Ok(());

@@ -15,14 +15,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST: u64 = 1 << 20;
 
 /// A connection to the QEMU of a guest.
-pub struct Qmp {
+pub(super) struct Qmp {
     answers: BufReader<io::Take<UnixStream>>,
     requests: UnixStream,
 }
 
 impl Qmp {
     /// Begin a session on `stream`, whose other end QEMU has. Blocks for up to 2 s.
-    pub fn begin(stream: OwnedFd) -> io::Result<Self> {
+    pub(super) fn begin(stream: OwnedFd) -> io::Result<Self> {
         let requests = UnixStream::from(stream);
         // The other stream is a second descriptor of the same socket, so these hold for both.
         requests.set_read_timeout(Some(PATIENCE))?;
@@ -35,13 +35,13 @@ impl Qmp {
     }
 
     /// Return the state of the machine, such as `running` or `internal-error`.
-    pub fn status(&mut self) -> io::Result<String> {
+    pub(super) fn status(&mut self) -> io::Result<String> {
         let status = self.ask("query-status")?;
         status["status"].as_str().map(str::to_owned).ok_or_else(|| odd(&status))
     }
 
     /// Return the number and the thread id of each virtual CPU.
-    pub fn cpu_threads(&mut self) -> io::Result<Vec<(usize, i32)>> {
+    pub(super) fn cpu_threads(&mut self) -> io::Result<Vec<(usize, i32)>> {
         let cpus = self.ask("query-cpus-fast")?;
         let one = |cpu: &Value| {
             let thread = i32::try_from(cpu["thread-id"].as_i64()?).ok()?;

@@ -11,7 +11,7 @@ const LONGEST: usize = 2000;
 /// A report.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Report {
+pub(super) enum Report {
     /// The agent with this index is listening. The sender of the message is the agent.
     Ready(usize),
     /// The network is built.
@@ -21,7 +21,7 @@ pub enum Report {
 }
 
 /// Send a report. If the keeper is gone, this process will be killed in a moment, too.
-pub fn tell(keeper: &Sender, report: &Report) -> Result<(), Failure> {
+pub(super) fn tell(keeper: &Sender, report: &Report) -> Result<(), Failure> {
     match report {
         Report::Ready(_) => info!("agent ready"),
         Report::Built => info!("network built"),

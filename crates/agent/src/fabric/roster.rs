@@ -10,17 +10,17 @@ const LENGTH: usize = 8;
 const CONFIGURED: i32 = 0;
 
 /// The end of PID 1 and of its agents.
-pub struct Writer(OwnedFd);
+pub(super) struct Writer(OwnedFd);
 
 /// The builder's end, and the messages received so far.
-pub struct Roster {
+pub(super) struct Roster {
     reader: OwnedFd,
     pids: Vec<Option<i32>>,
     configured: Vec<bool>,
 }
 
 /// Create both ends for this number of agents.
-pub fn pair(agents: usize) -> io::Result<(Roster, Writer)> {
+pub(super) fn pair(agents: usize) -> io::Result<(Roster, Writer)> {
     let (reader, writer) = pipe::pair()?;
     let roster = Roster { reader, pids: vec![None; agents], configured: vec![false; agents] };
     Ok((roster, Writer(writer)))
@@ -28,12 +28,12 @@ pub fn pair(agents: usize) -> io::Result<(Roster, Writer)> {
 
 impl Writer {
     /// Report, as PID 1, that the agent has this pid.
-    pub fn started(&self, index: usize, pid: i32) -> io::Result<()> {
+    pub(super) fn started(&self, index: usize, pid: i32) -> io::Result<()> {
         self.write(index, pid)
     }
 
     /// Report, as the agent, that its namespaces are configured.
-    pub fn configured(&self, index: usize) -> io::Result<()> {
+    pub(super) fn configured(&self, index: usize) -> io::Result<()> {
         self.write(index, CONFIGURED)
     }
 
@@ -50,12 +50,12 @@ impl Writer {
 
 impl Roster {
     /// Return the pid of an agent that is configured.
-    pub fn pid(&self, index: usize) -> Option<i32> {
+    pub(super) fn pid(&self, index: usize) -> Option<i32> {
         self.pids[index].filter(|_| self.configured[index])
     }
 
     /// Block until the agent is configured. Return false if it cannot be any more, because an agent has died.
-    pub fn wait_for(&mut self, index: usize) -> io::Result<bool> {
+    pub(super) fn wait_for(&mut self, index: usize) -> io::Result<bool> {
         while self.pid(index).is_none() {
             if !self.read()? {
                 return Ok(false);
@@ -65,7 +65,7 @@ impl Roster {
     }
 
     /// Block until all agents are configured; return false if one has died.
-    pub fn wait_for_all(&mut self) -> io::Result<bool> {
+    pub(super) fn wait_for_all(&mut self) -> io::Result<bool> {
         while self.read()? {}
         Ok((0..self.pids.len()).all(|index| self.pid(index).is_some()))
     }

@@ -27,7 +27,7 @@ const GUEST: &str = ".guest";
 const WORK: &str = ".work";
 
 /// A run directory whose lock this process holds.
-pub struct RunDir {
+pub(super) struct RunDir {
     /// The parent directory, and the name in it.
     top: Folder,
     name: String,
@@ -37,7 +37,7 @@ pub struct RunDir {
 }
 
 /// An entry of the directory that holds the labs' run directories.
-pub enum Entry {
+pub(super) enum Entry {
     /// A lab that is up.
     Up,
     /// The remains of a lab whose keeper was killed.
@@ -51,7 +51,11 @@ pub enum Entry {
 impl RunDir {
     /// Create and lock the run directory of `lab`. Remove the remains of a killed keeper first, after `sweep`
     /// has removed their control groups.
-    pub fn create(path: &Path, lab: &str, sweep: impl Fn(&[PathBuf])) -> Result<Self, Failure> {
+    pub(super) fn create(
+        path: &Path,
+        lab: &str,
+        sweep: impl Fn(&[PathBuf]),
+    ) -> Result<Self, Failure> {
         let what = || format!("make the run directory {}", path.display());
         let (above, name) = split(path).with_context(what)?;
         DirBuilder::new().recursive(true).mode(0o700).create(above).with_context(what)?;
@@ -86,7 +90,7 @@ impl RunDir {
 
     /// Examine an entry of `top`, and lock it if it is the remains of a killed keeper. An empty directory
     /// counts as gone: one may be given to a lab, and a sweep does not remove it.
-    pub fn look(top: &Folder, name: &str, path: &Path) -> io::Result<Entry> {
+    pub(super) fn look(top: &Folder, name: &str, path: &Path) -> io::Result<Entry> {
         let folder = match top.enter(name) {
             Ok(folder) => folder,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entry::Gone),
@@ -153,13 +157,13 @@ impl RunDir {
     }
 
     /// Record the control groups that this lab uses, before they are created.
-    pub fn record(&self, groups: &[PathBuf]) -> io::Result<()> {
+    pub(super) fn record(&self, groups: &[PathBuf]) -> io::Result<()> {
         let lines: String = groups.iter().map(|path| format!("{}\n", path.display())).collect();
         (&self.lock).write_all(lines.as_bytes())
     }
 
     /// Return the recorded control groups. Fail if a line names anything else.
-    pub fn groups(&self) -> io::Result<Vec<PathBuf>> {
+    pub(super) fn groups(&self) -> io::Result<Vec<PathBuf>> {
         let lines = BufReader::new(fs::File::open(self.folder.at(LOCK))?).lines().skip(1);
         let groups: Vec<PathBuf> =
             lines.map(|line| line.map(PathBuf::from)).collect::<io::Result<_>>()?;
@@ -168,29 +172,29 @@ impl RunDir {
     }
 
     /// Write a description of the lab to `lab.json`, atomically.
-    pub fn describe(&self, lab: &impl Serialize) -> io::Result<()> {
+    pub(super) fn describe(&self, lab: &impl Serialize) -> io::Result<()> {
         let draft = self.folder.at("lab.json.new");
         fs::write(&draft, serde_json::to_vec(lab)?)?;
         fs::rename(draft, self.folder.at("lab.json"))
     }
 
     /// Return another handle of the directory itself, for creating entries in it.
-    pub fn place(&self) -> io::Result<Folder> {
+    pub(super) fn place(&self) -> io::Result<Folder> {
         self.folder.try_clone()
     }
 
     /// Return the path of the socket on which the agent `name` listens.
-    pub fn socket(&self, name: &str) -> PathBuf {
+    pub(super) fn socket(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}.sock"))
     }
 
     /// Return the folder that the guest of the agent `name` may use.
-    pub fn folder(&self, name: &str) -> PathBuf {
+    pub(super) fn folder(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}{GUEST}"))
     }
 
     /// Remove the directory with its files and the folders of guests and of work, but no other directories.
-    pub fn remove(self) -> io::Result<()> {
+    pub(super) fn remove(self) -> io::Result<()> {
         self.empty()?;
         let draft = draft_name();
         fs::rename(self.top.at(&self.name), self.top.at(&draft))?;
@@ -220,7 +224,7 @@ impl RunDir {
 }
 
 /// Remove an empty directory with a draft's name; return true if it has such a name.
-pub fn remove_empty_draft(top: &Folder, name: &str) -> bool {
+pub(super) fn remove_empty_draft(top: &Folder, name: &str) -> bool {
     if !name.starts_with(DRAFT) {
         return false;
     }

@@ -26,7 +26,7 @@ const LINK: Duration = Duration::from_secs(30);
 const CARD: Duration = Duration::from_secs(10);
 
 /// Configure the machine. Only a monitor requests this, from an agent that is alone in its machine.
-pub fn serve(request: Setup, _: &mut Session) -> Result<Nothing, Failure> {
+pub(crate) fn serve(request: Setup, _: &mut Session) -> Result<Nothing, Failure> {
     if std::process::id() == 1 || !crate::init::is_alone() {
         return Err(Failure::new("set up a machine", "this agent is not in a machine of its own"));
     }

@@ -28,7 +28,7 @@ struct Refused {
 }
 
 /// Sweep the run directories directly below `directory`. A failure for one of them does not stop the others.
-pub fn sweep(directory: &Path) -> Result<(), Failure> {
+pub(crate) fn sweep(directory: &Path) -> Result<(), Failure> {
     let what = || format!("sweep {}", directory.display());
     let top = match Folder::open(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return tell(&Left::default()),

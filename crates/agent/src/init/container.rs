@@ -16,13 +16,13 @@ use crate::capabilities::{self, Kept};
 use crate::session::{Serve, listen};
 
 /// The folder of the run directory that the container sees, read-only, within its monitor's folder.
-pub const FOLDER: &str = "leash";
+pub(crate) const FOLDER: &str = "leash";
 /// The socket in that folder on which the monitor waits for the container. The container ends with this
 /// connection.
-pub const LEASH: &str = "leash.sock";
+pub(crate) const LEASH: &str = "leash.sock";
 
 /// Serve the sessions that the monitor passes on, until the connection to it ends.
-pub fn live(folder: &Path, capabilities: &[Kept], serve: Serve) -> Result<(), Failure> {
+pub(crate) fn live(folder: &Path, capabilities: &[Kept], serve: Serve) -> Result<(), Failure> {
     let what = || format!("serve in {}", folder.display());
     // Orphaned processes in the container become this process's children.
     process::reap_by_kernel().with_context(what)?;

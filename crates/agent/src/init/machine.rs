@@ -24,7 +24,7 @@ const CONSOLE: &str = "/dev/hvc";
 const SERIAL: &str = "/dev/ttyS";
 const SERIAL_WINDOW: u64 = 2048;
 /// The steps before any session is served, in this order.
-pub struct Start<'a> {
+pub(super) struct Start<'a> {
     /// The kernel modules to load.
     pub modules: &'a [String],
     /// The disk whose file system becomes the root.
@@ -36,7 +36,7 @@ pub struct Start<'a> {
 }
 
 /// Serve sessions until the stream ends, then switch the machine off.
-pub fn live(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
+pub(super) fn live(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
     let served = run(stream, start, serve);
     if let Err(failure) = &served {
         // Write to the console, where a user looks when a machine does not answer.

@@ -1,7 +1,7 @@
 //! `delaylab-agent init`: the first process of a container or of a virtual machine.
 
 mod alone;
-pub mod container;
+pub(crate) mod container;
 mod machine;
 mod modules;
 mod root;
@@ -14,12 +14,12 @@ use delaylab_proto::Failure;
 
 use crate::capabilities::Kept;
 use crate::session::Serve;
-pub use alone::is_alone;
+pub(crate) use alone::is_alone;
 
 /// The two ways to reach the agent from outside, of which one is given.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-pub struct Reached {
+pub(crate) struct Reached {
     /// In a container: connect to the socket in this folder, serve the sessions that come by it, and end with
     /// it.
     #[arg(long, value_name = "DIR")]
@@ -31,7 +31,7 @@ pub struct Reached {
 
 /// The first process of a container or of a virtual machine.
 #[derive(Args)]
-pub struct Init {
+pub(crate) struct Init {
     #[command(flatten)]
     reached: Reached,
     /// In a container: the capabilities that its programs can have.
@@ -55,7 +55,7 @@ pub struct Init {
 }
 
 /// Run until the guest ends; `serve` serves its sessions.
-pub fn live(init: &Init, serve: Serve) -> Result<(), Failure> {
+pub(crate) fn live(init: &Init, serve: Serve) -> Result<(), Failure> {
     match (&init.reached.folder, &init.reached.stream) {
         (Some(folder), _) => container::live(folder, &init.capabilities, serve),
         (None, Some(stream)) => {

@@ -20,7 +20,7 @@ struct Module {
 }
 
 /// Load modules, each after the modules that it needs.
-pub fn load(wanted: &[String]) -> Result<(), Failure> {
+pub(super) fn load(wanted: &[String]) -> Result<(), Failure> {
     if wanted.is_empty() {
         return Ok(());
     }

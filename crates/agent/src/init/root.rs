@@ -19,7 +19,7 @@ const INSIDE_ANOTHER: &str = "/dev/pts";
 
 /// Make the file system of a disk, or of its first partition that has one, the root. Block until the disk
 /// appears.
-pub fn enter(disk: &Path) -> Result<(), Failure> {
+pub(super) fn enter(disk: &Path) -> Result<(), Failure> {
     let what = || format!("make {} the root", disk.display());
     await_disk(disk).with_context(what)?;
     fs::create_dir_all(HERE).with_context(what)?;
@@ -43,7 +43,7 @@ pub fn enter(disk: &Path) -> Result<(), Failure> {
 }
 
 /// Mount a disk as the folder for temporary files that outlast a boot. Block until the disk appears.
-pub fn mount_scratch(disk: &Path) -> Result<(), Failure> {
+pub(super) fn mount_scratch(disk: &Path) -> Result<(), Failure> {
     let what = || format!("mount {} at {SCRATCH}", disk.display());
     await_disk(disk).with_context(what)?;
     fs::create_dir_all(SCRATCH).with_context(what)?;

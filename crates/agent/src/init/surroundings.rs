@@ -11,7 +11,7 @@ use delaylab_proto::{Context, Failure};
 use super::alone;
 
 /// The kernel's file systems and their folders, in the order of mounting.
-pub const FILE_SYSTEMS: [(&str, &str); 6] = [
+pub(super) const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
     ("devtmpfs", "/dev"),
@@ -29,7 +29,7 @@ const LINKS: [(&str, &str); 4] = [
 ];
 
 /// Mount file systems, create links and set the environment that every program expects.
-pub fn prepare() -> Result<(), Failure> {
+pub(super) fn prepare() -> Result<(), Failure> {
     for (kind, folder) in FILE_SYSTEMS {
         let what = || format!("mount {folder}");
         fs::create_dir_all(folder).with_context(what)?;

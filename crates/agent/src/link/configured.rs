@@ -8,11 +8,11 @@ use crate::protocol::links::{Change, EngineLinks};
 
 /// The configuration of every direction, in the order of the plan's members.
 #[derive(Clone)]
-pub struct ConfiguredConditions(Vec<DirectionConfig>);
+pub(crate) struct ConfiguredConditions(Vec<DirectionConfig>);
 
 /// One direction: the frames that one member sends on its link.
 #[derive(Clone)]
-pub struct DirectionConfig {
+pub(crate) struct DirectionConfig {
     pub link: String,
     /// The node; `None` behind an uplink.
     pub node: Option<String>,
@@ -31,20 +31,20 @@ pub struct DirectionConfig {
 
 /// The cause of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     Request,
     Timeline,
 }
 
 /// New conditions of the direction with this index.
-pub struct Changed {
+pub(crate) struct Changed {
     pub direction: usize,
     pub conditions: Conditions,
 }
 
 impl ConfiguredConditions {
     /// Read the configuration from the plan.
-    pub fn new(links: &EngineLinks) -> Result<Self, Failure> {
+    pub(crate) fn new(links: &EngineLinks) -> Result<Self, Failure> {
         let members = links.members().map(|(link, member)| {
             let by = member.node.as_ref().unwrap_or(&member.port);
             let what = || format!("set link {} of {by}", link.link);
@@ -64,29 +64,29 @@ impl ConfiguredConditions {
         members.collect::<Result<_, _>>().map(Self)
     }
 
-    pub fn directions(&self) -> &[DirectionConfig] {
+    pub(crate) fn directions(&self) -> &[DirectionConfig] {
         &self.0
     }
 
     /// Return the conditions of every direction.
-    pub fn conditions(&self) -> Vec<Conditions> {
+    pub(crate) fn conditions(&self) -> Vec<Conditions> {
         self.0.iter().map(|direction| direction.configured.conditions().clone()).collect()
     }
 
     /// Return the conditions of every direction as changes.
-    pub fn all(&self) -> Vec<Changed> {
+    pub(crate) fn all(&self) -> Vec<Changed> {
         (0..).zip(&self.0).map(|(number, direction)| direction.changed(number)).collect()
     }
 
     /// Note that counting begins now.
-    pub fn begin_count(&mut self) {
+    pub(crate) fn begin_count(&mut self) {
         for direction in &mut self.0 {
             direction.first = None;
         }
     }
 
     /// Return to the conditions of the plan.
-    pub fn restore(&mut self) -> Vec<Changed> {
+    pub(crate) fn restore(&mut self) -> Vec<Changed> {
         let mut changed = Vec::new();
         for (number, direction) in self.0.iter_mut().enumerate() {
             if direction.configured != direction.planned {
@@ -98,7 +98,11 @@ impl ConfiguredConditions {
     }
 
     /// Change only the conditions that are named. After an error nothing is changed.
-    pub fn change(&mut self, changes: &[Change], cause: Cause) -> Result<Vec<Changed>, Failure> {
+    pub(crate) fn change(
+        &mut self,
+        changes: &[Change],
+        cause: Cause,
+    ) -> Result<Vec<Changed>, Failure> {
         let mut after = self.0.clone();
         let mut changed = Vec::new();
         for change in changes {

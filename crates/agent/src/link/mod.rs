@@ -11,9 +11,9 @@
 mod configured;
 mod control;
 mod data;
-pub mod kernel;
+pub(crate) mod kernel;
 
-pub use control::check::check;
-pub use control::engine_task::EngineTask;
-pub use control::supervisor::{Supervisor, ask_supervisor};
-pub use data::sender_limits::Agents;
+pub(crate) use control::check::check;
+pub(crate) use control::engine_task::EngineTask;
+pub(crate) use control::supervisor::{Supervisor, ask_supervisor};
+pub(crate) use data::sender_limits::Agents;

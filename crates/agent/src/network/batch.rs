@@ -14,7 +14,7 @@ const FULL: usize = 64 << 10;
 
 /// The effect of a request on its object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
+pub(crate) enum Verb {
     /// Create the object; it is an error if it exists.
     Create,
     /// Change an existing object.
@@ -25,7 +25,7 @@ pub enum Verb {
 
 /// Requests for one socket, in order. They are sent by [`Batch::flush`], [`Batch::finish`], or once the
 /// buffer is full.
-pub struct Batch<'a> {
+pub(crate) struct Batch<'a> {
     socket: &'a Route,
     bytes: Vec<u8>,
     last: usize,
@@ -34,12 +34,12 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub fn new(socket: &'a Route) -> Self {
+    pub(crate) fn new(socket: &'a Route) -> Self {
         Self { socket, bytes: Vec::with_capacity(FULL + 4096), last: 0, what: Vec::new() }
     }
 
     /// Send a single request.
-    pub fn one(
+    pub(crate) fn one(
         socket: &'a Route,
         what: String,
         verb: Verb,
@@ -51,7 +51,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Add a request. `what` names the operation and its object for error messages.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         what: String,
         verb: Verb,
@@ -75,12 +75,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Send the remaining requests.
-    pub fn finish(mut self) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.flush()
     }
 
     /// Send all buffered requests, and block until the kernel has processed them.
-    pub fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         if self.bytes.is_empty() {
             return Ok(());
         }

@@ -16,7 +16,7 @@ const FORWARDED_BY_BRIDGE: u16 = 0xfff8;
 const FORWARDED_FROM_PORT: u16 = 0xfffd;
 
 /// Return the attributes of a bridge that forwards at once and floods multicast.
-pub fn attributes() -> LinkAttribute {
+pub(crate) fn attributes() -> LinkAttribute {
     let options = vec![
         InfoBridge::StpState(BridgeStpState::Disabled),
         InfoBridge::ForwardDelay(0),
@@ -29,7 +29,7 @@ pub fn attributes() -> LinkAttribute {
 
 /// Make a port of a bridge forward frames to reserved addresses (LLDP, LACP, 802.1X), as a cable does. Without
 /// `learning` a bridge of two ports forwards all frames, whatever their destination.
-pub fn port(index: u32, learning: bool) -> RouteNetlinkMessage {
+pub(crate) fn port(index: u32, learning: bool) -> RouteNetlinkMessage {
     let options =
         vec![InfoBridgePort::GroupFwdMask(FORWARDED_FROM_PORT), InfoBridgePort::Learning(learning)];
     let info = vec![

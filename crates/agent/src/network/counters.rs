@@ -11,7 +11,7 @@ use crate::protocol::network::{Counters, CountersDone, InterfaceCounters};
 use crate::session::Session;
 
 /// Read `/proc/self/net/dev` and `/proc/self/net/snmp` once.
-pub fn serve(_: Counters, _: &mut Session) -> Result<CountersDone, Failure> {
+pub(crate) fn serve(_: Counters, _: &mut Session) -> Result<CountersDone, Failure> {
     let directory = Path::new("/proc/self/net");
     let mut snmp = protocols(directory)?;
     snmp.retain(|protocol, _| ["Ip", "Icmp", "Udp"].contains(&protocol.as_str()));
@@ -21,7 +21,7 @@ pub fn serve(_: Counters, _: &mut Session) -> Result<CountersDone, Failure> {
 }
 
 /// Read the counters of each interface from `net/dev` (proc_pid_net(5)).
-pub fn interfaces(net: &Path) -> Result<BTreeMap<String, InterfaceCounters>, Failure> {
+pub(crate) fn interfaces(net: &Path) -> Result<BTreeMap<String, InterfaceCounters>, Failure> {
     Ok(read(&net.join("dev"))?.lines().filter_map(interface).collect())
 }
 
@@ -42,7 +42,7 @@ fn interface(line: &str) -> Option<(String, InterfaceCounters)> {
 
 impl InterfaceCounters {
     /// Return the counters by name.
-    pub fn named(&self) -> [(&'static str, u64); 6] {
+    pub(crate) fn named(&self) -> [(&'static str, u64); 6] {
         [
             ("rx_bytes", self.rx_bytes),
             ("rx_dropped", self.rx_dropped),
@@ -56,7 +56,7 @@ impl InterfaceCounters {
 
 /// Read the counters of each protocol from `net/snmp`: pairs of lines, names and numbers. Values that may be
 /// negative (`Tcp MaxConn`) are left out.
-pub fn protocols(net: &Path) -> Result<BTreeMap<String, BTreeMap<String, u64>>, Failure> {
+pub(crate) fn protocols(net: &Path) -> Result<BTreeMap<String, BTreeMap<String, u64>>, Failure> {
     let text = read(&net.join("snmp"))?;
     let mut lines = text.lines();
     let mut protocols = BTreeMap::new();

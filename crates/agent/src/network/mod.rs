@@ -6,10 +6,10 @@
 //! - [`counters`]: the kernel's counters of interfaces and protocols. [`route`]: the interface
 //!   to an address. [`mac`]: MAC addresses as text. [`neighbours`]: how long stacks ask for them.
 
-pub mod batch;
-pub mod bridge;
-pub mod counters;
-pub mod neighbours;
-pub mod quiet;
-pub mod route;
-pub mod tbf;
+pub(crate) mod batch;
+pub(crate) mod bridge;
+pub(crate) mod counters;
+pub(crate) mod neighbours;
+pub(crate) mod quiet;
+pub(crate) mod route;
+pub(crate) mod tbf;

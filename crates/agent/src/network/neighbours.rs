@@ -17,7 +17,7 @@ use crate::protocol::programs::Nothing;
 use crate::session::Session;
 
 /// Let the stack of an interface in this process's network namespace ask so often for its neighbours.
-pub fn serve(request: Neighbours, _: &mut Session) -> Result<Nothing, Failure> {
+pub(crate) fn serve(request: Neighbours, _: &mut Session) -> Result<Nothing, Failure> {
     let Neighbours { on, tries, versions } = request;
     let what = || format!("let {on} wait for neighbours");
     let index = interface_index(&on).with_context(what)?;
@@ -31,7 +31,7 @@ pub fn serve(request: Neighbours, _: &mut Session) -> Result<Nothing, Failure> {
 }
 
 /// Return the request to ask `tries` times for each neighbour, once a second.
-pub fn message(interface: u32, is_ipv4: bool, tries: u32) -> RouteNetlinkMessage {
+pub(crate) fn message(interface: u32, is_ipv4: bool, tries: u32) -> RouteNetlinkMessage {
     let (family, table) = match is_ipv4 {
         true => (AddressFamily::Inet, "arp_cache"),
         false => (AddressFamily::Inet6, "ndisc_cache"),

@@ -14,7 +14,7 @@ const QUIET: [(&str, &str); 3] = [
 ];
 
 /// Keep the stack from answering on these interfaces of this process's current network namespace.
-pub fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+pub(crate) fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
     let mut interfaces = interfaces.peekable();
     if interfaces.peek().is_none() {
         return Ok(());

@@ -10,7 +10,7 @@ const TC_LINKLAYER_ETHERNET: u8 = 1;
 
 /// The parameters of a token bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bucket {
+pub(crate) struct Bucket {
     /// The rate in bits per second; the kernel counts in bytes, rounded up.
     pub rate_bps: u64,
     /// The bytes added to every frame, and the least bytes that a frame counts.
@@ -24,7 +24,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// Return the kinds and values of the netlink options (linux/pkt_sched.h, `tc_tbf_qopt`).
-    pub fn options(&self) -> [(u16, Vec<u8>); 3] {
+    pub(crate) fn options(&self) -> [(u16, Vec<u8>); 3] {
         let bytes_per_second = self.rate_bps.div_ceil(8);
         // struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate. If the link layer is
         // known the kernel computes times itself and needs no rate table.
@@ -46,7 +46,7 @@ impl Bucket {
     }
 
     /// Return the message that sets the bucket as the root qdisc of an interface.
-    pub fn of_interface(&self, index: u32) -> TcMessage {
+    pub(crate) fn of_interface(&self, index: u32) -> TcMessage {
         let option = |(kind, value)| TcOption::Other(DefaultNla::new(kind, value));
         let mut message = TcMessage::with_index(index.cast_signed());
         message.header.parent = TcHandle::ROOT;

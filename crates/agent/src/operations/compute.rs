@@ -32,7 +32,7 @@ struct Done {
 }
 
 /// Do the work, or as much as was done when the client said `stop`, and return its times.
-pub fn serve(request: Compute, session: &mut Session) -> Result<ComputeDone, Failure> {
+pub(super) fn serve(request: Compute, session: &mut Session) -> Result<ComputeDone, Failure> {
     if !(1..=MOST).contains(&request.units) {
         let why = format!("`units` is {}, not 1 to {MOST}", request.units);
         return Err(Failure::new("compute", why));

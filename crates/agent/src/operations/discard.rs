@@ -18,7 +18,7 @@ use crate::session::Session;
 
 /// Bind an IPv4 UDP port until `stop`, so that the kernel does not answer packets to it by ICMP errors.
 /// Several sessions may share a port. A filter drops each packet before it enters a buffer.
-pub fn serve(request: Discard, session: &mut Session) -> Result<DiscardDone, Failure> {
+pub(super) fn serve(request: Discard, session: &mut Session) -> Result<DiscardDone, Failure> {
     let Discard { port, interfaces } = request;
     let what = || format!("discard what comes to UDP port {port}");
     let socket = socket::shared_udp((Ipv4Addr::UNSPECIFIED, port).into()).with_context(what)?;

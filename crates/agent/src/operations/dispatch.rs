@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::{fabric, link};
 
 /// Serve requests until the client closes the session.
-pub fn serve(mut session: Session) -> Result<(), Failure> {
+pub(crate) fn serve(mut session: Session) -> Result<(), Failure> {
     info!(pid = std::process::id(), "session begins");
     loop {
         let reply = match session.request() {

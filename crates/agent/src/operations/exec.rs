@@ -22,7 +22,7 @@ const SIGTERM: i32 = 15;
 
 /// Run a command: send `{"started": pid}`, then its output, and return its exit code or the signal that
 /// killed it.
-pub fn serve(request: Exec, session: &mut Session) -> Result<ExecDone, Failure> {
+pub(super) fn serve(request: Exec, session: &mut Session) -> Result<ExecDone, Failure> {
     if request.hold && !hold::until_go(session)? {
         return Ok(ExecDone { exit: None, ran: None });
     }

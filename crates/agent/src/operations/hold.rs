@@ -8,7 +8,7 @@ use crate::session::Session;
 
 /// Report that all is ready, then block until the client says `go`. Return false if it says `stop` instead;
 /// fail if it goes away.
-pub fn until_go(session: &mut Session) -> Result<bool, Failure> {
+pub(super) fn until_go(session: &mut Session) -> Result<bool, Failure> {
     session.event(&Event::READY)?;
     loop {
         poll::wait(&[(session.input(), Interest::Read)], None).context("wait for the start")?;

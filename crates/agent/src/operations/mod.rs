@@ -16,4 +16,4 @@ mod tap;
 mod transport;
 mod watch;
 
-pub use dispatch::serve;
+pub(crate) use dispatch::serve;

@@ -13,7 +13,7 @@ const ROWS: usize = 1 << 20;
 
 /// One stamp: a row of the table `stamps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub(super) struct Stamp {
     /// The number of the packet's probe.
     pub probe: u32,
     /// The packet's sequence number within the probe.
@@ -28,7 +28,7 @@ pub struct Stamp {
 
 /// The outcome of one scheduled packet: a row of the table `packets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub(super) struct Packet<'a> {
     /// The number of the packet's probe.
     pub probe: u32,
     /// The packet's sequence number within the probe.
@@ -47,7 +47,7 @@ pub struct Packet<'a> {
 }
 
 /// Send the table `stamps`.
-pub fn send_stamps(
+pub(super) fn send_stamps(
     session: &mut Session,
     points: &[impl AsRef<str>],
     stamps: impl Iterator<Item = Stamp>,
@@ -63,7 +63,7 @@ pub fn send_stamps(
 }
 
 /// Send the table `repeats`: the sightings of packets that their points had seen before.
-pub fn send_repeats(
+pub(super) fn send_repeats(
     session: &mut Session,
     points: &[impl AsRef<str>],
     repeats: impl Iterator<Item = Stamp>,
@@ -78,7 +78,7 @@ pub fn send_repeats(
 }
 
 /// Send the table `packets`.
-pub fn send_packets<'a>(
+pub(super) fn send_packets<'a>(
     session: &mut Session,
     packets: impl Iterator<Item = Packet<'a>>,
 ) -> Result<(), Failure> {
@@ -96,12 +96,12 @@ pub fn send_packets<'a>(
 }
 
 /// Return a time in whole nanoseconds.
-pub fn nanoseconds(time: Duration) -> u64 {
+pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Send rows in frames of at most [`ROWS`]; a table without rows is one empty frame.
-pub fn in_parts<Row>(
+pub(super) fn in_parts<Row>(
     session: &mut Session,
     mut rows: impl Iterator<Item = Row>,
     table: impl Fn(&[Row]) -> Table,

@@ -11,7 +11,7 @@ use super::mac::Mac;
 /// Send frames one way, over some flows in turn.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Generate {
+pub(crate) struct Generate {
     /// The flows, which take turns frame by frame.
     pub flows: Vec<Flow>,
     /// The number in the probe header, if frames have room for one.
@@ -38,7 +38,7 @@ fn sixty_four() -> usize {
 /// The path of a flow's frames.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Flow {
+pub(crate) struct Flow {
     /// The interface by which they leave.
     pub interface: String,
     pub to_mac: Mac,
@@ -48,7 +48,7 @@ pub struct Flow {
 
 /// The end of a generator.
 #[derive(Serialize, JsonSchema)]
-pub struct GenerateDone {
+pub(crate) struct GenerateDone {
     pub sent: u64,
     /// Frames that the kernel did not take.
     pub refused: u64,
@@ -64,7 +64,7 @@ pub struct GenerateDone {
 
 /// The lateness of frames; times are 0 if there was none. Quantiles are within 3 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Late {
+pub(crate) struct Late {
     pub count: u64,
     pub mean_ns: i64,
     pub min_ns: i64,
@@ -76,7 +76,7 @@ pub struct Late {
 /// Receive the packets of an IPv4 UDP port and drop them, and count a generator's frames.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Discard {
+pub(crate) struct Discard {
     /// The port to receive at; 0 for any.
     #[serde(default)]
     pub port: u16,
@@ -87,14 +87,14 @@ pub struct Discard {
 
 /// The end of a sink.
 #[derive(Serialize, JsonSchema)]
-pub struct DiscardDone {
+pub(crate) struct DiscardDone {
     /// The frames by interface; null if none were counted.
     pub interfaces: Option<BTreeMap<String, Discarded>>,
 }
 
 /// The frames that arrived by an interface.
 #[derive(Serialize, JsonSchema)]
-pub struct Discarded {
+pub(crate) struct Discarded {
     pub received: u64,
     /// Frames that came after one with a larger number (RFC 4737).
     pub reordered: u64,

@@ -15,7 +15,7 @@ use crate::capabilities::Kept;
 /// Build a lab, and keep it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Build {
+pub(crate) struct Build {
     /// The operation; only `build` is known.
     pub op: String,
     /// The lab's name.
@@ -33,7 +33,7 @@ pub struct Build {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub(crate) struct Plan {
     #[serde(default, rename = "lab")]
     _lab: Option<String>,
     pub agents: Vec<Agent>,
@@ -47,7 +47,7 @@ pub struct Plan {
 /// A process of the lab that holds namespaces and serves `NAME.sock`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Agent {
+pub(crate) struct Agent {
     pub name: String,
     /// `new`, `guest` (the guest's own), `machine`, or the name of an earlier agent.
     pub network: String,
@@ -81,7 +81,7 @@ pub struct Agent {
 /// its monitor.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Guest {
+pub(crate) struct Guest {
     /// The command's words, which may hold `{folder}`, `{lab}`, `{pid}` (the monitor's), `{stream}` and `{qmp}`
     /// (descriptors' numbers), `{tsc_khz}` and `{cgroup}`. Empty if somebody else starts the guest.
     #[serde(default)]
@@ -101,7 +101,7 @@ pub struct Guest {
 /// The channel from a monitor to the agent inside its guest.
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Reach {
+pub(crate) enum Reach {
     /// One stream for all sessions, which the command gets as a descriptor.
     Stream,
     /// A folder that the guest sees, in which the monitor listens and the guest's agent connects.
@@ -113,7 +113,7 @@ pub enum Reach {
 /// A namespace that an agent can have of its own, besides the network namespace.
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Isolate {
+pub(crate) enum Isolate {
     Pid,
     Mount,
     Uts,
@@ -123,7 +123,7 @@ pub enum Isolate {
 /// An operation that creates or sets something in the network.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Operation {
+pub(crate) enum Operation {
     Veth {
         ends: [End; 2],
     },
@@ -150,7 +150,7 @@ pub enum Operation {
 /// The number of times that an interface's stack asks for a neighbour before it gives up, once a second.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Neighbours {
+pub(crate) struct Neighbours {
     pub r#in: String,
     pub on: String,
     pub tries: u32,
@@ -159,7 +159,7 @@ pub struct Neighbours {
 /// One end of a veth, or a TAP device (a virtual machine's cable).
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct End {
+pub(crate) struct End {
     pub r#in: String,
     pub name: String,
     #[serde(default)]
@@ -170,7 +170,7 @@ pub struct End {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Bridge {
+pub(crate) struct Bridge {
     pub r#in: String,
     pub name: String,
     #[serde(default)]
@@ -183,7 +183,7 @@ pub struct Bridge {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Address {
+pub(crate) struct Address {
     pub r#in: String,
     pub on: String,
     pub address: Prefix,
@@ -192,7 +192,7 @@ pub struct Address {
 /// A token bucket filter (tc-tbf(8)).
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Queue {
+pub(crate) struct Queue {
     pub r#in: String,
     pub on: String,
     /// The rate in bits per second.
@@ -203,7 +203,7 @@ pub struct Queue {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Route {
+pub(crate) struct Route {
     pub r#in: String,
     pub to: Prefix,
     #[serde(default)]
@@ -215,7 +215,7 @@ pub struct Route {
 /// An address and its prefix length: `10.0.0.1/24`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(try_from = "String")]
-pub struct Prefix {
+pub(crate) struct Prefix {
     pub address: IpAddr,
     pub length: u8,
 }
@@ -238,14 +238,14 @@ impl TryFrom<String> for Prefix {
 /// An address in the lab and its names, the node's own first.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Named {
+pub(crate) struct Named {
     pub address: IpAddr,
     pub names: Vec<String>,
 }
 
 /// A lab that was built: its keeper and its agents.
 #[derive(Serialize, JsonSchema)]
-pub struct BuildDone<'a> {
+pub(crate) struct BuildDone<'a> {
     /// The keeper's pid, and its start time in clock ticks.
     pub pid: u32,
     pub start: u64,
@@ -257,7 +257,7 @@ pub struct BuildDone<'a> {
 
 /// An agent of a lab that was built.
 #[derive(Serialize, JsonSchema)]
-pub struct BuiltAgent<'a> {
+pub(crate) struct BuiltAgent<'a> {
     /// The pid as seen from outside of the lab.
     pub pid: i32,
     /// The start time in clock ticks.
@@ -269,7 +269,7 @@ pub struct BuiltAgent<'a> {
 /// Set up the machine that the agent is the init of, as the plan describes the node.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Setup {
+pub(crate) struct Setup {
     pub hostname: String,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
@@ -284,7 +284,7 @@ pub struct Setup {
 /// A network card, found by its MAC address, and its new name.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NetworkCard {
+pub(crate) struct NetworkCard {
     pub name: String,
     pub mac: Mac,
     #[serde(default)]

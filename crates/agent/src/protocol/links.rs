@@ -11,7 +11,7 @@ use super::mac::Mac;
 /// All links of one engine.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EngineLinks {
+pub(crate) struct EngineLinks {
     /// The kind of engine.
     #[serde(default)]
     pub engine: EngineKind,
@@ -32,7 +32,7 @@ pub struct EngineLinks {
 /// A kind of link engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum EngineKind {
+pub(crate) enum EngineKind {
     /// delaylab's own: a process that receives each frame and sends it when it is due.
     #[default]
     Own,
@@ -43,7 +43,7 @@ pub enum EngineKind {
 /// A link: a cable between two ports, or a network that its ports share.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub(crate) struct Link {
     pub link: String,
     #[serde(default = "ethernet_mtu")]
     pub mtu: u32,
@@ -53,7 +53,7 @@ pub struct Link {
 /// One end of a link on this host.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Member {
+pub(crate) struct Member {
     /// The interface in this host's network namespace.
     pub port: String,
     /// The node behind the port; `None` behind an uplink.
@@ -74,7 +74,7 @@ pub struct Member {
 /// A node's own interface, in the network namespace of an agent.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Card {
+pub(crate) struct Card {
     pub r#in: String,
     pub on: String,
 }
@@ -82,7 +82,7 @@ pub struct Card {
 /// The changes at one moment of the timeline.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Moment {
+pub(crate) struct Moment {
     pub at_ns: u64,
     pub changes: Vec<Change>,
 }
@@ -90,7 +90,7 @@ pub struct Moment {
 /// A change of the conditions of one node's frames on a link.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub(crate) struct Change {
     pub link: String,
     pub node: String,
     /// The conditions to change; null removes one, and all others stay.
@@ -100,17 +100,17 @@ pub struct Change {
 
 impl EngineLinks {
     /// Return all members with their links, in the order of their directions.
-    pub fn members(&self) -> impl Iterator<Item = (&Link, &Member)> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&Link, &Member)> {
         self.links.iter().flat_map(|link| link.members.iter().map(move |member| (link, member)))
     }
 
     /// Return the names of all ports, in the order of their directions.
-    pub fn ports(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn ports(&self) -> impl Iterator<Item = &str> {
         self.members().map(|(_, member)| member.port.as_str())
     }
 
     /// Return the length of the longest frame that any link carries, from its Ethernet header on.
-    pub fn longest_frame(&self) -> usize {
+    pub(crate) fn longest_frame(&self) -> usize {
         let mtu = self.links.iter().map(|link| link.mtu).max().unwrap_or(0);
         mtu as usize + ETHERNET_HEADER + VLAN_TAG
     }
@@ -131,7 +131,7 @@ fn ethernet_mtu() -> u32 {
 /// A request about links, as a session passes it on to the process that answers for the engine.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
-pub enum LinkRequest {
+pub(crate) enum LinkRequest {
     Links(Links),
     LinkSet(LinkSet),
     LinkTimeline(LinkTimeline),
@@ -141,7 +141,7 @@ pub enum LinkRequest {
 /// Report the conditions and the counters of all directions.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Links {
+pub(crate) struct Links {
     /// True to reset the counters after the report.
     #[serde(default)]
     pub reset: bool,
@@ -150,29 +150,29 @@ pub struct Links {
 /// Change conditions: all changes, or none if one of them is impossible.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LinkSet {
+pub(crate) struct LinkSet {
     pub changes: Vec<Change>,
 }
 
 /// The directions after a change.
 #[derive(Serialize, JsonSchema)]
-pub struct LinkSetDone {
+pub(crate) struct LinkSetDone {
     pub directions: Vec<DirectionReport>,
 }
 
 /// Return to the conditions of the plan, and restart the timeline.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LinkTimeline {}
+pub(crate) struct LinkTimeline {}
 
 /// Restart the engine if it has ended, with the changes of `link-set`.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LinkRestart {}
+pub(crate) struct LinkRestart {}
 
 /// The report of an engine of either kind, or in place of one that has ended.
 #[derive(Serialize, JsonSchema)]
-pub struct EngineReport {
+pub(crate) struct EngineReport {
     pub state: State,
     /// The reason why the engine is down.
     pub why: Option<String>,
@@ -201,14 +201,14 @@ pub struct EngineReport {
 /// The state of an engine.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(crate) enum State {
     Running,
     Down,
 }
 
 /// The memory of frames under way, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Memory {
+pub(crate) struct Memory {
     pub used: usize,
     pub bound: usize,
     /// The highest level since counting began.
@@ -219,14 +219,14 @@ pub struct Memory {
 
 /// The times of more than 2 ms in which the engine did not run though something was due.
 #[derive(Clone, Copy, Default, Serialize, JsonSchema)]
-pub struct Pauses {
+pub(crate) struct Pauses {
     pub count: u64,
     pub longest_ns: i64,
 }
 
 /// The delays that the engine's CPU inflicts on a thread that only reads the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct CpuNoiseSummary {
+pub(crate) struct CpuNoiseSummary {
     /// The time for which the thread only read the clock.
     pub watched_ns: i64,
     /// The part of it for which something else had the CPU: an interrupt, another thread, or, invisible from
@@ -238,7 +238,7 @@ pub struct CpuNoiseSummary {
 
 /// The report of one direction, the frames that come in by one port: its conditions and its counters.
 #[derive(Serialize, JsonSchema)]
-pub struct DirectionReport {
+pub(crate) struct DirectionReport {
     pub link: String,
     /// The node that sends; null behind an uplink.
     pub node: Option<String>,
@@ -275,7 +275,7 @@ pub struct DirectionReport {
 
 /// A count of frames and bytes, from the Ethernet header on.
 #[derive(Clone, Copy, Default, Serialize, JsonSchema)]
-pub struct Tally {
+pub(crate) struct Tally {
     pub frames: u64,
     pub bytes: u64,
     /// The first and the last time, in ns since the Unix epoch.
@@ -287,7 +287,7 @@ pub struct Tally {
 
 /// Dropped frames by reason.
 #[derive(Clone, Copy, Default, Serialize, JsonSchema)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// Frames beyond the port's share of the ring; they never entered.
     pub ring: u64,
     /// The configured loss.
@@ -308,7 +308,7 @@ pub struct Dropped {
 
 /// The frames that wait for the rate, here or at the sender.
 #[derive(Serialize, JsonSchema)]
-pub struct Waiting {
+pub(crate) struct Waiting {
     pub frames: usize,
     pub bytes: u64,
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// A MAC address: `02:00:00:00:00:01`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, Hash)]
 #[serde(try_from = "String")]
-pub struct Mac(pub [u8; 6]);
+pub(crate) struct Mac(pub [u8; 6]);
 
 impl TryFrom<String> for Mac {
     type Error = String;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The protocol of a probe's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub(crate) enum Protocol {
     /// ICMP echo.
     Icmp,
     /// Datagrams to a port.
@@ -24,7 +24,7 @@ pub enum Protocol {
 /// The way in which packets are passed to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub(crate) enum Mode {
     /// ICMP or UDP sockets.
     #[default]
     Socket,
@@ -35,7 +35,7 @@ pub enum Mode {
 /// A stamp that the probe can take itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Point {
+pub(crate) enum Point {
     App,
     Qdisc,
     Stack,
@@ -44,7 +44,7 @@ pub enum Point {
 /// The means by which stamps were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
+pub(crate) enum By {
     /// The probe's own sockets.
     Socket,
     /// BPF programs at the interface.
@@ -56,7 +56,7 @@ pub enum By {
 /// The outcome of a scheduled packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     Replied,
     /// A closed TCP port answered.
     Closed,
@@ -74,7 +74,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Return the name in tables, which is the one in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Replied => "replied",
             Self::Closed => "closed",
@@ -91,7 +91,7 @@ impl Outcome {
 /// Send a probe's packets on a schedule, and record the outcome of each.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Probe {
+pub(crate) struct Probe {
     /// The number in the probe header.
     pub probe: u32,
     pub protocol: Protocol,
@@ -165,7 +165,7 @@ fn root() -> String {
 
 /// The end of a probe.
 #[derive(Serialize, JsonSchema)]
-pub struct ProbeDone {
+pub(crate) struct ProbeDone {
     pub sent: u32,
     pub replied: u32,
     pub warnings: Vec<Warning>,
@@ -180,7 +180,7 @@ pub struct ProbeDone {
 
 /// A doubt about a measurement, in the form of the dataset's warnings.
 #[derive(Serialize, JsonSchema)]
-pub struct Warning {
+pub(crate) struct Warning {
     pub kind: WarningKind,
     pub message: String,
     pub remedy: &'static str,
@@ -188,7 +188,7 @@ pub struct Warning {
 
 impl Warning {
     /// Build a doubt.
-    pub fn new(kind: WarningKind, message: String, remedy: &'static str) -> Self {
+    pub(crate) fn new(kind: WarningKind, message: String, remedy: &'static str) -> Self {
         Self { kind, message, remedy }
     }
 }
@@ -196,7 +196,7 @@ impl Warning {
 /// A kind of doubt that the agent itself can have.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum WarningKind {
+pub(crate) enum WarningKind {
     NotRealtime,
     NoKernelStamps,
     UnattributedError,
@@ -208,7 +208,7 @@ pub enum WarningKind {
 /// Answer a probe's packets from the address that each was sent to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Reflect {
+pub(crate) struct Reflect {
     /// The port to receive at; 0 for any.
     #[serde(default)]
     pub port: u16,
@@ -225,7 +225,7 @@ pub struct Reflect {
 
 /// The end of a reflector.
 #[derive(Serialize, JsonSchema)]
-pub struct ReflectDone {
+pub(crate) struct ReflectDone {
     /// The packets that it sent back, or the connections that it answered.
     pub reflected: u64,
 }
@@ -233,7 +233,7 @@ pub struct ReflectDone {
 /// Stamp a probe's packets at interfaces.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Tap {
+pub(crate) struct Tap {
     pub interfaces: Vec<TapInterface>,
     pub filter: TapFilter,
     /// The path of a capture file to write.
@@ -247,7 +247,7 @@ pub struct Tap {
 /// An interface and the name of its vantage point.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TapInterface {
+pub(crate) struct TapInterface {
     pub name: String,
     pub point: String,
 }
@@ -255,7 +255,7 @@ pub struct TapInterface {
 /// The packets of the probe; 0 matches any probe, identifier or port.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TapFilter {
+pub(crate) struct TapFilter {
     #[serde(default)]
     pub probe: u32,
     pub protocol: Protocol,
@@ -271,13 +271,13 @@ pub struct TapFilter {
 
 /// The end of taps.
 #[derive(Serialize, JsonSchema)]
-pub struct TapDone {
+pub(crate) struct TapDone {
     pub interfaces: Vec<TapCounts>,
 }
 
 /// The counts of one tap.
 #[derive(Serialize, JsonSchema)]
-pub struct TapCounts {
+pub(crate) struct TapCounts {
     pub point: String,
     pub packets: u64,
     /// Packets that found the ring full.
@@ -296,7 +296,7 @@ pub struct TapCounts {
 
 /// One packet of a live probe: the event `packet`. Fields are null where there is no value.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct LivePacket<'a> {
+pub(crate) struct LivePacket<'a> {
     pub seq: u32,
     /// The time in which the connection of an HTTP request was opened.
     pub handshake_ns: Option<i64>,

@@ -7,13 +7,13 @@
 //! - [`running`]: orders of the client and events of the agent while a request runs.
 //! - [`schema`]: all of it as JSON Schema, from which the tables of docs/protocol.md are made.
 
-pub mod generating;
-pub mod lab;
-pub mod links;
-pub mod mac;
-pub mod measuring;
-pub mod network;
-pub mod programs;
-pub mod requests;
-pub mod running;
-pub mod schema;
+pub(crate) mod generating;
+pub(crate) mod lab;
+pub(crate) mod links;
+pub(crate) mod mac;
+pub(crate) mod measuring;
+pub(crate) mod network;
+pub(crate) mod programs;
+pub(crate) mod requests;
+pub(crate) mod running;
+pub(crate) mod schema;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Sample the state of the machine, and of places in the lab.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Watch {
+pub(crate) struct Watch {
     #[serde(default = "tenth_of_a_second")]
     pub interval_ns: u64,
     #[serde(default)]
@@ -24,7 +24,7 @@ fn tenth_of_a_second() -> u64 {
 /// A network namespace and control groups to watch.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WatchPlace {
+pub(crate) struct WatchPlace {
     pub name: String,
     /// A process in the network namespace, by its pid in the agent's PID namespace.
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct WatchPlace {
 
 /// The end of samples.
 #[derive(Serialize, JsonSchema)]
-pub struct WatchDone {
+pub(crate) struct WatchDone {
     pub samples: u64,
     /// Samples whose time passed while an earlier one was still being taken.
     pub missed: u64,
@@ -45,11 +45,11 @@ pub struct WatchDone {
 /// Read the counters of this network namespace.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Counters {}
+pub(crate) struct Counters {}
 
 /// Counters by interface, and by protocol as in `/proc/net/snmp`.
 #[derive(Serialize, JsonSchema)]
-pub struct CountersDone {
+pub(crate) struct CountersDone {
     /// The time at which they were read, since the Unix epoch.
     pub time_ns: i64,
     pub interfaces: BTreeMap<String, InterfaceCounters>,
@@ -58,7 +58,7 @@ pub struct CountersDone {
 
 /// An interface's counters since it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct InterfaceCounters {
+pub(crate) struct InterfaceCounters {
     pub rx_bytes: u64,
     pub rx_dropped: u64,
     pub rx_packets: u64,
@@ -70,20 +70,20 @@ pub struct InterfaceCounters {
 /// Find the interface by which packets to an address leave.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Route {
+pub(crate) struct Route {
     pub to: IpAddr,
 }
 
 /// The way to an address.
 #[derive(Serialize, JsonSchema)]
-pub struct RouteDone {
+pub(crate) struct RouteDone {
     pub interface: String,
 }
 
 /// Let an interface's stack ask so often for a neighbour, once a second, before it gives up.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Neighbours {
+pub(crate) struct Neighbours {
     /// The interface.
     pub on: String,
     pub tries: u32,

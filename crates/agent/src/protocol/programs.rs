@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 /// The answer of an operation that returns nothing.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Nothing {}
+pub(crate) struct Nothing {}
 
 /// Ask for the agent's version, process and clock.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Hello {}
+pub(crate) struct Hello {}
 
 /// The agent and its kernel's clock.
 #[derive(Serialize, JsonSchema)]
-pub struct HelloDone {
+pub(crate) struct HelloDone {
     pub version: &'static str,
     pub pid: u32,
     /// The clock of all stamps: `realtime@` and the first 8 digits of the boot id.
@@ -26,11 +26,11 @@ pub struct HelloDone {
 /// Read this kernel's clock.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Clock {}
+pub(crate) struct Clock {}
 
 /// The time of this kernel's clock.
 #[derive(Serialize, JsonSchema)]
-pub struct ClockDone {
+pub(crate) struct ClockDone {
     /// The time in ns since the Unix epoch, read as late as possible.
     pub time_ns: i64,
 }
@@ -38,7 +38,7 @@ pub struct ClockDone {
 /// Run a command, whose input and output travel in frames.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Exec {
+pub(crate) struct Exec {
     pub argv: Vec<String>,
     /// Variables in addition to the agent's own.
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct Exec {
 /// A terminal: its size in characters, and its kind (TERM).
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     pub rows: u16,
     pub cols: u16,
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct Terminal {
 
 /// The end of a command.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct ExecDone {
+pub(crate) struct ExecDone {
     /// The exit code; null for a command that was killed, or never started.
     pub exit: Option<i32>,
     /// All but the code, unless it never started.
@@ -81,7 +81,7 @@ pub struct ExecDone {
 
 /// A command's run. Times are in ns, the first two since the Unix epoch.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Ran {
+pub(crate) struct Ran {
     /// The signal that killed it.
     pub killed: Option<i32>,
     /// The bytes that it and its children wrote to storage; null if the kernel does not say.
@@ -96,7 +96,7 @@ pub struct Ran {
 /// Do a fixed amount of arithmetic.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Compute {
+pub(crate) struct Compute {
     pub units: u32,
     /// The shortest time between two rows of the table `progress`.
     #[serde(default = "five_milliseconds")]
@@ -112,7 +112,7 @@ fn five_milliseconds() -> i64 {
 
 /// The end of arithmetic. Times are in ns, the first two since the Unix epoch.
 #[derive(Serialize, JsonSchema)]
-pub struct ComputeDone {
+pub(crate) struct ComputeDone {
     /// The units that were done.
     pub units: u32,
     pub began_ns: i64,

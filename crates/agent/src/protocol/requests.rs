@@ -15,7 +15,7 @@ use super::programs::{
 };
 
 /// An operation: its fields in a request, and what the agent sends for it.
-pub trait Operation: JsonSchema {
+pub(crate) trait Operation: JsonSchema {
     /// The answer to a request that has succeeded.
     type Done: Serialize + JsonSchema;
     /// The name: the field `op` of a request.
@@ -27,7 +27,7 @@ pub trait Operation: JsonSchema {
 }
 
 /// A visitor of all operations.
-pub trait Visit {
+pub(crate) trait Visit {
     /// Visit one operation.
     fn visit<O: Operation>(&mut self);
 }
@@ -37,7 +37,7 @@ macro_rules! operations {
         /// A request to an agent.
         #[derive(Deserialize)]
         #[serde(tag = "op")]
-        pub enum Request {
+        pub(crate) enum Request {
             $(#[serde(rename = $name)] $kind($kind),)*
         }
 
@@ -52,7 +52,7 @@ macro_rules! operations {
             const NAMES: &[&str] = &[$($name),*];
 
             /// Visit all operations, in the order of the table above.
-            pub fn visit(visitor: &mut impl Visit) {
+            pub(crate) fn visit(visitor: &mut impl Visit) {
                 $(visitor.visit::<$kind>();)*
             }
         }
@@ -82,7 +82,7 @@ operations! {
 
 impl Request {
     /// Read a request. Unknown operations and fields are refused.
-    pub fn read(message: Value) -> Result<Self, Failure> {
+    pub(crate) fn read(message: Value) -> Result<Self, Failure> {
         let name = name(&message);
         let name = name.ok_or_else(|| Failure::new("read a request", "it has no `op`"))?.to_owned();
         if !Self::NAMES.contains(&name.as_str()) {
@@ -94,13 +94,13 @@ impl Request {
 }
 
 /// Return the name of the operation that a message asks for.
-pub fn name(message: &Value) -> Option<&str> {
+pub(crate) fn name(message: &Value) -> Option<&str> {
     message.get("op").and_then(Value::as_str)
 }
 
 /// A request as it is sent.
 #[derive(Serialize)]
-pub struct Sent<'a, O> {
+pub(crate) struct Sent<'a, O> {
     op: &'static str,
     #[serde(flatten)]
     fields: &'a O,

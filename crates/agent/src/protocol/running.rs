@@ -11,7 +11,7 @@ use super::measuring::LivePacket;
 /// An order of the client to a running request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub(crate) enum Order {
     /// End regularly, with the results so far.
     #[serde(with = "only_true")]
     #[schemars(with = "bool")]
@@ -42,7 +42,7 @@ impl Order {
     const NAMES: [&str; 6] = ["stop", "go", "keep", "pause", "signal", "used"];
 
     /// Read the order in a message; return `None` if it is a request.
-    pub fn read(message: &Value) -> Result<Option<Self>, Failure> {
+    pub(crate) fn read(message: &Value) -> Result<Option<Self>, Failure> {
         let named = |name: &&str| message.get(name).is_some();
         if message.get("op").is_some() || !Self::NAMES.iter().any(named) {
             return Ok(None);
@@ -52,17 +52,17 @@ impl Order {
 }
 
 /// Orders in the order in which they were given.
-pub type Orders = Vec<Order>;
+pub(crate) type Orders = Vec<Order>;
 
 /// The value of an order that has no other.
 mod only_true {
     use super::{Deserialize, Deserializer, Error, Serializer, Unexpected};
 
-    pub fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bool(true)
     }
 
-    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<(), D::Error> {
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<(), D::Error> {
         if bool::deserialize(deserializer)? {
             return Ok(());
         }
@@ -83,7 +83,7 @@ fn signal<'a, D: Deserializer<'a>>(deserializer: D) -> Result<i32, D::Error> {
 /// An event of a running request.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Event<'a> {
+pub(crate) enum Event<'a> {
     /// All is prepared.
     Ready(Ready),
     /// The command runs, with this process id.
@@ -108,7 +108,7 @@ pub enum Event<'a> {
 /// The form of the event `ready`.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Ready {
+pub(crate) enum Ready {
     Prepared(bool),
     /// The port that was bound.
     Listening {
@@ -118,10 +118,10 @@ pub enum Ready {
 
 impl Event<'_> {
     /// The event of a request that has prepared everything.
-    pub const READY: Self = Event::Ready(Ready::Prepared(true));
+    pub(crate) const READY: Self = Event::Ready(Ready::Prepared(true));
 
     /// Build the event of a request that listens at a port.
-    pub fn listening(port: u16) -> Self {
+    pub(crate) fn listening(port: u16) -> Self {
         Event::Ready(Ready::Listening { port })
     }
 }

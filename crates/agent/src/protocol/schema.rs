@@ -53,7 +53,7 @@ impl Visit for Types {
 }
 
 /// Print the protocol.
-pub fn print() -> Result<(), Failure> {
+pub(crate) fn print() -> Result<(), Failure> {
     let settings = SchemaSettings::draft2020_12;
     let mut types = Types {
         read: settings().for_deserialize().into_generator(),

@@ -8,7 +8,7 @@ const ESCAPE: u8 = 0x10;
 const CHANGE: u8 = 0x40;
 
 /// Escape bytes on their way to the guest.
-pub fn escape(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn escape(bytes: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(bytes.len() + 16);
     for &byte in bytes {
         if matches!(byte, SYSRQ | ESCAPE) {
@@ -22,13 +22,13 @@ pub fn escape(bytes: &[u8]) -> Vec<u8> {
 
 /// The decoder in the guest, which works piece by piece.
 #[derive(Default)]
-pub struct Unescape {
+pub(crate) struct Unescape {
     within: bool,
 }
 
 impl Unescape {
     /// Decode a piece of the stream and append the result to `into`.
-    pub fn take(&mut self, piece: &[u8], into: &mut Vec<u8>) {
+    pub(crate) fn take(&mut self, piece: &[u8], into: &mut Vec<u8>) {
         for &byte in piece {
             if std::mem::take(&mut self.within) {
                 into.push(byte ^ CHANGE);

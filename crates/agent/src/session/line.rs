@@ -12,7 +12,7 @@ use super::escape::Unescape;
 const PIECE: usize = 64 << 10;
 
 /// A stream in both directions, by descriptors that do not block.
-pub struct Line {
+pub(crate) struct Line {
     input: OwnedFd,
     output: OwnedFd,
     unread: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct Line {
 
 impl Line {
     /// Build a line that reads from `input` and writes to `output`.
-    pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
         descriptor::set_nonblocking(input.as_fd())?;
         descriptor::set_nonblocking(output.as_fd())?;
         let (unread, unsent) = (Vec::new(), Vec::new());
@@ -35,46 +35,46 @@ impl Line {
     }
 
     /// Decode everything that is read from now on.
-    pub fn unescaping(self) -> Self {
+    pub(crate) fn unescaping(self) -> Self {
         Self { unescape: Some(Unescape::default()), ..self }
     }
 
     /// Keep at most `window` bytes under way until [`Line::used`] reports that some have been read.
-    pub fn limit(&mut self, window: u64) {
+    pub(crate) fn limit(&mut self, window: u64) {
         self.window = Some(Window::new(window));
     }
 
     /// Count bytes that the other end has read.
-    pub fn used(&mut self, bytes: u64) {
+    pub(crate) fn used(&mut self, bytes: u64) {
         if let Some(window) = &mut self.window {
             window.used(bytes);
         }
     }
 
     /// Build a line that uses one descriptor for both directions.
-    pub fn of(stream: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn of(stream: OwnedFd) -> io::Result<Self> {
         let output = stream.try_clone()?;
         Self::new(stream, output)
     }
 
     /// Return the descriptor to wait for before reading.
-    pub fn input(&self) -> BorrowedFd<'_> {
+    pub(crate) fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
     /// Return the descriptor to wait for before writing; `None` if there is nothing to write.
-    pub fn output(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn output(&self) -> Option<BorrowedFd<'_>> {
         (self.backlog() > 0 && self.room() > 0).then(|| self.output.as_fd())
     }
 
     /// End a socket for all processes that have a copy of it; other streams end with their last copy.
-    pub fn hang_up(&self) {
+    pub(crate) fn hang_up(&self) {
         // A terminal or a pipe is no socket: the error says only that.
         let _ = shutdown(self.output.as_raw_fd(), Shutdown::Both);
     }
 
     /// Return the number of bytes that are still to be sent.
-    pub fn backlog(&self) -> usize {
+    pub(crate) fn backlog(&self) -> usize {
         self.unsent.len() - self.sent
     }
 
@@ -83,12 +83,12 @@ impl Line {
     }
 
     /// Return the complete frames received, and true if the stream has ended. Does not block.
-    pub fn receive(&mut self) -> Result<(Vec<Frame>, bool), FrameError> {
+    pub(crate) fn receive(&mut self) -> Result<(Vec<Frame>, bool), FrameError> {
         self.receive_counted().map(|(frames, ended, _)| (frames, ended))
     }
 
     /// Return the same, and the number of bytes that were read for it.
-    pub fn receive_counted(&mut self) -> Result<(Vec<Frame>, bool, usize), FrameError> {
+    pub(crate) fn receive_counted(&mut self) -> Result<(Vec<Frame>, bool, usize), FrameError> {
         let mut piece = [0; PIECE];
         let mut read = 0;
         let ended = match descriptor::read_some(self.input.as_fd(), &mut piece) {
@@ -114,12 +114,12 @@ impl Line {
     }
 
     /// Return true if the bytes received so far end in the middle of a frame.
-    pub fn is_within_frame(&self) -> bool {
+    pub(crate) fn is_within_frame(&self) -> bool {
         !self.unread.is_empty()
     }
 
     /// Send a frame as far as there is room; the rest is buffered.
-    pub fn send(&mut self, frame: &Frame) -> Result<(), FrameError> {
+    pub(crate) fn send(&mut self, frame: &Frame) -> Result<(), FrameError> {
         // Sent bytes are dropped once they outnumber those that wait, so that few bytes are moved.
         if self.sent > self.backlog().max(PIECE) {
             self.unsent.drain(..self.sent);
@@ -130,7 +130,7 @@ impl Line {
     }
 
     /// Send buffered bytes as far as there is room.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         while self.backlog() > 0 {
             let now = self.backlog().min(self.room());
             if now == 0 {

@@ -17,7 +17,7 @@ use super::{Serve, Session};
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serve all clients for ever.
-pub fn accept(listener: &UnixListener, serve: Serve) -> ! {
+pub(crate) fn accept(listener: &UnixListener, serve: Serve) -> ! {
     loop {
         if let Some(client) = next_client(listener) {
             start(client.into(), None, serve);
@@ -27,7 +27,7 @@ pub fn accept(listener: &UnixListener, serve: Serve) -> ! {
 
 /// Block until a client connects, and accept it. Return `None` for a client that has left already, that
 /// belongs to another user, or that cannot be accepted for lack of memory or descriptors.
-pub fn next_client(listener: &UnixListener) -> Option<UnixStream> {
+pub(crate) fn next_client(listener: &UnixListener) -> Option<UnixStream> {
     let client = match listener.accept() {
         Ok((client, _)) => client,
         Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => return None,
@@ -47,7 +47,7 @@ pub fn next_client(listener: &UnixListener) -> Option<UnixStream> {
 }
 
 /// Block until one of these is ready, as [`poll::wait`] does. After an error none is ready.
-pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Interest)]) -> Vec<bool> {
+pub(crate) fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Interest)]) -> Vec<bool> {
     poll::wait(on, None).unwrap_or_else(|_| {
         pause();
         vec![false; on.len()]
@@ -57,7 +57,7 @@ pub fn wait(on: &[(std::os::fd::BorrowedFd<'_>, Interest)]) -> Vec<bool> {
 /// Start a process in which `serve` serves one session, and which ends with this process. By the stream `supervisor` the session
 /// can ask this process about links. Return the session's pid, or `None` if it could not be started, which
 /// the client is told.
-pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>, serve: Serve) -> Option<i32> {
+pub(crate) fn start(stream: OwnedFd, supervisor: Option<OwnedFd>, serve: Serve) -> Option<i32> {
     let agent = std::process::id();
     match process::fork() {
         Ok(Side::Parent(pid)) => Some(pid),
@@ -73,13 +73,13 @@ pub fn start(stream: OwnedFd, supervisor: Option<OwnedFd>, serve: Serve) -> Opti
 }
 
 /// Build the failure that tells a client why its session could not be started.
-pub fn cannot_start(error: &io::Error) -> Failure {
+pub(crate) fn cannot_start(error: &io::Error) -> Failure {
     Failure::new("start a session", error)
         .fix("the node may be at its limit of processes, memory or open files")
 }
 
 /// Tell a client, without blocking, why it is not served.
-pub fn refuse(stream: OwnedFd, failure: &Failure) {
+pub(crate) fn refuse(stream: OwnedFd, failure: &Failure) {
     if descriptor::set_nonblocking(stream.as_fd()).is_ok() {
         let bytes = serde_json::to_vec(&Refusal::Error(failure.clone())).unwrap_or_default();
         // Ignore a client that does not read or has left.

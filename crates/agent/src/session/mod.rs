@@ -5,10 +5,10 @@
 //! - [`line`]: a stream that never blocks; [`mux`]: many sessions over one; [`escape`]: the bytes that a
 //!   console drops.
 
-pub mod escape;
-pub mod line;
-pub mod listen;
-pub mod mux;
+pub(crate) mod escape;
+pub(crate) mod line;
+pub(crate) mod listen;
+pub(crate) mod mux;
 mod stream;
 
-pub use stream::{Serve, Session, stdio};
+pub(crate) use stream::{Serve, Session, stdio};

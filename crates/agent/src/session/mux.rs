@@ -21,7 +21,7 @@ const BACKLOG: usize = 1 << 20;
 const UNREAD: usize = 256 << 20;
 
 /// The shared stream, the `trunk`, and a `branch` for every session.
-pub struct Mux {
+pub(crate) struct Mux {
     trunk: Line,
     limited: bool,
     /// The time for which a frame on the trunk may stop in the middle; `None` for ever.
@@ -40,7 +40,7 @@ struct Branch {
 
 /// The events of one wait.
 #[derive(Default)]
-pub struct Turn {
+pub(crate) struct Turn {
     /// True for each of the caller's own descriptors that is ready.
     pub ready: Vec<bool>,
     /// Frames on channels that have no branch. Only one side may answer a close there: two would never stop.
@@ -53,43 +53,43 @@ pub struct Turn {
 
 impl Mux {
     /// Build a mux over a stream, without branches.
-    pub fn new(trunk: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn new(trunk: OwnedFd) -> io::Result<Self> {
         Line::of(trunk).map(Self::on)
     }
 
     /// Build a mux over any kind of line, without branches.
-    pub fn on(trunk: Line) -> Self {
+    pub(crate) fn on(trunk: Line) -> Self {
         let branches = BTreeMap::new();
         Self { trunk, limited: false, patience: None, unfinished: None, branches }
     }
 
     /// Keep at most `window` bytes under way on the trunk. The other side reports on channel 0 how many bytes
     /// it has read ([`told_read`]).
-    pub fn limit(&mut self, window: u64) {
+    pub(crate) fn limit(&mut self, window: u64) {
         self.limited = true;
         self.trunk.limit(window);
     }
 
     /// Fail if a frame on the trunk stops in the middle for so long. Its header may be forged, and what other
     /// sessions are answered would be taken for its payload.
-    pub fn expect_whole_frames(&mut self, patience: Duration) {
+    pub(crate) fn expect_whole_frames(&mut self, patience: Duration) {
         self.patience = Some(patience);
     }
 
     /// Send a frame on the trunk.
-    pub fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
+    pub(crate) fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
         self.trunk.send(frame).map_err(broken)
     }
 
     /// Connect a session's stream to a channel.
-    pub fn join(&mut self, channel: u16, stream: OwnedFd) -> io::Result<()> {
+    pub(crate) fn join(&mut self, channel: u16, stream: OwnedFd) -> io::Result<()> {
         let line = Some(Line::of(stream)?);
         self.branches.insert(channel, Branch { line, closed_here: false, closed_there: false });
         Ok(())
     }
 
     /// Connect a client's stream to a free channel. Refuse the client if there is none.
-    pub fn admit(&mut self, client: OwnedFd) {
+    pub(crate) fn admit(&mut self, client: OwnedFd) {
         let channel =
             self.free_channel().ok_or_else(|| io::Error::other("all channels are in use"));
         let joined = channel.and_then(|channel| self.join(channel, client.try_clone()?));
@@ -99,7 +99,7 @@ impl Mux {
     }
 
     /// Report a failure on a channel that has no branch, and close the channel.
-    pub fn refuse(&mut self, channel: u16, failure: &Failure) -> Result<(), Failure> {
+    pub(crate) fn refuse(&mut self, channel: u16, failure: &Failure) -> Result<(), Failure> {
         let reply = serde_json::to_vec(&Refusal::Error(failure.clone())).unwrap_or_default();
         self.send(&Frame { channel, ..Frame::new(Kind::Message, reply) })?;
         let refused = Branch { line: None, closed_here: false, closed_there: false };
@@ -108,17 +108,17 @@ impl Mux {
     }
 
     /// Return true if a channel is in use.
-    pub fn has(&self, channel: u16) -> bool {
+    pub(crate) fn has(&self, channel: u16) -> bool {
         self.branches.contains_key(&channel)
     }
 
     /// Return a free channel, from 1 on.
-    pub fn free_channel(&self) -> Option<u16> {
+    pub(crate) fn free_channel(&self) -> Option<u16> {
         (1..=u16::MAX).find(|channel| !self.branches.contains_key(channel))
     }
 
     /// Pass a frame from the trunk to its branch.
-    pub fn deliver(&mut self, frame: &Frame) -> Result<(), Failure> {
+    pub(crate) fn deliver(&mut self, frame: &Frame) -> Result<(), Failure> {
         let Some(branch) = self.branches.get_mut(&frame.channel) else { return Ok(()) };
         if frame.kind == Kind::Close {
             branch.closed_there = true;
@@ -135,7 +135,7 @@ impl Mux {
 
     /// Wait for an event on the streams or on the caller's own descriptors, and pass all frames on. A timeout
     /// of `None` waits for ever.
-    pub fn turn(
+    pub(crate) fn turn(
         &mut self,
         own: &[(BorrowedFd<'_>, Interest)],
         timeout: Option<Duration>,
@@ -238,7 +238,7 @@ impl Mux {
 }
 
 /// Build the report, sent on channel 0, that this many bytes were read from the trunk.
-pub fn tell_read(bytes: usize) -> Frame {
+pub(crate) fn tell_read(bytes: usize) -> Frame {
     let event = Reply::<_, ()>::Event(Event::Read(bytes as u64));
     Frame::new(Kind::Message, serde_json::to_vec(&event).unwrap_or_default())
 }
@@ -255,7 +255,7 @@ fn told_read(frame: &Frame) -> Option<u64> {
 }
 
 /// Build the frame that closes a channel.
-pub fn closing_of(channel: u16) -> Frame {
+pub(crate) fn closing_of(channel: u16) -> Frame {
     Frame { channel, ..Frame::new(Kind::Close, []) }
 }
 

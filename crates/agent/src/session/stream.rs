@@ -19,10 +19,10 @@ const HEADER: usize = 7;
 const AT_ONCE: usize = 16;
 
 /// A server of one session, which handles its requests one after the other until the client has gone.
-pub type Serve = fn(Session) -> Result<(), Failure>;
+pub(crate) type Serve = fn(Session) -> Result<(), Failure>;
 
 /// The agent's end of one session.
-pub struct Session {
+pub(crate) struct Session {
     input: OwnedFd,
     output: File,
     channel: u16,
@@ -34,7 +34,7 @@ pub struct Session {
 
 impl Session {
     /// Build a session that reads frames from `input` and writes them to `output`.
-    pub fn new(input: OwnedFd, output: OwnedFd) -> Self {
+    pub(crate) fn new(input: OwnedFd, output: OwnedFd) -> Self {
         Self {
             input,
             output: File::from(output),
@@ -48,17 +48,17 @@ impl Session {
 
     /// Add the stream to the supervisor, which answers requests about links.
     #[must_use]
-    pub fn with_supervisor(self, supervisor: OwnedFd) -> Self {
+    pub(crate) fn with_supervisor(self, supervisor: OwnedFd) -> Self {
         Self { supervisor: Some(supervisor.into()), ..self }
     }
 
     /// Return the stream to the supervisor, if this agent carries links.
-    pub fn supervisor(&mut self) -> Option<&mut File> {
+    pub(crate) fn supervisor(&mut self) -> Option<&mut File> {
         self.supervisor.as_mut()
     }
 
     /// Release the client's streams; the session sends and receives nothing from then on.
-    pub fn detach(&mut self) -> std::io::Result<()> {
+    pub(crate) fn detach(&mut self) -> std::io::Result<()> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         self.input = null.try_clone()?.into();
         self.output = null;
@@ -67,25 +67,25 @@ impl Session {
     }
 
     /// Send an event of a running request.
-    pub fn event(&mut self, event: &Event) -> Result<(), Failure> {
+    pub(crate) fn event(&mut self, event: &Event) -> Result<(), Failure> {
         self.reply(&Reply::<_, ()>::Event(event))
     }
 
     /// Return true if an event can be sent without waiting for the client to read.
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         let ready = poll::wait(&[(self.output.as_fd(), Interest::Write)], Some(Duration::ZERO));
         ready.is_ok_and(|ready| ready[0])
     }
 
     /// Wait until an event can be sent, or the client has sent something. Return true if an event can be sent.
-    pub fn await_room(&self) -> std::io::Result<bool> {
+    pub(crate) fn await_room(&self) -> std::io::Result<bool> {
         let on = [(self.output.as_fd(), Interest::Write), (self.input(), Interest::Read)];
         Ok(poll::wait(&on, None)? == [true, false])
     }
 
     /// Send a table or a command's output on the request's channel. If the client has gone, the frame is
     /// dropped, and [`Order::Closed`] ends the request.
-    pub fn frame(&mut self, frame: &Frame) -> Result<(), Failure> {
+    pub(crate) fn frame(&mut self, frame: &Frame) -> Result<(), Failure> {
         let frame = Frame { channel: self.channel, ..frame.clone() };
         match write_frame(&mut self.output, &frame) {
             Err(FrameError::Io(error)) if has_gone(&error) => {
@@ -97,19 +97,22 @@ impl Session {
     }
 
     /// Send one reply.
-    pub fn reply(&mut self, reply: &Reply<impl Serialize, impl Serialize>) -> Result<(), Failure> {
+    pub(crate) fn reply(
+        &mut self,
+        reply: &Reply<impl Serialize, impl Serialize>,
+    ) -> Result<(), Failure> {
         let bytes = serde_json::to_vec(reply).context("answer")?;
         self.frame(&Frame::new(Kind::Message, bytes))
     }
 
     /// Return a descriptor for poll(2) that is readable when orders may have come.
-    pub fn input(&self) -> BorrowedFd<'_> {
+    pub(crate) fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
     /// Return the pending orders without blocking. [`Order::Closed`] is reported every time once the client
     /// has gone.
-    pub fn orders(&mut self) -> Result<Orders, Failure> {
+    pub(crate) fn orders(&mut self) -> Result<Orders, Failure> {
         // The limit keeps a client that sends without end from delaying its own orders.
         for _ in 0..AT_ONCE {
             let before = self.waiting.len();
@@ -132,12 +135,12 @@ impl Session {
 
     /// Block until the next request; return `None` once the client has gone. Orders that came too late for
     /// their request are dropped.
-    pub fn request(&mut self) -> Result<Option<Value>, Failure> {
+    pub(crate) fn request(&mut self) -> Result<Option<Value>, Failure> {
         self.request_frame()?.map(|frame| message(&frame)).transpose()
     }
 
     /// Return the next request as a frame, for requests that are too large to be parsed twice.
-    pub fn request_frame(&mut self) -> Result<Option<Frame>, Failure> {
+    pub(crate) fn request_frame(&mut self) -> Result<Option<Frame>, Failure> {
         loop {
             while let Some(frame) = self.waiting.pop_front() {
                 self.channel = frame.channel;
@@ -216,7 +219,7 @@ fn order(frame: &Frame) -> Result<Option<Order>, Failure> {
 }
 
 /// Return standard input and output as a session's streams.
-pub fn stdio() -> Result<(OwnedFd, OwnedFd), Failure> {
+pub(crate) fn stdio() -> Result<(OwnedFd, OwnedFd), Failure> {
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let output = std::io::stdout().as_fd().try_clone_to_owned();
     let open = |result: std::io::Result<OwnedFd>| result.context("open standard input and output");

@@ -15,7 +15,7 @@ const DOUBLINGS: usize = 37 - STEP_BITS as usize;
 
 /// The lateness of many frames, in ns.
 #[derive(Clone)]
-pub struct Lateness {
+pub(crate) struct Lateness {
     buckets: Box<[u32; STEPS * DOUBLINGS]>,
     count: u64,
     sum: i64,
@@ -31,7 +31,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    pub fn record(&mut self, late_ns: i64) {
+    pub(crate) fn record(&mut self, late_ns: i64) {
         self.buckets[bucket(late_ns)] += 1;
         self.count += 1;
         self.sum += late_ns;
@@ -40,7 +40,7 @@ impl Lateness {
     }
 
     /// Add all values of another histogram.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         for (here, there) in self.buckets.iter_mut().zip(&*other.buckets) {
             *here += there;
         }
@@ -50,13 +50,13 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    pub fn sum(&self) -> i64 {
+    pub(crate) fn sum(&self) -> i64 {
         self.sum
     }
 
     /// Return the threshold above which the values' excess sums up to `total`; 0 if all values together are
     /// less.
-    pub fn exceeded_in_all_by(&self, total: i64) -> i64 {
+    pub(crate) fn exceeded_in_all_by(&self, total: i64) -> i64 {
         let (mut count, mut sum) = (0, 0);
         for (bucket, &more) in self.buckets.iter().enumerate().rev().filter(|(_, n)| **n > 0) {
             if count > 0 && sum - count * middle(bucket) >= total {
@@ -68,7 +68,7 @@ impl Lateness {
         if count == 0 { 0 } else { ((sum - total) / count).max(0) }
     }
 
-    pub fn summary(&self) -> Late {
+    pub(crate) fn summary(&self) -> Late {
         if self.count == 0 {
             return Late::default();
         }

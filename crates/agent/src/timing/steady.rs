@@ -15,13 +15,13 @@ static AHEAD_NS: AtomicI64 = AtomicI64::new(0);
 const UNSEEN_NS: i64 = 50_000;
 
 /// Begin a request: from now on its time is as far from the epoch as the clock is.
-pub fn start() {
+pub(crate) fn start() {
     AHEAD_NS.store(clock::epoch_ahead().ns, Ordering::Relaxed);
 }
 
 /// Return the time in ns since the Unix epoch, as if nobody had set the clock since the request's start.
 #[must_use]
-pub fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     clock::monotonic_ns() + AHEAD_NS.load(Ordering::Relaxed)
 }
 
@@ -36,11 +36,11 @@ struct Step {
 
 /// The changes of the clock while a request ran.
 #[derive(Debug, Default)]
-pub struct ClockSteps(Vec<Step>);
+pub(crate) struct ClockSteps(Vec<Step>);
 
 impl ClockSteps {
     /// Look whether the clock was set; `now_ns` is the steady time, just read.
-    pub fn look(&mut self, now_ns: i64) {
+    pub(crate) fn look(&mut self, now_ns: i64) {
         let apart_ns = clock::realtime_ns() - now_ns - self.total_ns();
         if apart_ns.abs() > UNSEEN_NS {
             let ahead = clock::epoch_ahead();
@@ -61,26 +61,26 @@ impl ClockSteps {
 
     /// Return how far the clock was ahead of the steady time at a steady time, in ns.
     #[must_use]
-    pub fn ahead_at(&self, steady_ns: i64) -> i64 {
+    pub(crate) fn ahead_at(&self, steady_ns: i64) -> i64 {
         let before = self.0.iter().rev().find(|step| step.at_ns <= steady_ns);
         before.map_or(0, |step| step.total_ns)
     }
 
     /// Return the time of the clock at a steady time.
     #[must_use]
-    pub fn clock_at(&self, steady_ns: i64) -> Realtime {
+    pub(crate) fn clock_at(&self, steady_ns: i64) -> Realtime {
         Realtime::from_ns(steady_ns + self.ahead_at(steady_ns))
     }
 
     /// Return true if the clock was set between two steady times.
     #[must_use]
-    pub fn any_between(&self, from_ns: i64, to_ns: i64) -> bool {
+    pub(crate) fn any_between(&self, from_ns: i64, to_ns: i64) -> bool {
         self.0.iter().any(|step| from_ns < step.at_ns && step.at_ns <= to_ns)
     }
 
     /// Describe the steps; `None` if there were none.
     #[must_use]
-    pub fn describe(&self) -> Option<String> {
+    pub(crate) fn describe(&self) -> Option<String> {
         let by_s = self.total_ns() as f64 / 1e9;
         match self.0.len() {
             0 => None,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Client, Process, assert_gone, build, connect, connect_as, exec, fresh_dir};
 
 /// A lab of one host whose link `wan` joins nodes `n1`… under these conditions.
-pub struct Lab {
+pub(crate) struct Lab {
     pub name: String,
     pub dir: PathBuf,
     pub fabric: Process,
@@ -20,7 +20,7 @@ pub struct Lab {
 }
 
 /// Build the plan of nodes on one link. Each item holds the fields of the node's member beyond its name.
-pub fn plan(members: &[Value], more: &Value) -> Value {
+pub(crate) fn plan(members: &[Value], more: &Value) -> Value {
     let mut agents = vec![json!({"name": "host.h", "network": "new"})];
     let mut operations = Vec::new();
     let mut ports = Vec::new();
@@ -50,29 +50,29 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
-pub fn mac(number: usize) -> String {
+pub(crate) fn mac(number: usize) -> String {
     format!("02:00:00:00:00:{number:02x}")
 }
 
 /// Build a member whose frames have these conditions.
-pub fn under(conditions: Value) -> Value {
+pub(crate) fn under(conditions: Value) -> Value {
     json!({"conditions": conditions})
 }
 
 /// Build a request for frames from one node to another, as fast as possible if `interval_ns` is 0.
-pub fn generate([from, to]: [usize; 2], count: u32, interval_ns: u32, size: usize) -> Value {
+pub(crate) fn generate([from, to]: [usize; 2], count: u32, interval_ns: u32, size: usize) -> Value {
     json!({"op": "generate", "probe": 1, "count": count, "interval_ns": interval_ns, "size": size,
         "port": 9, "flows": [{"interface": "eth0", "to_mac": mac(to),
                               "from": format!("10.9.0.{from}"), "to": format!("10.9.0.{to}")}]})
 }
 
 /// Return a number in a direction's report.
-pub fn number(way: &Value, at: &str) -> u64 {
+pub(crate) fn number(way: &Value, at: &str) -> u64 {
     way.pointer(at).and_then(Value::as_u64).unwrap_or_else(|| panic!("{at} of {way}"))
 }
 
 impl Lab {
-    pub fn up(name: &str, plan: &Value) -> Self {
+    pub(crate) fn up(name: &str, plan: &Value) -> Self {
         let dir = fresh_dir();
         let mut fabric = Process::start("fabric");
         let end = fabric.client.call(&build(name, &dir, plan)).end;
@@ -80,7 +80,7 @@ impl Lab {
         Self { name: name.to_owned(), dir, fabric, done: end["done"].clone(), user: None }
     }
 
-    pub fn client(&self, agent: &str) -> Client<UnixStream> {
+    pub(crate) fn client(&self, agent: &str) -> Client<UnixStream> {
         let socket = self.done["agents"][agent]["socket"].as_str().unwrap();
         match &self.user {
             Some((user, program)) => connect_as(*user, program, socket),
@@ -89,19 +89,19 @@ impl Lab {
     }
 
     /// Send a request to the agent of the links and return the result.
-    pub fn ask(&self, request: Value) -> Value {
+    pub(crate) fn ask(&self, request: Value) -> Value {
         let end = self.client("link.h").call(&request).end;
         assert!(end["error"].is_null(), "{request}: {end}");
         end["done"].clone()
     }
 
-    pub fn links(&self) -> Value {
+    pub(crate) fn links(&self) -> Value {
         self.ask(json!({"op": "links"}))
     }
 
     /// Poll the links' report until it satisfies `is`, for at most half a minute. An engine that is ending
     /// may leave a request unanswered.
-    pub fn until(&self, what: &str, mut is: impl FnMut(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, what: &str, mut is: impl FnMut(&Value) -> bool) -> Value {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let end = self.client("link.h").call(&json!({"op": "links"})).end;
@@ -113,7 +113,7 @@ impl Lab {
     }
 
     /// Return the links' report once nothing is under way in any direction.
-    pub fn settled(&self) -> Value {
+    pub(crate) fn settled(&self) -> Value {
         let under_way = |way: &Value| number(way, "/held") + number(way, "/waiting/frames");
         self.until("settled", |links| {
             links["directions"].as_array().unwrap().iter().all(|way| under_way(way) == 0)
@@ -121,13 +121,13 @@ impl Lab {
     }
 
     /// Run a command in a node and return its whole output.
-    pub fn run(&self, node: &str, argv: &[&str]) -> String {
+    pub(crate) fn run(&self, node: &str, argv: &[&str]) -> String {
         let answer = self.client(&format!("node.{node}")).call(&exec(argv));
         answer.stdout()
     }
 
     /// Return the round trip times in ms by ping(8), in the order of the replies.
-    pub fn ping(&self, node: &str, to: &str, count: usize, more: &[&str]) -> Vec<f64> {
+    pub(crate) fn ping(&self, node: &str, to: &str, count: usize, more: &[&str]) -> Vec<f64> {
         let count = count.to_string();
         let mut argv = vec!["ping", "-n", "-c", &count, "-i", "0.01", "-W", "1"];
         argv.extend(more);
@@ -138,7 +138,7 @@ impl Lab {
     }
 
     /// Take the lab down and assert that nothing of it is left.
-    pub fn down(self) {
+    pub(crate) fn down(self) {
         assert_eq!(self.fabric.end(), Some(0));
         assert_gone(&self.name, &self.dir);
     }

@@ -1,7 +1,7 @@
 //! Helpers of the agent's tests: its processes, its frames, plans, and checks for leftovers.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
-pub mod links;
+pub(crate) mod links;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,23 +16,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use delaylab_proto::{Frame, Kind, STDIN_WINDOW, Window, read_frame, write_frame};
 use serde_json::{Value, json};
 
-pub const AGENT: &str = env!("CARGO_BIN_EXE_delaylab-agent");
+pub(crate) const AGENT: &str = env!("CARGO_BIN_EXE_delaylab-agent");
 
 /// Return a directory below the system's temporary one that no other test uses and that does not exist yet.
-pub fn fresh_dir() -> PathBuf {
+pub(crate) fn fresh_dir() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     std::env::temp_dir().join(format!("delaylab-test-{}-{count}", std::process::id()))
 }
 
 /// A client of the protocol.
-pub struct Client<S> {
+pub(crate) struct Client<S> {
     pub stream: S,
 }
 
 /// All frames that came for one request.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub events: Vec<Value>,
     pub output: BTreeMap<u8, Vec<u8>>,
     pub tables: Vec<Vec<u8>>,
@@ -41,24 +41,24 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub fn stdout(&self) -> String {
+    pub(crate) fn stdout(&self) -> String {
         let bytes = self.output.get(&(Kind::Stdout as u8)).cloned().unwrap_or_default();
         String::from_utf8(bytes).unwrap()
     }
 }
 
 impl<S: Read + Write> Client<S> {
-    pub fn send(&mut self, request: &Value) {
+    pub(crate) fn send(&mut self, request: &Value) {
         let frame = Frame::new(Kind::Message, serde_json::to_vec(request).unwrap());
         write_frame(&mut self.stream, &frame).unwrap();
     }
 
-    pub fn stdin(&mut self, bytes: &[u8]) {
+    pub(crate) fn stdin(&mut self, bytes: &[u8]) {
         write_frame(&mut self.stream, &Frame::new(Kind::Stdin, bytes)).unwrap();
     }
 
     /// Send input as fast as a command takes it; block while the window is full.
-    pub fn stdin_in_turn(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn stdin_in_turn(&mut self, mut bytes: &[u8]) {
         let mut window = Window::new(STDIN_WINDOW);
         while !bytes.is_empty() {
             while window.room() == 0 {
@@ -71,18 +71,18 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    pub fn frame(&mut self) -> Option<Frame> {
+    pub(crate) fn frame(&mut self) -> Option<Frame> {
         read_frame(&mut self.stream).unwrap()
     }
 
-    pub fn event(&mut self) -> Value {
+    pub(crate) fn event(&mut self) -> Value {
         let frame = self.frame().expect("the stream is open");
         assert_eq!(frame.kind, Kind::Message);
         let message: Value = serde_json::from_slice(&frame.payload).unwrap();
         message.get("event").unwrap_or_else(|| panic!("{message}")).clone()
     }
 
-    pub fn finish(&mut self) -> Answer {
+    pub(crate) fn finish(&mut self) -> Answer {
         let mut answer = Answer::default();
         loop {
             let frame = self.frame().expect("an answer ends before its stream does");
@@ -103,19 +103,19 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    pub fn call(&mut self, request: &Value) -> Answer {
+    pub(crate) fn call(&mut self, request: &Value) -> Answer {
         self.send(request);
         self.finish()
     }
 }
 
 /// Connect to an agent of a lab.
-pub fn connect(socket: &str) -> Client<UnixStream> {
+pub(crate) fn connect(socket: &str) -> Client<UnixStream> {
     Client { stream: UnixStream::connect(socket).unwrap() }
 }
 
 /// A client of an agent of another user's lab, which serves that user only: by a process of theirs.
-pub fn connect_as(user: u32, agent: &Path, socket: &str) -> Client<UnixStream> {
+pub(crate) fn connect_as(user: u32, agent: &Path, socket: &str) -> Client<UnixStream> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let output = OwnedFd::from(theirs.try_clone().unwrap());
     let mut join = Command::new(agent);
@@ -126,18 +126,18 @@ pub fn connect_as(user: u32, agent: &Path, socket: &str) -> Client<UnixStream> {
     Client { stream: ours }
 }
 
-pub fn exec(argv: &[&str]) -> Value {
+pub(crate) fn exec(argv: &[&str]) -> Value {
     json!({"op": "exec", "argv": argv})
 }
 
 /// An agent process controlled over its standard streams.
-pub struct Process {
+pub(crate) struct Process {
     pub child: Child,
     pub client: Client<Stdio2>,
 }
 
 /// The standard streams of a child as one stream.
-pub struct Stdio2 {
+pub(crate) struct Stdio2 {
     input: Option<std::process::ChildStdin>,
     output: std::process::ChildStdout,
 }
@@ -159,11 +159,11 @@ impl Write for Stdio2 {
 }
 
 impl Process {
-    pub fn start(verb: &str) -> Self {
+    pub(crate) fn start(verb: &str) -> Self {
         Self::spawn(Command::new(AGENT).arg(verb))
     }
 
-    pub fn spawn(command: &mut Command) -> Self {
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let input = child.stdin.take();
@@ -172,23 +172,23 @@ impl Process {
     }
 
     /// Close its standard input.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.client.stream.input = None;
     }
 
     /// Close its standard input, wait for its end, and return the exit code.
-    pub fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         self.close();
         self.child.wait().unwrap().code()
     }
 }
 
-pub fn build(lab: &str, dir: &Path, plan: &Value) -> Value {
+pub(crate) fn build(lab: &str, dir: &Path, plan: &Value) -> Value {
     json!({"op": "build", "lab": own(lab), "dir": dir, "plan": plan})
 }
 
 /// Build a plan of nodes `n1`… on a bridge in the namespace of `host.h`.
-pub fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
+pub(crate) fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
     let mut agents = vec![json!({"name": "host.h", "network": "new", "cgroup": cgroup})];
     let mut operations = Vec::new();
     let mut ports = Vec::new();
@@ -211,7 +211,7 @@ pub fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
 }
 
 /// Return the processes whose title names a lab, by the lab's name or by a socket's directory.
-pub fn processes_of(lab: &str) -> Vec<String> {
+pub(crate) fn processes_of(lab: &str) -> Vec<String> {
     let title = format!("delaylab-agent lab {}", own(lab));
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let bytes = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
@@ -221,12 +221,12 @@ pub fn processes_of(lab: &str) -> Vec<String> {
 }
 
 /// Return a lab's name in this run of the tests, so that two runs at once do not mix up their labs.
-pub fn own(lab: &str) -> String {
+pub(crate) fn own(lab: &str) -> String {
     format!("{lab}-{}", std::process::id())
 }
 
 /// Return the control groups of a lab.
-pub fn cgroups_of(lab: &str) -> Vec<PathBuf> {
+pub(crate) fn cgroups_of(lab: &str) -> Vec<PathBuf> {
     let prefix = format!("{}.", own(lab));
     let roots = fs::read_dir("/sys/fs/cgroup").unwrap().flatten();
     roots
@@ -239,7 +239,7 @@ pub fn cgroups_of(lab: &str) -> Vec<PathBuf> {
 }
 
 /// Return the interfaces in the test's network namespace that carry the lab's mark.
-pub fn interfaces_of(lab: &str) -> Vec<PathBuf> {
+pub(crate) fn interfaces_of(lab: &str) -> Vec<PathBuf> {
     let marked = |path: &PathBuf| {
         fs::read_to_string(path.join("ifalias"))
             .is_ok_and(|alias| alias.trim() == format!("delaylab:{}", own(lab)))
@@ -250,7 +250,7 @@ pub fn interfaces_of(lab: &str) -> Vec<PathBuf> {
 
 /// Return the total steal time of this machine's CPUs in ms: whoever waits for one of them waits at most so
 /// long.
-pub fn stolen_ms() -> f64 {
+pub(crate) fn stolen_ms() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap();
     let all = stat.lines().next().unwrap().split_whitespace();
     // The values are in hundredths of a second (proc_stat(5)).
@@ -258,7 +258,7 @@ pub fn stolen_ms() -> f64 {
 }
 
 /// Assert that nothing of the lab is left.
-pub fn assert_gone(lab: &str, dir: &Path) {
+pub(crate) fn assert_gone(lab: &str, dir: &Path) {
     assert_eq!(processes_of(lab), Vec::<String>::new());
     assert_eq!(cgroups_of(lab), Vec::<PathBuf>::new());
     assert_eq!(interfaces_of(lab), Vec::<PathBuf>::new());

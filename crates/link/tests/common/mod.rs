@@ -5,19 +5,19 @@ use delaylab_link::{Conditions, Configured, Delivery, Pipe, Reason, Sink};
 use serde_json::Value;
 
 /// A frame's number, in the order in which frames are offered.
-pub type Frame = u64;
-pub const MS: i64 = 1_000_000;
-pub const S: i64 = 1_000_000_000;
+pub(crate) type Frame = u64;
+pub(crate) const MS: i64 = 1_000_000;
+pub(crate) const S: i64 = 1_000_000_000;
 
 /// Parse conditions and check them.
-pub fn conditions(json: &Value) -> Conditions {
+pub(crate) fn conditions(json: &Value) -> Conditions {
     let conditions: Conditions = serde_json::from_value(json.clone()).expect("readable");
     conditions.check().expect("possible");
     conditions
 }
 
 /// Return conditions after a change, by what is named.
-pub fn merge(before: &Value, change: &Value) -> Value {
+pub(crate) fn merge(before: &Value, change: &Value) -> Value {
     let settings = |value: &Value| serde_json::from_value(value.clone()).unwrap();
     let after = Configured::new(settings(before)).unwrap().after(&settings(change)).unwrap();
     serde_json::to_value(after).unwrap()
@@ -25,7 +25,7 @@ pub fn merge(before: &Value, change: &Value) -> Value {
 
 /// A sink that records a pipe's decisions in order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Kept {
+pub(crate) struct Kept {
     pub delivered: Vec<Delivery<Frame>>,
     pub dropped: Vec<(Frame, Reason)>,
 }
@@ -41,18 +41,18 @@ impl Sink<Frame> for Kept {
 }
 
 impl Kept {
-    pub fn dropped_for(&self, why: Reason) -> usize {
+    pub(crate) fn dropped_for(&self, why: Reason) -> usize {
         self.dropped.iter().filter(|dropped| dropped.1 == why).count()
     }
 
     /// Return the delay of each delivered frame, given the arrivals of all frames.
-    pub fn delays(&self, arrivals: &[(i64, u32)]) -> Vec<i64> {
+    pub(crate) fn delays(&self, arrivals: &[(i64, u32)]) -> Vec<i64> {
         self.delivered.iter().map(|d| d.due_ns - arrivals[d.frame as usize].0).collect()
     }
 }
 
 /// Offer frames of `(arrival_ns, bytes)` and empty the queue.
-pub fn run(asked: &Value, seed: u64, arrivals: &[(i64, u32)]) -> Kept {
+pub(crate) fn run(asked: &Value, seed: u64, arrivals: &[(i64, u32)]) -> Kept {
     let mut pipe = Pipe::new(conditions(asked), seed, 0);
     let mut kept = Kept::default();
     offer_all(&mut pipe, 0, arrivals, &mut kept);
@@ -61,26 +61,31 @@ pub fn run(asked: &Value, seed: u64, arrivals: &[(i64, u32)]) -> Kept {
 }
 
 /// Offer frames, numbered from `first` on.
-pub fn offer_all(pipe: &mut Pipe<Frame>, first: u64, arrivals: &[(i64, u32)], kept: &mut Kept) {
+pub(crate) fn offer_all(
+    pipe: &mut Pipe<Frame>,
+    first: u64,
+    arrivals: &[(i64, u32)],
+    kept: &mut Kept,
+) {
     for (number, &(arrival_ns, bytes)) in (first..).zip(arrivals) {
         pipe.offer(arrival_ns, bytes, number, kept);
     }
 }
 
 /// Advance the pipe until its queue is empty.
-pub fn drain(pipe: &mut Pipe<Frame>, kept: &mut Kept) {
+pub(crate) fn drain(pipe: &mut Pipe<Frame>, kept: &mut Kept) {
     while let Some(next_ns) = pipe.next_ns() {
         pipe.advance(next_ns, kept);
     }
 }
 
 /// Return frames of one size at even intervals, from 0 on.
-pub fn evenly(count: usize, interval_ns: i64, bytes: u32) -> Vec<(i64, u32)> {
+pub(crate) fn evenly(count: usize, interval_ns: i64, bytes: u32) -> Vec<(i64, u32)> {
     (0..count as i64).map(|i| (i * interval_ns, bytes)).collect()
 }
 
 /// Compute the mean and standard deviation.
-pub fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+pub(crate) fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
     (mean, (values.map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt())

@@ -8,7 +8,7 @@ use crate::link::configured::{Cause, ConfiguredConditions};
 use crate::protocol::links::EngineLinks;
 
 /// Check the links, without asking the kernel.
-pub fn check(links: &EngineLinks) -> Result<(), Failure> {
+pub(crate) fn check(links: &EngineLinks) -> Result<(), Failure> {
     let mut ports = BTreeSet::new();
     for link in &links.links {
         let failed = |why: String| Failure::new(format!("make link {}", link.link), why);

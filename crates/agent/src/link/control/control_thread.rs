@@ -12,7 +12,7 @@ use crate::protocol::links::{DirectionReport, EngineReport, Pauses};
 use crate::timing::lateness::Lateness;
 
 /// An engine as its clients see it.
-pub struct ControlThread<'a> {
+pub(super) struct ControlThread<'a> {
     pub configured: ConfiguredConditions,
     pub limits: SenderLimits<'a>,
     pub forwarding: LoopHandle,
@@ -73,7 +73,7 @@ impl LinkEngine for ControlThread<'_> {
 
 impl ControlThread<'_> {
     /// Limit senders as initially configured. With `again`, first release those that an ended engine limited.
-    pub fn begin(&mut self, again: bool) -> Result<(), Failure> {
+    pub(super) fn begin(&mut self, again: bool) -> Result<(), Failure> {
         if again {
             self.limits.release_all();
         }

@@ -22,7 +22,7 @@ const SIGKILL: i32 = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The engine's process.
-pub struct EngineProcess {
+pub(super) struct EngineProcess {
     pid: i32,
     running: PidFd,
     control: File,
@@ -32,7 +32,7 @@ pub struct EngineProcess {
 
 impl EngineProcess {
     /// Start an engine, which carries links from now on. `again` means in place of one that has ended.
-    pub fn start(
+    pub(super) fn start(
         task: EngineTask,
         configured: &ConfiguredConditions,
         again: bool,
@@ -64,7 +64,7 @@ impl EngineProcess {
 
     /// Pass on a request, in JSON, and wait for the answer; return `None` if the engine has ended or ends now. Kill an
     /// engine that does not answer within 10 s.
-    pub fn ask(&mut self, request: &[u8]) -> Option<Result<Value, Failure>> {
+    pub(super) fn ask(&mut self, request: &[u8]) -> Option<Result<Value, Failure>> {
         messages::pass_on(&mut self.control, request).ok()?;
         match poll::wait(&[(self.control.as_fd(), Interest::Read)], Some(PATIENCE)) {
             Ok(ready) if ready[0] => self.hear(),
@@ -96,7 +96,7 @@ impl EngineProcess {
     }
 
     /// Wait for the engine's end, and return the reason that it sent or else the way it ended.
-    pub fn why_it_ended(&mut self) -> String {
+    pub(super) fn why_it_ended(&mut self) -> String {
         let ended = process::wait(self.pid).map(|(_, ended)| ended);
         if self.last_words.is_none() {
             self.hear();
@@ -109,7 +109,7 @@ impl EngineProcess {
     }
 
     /// Return a descriptor that becomes readable once the engine has ended.
-    pub fn ended(&self) -> BorrowedFd<'_> {
+    pub(super) fn ended(&self) -> BorrowedFd<'_> {
         self.running.as_fd()
     }
 }

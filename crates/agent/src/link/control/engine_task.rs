@@ -6,7 +6,7 @@ use crate::session::Serve;
 
 /// The task of an engine.
 #[derive(Clone, Copy)]
-pub struct EngineTask<'a> {
+pub(crate) struct EngineTask<'a> {
     /// The agent's name.
     pub name: &'a str,
     pub links: &'a EngineLinks,

@@ -24,7 +24,7 @@ use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Memory}
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
 /// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
 /// supervisor would be left to do so.
-pub fn live(
+pub(super) fn live(
     links: &EngineLinks,
     configured: ConfiguredConditions,
     control: OwnedFd,

@@ -9,14 +9,14 @@
 //! - [`check`](mod@check): the check of a plan's links.
 //! - [`messages`]: what these processes tell each other.
 
-pub mod check;
+pub(super) mod check;
 mod control_thread;
 mod engine_process;
-pub mod engine_task;
+pub(super) mod engine_task;
 mod kernel_engine;
 mod messages;
 mod own_engine;
 mod ports;
 mod report;
 mod requests;
-pub mod supervisor;
+pub(super) mod supervisor;

@@ -28,7 +28,7 @@ use crate::timing::pace::Pace;
 /// end of `control` closes. Then set the ports down: if the engine ended later, no supervisor would be left
 /// to do so. The loop runs on the CPUs of `task`, if any are named. `again` means in place of an engine that
 /// has ended.
-pub fn live(
+pub(super) fn live(
     task: EngineTask,
     configured: ConfiguredConditions,
     again: bool,

@@ -6,7 +6,7 @@ use delaylab_proto::{Context, Failure};
 use crate::protocol::links::EngineLinks;
 
 /// Set all ports up or down. Continue after an error and return the first.
-pub fn set_ports(of: &EngineLinks, up: bool) -> Result<(), Failure> {
+pub(super) fn set_ports(of: &EngineLinks, up: bool) -> Result<(), Failure> {
     let word = if up { "bring up" } else { "take down" };
     let mut result = Ok(());
     for port in of.ports() {

@@ -17,16 +17,16 @@ use crate::protocol::links::{
 use crate::protocol::network::InterfaceCounters;
 
 /// The counters of all interfaces at one moment.
-pub struct PortDrops(BTreeMap<String, InterfaceCounters>);
+pub(super) struct PortDrops(BTreeMap<String, InterfaceCounters>);
 
 impl PortDrops {
     /// Read the counters in the calling thread's network namespace.
-    pub fn read() -> Result<Self, Failure> {
+    pub(super) fn read() -> Result<Self, Failure> {
         counters::interfaces(Path::new("/proc/thread-self/net")).map(Self)
     }
 
     /// Return how many frames a port has dropped since an earlier moment.
-    pub fn since(&self, before: &Self, port: &str) -> u64 {
+    pub(super) fn since(&self, before: &Self, port: &str) -> u64 {
         let of = |all: &Self| all.0.get(port).map_or(0, |one| one.tx_dropped);
         of(self).saturating_sub(of(before))
     }
@@ -37,20 +37,20 @@ const SET_NS: i64 = 1_000_000;
 
 /// The start of counting, by the clock and by the monotonic clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Period {
+pub(super) struct Period {
     since: Realtime,
     began: Monotonic,
 }
 
 impl Period {
     /// Begin to count now.
-    pub fn begin() -> Self {
+    pub(super) fn begin() -> Self {
         Self { since: Realtime::now(), began: Monotonic::now() }
     }
 
     /// Return the start and the end of the period up to now, in ns since the Unix epoch, and begin the next one if
     /// `reset`. The period is as long as it was, also if somebody has set the clock meanwhile.
-    pub fn until_now(&mut self, reset: bool) -> (i64, i64) {
+    pub(super) fn until_now(&mut self, reset: bool) -> (i64, i64) {
         let now = Self::begin();
         let since = self.since_by(now);
         if reset {
@@ -69,7 +69,7 @@ impl Period {
 
 impl EngineReport {
     /// Build the report of a running engine of this process, in which nothing was counted from `since_ns` on.
-    pub fn running(since_ns: i64, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
+    pub(crate) fn running(since_ns: i64, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
         Self {
             state: State::Running,
             why: None,
@@ -80,7 +80,7 @@ impl EngineReport {
     }
 
     /// Build the report in place of an engine that has ended.
-    pub fn down(why: Option<String>, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
+    pub(crate) fn down(why: Option<String>, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
         Self { why, ..Self::empty(now_ns, now_ns, directions) }
     }
 
@@ -107,7 +107,7 @@ impl EngineReport {
 impl DirectionReport {
     /// Build the report of a direction from its configuration, its counters, and the number of frames that
     /// were sent by its port but dropped there.
-    pub fn new(config: &DirectionConfig, done: &Snapshot, port_dropped: u64) -> Self {
+    pub(crate) fn new(config: &DirectionConfig, done: &Snapshot, port_dropped: u64) -> Self {
         let counts = &done.counts;
         let (frames, bytes) = done.waiting;
         Self {
@@ -135,7 +135,7 @@ impl DirectionReport {
     }
 
     /// Leave out the counts that only delaylab's own engine has.
-    pub fn without_own_counts(self) -> Self {
+    pub(crate) fn without_own_counts(self) -> Self {
         Self { duplicated: None, corrupted: None, reordered: None, ..self }
     }
 }

@@ -20,19 +20,19 @@ use crate::protocol::links::{
 use crate::protocol::programs::Nothing;
 
 /// Read a request from its JSON.
-pub fn read(bytes: &[u8]) -> Result<LinkRequest, Failure> {
+pub(super) fn read(bytes: &[u8]) -> Result<LinkRequest, Failure> {
     // By a value: errors of a text would name a line and a column, which users have not written.
     let request: Value = serde_json::from_slice(bytes).context("read a request about links")?;
     LinkRequest::deserialize(request).context("read a request about links")
 }
 
 /// Return an answer in the form of a [`Reply`].
-pub fn done(answer: &impl Serialize) -> Result<Value, Failure> {
+pub(super) fn done(answer: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer).context("answer")
 }
 
 /// An engine that carries links: delaylab's own or the kernel's.
-pub trait LinkEngine {
+pub(super) trait LinkEngine {
     /// Return the configuration and counters, as `links` reports them; with `reset`, then reset the counters.
     fn report(&mut self, reset: bool) -> Result<EngineReport, Failure>;
 
@@ -61,7 +61,7 @@ pub trait LinkEngine {
 }
 
 /// Serve until the other end of `control` closes or something fails.
-pub fn serve_requests(
+pub(super) fn serve_requests(
     links: &mut impl LinkEngine,
     mut timeline: Timeline<'_>,
     control: &mut File,
@@ -126,7 +126,7 @@ fn answer(
 }
 
 /// The timeline and its next moment.
-pub struct Timeline<'a> {
+pub(super) struct Timeline<'a> {
     moments: &'a [Moment],
     began_ns: i64,
     next: usize,
@@ -134,23 +134,23 @@ pub struct Timeline<'a> {
 
 impl<'a> Timeline<'a> {
     /// Build a timeline of moments in order, counted from `began_ns`.
-    pub fn new(moments: &'a [Moment], began_ns: i64) -> Self {
+    pub(super) fn new(moments: &'a [Moment], began_ns: i64) -> Self {
         Self { moments, began_ns, next: 0 }
     }
 
     /// Restart the timeline now.
-    pub fn restart(&mut self, now_ns: i64) {
+    pub(super) fn restart(&mut self, now_ns: i64) {
         (self.began_ns, self.next) = (now_ns, 0);
     }
 
     /// Return the time of the next moment.
-    pub fn next_ns(&self) -> Option<i64> {
+    pub(super) fn next_ns(&self) -> Option<i64> {
         let moment = self.moments.get(self.next)?;
         Some(self.began_ns.saturating_add_unsigned(moment.at_ns))
     }
 
     /// Return the changes of the next moment once its time has come.
-    pub fn take(&mut self, now_ns: i64) -> Option<&'a [Change]> {
+    pub(super) fn take(&mut self, now_ns: i64) -> Option<&'a [Change]> {
         if self.next_ns()? > now_ns {
             return None;
         }

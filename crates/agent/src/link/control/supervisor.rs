@@ -25,7 +25,7 @@ use crate::protocol::programs::Nothing;
 use crate::session::{self, listen};
 
 /// Serve a session's request about links: pass it to the supervisor and return the answer.
-pub fn ask_supervisor(
+pub(crate) fn ask_supervisor(
     request: &LinkRequest,
     session: &mut session::Session,
 ) -> Result<Value, Failure> {
@@ -38,7 +38,7 @@ pub fn ask_supervisor(
 }
 
 /// The agent with its engine.
-pub struct Supervisor<'a> {
+pub(crate) struct Supervisor<'a> {
     task: EngineTask<'a>,
     /// The configuration with all changes by requests, with which a new engine starts.
     configured: ConfiguredConditions,
@@ -54,14 +54,14 @@ struct Session {
 
 impl<'a> Supervisor<'a> {
     /// Start the engine in this process's network namespace; it forwards from now on.
-    pub fn start(task: EngineTask<'a>) -> Result<Self, Failure> {
+    pub(crate) fn start(task: EngineTask<'a>) -> Result<Self, Failure> {
         let configured = ConfiguredConditions::new(task.links)?;
         let engine = Ok(EngineProcess::start(task, &configured, false)?);
         Ok(Self { task, configured, engine, sessions: Vec::new() })
     }
 
     /// Serve all clients for ever.
-    pub fn serve(mut self, listener: &UnixListener) -> ! {
+    pub(crate) fn serve(mut self, listener: &UnixListener) -> ! {
         loop {
             let mut on = vec![(listener.as_fd(), Interest::Read)];
             on.extend(

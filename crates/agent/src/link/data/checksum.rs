@@ -7,7 +7,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Return the frame as a card would have sent it; `None` if it is not TCP or UDP directly behind IP.
-pub fn completed(frame: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn completed(frame: &[u8]) -> Option<Vec<u8>> {
     let (segment, field) = segment(frame)?;
     let (end, at) = (segment.end, segment.start + field);
     let sum = frame.get(segment.clone())?.chunks(2).fold(0u64, |sum, pair| {

@@ -8,7 +8,7 @@ const HOLDS_NS: i64 = 100_000;
 const DOUBTFUL_NS: i64 = 20_000_000;
 
 /// The last reading of the offset between the two clocks.
-pub struct ClockOffset {
+pub(super) struct ClockOffset {
     offset: EpochOffset,
     until: Monotonic,
 }
@@ -21,7 +21,7 @@ impl Default for ClockOffset {
 
 impl ClockOffset {
     /// Return the offset, read at most 0.1 ms before `now`.
-    pub fn read(&mut self, now: Monotonic) -> EpochOffset {
+    pub(super) fn read(&mut self, now: Monotonic) -> EpochOffset {
         if now >= self.until {
             *self = Self { offset: EpochOffset::read(), until: now + HOLDS_NS };
         }
@@ -30,7 +30,7 @@ impl ClockOffset {
 
     /// Return the monotonic time of a frame's stamp. If the clock was set since the last reading, the frame would
     /// seem to have come long ago, or to be still to come: then read the offset again.
-    pub fn stamped(&mut self, stamp: Realtime, now: Monotonic) -> Monotonic {
+    pub(super) fn stamped(&mut self, stamp: Realtime, now: Monotonic) -> Monotonic {
         let ago_ns = now - self.read(now).monotonic(stamp);
         if ago_ns.abs() > DOUBTFUL_NS {
             self.until = now;

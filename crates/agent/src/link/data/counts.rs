@@ -7,7 +7,7 @@ use crate::timing::lateness::Lateness;
 
 /// All counters of one direction.
 #[derive(Clone, Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     pub entered: Tally,
     pub left: Tally,
     pub dropped: Dropped,
@@ -19,7 +19,7 @@ pub struct Counts {
 
 /// The counters at one moment, and the number of frames and bytes under way.
 #[derive(Clone, Default)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     pub counts: Counts,
     /// Frames and bytes that wait for the rate.
     pub waiting: (usize, u64),
@@ -29,11 +29,11 @@ pub struct Snapshot {
 
 impl Tally {
     /// Build a tally from counters that have no times.
-    pub fn of(frames: u64, bytes: u64) -> Self {
+    pub(crate) fn of(frames: u64, bytes: u64) -> Self {
         Self { frames, bytes, ..Self::default() }
     }
 
-    pub fn add(&mut self, bytes: usize, at: Realtime) {
+    pub(crate) fn add(&mut self, bytes: usize, at: Realtime) {
         self.frames += 1;
         self.bytes += bytes as u64;
         self.first_ns.get_or_insert(at.ns());

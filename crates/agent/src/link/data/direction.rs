@@ -8,7 +8,7 @@ use super::pool::{Account, Pool, Slot};
 use super::schedule::{Event, Schedule};
 
 /// One direction: the frames that the node behind one port sends.
-pub struct DirectionState {
+pub(super) struct DirectionState {
     /// The direction's number.
     number: u32,
     /// The interface index of its port.
@@ -27,7 +27,7 @@ pub struct DirectionState {
 }
 
 impl DirectionState {
-    pub fn new(
+    pub(super) fn new(
         number: u32,
         interface: u32,
         switch: usize,
@@ -49,7 +49,7 @@ impl DirectionState {
     }
 
     /// Take in a frame, given in these parts.
-    pub fn enter(
+    pub(super) fn enter(
         &mut self,
         arrival_ns: i64,
         parts: &[&[u8]],
@@ -67,7 +67,13 @@ impl DirectionState {
     }
 
     /// Process the queue as scheduled for `due_ns`, unless that was rescheduled.
-    pub fn advance(&mut self, due_ns: i64, now_ns: i64, pool: &mut Pool, schedule: &mut Schedule) {
+    pub(super) fn advance(
+        &mut self,
+        due_ns: i64,
+        now_ns: i64,
+        pool: &mut Pool,
+        schedule: &mut Schedule,
+    ) {
         if self.armed_ns != Some(due_ns) {
             return;
         }
@@ -77,13 +83,13 @@ impl DirectionState {
         self.arm(schedule);
     }
 
-    pub fn change(&mut self, conditions: Conditions, now_ns: i64, schedule: &mut Schedule) {
+    pub(super) fn change(&mut self, conditions: Conditions, now_ns: i64, schedule: &mut Schedule) {
         self.pipe.change(conditions, now_ns);
         self.arm(schedule);
     }
 
     /// Return the counters; `refused` is the number of frames kept out of the ring so far.
-    pub fn snapshot(&self, refused: u64) -> Snapshot {
+    pub(super) fn snapshot(&self, refused: u64) -> Snapshot {
         let (waiting, held) = (self.pipe.waiting(), self.account.used());
         let mut counts = self.counts.clone();
         counts.dropped.ring = refused - self.refused_before;
@@ -91,7 +97,7 @@ impl DirectionState {
     }
 
     /// Reset the counters; `refused` is as for [`Self::snapshot`].
-    pub fn reset(&mut self, refused: u64) {
+    pub(super) fn reset(&mut self, refused: u64) {
         self.counts = Counts::default();
         self.refused_before = refused;
     }

@@ -31,7 +31,7 @@ const PAUSE_NS: i64 = 2_000_000;
 const NO_DIRECTION: u32 = u32::MAX;
 
 /// The forwarding state of all links of a host.
-pub struct Forwarder {
+pub(crate) struct Forwarder {
     intake: Intake,
     outbox: Outbox,
     pool: Pool,
@@ -47,7 +47,7 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// Open the ring and the sockets in the calling thread's network namespace.
-    pub fn open(links: &EngineLinks, conditions: Vec<Conditions>) -> Result<Self, Failure> {
+    pub(crate) fn open(links: &EngineLinks, conditions: Vec<Conditions>) -> Result<Self, Failure> {
         let now_ns = clock::monotonic_ns();
         let table = LinkTable::new(links, conditions, now_ns)?;
         let interfaces = table.interfaces();
@@ -74,12 +74,12 @@ impl Forwarder {
     }
 
     /// Return the reason why a flood on one port could keep out frames of others, if it could.
-    pub fn why_undivided(&self) -> Option<&io::Error> {
+    pub(crate) fn why_undivided(&self) -> Option<&io::Error> {
         self.intake.why_undivided()
     }
 
     /// Forward until nobody can give commands any more.
-    pub fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
+    pub(crate) fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         loop {
             let now_ns = pace.keep(clock::monotonic_ns()).context("rest")?;
             let waited_ns = self.schedule.next_ns();

@@ -14,7 +14,7 @@ use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 const RING_FRAMES: usize = 16384;
 const RING_BYTES: usize = 64 << 20;
 
-pub struct Intake {
+pub(super) struct Intake {
     ring: FrameRing,
     shares: Result<RingShares, io::Error>,
     /// The ports of the frames taken together, one entry per frame.
@@ -23,7 +23,7 @@ pub struct Intake {
 
 impl Intake {
     /// Start to receive whole frames of up to `longest` bytes from these interfaces.
-    pub fn open(interfaces: &[u32], longest: usize) -> io::Result<Self> {
+    pub(super) fn open(interfaces: &[u32], longest: usize) -> io::Result<Self> {
         let frames = RING_FRAMES.min(RING_BYTES / longest);
         // Open the ring closed: frames that arrive before the program counts would be missing in its
         // counters.
@@ -36,17 +36,17 @@ impl Intake {
     }
 
     /// Return the reason why the ring is not divided among the ports, if it is not.
-    pub fn why_undivided(&self) -> Option<&io::Error> {
+    pub(super) fn why_undivided(&self) -> Option<&io::Error> {
         self.shares.as_ref().err()
     }
 
     /// Return a descriptor that becomes readable when a frame has arrived.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.ring.fd()
     }
 
     /// Pass up to `limit` frames that have arrived to `take` and return their number.
-    pub fn drain(&mut self, limit: usize, mut take: impl FnMut(Passing<'_>)) -> usize {
+    pub(super) fn drain(&mut self, limit: usize, mut take: impl FnMut(Passing<'_>)) -> usize {
         let Self { ring, shares, taken } = self;
         let count = ring.drain_whole(limit, |passing| {
             taken.push(passing.captured.interface);
@@ -61,23 +61,23 @@ impl Intake {
     }
 
     /// Return how many frames of a port were refused so far because they exceeded its share of the ring.
-    pub fn refused(&self, interface: u32) -> u64 {
+    pub(super) fn refused(&self, interface: u32) -> u64 {
         self.shares.as_ref().map_or(0, |shares| shares.refused(interface))
     }
 
     /// Return how many frames found the ring full since the last call.
-    pub fn dropped(&self) -> u64 {
+    pub(super) fn dropped(&self) -> u64 {
         u64::from(self.ring.dropped().unwrap_or(0))
     }
 }
 
 /// Return the frame's length on a cable.
-pub fn length(passing: &Passing) -> usize {
+pub(super) fn length(passing: &Passing) -> usize {
     passing.captured.original as usize + passing.vlan.map_or(0, |tag| tag.len())
 }
 
 /// Return true if a cable carries a frame of this length.
-pub fn fits(passing: &Passing, longest: usize) -> bool {
+pub(super) fn fits(passing: &Passing, longest: usize) -> bool {
     let data = passing.captured.data;
     let tagged = passing.vlan.is_some()
         || matches!(

@@ -11,7 +11,7 @@ use super::switch::Switch;
 use crate::protocol::links::{EngineLinks, Link, Member};
 
 /// The data of the loop.
-pub struct LinkTable {
+pub(super) struct LinkTable {
     pub directions: Vec<DirectionState>,
     pub switches: Vec<Switch>,
     pub pool: Pool,
@@ -20,7 +20,7 @@ pub struct LinkTable {
 impl LinkTable {
     /// Build all links and find their ports in the calling thread's network namespace. Conditions are in the
     /// order of the plan's members.
-    pub fn new(
+    pub(super) fn new(
         links: &EngineLinks,
         conditions: Vec<Conditions>,
         now_ns: i64,
@@ -56,7 +56,7 @@ impl LinkTable {
     }
 
     /// Return the interface indices of all ports, in the order of their directions.
-    pub fn interfaces(&self) -> Vec<u32> {
+    pub(super) fn interfaces(&self) -> Vec<u32> {
         self.directions.iter().map(|direction| direction.interface).collect()
     }
 }

@@ -12,7 +12,7 @@ use super::counts::Snapshot;
 use crate::protocol::links::{CpuNoiseSummary, Memory};
 
 /// A command to the loop.
-pub enum LoopCommand {
+pub(crate) enum LoopCommand {
     /// Change the conditions of a direction.
     Change { direction: usize, conditions: Box<Conditions> },
     /// Read the counters of one direction, and reset them with `reset`.
@@ -22,14 +22,14 @@ pub enum LoopCommand {
 }
 
 /// An answer; answers come in the order of the commands.
-pub enum LoopAnswer {
+pub(crate) enum LoopAnswer {
     Direction(Box<Snapshot>),
     Totals(Totals, Memory, CpuNoiseSummary),
 }
 
 /// The counters of all directions together.
 #[derive(Clone, Copy, Default)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// The number of pauses, in which the loop did not run while something was due.
     pub pauses: u64,
     pub longest_pause_ns: i64,
@@ -40,7 +40,7 @@ pub struct Totals {
 }
 
 /// The loop's ends of the channels for commands and answers.
-pub struct LoopChannels {
+pub(crate) struct LoopChannels {
     pub commands: mpsc::Receiver<LoopCommand>,
     pub answers: mpsc::Sender<LoopAnswer>,
     /// Readable when there may be a command.
@@ -48,14 +48,14 @@ pub struct LoopChannels {
 }
 
 /// The control thread's end: it gives commands and gets their answers.
-pub struct LoopHandle {
+pub(crate) struct LoopHandle {
     commands: mpsc::Sender<LoopCommand>,
     answers: mpsc::Receiver<LoopAnswer>,
     wake: OwnedFd,
 }
 
 /// Create both ends of a loop's control.
-pub fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
+pub(crate) fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
     let (command, commands) = mpsc::channel();
     let (answer, answers) = mpsc::channel();
     let (woken, wake) = pipe::pair()?;
@@ -67,19 +67,19 @@ pub fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
 
 impl LoopHandle {
     /// Give a command, and wake the loop if it sleeps. An error means that the loop has ended.
-    pub fn command(&self, command: LoopCommand) -> Result<(), Failure> {
+    pub(crate) fn command(&self, command: LoopCommand) -> Result<(), Failure> {
         self.commands.send(command).map_err(|_| Self::ended())?;
         descriptor::write_some(self.wake.as_fd(), &[0]).context("wake the link engine")?;
         Ok(())
     }
 
     /// Block until the next answer.
-    pub fn answer(&self) -> Result<LoopAnswer, Failure> {
+    pub(crate) fn answer(&self) -> Result<LoopAnswer, Failure> {
         self.answers.recv().map_err(|_| Self::ended())
     }
 
     /// Return the failure to report once the loop has ended.
-    pub fn ended() -> Failure {
+    pub(crate) fn ended() -> Failure {
         Failure::new("ask the link engine", "its loop has ended")
     }
 }

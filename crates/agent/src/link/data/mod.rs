@@ -11,14 +11,14 @@
 
 mod checksum;
 mod clock_offset;
-pub mod counts;
+pub(super) mod counts;
 mod direction;
-pub mod forward;
+pub(super) mod forward;
 mod intake;
 mod link_table;
-pub mod loop_commands;
+pub(super) mod loop_commands;
 mod outbox;
-pub mod pool;
+pub(super) mod pool;
 mod schedule;
-pub mod sender_limits;
+pub(super) mod sender_limits;
 mod switch;

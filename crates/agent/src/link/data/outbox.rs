@@ -28,7 +28,7 @@ struct Outgoing {
 /// grace period of RCU, up to 10 ms, for each packet socket that is closed (net/packet/af_packet.c,
 /// `packet_release`): with a socket for each port, a lab of 400 links took 8 s to end. A port with a queue has
 /// its own socket: frames in a stalled queue would use up the send buffer of all.
-pub struct Outbox {
+pub(super) struct Outbox {
     sockets: Vec<OwnedFd>,
     /// The way out of each port, by port number.
     ports: Vec<Exit>,
@@ -54,7 +54,7 @@ struct Exit {
 
 impl Outbox {
     /// Open sockets for ports with these interface indices, for `size` frames per system call.
-    pub fn open(interfaces: &[u32], size: usize) -> io::Result<Self> {
+    pub(super) fn open(interfaces: &[u32], size: usize) -> io::Result<Self> {
         // A socket that is not bound sends by the interface that each frame names.
         let mut sockets = vec![open(0)?];
         let mut ports = Vec::new();
@@ -71,7 +71,7 @@ impl Outbox {
     }
 
     /// Queue a direction's frame for sending by these ports.
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         slot: Slot,
         direction: u32,
@@ -84,12 +84,12 @@ impl Outbox {
     }
 
     /// Mark a slot as free after the next [`Self::flush`].
-    pub fn release(&mut self, slot: Slot, direction: u32) {
+    pub(super) fn release(&mut self, slot: Slot, direction: u32) {
         self.done.push((slot, direction));
     }
 
     /// Send all queued frames in order. A frame that a port refuses is counted and does not delay others.
-    pub fn flush(
+    pub(super) fn flush(
         &mut self,
         offset: EpochOffset,
         directions: &mut [DirectionState],

@@ -8,10 +8,10 @@ use delaylab_os::process::memory;
 const PREFETCHED: usize = 128;
 
 /// The index of a frame's slot in the pool.
-pub type Slot = u32;
+pub(crate) type Slot = u32;
 
 /// The frames of all directions.
-pub struct Pool {
+pub(crate) struct Pool {
     bytes: Box<[u8]>,
     lengths: Box<[u32]>,
     free: Vec<Slot>,
@@ -29,14 +29,14 @@ struct Shared {
 
 /// The slots of one direction.
 #[derive(Clone, Copy)]
-pub struct Account {
+pub(crate) struct Account {
     own: u32,
     used: u32,
 }
 
 impl Account {
     /// Return the number of slots that the direction uses.
-    pub fn used(&self) -> u32 {
+    pub(crate) fn used(&self) -> u32 {
         self.used
     }
 }
@@ -44,7 +44,7 @@ impl Account {
 impl Pool {
     /// Build a pool for frames of up to `longest` bytes in at most `bound` bytes, and the account of each
     /// direction. Half of the slots are shared. Return `None` if a direction would get no slot of its own.
-    pub fn new(bound: u64, longest: usize, directions: usize) -> Option<(Self, Account)> {
+    pub(crate) fn new(bound: u64, longest: usize, directions: usize) -> Option<(Self, Account)> {
         let stride = longest.next_multiple_of(64);
         let slots = u32::try_from(bound / stride as u64).unwrap_or(u32::MAX - 1);
         let directions = u32::try_from(directions.max(1)).ok()?;
@@ -71,7 +71,7 @@ impl Pool {
     ///
     /// # Panics
     /// Panics if the frame is longer than a slot.
-    pub fn take(&mut self, account: &mut Account, parts: &[&[u8]]) -> Option<Slot> {
+    pub(crate) fn take(&mut self, account: &mut Account, parts: &[&[u8]]) -> Option<Slot> {
         if account.used >= account.own {
             if self.shared.used == self.shared.slots {
                 return None;
@@ -93,7 +93,7 @@ impl Pool {
     }
 
     /// Free a slot on the account that took it.
-    pub fn give(&mut self, account: &mut Account, slot: Slot) {
+    pub(crate) fn give(&mut self, account: &mut Account, slot: Slot) {
         if account.used > account.own {
             self.shared.used -= 1;
         }
@@ -101,20 +101,20 @@ impl Pool {
         self.free.push(slot);
     }
 
-    pub fn frame(&self, slot: Slot) -> &[u8] {
+    pub(crate) fn frame(&self, slot: Slot) -> &[u8] {
         &self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
     }
 
     /// Hint the CPU to fetch the beginning of a frame that will soon be read.
-    pub fn prefetch(&self, slot: Slot) {
+    pub(crate) fn prefetch(&self, slot: Slot) {
         memory::prefetch(&self.bytes[slot as usize * self.stride..][..self.stride.min(PREFETCHED)]);
     }
 
-    pub fn frame_mut(&mut self, slot: Slot) -> &mut [u8] {
+    pub(crate) fn frame_mut(&mut self, slot: Slot) -> &mut [u8] {
         &mut self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
     }
 
-    pub fn fullness(&self) -> Memory {
+    pub(crate) fn fullness(&self) -> Memory {
         Memory {
             used: (self.lengths.len() - self.free.len()) * self.stride,
             bound: self.lengths.len() * self.stride,
@@ -124,7 +124,7 @@ impl Pool {
     }
 
     /// Reset the statistics.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.peak = self.lengths.len() - self.free.len();
         self.shared.peak = self.shared.used;
     }

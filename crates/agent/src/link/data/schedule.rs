@@ -7,7 +7,7 @@ use super::pool::Slot;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Event {
+pub(super) enum Event {
     /// Send this number of copies of a direction's frame.
     Send { slot: Slot, direction: u32, copies: u8 },
     /// Process a direction's queue.
@@ -16,24 +16,24 @@ pub enum Event {
 
 /// All scheduled events in order of time; events at the same time keep the order in which they were added.
 #[derive(Default)]
-pub struct Schedule {
+pub(super) struct Schedule {
     heap: BinaryHeap<Reverse<(i64, u64, Event)>>,
     serial: u64,
 }
 
 impl Schedule {
-    pub fn push(&mut self, due_ns: i64, event: Event) {
+    pub(super) fn push(&mut self, due_ns: i64, event: Event) {
         self.serial += 1;
         self.heap.push(Reverse((due_ns, self.serial, event)));
     }
 
     /// Return the time of the next event.
-    pub fn next_ns(&self) -> Option<i64> {
+    pub(super) fn next_ns(&self) -> Option<i64> {
         self.heap.peek().map(|Reverse((due_ns, ..))| *due_ns)
     }
 
     /// Return the frame to be sent next, if the next event is to send one.
-    pub fn next_frame(&self) -> Option<Slot> {
+    pub(super) fn next_frame(&self) -> Option<Slot> {
         match self.heap.peek() {
             Some(&Reverse((.., Event::Send { slot, .. }))) => Some(slot),
             _ => None,
@@ -41,7 +41,7 @@ impl Schedule {
     }
 
     /// Remove and return the next event that is due by now, with its time.
-    pub fn pop(&mut self, now_ns: i64) -> Option<(i64, Event)> {
+    pub(super) fn pop(&mut self, now_ns: i64) -> Option<(i64, Event)> {
         if self.next_ns()? > now_ns {
             return None;
         }

@@ -20,10 +20,10 @@ use crate::network::tbf::Bucket;
 use crate::protocol::links::{Card, EngineLinks};
 
 /// The pids of the agents that hold the network namespaces of nodes' interfaces, by agent name.
-pub type Agents = BTreeMap<String, i32>;
+pub(crate) type Agents = BTreeMap<String, i32>;
 
 /// The limits of all directions of a host.
-pub struct SenderLimits<'a> {
+pub(crate) struct SenderLimits<'a> {
     /// For each direction the interface of its node and the link's MTU.
     cards: Vec<(Option<&'a Card>, u32)>,
     agents: &'a Agents,
@@ -33,13 +33,13 @@ pub struct SenderLimits<'a> {
 
 impl<'a> SenderLimits<'a> {
     /// Build the state in which no sender is limited.
-    pub fn new(links: &'a EngineLinks, agents: &'a Agents) -> Self {
+    pub(crate) fn new(links: &'a EngineLinks, agents: &'a Agents) -> Self {
         let cards = links.members().map(|(link, member)| (member.card.as_ref(), link.mtu));
         Self { cards: cards.collect(), agents, limited: BTreeMap::new() }
     }
 
     /// Release the senders that an ended engine limited.
-    pub fn release_all(&self) {
+    pub(crate) fn release_all(&self) {
         for card in self.cards.iter().filter_map(|(card, _)| *card) {
             // If the interface is gone, so is its filter.
             let _ = self.open(card).and_then(|limit| limit.release());
@@ -47,7 +47,7 @@ impl<'a> SenderLimits<'a> {
     }
 
     /// Limit senders as their new conditions require; after an error restore the former limits.
-    pub fn change(&mut self, changed: &[Changed]) -> Result<(), Failure> {
+    pub(crate) fn change(&mut self, changed: &[Changed]) -> Result<(), Failure> {
         let mut before = Vec::new();
         for Changed { direction, conditions } in changed {
             let wanted = bucket(conditions, self.cards[*direction].1);
@@ -64,7 +64,7 @@ impl<'a> SenderLimits<'a> {
     }
 
     /// Return the frames and bytes that wait at a direction's sender.
-    pub fn waiting(&self, direction: usize) -> (usize, u64) {
+    pub(crate) fn waiting(&self, direction: usize) -> (usize, u64) {
         self.limited.get(&direction).and_then(|(limit, _)| limit.waiting()).unwrap_or_default()
     }
 
@@ -114,7 +114,7 @@ const BURST_FRAMES: u64 = 4;
 const LIMIT_FRAMES: u32 = 1000;
 
 /// A node's interface, seen from outside of its network namespace.
-pub struct SenderLimit {
+pub(crate) struct SenderLimit {
     socket: Route,
     index: u32,
     /// The interface's name for messages.
@@ -122,7 +122,7 @@ pub struct SenderLimit {
 }
 
 /// Return the filter at the sender's interface that these conditions require, if any.
-pub fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
+pub(crate) fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
     let rate = conditions.rate.as_ref().filter(|_| conditions.held_by_sender())?;
     let full = mtu + ETHERNET_HEADER as u32;
     let framed = u64::from(full + rate.overhead_bytes);
@@ -139,7 +139,7 @@ pub fn bucket(conditions: &Conditions, mtu: u32) -> Option<Bucket> {
 
 impl SenderLimit {
     /// Find a node's interface in the network namespace of its agent, which has this pid.
-    pub fn open(card: &Card, pid: i32) -> Result<Self, Failure> {
+    pub(crate) fn open(card: &Card, pid: i32) -> Result<Self, Failure> {
         let name = format!("{} in {}", card.on, card.r#in);
         let what = || format!("find the interface {name}");
         // A socket stays in the network namespace in which it was opened; the thread that opens it ends.
@@ -155,7 +155,7 @@ impl SenderLimit {
     }
 
     /// Set or change the filter; waiting frames stay.
-    pub fn set(&self, bucket: &Bucket) -> Result<(), Failure> {
+    pub(crate) fn set(&self, bucket: &Bucket) -> Result<(), Failure> {
         let mut message = bucket.of_interface(self.index);
         message.header.handle = HANDLE;
         let message = RouteNetlinkMessage::NewQueueDiscipline(message);
@@ -164,7 +164,7 @@ impl SenderLimit {
 
     /// Stop limiting the sender, if it was limited. The filter stays, with its limits open: removing it would
     /// lose frames sent meanwhile, because the kernel stops the interface to change its root qdisc.
-    pub fn release(&self) -> Result<(), Failure> {
+    pub(crate) fn release(&self) -> Result<(), Failure> {
         let limit_bytes = u32::MAX;
         let burst_bytes = u32::MAX;
         let open = Bucket { rate_bps: FASTEST_BPS, burst_bytes, limit_bytes, ..Bucket::default() };
@@ -172,7 +172,7 @@ impl SenderLimit {
     }
 
     /// Return the frames and bytes that wait in the filter; `None` if there is no filter.
-    pub fn waiting(&self) -> Option<(usize, u64)> {
+    pub(crate) fn waiting(&self) -> Option<(usize, u64)> {
         // Read all qdiscs: a kernel may leave a request for a single one unanswered (6.18 does).
         let queues = qdiscs::read(&self.socket).ok()?;
         let ours =

@@ -10,14 +10,14 @@ const MOST_ADDRESSES: usize = 4096;
 type Address = [u8; 6];
 
 /// One link with its MAC table. Its ports have the numbers of their directions, which are consecutive.
-pub struct Switch {
+pub(super) struct Switch {
     ports: Range<u32>,
     known: HashMap<Address, u32>,
 }
 
 impl Switch {
     /// Build a link with the MAC addresses known to be behind its ports.
-    pub fn new(ports: Range<u32>, known: impl Iterator<Item = (Address, u32)>) -> Self {
+    pub(super) fn new(ports: Range<u32>, known: impl Iterator<Item = (Address, u32)>) -> Self {
         Self { ports, known: known.collect() }
     }
 
@@ -26,7 +26,7 @@ impl Switch {
     }
 
     /// Learn that the source address of a frame is behind the port at which it arrived.
-    pub fn learn(&mut self, frame: &[u8], port: u32) {
+    pub(super) fn learn(&mut self, frame: &[u8], port: u32) {
         if self.is_cable() {
             return;
         }
@@ -39,7 +39,7 @@ impl Switch {
 
     /// Return the egress ports of a frame that arrived at `from`: the other end of a cable, else the port
     /// with its destination behind it, or all ports but `from` for unknown and group addresses.
-    pub fn towards(&self, frame: &[u8], from: u32) -> impl Iterator<Item = u32> + use<> {
+    pub(super) fn towards(&self, frame: &[u8], from: u32) -> impl Iterator<Item = u32> + use<> {
         let destination = frame.get(..6).and_then(|bytes| Address::try_from(bytes).ok());
         let known = destination
             .filter(|_| !self.is_cable())

@@ -10,7 +10,7 @@ use crate::protocol::links::EngineLinks;
 
 /// Check that this kernel can carry these links, initially and throughout their timeline. The kernel is tried
 /// before anything is built. Only for single-threaded processes.
-pub fn check(links: &EngineLinks) -> Result<(), Failure> {
+pub(crate) fn check(links: &EngineLinks) -> Result<(), Failure> {
     let support = try_features()?;
     let mut configured = ConfiguredConditions::new(links)?;
     let mut before = setups(links, &configured, &support)?;

@@ -15,7 +15,7 @@ use crate::protocol::links::{Dropped, Tally};
 use crate::protocol::network::InterfaceCounters;
 
 /// All counters at one moment.
-pub struct KernelCounters {
+pub(crate) struct KernelCounters {
     interfaces: BTreeMap<String, InterfaceCounters>,
     queues: Vec<QdiscCounters>,
     /// The frames dropped by programs, in the order of the directions.
@@ -23,7 +23,7 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    pub fn read(links: &KernelLinks) -> Result<Self, Failure> {
+    pub(crate) fn read(links: &KernelLinks) -> Result<Self, Failure> {
         Ok(Self {
             interfaces: counters::interfaces(Path::new("/proc/thread-self/net"))?,
             queues: read_queues(links)?,
@@ -32,7 +32,12 @@ impl KernelCounters {
     }
 
     /// Return the counters of one direction since an earlier moment.
-    pub fn since(&self, before: &Self, number: usize, direction: &KernelDirection) -> Snapshot {
+    pub(crate) fn since(
+        &self,
+        before: &Self,
+        number: usize,
+        direction: &KernelDirection,
+    ) -> Snapshot {
         let entered = Tally::of(
             self.interface(before, &direction.port, |one| one.rx_packets),
             self.interface(before, &direction.port, |one| one.rx_bytes),
@@ -90,7 +95,7 @@ impl KernelCounters {
 }
 
 /// Check that all links are in place; return the part that is missing, if any.
-pub fn vanished(links: &KernelLinks) -> Result<Option<String>, Failure> {
+pub(crate) fn vanished(links: &KernelLinks) -> Result<Option<String>, Failure> {
     let there = read_queues(links)?;
     for direction in &links.directions {
         let Some(ifb) = direction.ifb else { continue };

@@ -11,21 +11,21 @@ const SCALE: f64 = 8192.0;
 
 /// A table: its unit in ns, and the values in 8192ths of the unit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JitterTable {
+pub(crate) struct JitterTable {
     pub unit_ns: u32,
     pub values: Vec<i16>,
 }
 
 impl JitterTable {
     /// Return the largest value that a table can have.
-    pub fn longest_ns(&self) -> i64 {
+    pub(crate) fn longest_ns(&self) -> i64 {
         4 * i64::from(self.unit_ns)
     }
 }
 
 /// Build the table of some jitter. Its unit is the spread, unless values beyond 3.99 spreads require a larger
 /// one.
-pub fn of(jitter: &Jitter) -> JitterTable {
+pub(super) fn of(jitter: &Jitter) -> JitterTable {
     let shares = (0..VALUES).map(|place| (place as f64 + 0.5) / VALUES as f64);
     let spreads: Vec<f64> = shares.map(|share| jitter_quantile(jitter, share)).collect();
     let largest = spreads.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));

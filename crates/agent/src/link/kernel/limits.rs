@@ -16,13 +16,13 @@ const SAVED_PER_SECOND: u64 = 100;
 const MOST_SAVED: u64 = 128 << 10;
 
 /// Return the burst of a token bucket in bytes.
-pub fn burst(bytes_per_second: u64, bounds: Bounds) -> u32 {
+pub(super) fn burst(bytes_per_second: u64, bounds: Bounds) -> u32 {
     let saved = (bytes_per_second / SAVED_PER_SECOND).min(MOST_SAVED);
     saturated(2 * u64::from(bounds.longest) + saved)
 }
 
 /// Return the queue for the rate: its kind and its limit.
-pub fn queue(conditions: &Conditions, support: &Support) -> Result<RateQueue, String> {
+pub(super) fn queue(conditions: &Conditions, support: &Support) -> Result<RateQueue, String> {
     let limit = conditions.queue_limit().unwrap_or(Limit::Packets(u64::MAX));
     let discipline = conditions.queue.as_ref().map(|queue| &queue.discipline);
     if let Some(&Discipline::Codel { target_ns, interval_ns }) = discipline {
@@ -43,7 +43,7 @@ pub fn queue(conditions: &Conditions, support: &Support) -> Result<RateQueue, St
 
 /// Return the limit of frames in netem: all that can arrive while a frame is delayed, and all that can wait,
 /// but no more than fit into the memory.
-pub fn frames(
+pub(super) fn frames(
     delay_ns: i64,
     jitter: Option<&JitterTable>,
     shape: Option<&Shape>,

@@ -19,7 +19,7 @@ use crate::network::quiet;
 use crate::protocol::links::{EngineLinks, Link};
 
 /// The kernel's objects of one direction.
-pub struct KernelDirection {
+pub(crate) struct KernelDirection {
     pub port: String,
     pub index: u32,
     mtu: u32,
@@ -31,7 +31,7 @@ pub struct KernelDirection {
 }
 
 /// Links in the kernel.
-pub struct KernelLinks {
+pub(crate) struct KernelLinks {
     pub socket: Route,
     alias: String,
     /// The ports of each bridge, all by index.
@@ -43,7 +43,7 @@ pub struct KernelLinks {
 
 impl KernelLinks {
     /// Build all links, replacing anything that an earlier engine left.
-    pub fn new(links: &EngineLinks, setups: Vec<Setup>) -> Result<Self, Failure> {
+    pub(crate) fn new(links: &EngineLinks, setups: Vec<Setup>) -> Result<Self, Failure> {
         let socket = Route::open().context("open a netlink socket")?;
         let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
         let (bridges, directions) = (BTreeMap::new(), Vec::new());
@@ -73,7 +73,7 @@ impl KernelLinks {
     }
 
     /// Change the conditions of one direction; waiting frames stay.
-    pub fn change(&mut self, number: usize, setup: Setup) -> Result<(), Failure> {
+    pub(crate) fn change(&mut self, number: usize, setup: Setup) -> Result<(), Failure> {
         let direction = &self.directions[number];
         let what = format!("set the queues of {}", direction.port);
         let (before, after) = (qdisc::of(&direction.setup), qdisc::of(&setup));
@@ -144,7 +144,7 @@ impl KernelLinks {
     }
 
     /// Check that [`KernelLinks::change`] can make this change.
-    pub fn check(&self, number: usize, setup: &Setup) -> Result<(), Failure> {
+    pub(crate) fn check(&self, number: usize, setup: &Setup) -> Result<(), Failure> {
         let direction = &self.directions[number];
         let steps = qdisc::steps(&qdisc::of(&direction.setup), &qdisc::of(setup));
         let what = || format!("change the queues of {}", direction.port);
@@ -152,7 +152,7 @@ impl KernelLinks {
     }
 
     /// Return notes on the conditions that the kernel implements in its own way.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let jitters = |direction: &&KernelDirection| {
             direction.setup.netem.as_ref().is_some_and(|it| it.jitter.is_some())
         };

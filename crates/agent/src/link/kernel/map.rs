@@ -11,7 +11,11 @@ use super::{jitter_table, limits};
 const LARGEST_JITTER_NS: i64 = i32::MAX as i64;
 
 /// Map conditions to this kernel's features; the error is one line that names the unsupported condition.
-pub fn setup(conditions: &Conditions, support: &Support, bounds: Bounds) -> Result<Setup, String> {
+pub(super) fn setup(
+    conditions: &Conditions,
+    support: &Support,
+    bounds: Bounds,
+) -> Result<Setup, String> {
     refuse_what_no_kernel_does(conditions)?;
     let shape = conditions
         .rate

@@ -22,12 +22,12 @@ const TC_ACT_STOLEN: u32 = 4;
 const TCA_EGRESS_REDIR: u32 = 1;
 
 /// Create a bridge that carries a link.
-pub fn bridge(name: &str, mtu: u32) -> RouteNetlinkMessage {
+pub(super) fn bridge(name: &str, mtu: u32) -> RouteNetlinkMessage {
     made(name, mtu, bridge::attributes())
 }
 
 /// Create an ifb, an interface that returns the frames that it is given once its queue releases them.
-pub fn ifb(name: &str, mtu: u32) -> RouteNetlinkMessage {
+pub(super) fn ifb(name: &str, mtu: u32) -> RouteNetlinkMessage {
     made(name, mtu, LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]))
 }
 
@@ -38,7 +38,7 @@ fn made(name: &str, mtu: u32, kind: LinkAttribute) -> RouteNetlinkMessage {
 }
 
 /// Mark an interface as the lab's and set it up.
-pub fn raise(index: u32, alias: &str) -> RouteNetlinkMessage {
+pub(super) fn raise(index: u32, alias: &str) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.header.flags = LinkFlags::Up;
@@ -48,7 +48,7 @@ pub fn raise(index: u32, alias: &str) -> RouteNetlinkMessage {
 }
 
 /// Make an interface a port of a bridge.
-pub fn join(index: u32, bridge: u32) -> RouteNetlinkMessage {
+pub(super) fn join(index: u32, bridge: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.attributes = vec![LinkAttribute::Controller(bridge)];
@@ -56,14 +56,14 @@ pub fn join(index: u32, bridge: u32) -> RouteNetlinkMessage {
 }
 
 /// Remove an interface.
-pub fn remove(index: u32) -> RouteNetlinkMessage {
+pub(super) fn remove(index: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     RouteNetlinkMessage::DelLink(link)
 }
 
 /// Create or change a qdisc of an interface.
-pub fn queue(index: u32, queue: &Qdisc) -> RouteNetlinkMessage {
+pub(super) fn queue(index: u32, queue: &Qdisc) -> RouteNetlinkMessage {
     let mut message = TcMessage::default();
     message.header.index = index.cast_signed();
     message.header.parent = TcHandle::from(queue.parent);
@@ -76,7 +76,7 @@ pub fn queue(index: u32, queue: &Qdisc) -> RouteNetlinkMessage {
 }
 
 /// Remove a qdisc with the frames in it.
-pub fn remove_queue(index: u32, handle: u32, parent: u32) -> RouteNetlinkMessage {
+pub(super) fn remove_queue(index: u32, handle: u32, parent: u32) -> RouteNetlinkMessage {
     let mut message = TcMessage::default();
     message.header.index = index.cast_signed();
     message.header.parent = TcHandle::from(parent);
@@ -85,7 +85,7 @@ pub fn remove_queue(index: u32, handle: u32, parent: u32) -> RouteNetlinkMessage
 }
 
 /// Create the hook of an interface at which filters see received frames.
-pub fn ingress(index: u32) -> RouteNetlinkMessage {
+pub(super) fn ingress(index: u32) -> RouteNetlinkMessage {
     let mut message = TcMessage::default();
     message.header.index = index.cast_signed();
     message.header.parent = TcHandle::CLSACT;
@@ -96,7 +96,7 @@ pub fn ingress(index: u32) -> RouteNetlinkMessage {
 
 /// Redirect all frames received by an interface to another interface's queue. That interface returns them
 /// behind this hook (`tc_skip_classify`), so no frame passes twice.
-pub fn redirect(index: u32, to: u32) -> RouteNetlinkMessage {
+pub(super) fn redirect(index: u32, to: u32) -> RouteNetlinkMessage {
     // struct tc_u32_sel: TC_U32_TERMINAL, and no keys, so that all frames match.
     let mut selector = [0; 16];
     selector[0] = 1;

@@ -10,19 +10,19 @@
 //!   [`print_support`] prints them.
 
 mod check;
-pub mod counters;
+pub(crate) mod counters;
 mod jitter_table;
 mod limits;
-pub mod links;
+pub(crate) mod links;
 mod map;
 mod message;
-pub mod plan_setup;
+pub(crate) mod plan_setup;
 mod qdisc;
 mod setup;
-pub mod support;
+pub(crate) mod support;
 #[cfg(test)]
 mod tests;
-pub mod try_features;
+pub(crate) mod try_features;
 
-pub use check::check;
-pub use try_features::print_support;
+pub(crate) use check::check;
+pub(crate) use try_features::print_support;

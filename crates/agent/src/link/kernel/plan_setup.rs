@@ -10,7 +10,7 @@ use crate::link::configured::ConfiguredConditions;
 use crate::protocol::links::EngineLinks;
 
 /// Return the required setup of every direction.
-pub fn setups(
+pub(crate) fn setups(
     links: &EngineLinks,
     configured: &ConfiguredConditions,
     support: &Support,
@@ -20,7 +20,7 @@ pub fn setups(
 }
 
 /// Return the required setup of one direction.
-pub fn setup(
+pub(crate) fn setup(
     links: &EngineLinks,
     configured: &ConfiguredConditions,
     support: &Support,

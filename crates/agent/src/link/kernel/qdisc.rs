@@ -25,7 +25,7 @@ const TCA_CODEL_INTERVAL: u16 = 3;
 
 /// One qdisc of a direction: its place and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Qdisc {
+pub(super) struct Qdisc {
     pub parent: u32,
     pub handle: u32,
     pub kind: &'static str,
@@ -34,13 +34,13 @@ pub struct Qdisc {
 
 /// A step that creates or changes a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     Make(Qdisc),
     Change(Qdisc),
 }
 
 /// Return the qdiscs of a direction, from the outermost on.
-pub fn of(setup: &Setup) -> Vec<Qdisc> {
+pub(super) fn of(setup: &Setup) -> Vec<Qdisc> {
     let mut queues = Vec::new();
     if let Some(options) = &setup.netem {
         queues.push(Qdisc { parent: ROOT, handle: NETEM, kind: "netem", options: netem(options) });
@@ -68,7 +68,7 @@ pub fn of(setup: &Setup) -> Vec<Qdisc> {
 
 /// Return the steps from some qdiscs to others that lose no waiting frame. Qdiscs are never removed
 /// ([`Setup::keeping`]).
-pub fn steps(before: &[Qdisc], after: &[Qdisc]) -> Result<Vec<Step>, String> {
+pub(super) fn steps(before: &[Qdisc], after: &[Qdisc]) -> Result<Vec<Step>, String> {
     let has_room = |queues: &[Qdisc]| queues.iter().any(|queue| queue.handle == ROOM);
     let had_rate = before.iter().any(|queue| queue.handle == TBF);
     if had_rate && has_room(before) != has_room(after) {
@@ -95,7 +95,7 @@ const OTHER_ROOM: &str = "the kernel would drop what waits, to make the queue on
 bring the lab up with it";
 
 /// Format a netlink attribute, padded.
-pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
     bytes.extend(value);

@@ -6,7 +6,7 @@ use super::jitter_table::JitterTable;
 
 /// The setup of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Setup {
+pub(crate) struct Setup {
     pub netem: Option<Netem>,
     pub shape: Option<Shape>,
     /// Loss by a program at the port's ingress, used if the kernel has no netem.
@@ -15,7 +15,7 @@ pub struct Setup {
 
 /// The options of netem.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Netem {
+pub(crate) struct Netem {
     pub delay_ns: i64,
     pub jitter: Option<JitterTable>,
     /// The maximum number of frames in it, including those that wait for the rate.
@@ -29,7 +29,7 @@ pub struct Netem {
 
 /// The options of the token bucket.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub bytes_per_second: u64,
     pub overhead: u16,
     pub minimum: u16,
@@ -39,7 +39,7 @@ pub struct Shape {
 
 /// The queue for the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RateQueue {
+pub(crate) enum RateQueue {
     Bytes(u32),
     Packets(u32),
     Codel { target_us: u32, interval_us: u32, limit: u32 },
@@ -47,7 +47,7 @@ pub enum RateQueue {
 
 /// Bounds that apply to all frames of a direction.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub(super) struct Bounds {
     /// The length of the longest frame with its header.
     pub longest: u32,
     /// The memory for waiting frames of one direction.
@@ -55,13 +55,13 @@ pub struct Bounds {
 }
 
 /// Loss that never happens.
-pub const NEVER: Chances =
+pub(super) const NEVER: Chances =
     Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
 
 impl Setup {
     /// Keep the qdiscs of `before` even where no condition needs them any more: removing one would lose its
     /// waiting frames.
-    pub fn keeping(mut self, before: &Self) -> Self {
+    pub(crate) fn keeping(mut self, before: &Self) -> Self {
         if let (None, Some(shape)) = (&self.shape, &before.shape) {
             self.shape = Some(Shape::without_limit(shape));
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A feature of the kernel that links may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Feature {
+pub(crate) enum Feature {
     /// netem: delay, jitter, loss, duplication, corruption, reordering.
     Netem,
     /// The token bucket filter, for rates.
@@ -31,15 +31,15 @@ pub enum Feature {
 /// The features of the kernel, each with the reason why it is unavailable, or `None` if it is available.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Support(pub BTreeMap<Feature, Option<String>>);
+pub(crate) struct Support(pub BTreeMap<Feature, Option<String>>);
 
 impl Support {
-    pub fn has(&self, feature: Feature) -> bool {
+    pub(crate) fn has(&self, feature: Feature) -> bool {
         self.0.get(&feature).is_some_and(Option::is_none)
     }
 
     /// Check that the kernel has a feature; the error says what is missing for this condition.
-    pub fn require(&self, feature: Feature, condition: &str) -> Result<(), String> {
+    pub(crate) fn require(&self, feature: Feature, condition: &str) -> Result<(), String> {
         match self.0.get(&feature) {
             Some(None) => Ok(()),
             Some(Some(why)) => {
@@ -50,7 +50,7 @@ impl Support {
     }
 
     /// Check for the features that lead frames through a queue between reception and forwarding.
-    pub fn require_redirection(&self) -> Result<(), String> {
+    pub(crate) fn require_redirection(&self) -> Result<(), String> {
         [Feature::Ifb, Feature::Clsact, Feature::Mirred]
             .into_iter()
             .try_for_each(|feature| self.require(feature, "engine: kernel"))
@@ -58,7 +58,7 @@ impl Support {
 }
 
 impl Feature {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Feature::Netem => "netem",
             Feature::Tbf => "tbf",

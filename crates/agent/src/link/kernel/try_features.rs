@@ -24,7 +24,7 @@ const LOOPBACK: u32 = 1;
 const ROOT: u32 = u32::MAX;
 
 /// Return the features of this kernel. Only for single-threaded processes.
-pub fn try_features() -> Result<Support, Failure> {
+pub(crate) fn try_features() -> Result<Support, Failure> {
     let failed = |error: io::Error| Failure::new("try what the kernel's queues can do", error);
     let (user, group) = namespace::user();
     let mut namespaces = process::Namespaces::CLONE_NEWNET;
@@ -100,7 +100,7 @@ fn first(setup: Setup) -> Qdisc {
 }
 
 /// Print as JSON what the kernel supports: each feature with null, or the reason why it is unavailable.
-pub fn print_support() -> Result<(), Failure> {
+pub(crate) fn print_support() -> Result<(), Failure> {
     let text = serde_json::to_string(&try_features()?).context("say what the kernel can do")?;
     writeln!(io::stdout(), "{text}").context("say what the kernel can do")
 }

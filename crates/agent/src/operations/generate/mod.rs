@@ -31,7 +31,7 @@ const ORDERS_NS: i64 = 50_000_000;
 const BUFFERS: usize = 64 << 20;
 
 /// Serve one request: send frames until all are sent or the client stops it.
-pub fn serve(request: Generate, session: &mut Session) -> Result<GenerateDone, Failure> {
+pub(super) fn serve(request: Generate, session: &mut Session) -> Result<GenerateDone, Failure> {
     request.check()?;
     let mut generator = Generator::open(&request)?;
     // It counts as a thread without CPUs of its own, even if it is bound to some: nodes that receive may have
@@ -57,7 +57,7 @@ const SHORTEST: usize = 60;
 const LONGEST: usize = 9014;
 
 /// The offset of the probe header in a frame.
-pub const PAYLOAD: usize = ETHERNET_HEADER + IPV4_HEADER + UDP_HEADER;
+pub(super) const PAYLOAD: usize = ETHERNET_HEADER + IPV4_HEADER + UDP_HEADER;
 
 impl Generate {
     /// Check the limits of a request.

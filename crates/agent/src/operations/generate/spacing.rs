@@ -7,24 +7,24 @@ const FASTER: u64 = 2;
 const AT_ONCE_NS: i64 = 50_000;
 
 /// The earliest time at which the next frame may leave, however late it is.
-pub struct Spacing {
+pub(super) struct Spacing {
     least_ns: i64,
     free_ns: i64,
 }
 
 impl Spacing {
     /// Build the spacing for frames with this interval.
-    pub fn of(interval_ns: u64) -> Self {
+    pub(super) fn of(interval_ns: u64) -> Self {
         Self { least_ns: (interval_ns / FASTER).cast_signed(), free_ns: i64::MIN }
     }
 
     /// Return the time at which a frame that is due at `due_ns` may leave.
-    pub fn not_before(&self, due_ns: i64) -> i64 {
+    pub(super) fn not_before(&self, due_ns: i64) -> i64 {
         self.free_ns.max(due_ns)
     }
 
     /// Record that a frame leaves.
-    pub fn sent(&mut self, now_ns: i64) {
+    pub(super) fn sent(&mut self, now_ns: i64) {
         self.free_ns = self.free_ns.max(now_ns - AT_ONCE_NS) + self.least_ns;
     }
 }

@@ -36,7 +36,7 @@ const RESET: i32 = Errno::ECONNREFUSED as i32;
 
 /// The connections of a probe.
 #[derive(Debug)]
-pub struct PathByConnections {
+pub(super) struct PathByConnections {
     request: Probe,
     to: SocketAddr,
     /// The HTTP request that is sent on each connection; `None` if the handshake is all.
@@ -62,7 +62,7 @@ struct Connection {
 }
 
 impl PathByConnections {
-    pub fn open(request: &Probe) -> Result<Self, Failure> {
+    pub(super) fn open(request: &Probe) -> Result<Self, Failure> {
         let to = request.destination()?;
         // A whole second's connections may be open at once.
         open_files::allow_most();

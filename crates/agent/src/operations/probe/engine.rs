@@ -13,7 +13,7 @@ use delaylab_proto::{Context, Failure};
 use std::os::fd::BorrowedFd;
 
 /// A path for packets to the responder and back.
-pub trait ProbePath {
+pub(super) trait ProbePath {
     /// Offer the packets at places `first..end` to the kernel. Return the first place to be offered again.
     /// Sent and refused packets are recorded in the log.
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure>;
@@ -38,7 +38,7 @@ const LEAD_NS: i64 = 1_000_000;
 
 /// Run the probe to its end: until all packets are sent and either all have replies or `linger_ns` is over,
 /// or until the client stops it.
-pub fn run(
+pub(super) fn run(
     request: &Probe,
     path: &mut impl ProbePath,
     log: &mut Log,

@@ -3,12 +3,12 @@
 use delaylab_os::clock::Realtime;
 
 /// A stamp that was not taken.
-pub const NONE: Realtime = Realtime::from_ns(0);
+pub(super) const NONE: Realtime = Realtime::from_ns(0);
 
 /// The times of one packet in ns since the Unix epoch; 0 if there is none. The probe's own times are steady
 /// (`timing::steady`), the kernel's stamps those of the clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Entry {
+pub(super) struct Entry {
     pub intended: i64,
     pub sent: i64,
     /// The time at which the connection of an HTTP request was open, and that of sending the request on it.
@@ -36,12 +36,12 @@ pub struct Entry {
 
 impl Entry {
     /// Return the time at which the request was sent: an HTTP request on its connection, any other packet at once.
-    pub fn requested(&self) -> i64 {
+    pub(super) fn requested(&self) -> i64 {
         if self.asked != 0 { self.asked } else { self.sent }
     }
 
     /// Return how long it took to open the connection of an HTTP request.
-    pub fn handshake_ns(&self) -> Option<i64> {
+    pub(super) fn handshake_ns(&self) -> Option<i64> {
         (self.opened != 0).then(|| self.opened - self.sent)
     }
 }

@@ -9,14 +9,14 @@ use std::os::fd::BorrowedFd;
 
 /// The start of an answer.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub(super) struct Answer {
     bytes: [u8; STATUS],
     length: usize,
 }
 
 /// The state of an answer after more of it was read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Progress {
+pub(super) enum Progress {
     /// The status code is still to come.
     Begun,
     /// The status code has come, or never will.
@@ -26,7 +26,7 @@ pub enum Progress {
 impl Answer {
     /// Read what has come, without waiting. Fails with `WouldBlock` if nothing has, and with `UnexpectedEof` if the
     /// server has closed the connection without an answer.
-    pub fn read(&mut self, fd: BorrowedFd<'_>) -> io::Result<Progress> {
+    pub(super) fn read(&mut self, fd: BorrowedFd<'_>) -> io::Result<Progress> {
         let count = connection::receive(fd, &mut self.bytes[self.length..])?;
         self.length += count;
         match (count, self.length) {
@@ -37,7 +37,7 @@ impl Answer {
     }
 
     /// Return what is wrong with an answer; `None` for one of success (2xx) or redirection (3xx).
-    pub fn flaw(&self) -> Option<String> {
+    pub(super) fn flaw(&self) -> Option<String> {
         match status(&self.bytes[..self.length]) {
             Some(200..400) => None,
             Some(code) => Some(format!("HTTP {code}")),
@@ -47,7 +47,7 @@ impl Answer {
 }
 
 /// Build the request that a probe sends.
-pub fn request_text(request: &Probe, to: SocketAddr) -> String {
+pub(super) fn request_text(request: &Probe, to: SocketAddr) -> String {
     let host = if request.host.is_empty() { to.to_string() } else { request.host.clone() };
     let (path, version) = (&request.path, env!("CARGO_PKG_VERSION"));
     format!(

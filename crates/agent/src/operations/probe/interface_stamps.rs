@@ -19,7 +19,7 @@ const TAKE: usize = 256;
 
 /// A ring at the interface to the responder.
 #[derive(Debug)]
-pub struct InterfaceStamps {
+pub(super) struct InterfaceStamps {
     ring: FrameRing,
     protocol: Protocol,
     port: u16,
@@ -29,7 +29,7 @@ pub struct InterfaceStamps {
 
 impl InterfaceStamps {
     /// Start to stamp the packets of a probe. Needs `CAP_NET_RAW`.
-    pub fn open(request: &Probe, to: SocketAddr) -> io::Result<Self> {
+    pub(super) fn open(request: &Probe, to: SocketAddr) -> io::Result<Self> {
         let interface = match to {
             SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
             _ => routing::interface_to(to.ip())?,
@@ -41,18 +41,18 @@ impl InterfaceStamps {
     }
 
     /// From now on take the segments of a source port for those of the packet at a place.
-    pub fn expect(&mut self, source_port: u16, place: u32) {
+    pub(super) fn expect(&mut self, source_port: u16, place: u32) {
         self.places[usize::from(source_port)] = place + 1;
     }
 
     /// Record the stamps of the packets that have passed the interface. The ring has a reply before its socket does.
-    pub fn take(&mut self, log: &mut Log) {
+    pub(super) fn take(&mut self, log: &mut Log) {
         let Self { ring, protocol, port, places } = self;
         ring.drain(TAKE, |frame| note(log, &frame, *protocol, *port, places));
     }
 
     /// Fail with `ENETDOWN` if the interface has gone away.
-    pub fn check(&self) -> io::Result<()> {
+    pub(super) fn check(&self) -> io::Result<()> {
         self.ring.check()
     }
 }

@@ -20,7 +20,7 @@ const LAST: u32 = 256;
 
 /// The progress of the reports.
 #[derive(Debug)]
-pub struct Live {
+pub(super) struct Live {
     late_ns: i64,
     /// The address of all answers, if only that one can answer: that of a connection.
     only: Option<String>,
@@ -31,14 +31,14 @@ pub struct Live {
 }
 
 impl Live {
-    pub fn new(request: &Probe) -> Self {
+    pub(super) fn new(request: &Probe) -> Self {
         let only = request.protocol.connects().then(|| request.to.clone());
         Self { late_ns: request.late_ns, only, undecided: 0, reported: 0 }
     }
 
     /// Return the time of the next report, if a packet waits for one and there is time before `next`; else
     /// `next`.
-    pub fn due(&self, log: &Log, now: i64, next: i64) -> i64 {
+    pub(super) fn due(&self, log: &Log, now: i64, next: i64) -> i64 {
         let waiting = log.settled.as_ref().is_some_and(|settled| !settled.is_empty());
         let due = now.max(self.reported + PAUSE_NS);
         if waiting && next - due >= ROOM_NS { due } else { next }
@@ -46,7 +46,7 @@ impl Live {
 
     /// Report settled packets if there is time before `next`. A packet without a reply for `late_ns` is
     /// reported as lost, and again if its reply still arrives.
-    pub fn report(
+    pub(super) fn report(
         &mut self,
         log: &mut Log,
         session: &mut Session,
@@ -78,7 +78,7 @@ impl Live {
     }
 
     /// Report all remaining packets, unless the client gives an order: it has the tables.
-    pub fn finish(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
         self.report_rest(log, session, |session| {
             session.await_room().context("wait for the reader of live packets")
         })
@@ -86,7 +86,7 @@ impl Live {
 
     /// Report those of the remaining packets for which there is room at once, and not more than the last ones: a
     /// client that reads as fast as they are written would else get all of a backlog.
-    pub fn stop(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
+    pub(super) fn stop(&mut self, log: &mut Log, session: &mut Session) -> Result<(), Failure> {
         let mut left = LAST;
         self.report_rest(log, session, |session| {
             left = left.saturating_sub(1);

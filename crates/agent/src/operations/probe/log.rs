@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The points of a probe, in the order of a request's path.
-pub const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
+pub(super) const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
 
 /// The packets of a probe by place, which is seq less the first seq.
 #[derive(Debug)]
-pub struct Log {
+pub(super) struct Log {
     pub entries: Vec<Entry>,
     probe: u32,
     first_seq: u32,
@@ -51,7 +51,7 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn new(request: &Probe) -> Self {
+    pub(super) fn new(request: &Probe) -> Self {
         let count = request.count as usize;
         Self {
             entries: vec![Entry::default(); count],
@@ -76,42 +76,42 @@ impl Log {
         }
     }
 
-    pub fn seq(&self, place: u32) -> u32 {
+    pub(super) fn seq(&self, place: u32) -> u32 {
         self.first_seq + place
     }
 
     /// Return the place of a sent packet, if it is this probe's.
-    pub fn place(&self, probe: u32, seq: u32) -> Option<u32> {
+    pub(super) fn place(&self, probe: u32, seq: u32) -> Option<u32> {
         if probe == self.probe { self.place_of_seq(seq) } else { None }
     }
 
     /// Return the place of a sent packet that is known to be this probe's.
-    pub fn place_of_seq(&self, seq: u32) -> Option<u32> {
+    pub(super) fn place_of_seq(&self, seq: u32) -> Option<u32> {
         let place = seq.checked_sub(self.first_seq)?;
         let entry = self.entries.get(place as usize)?;
         (entry.sent != 0).then_some(place)
     }
 
     /// Return the place of the last sent packet whose seq has these low 16 bits.
-    pub fn last_with_low_bits(&self, bits: u16) -> Option<u32> {
+    pub(super) fn last_with_low_bits(&self, bits: u16) -> Option<u32> {
         let last = self.sent + self.refused;
         (0..last).rev().take(1 << 16).find(|place| self.seq(*place) as u16 == bits)
     }
 
     /// Record a packet that the kernel is about to take.
-    pub fn note_sent(&mut self, place: u32, sent: i64) {
+    pub(super) fn note_sent(&mut self, place: u32, sent: i64) {
         self.entries[place as usize].sent = sent;
         self.sent += 1;
     }
 
     /// Record that the kernel did not take a packet yet; it will be offered again.
-    pub fn note_held_back(&mut self, place: u32) {
+    pub(super) fn note_held_back(&mut self, place: u32) {
         self.entries[place as usize].sent = 0;
         self.sent -= 1;
     }
 
     /// Record that the kernel refused a packet after all.
-    pub fn note_refused(&mut self, place: u32, why: &str) {
+    pub(super) fn note_refused(&mut self, place: u32, why: &str) {
         let error = self.error(why);
         let entry = &mut self.entries[place as usize];
         entry.sent = 0;
@@ -123,7 +123,7 @@ impl Log {
     }
 
     /// Record a reply: `received` is the kernel's stamp, `now` the time in user space.
-    pub fn note_reply(
+    pub(super) fn note_reply(
         &mut self,
         place: u32,
         received: Option<Realtime>,
@@ -155,7 +155,7 @@ impl Log {
     }
 
     /// Return true if a transmit stamp with this time can be the packet's first for this step.
-    pub fn awaits(&self, place: u32, step: Step, time: Realtime) -> bool {
+    pub(super) fn awaits(&self, place: u32, step: Step, time: Realtime) -> bool {
         self.entries.get(place as usize).is_some_and(|entry| {
             let stamp = match step {
                 Step::Qdisc => entry.qdisc,
@@ -167,7 +167,7 @@ impl Log {
 
     /// Record the first transmit stamp of a packet for this step. A packet that is forwarded on this host
     /// gets another stamp at each hop under the same number; [`Self::awaits`] excludes those.
-    pub fn note_transmit(&mut self, place: u32, step: Step, time: Realtime) {
+    pub(super) fn note_transmit(&mut self, place: u32, step: Step, time: Realtime) {
         let entry = &mut self.entries[place as usize];
         match step {
             Step::Qdisc => entry.qdisc = time,
@@ -176,7 +176,7 @@ impl Log {
     }
 
     /// Record the reason why a packet was lost.
-    pub fn note_error(&mut self, place: u32, why: &str) {
+    pub(super) fn note_error(&mut self, place: u32, why: &str) {
         let error = self.error(why);
         let entry = &mut self.entries[place as usize];
         if entry.error == 0 {
@@ -192,21 +192,21 @@ impl Log {
     }
 
     /// Record that a reply to a packet was corrupted. If none comes that is intact, the packet is lost.
-    pub fn note_corrupted(&mut self, place: u32, why: &str) {
+    pub(super) fn note_corrupted(&mut self, place: u32, why: &str) {
         if self.entries[place as usize].replied == 0 {
             self.note_error(place, why);
         }
     }
 
     /// Record the source of a reply that is about to be recorded. The first one counts.
-    pub fn note_source(&mut self, place: u32, from: Option<SocketAddr>) {
+    pub(super) fn note_source(&mut self, place: u32, from: Option<SocketAddr>) {
         if let (Some(from), 0) = (from, self.entries[place as usize].replied) {
             self.entries[place as usize].answered_by = number(&mut self.addresses, from);
         }
     }
 
     /// Record that a packet's TTL was used up at a router, whose message is taken as the reply.
-    pub fn note_expired(
+    pub(super) fn note_expired(
         &mut self,
         place: u32,
         at: SocketAddr,
@@ -222,7 +222,7 @@ impl Log {
 
     /// Record the first stamp of a reply, and its TTL, apart from the time in user space. A packet that was given
     /// up has no reply.
-    pub fn note_arrival(&mut self, place: u32, received: Realtime, ttl: u8) {
+    pub(super) fn note_arrival(&mut self, place: u32, received: Realtime, ttl: u8) {
         let entry = &mut self.entries[place as usize];
         if entry.received == NONE && (entry.error == 0 || entry.replied != 0) {
             (entry.received, entry.ttl) = (received, ttl);
@@ -230,19 +230,19 @@ impl Log {
     }
 
     /// Record when a connection was open, and when a request was sent on it.
-    pub fn note_asked(&mut self, place: u32, opened: i64, asked: i64) {
+    pub(super) fn note_asked(&mut self, place: u32, opened: i64, asked: i64) {
         let entry = &mut self.entries[place as usize];
         (entry.opened, entry.asked) = (opened, asked);
     }
 
     /// Record what is wrong with a reply that has come.
-    pub fn note_flaw(&mut self, place: u32, what: &str) {
+    pub(super) fn note_flaw(&mut self, place: u32, what: &str) {
         let error = self.error(what);
         self.entries[place as usize].error = error;
     }
 
     /// Record that a closed port has answered.
-    pub fn note_closed(&mut self, place: u32, now: i64) {
+    pub(super) fn note_closed(&mut self, place: u32, now: i64) {
         self.entries[place as usize].closed = true;
         self.note_reply(place, None, None, now);
     }
@@ -258,7 +258,7 @@ impl Log {
     }
 
     /// Record that the client has stopped the probe. Packets that were sent after `since` may still be answered.
-    pub fn note_stop(&mut self, since: i64) {
+    pub(super) fn note_stop(&mut self, since: i64) {
         self.under_way_since = Some(since);
     }
 
@@ -268,22 +268,22 @@ impl Log {
     }
 
     /// Return the number of packets that may still be answered.
-    pub fn outstanding(&self) -> u32 {
+    pub(super) fn outstanding(&self) -> u32 {
         self.sent - self.replied - self.failed
     }
 
     /// Give up all packets under way; they are those before a place.
-    pub fn give_up(&mut self, before: u32) {
+    pub(super) fn give_up(&mut self, before: u32) {
         self.given_up = self.outstanding();
         self.given_up_before = before;
     }
 
     /// Return the number of packets that may still be answered and are not given up.
-    pub fn awaited(&self) -> u32 {
+    pub(super) fn awaited(&self) -> u32 {
         self.outstanding() - self.given_up
     }
 
-    pub fn outcome(&self, place: u32) -> Outcome {
+    pub(super) fn outcome(&self, place: u32) -> Outcome {
         let entry = &self.entries[place as usize];
         match entry {
             Entry { refused: true, .. } => Outcome::Refused,
@@ -303,18 +303,18 @@ impl Log {
     }
 
     /// Return the address that has answered the packet at a place, if it is known.
-    pub fn answered_by(&self, place: u32) -> Option<SocketAddr> {
+    pub(super) fn answered_by(&self, place: u32) -> Option<SocketAddr> {
         let at = usize::from(self.entries[place as usize].answered_by).checked_sub(1)?;
         self.addresses.get(at).copied()
     }
 
     /// Return the error of the packet at a place, if any.
-    pub fn error_at(&self, place: u32) -> Option<&str> {
+    pub(super) fn error_at(&self, place: u32) -> Option<&str> {
         self.error_of(&self.entries[place as usize])
     }
 
     /// Return the rows of the table `packets`.
-    pub fn packets(&self) -> impl Iterator<Item = Packet<'_>> {
+    pub(super) fn packets(&self) -> impl Iterator<Item = Packet<'_>> {
         (0u32..).zip(&self.entries).map(|(place, entry)| Packet {
             probe: self.probe,
             seq: self.seq(place),
@@ -328,7 +328,7 @@ impl Log {
     }
 
     /// Return the RTT between the kernel's stamps, if the packet has both and nobody set the clock between them.
-    pub fn stack_rtt_ns(&self, place: u32) -> Option<i64> {
+    pub(super) fn stack_rtt_ns(&self, place: u32) -> Option<i64> {
         let entry = &self.entries[place as usize];
         let stamped = entry.transmitted != NONE && entry.received != NONE;
         let by_one_clock = !self.clock_steps.any_between(entry.sent, entry.replied);
@@ -336,7 +336,7 @@ impl Log {
     }
 
     /// Return the rows of the table `stamps`, in the order of each packet's path.
-    pub fn stamps(&self) -> impl Iterator<Item = Stamp> {
+    pub(super) fn stamps(&self) -> impl Iterator<Item = Stamp> {
         let own = |steady_ns: i64| match steady_ns {
             0 => 0,
             _ if self.app => self.clock_steps.clock_at(steady_ns).ns(),

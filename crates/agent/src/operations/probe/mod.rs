@@ -34,7 +34,7 @@ use log::Log;
 const PRIORITY: i32 = 10;
 
 /// Serve one request: send the tables `stamps` and `packets`.
-pub fn serve(request: Probe, session: &mut Session) -> Result<ProbeDone, Failure> {
+pub(super) fn serve(request: Probe, session: &mut Session) -> Result<ProbeDone, Failure> {
     let request = request.checked()?;
     match request.mode {
         _ if request.protocol.connects() => {

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 /// The mark of the packet that makes the kernel resolve. It is not a probe's magic number, so no tap takes it
 /// for a probe packet.
-pub const SCOUT: u32 = 0x646c_3f3f;
+pub(super) const SCOUT: u32 = 0x646c_3f3f;
 /// The most time that the kernel has to resolve the neighbour. It gives up after three seconds, on a link with
 /// a long delay after some seconds more than that.
-pub const PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 /// The time between two looks: a sixteenth of the time so far, within these limits.
 const LOOK: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(50)..=Duration::from_millis(5);
@@ -27,7 +27,7 @@ const LOOK: std::ops::RangeInclusive<Duration> =
 /// Make the kernel resolve the neighbour of packets to `to` and return how long it took in ns; `None` if the
 /// neighbour was known, or could not be resolved: then the packets themselves fail with the reason. Ends early
 /// if the client gives an order.
-pub fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -> Option<i64> {
+pub(super) fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -> Option<i64> {
     let hop = match to {
         SocketAddr::V6(local) if local.scope_id() != 0 => {
             NextHop { interface: local.scope_id(), neighbour: to.ip() }
@@ -56,7 +56,7 @@ pub fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -> Optio
 }
 
 /// Return true while the kernel waits for an answer of the neighbour of packets to `to`.
-pub fn is_pending(to: SocketAddr) -> bool {
+pub(super) fn is_pending(to: SocketAddr) -> bool {
     next_hop(to.ip()).and_then(resolution).is_ok_and(|state| state == Resolution::Pending)
 }
 
@@ -70,7 +70,7 @@ fn send_scout(request: &Probe, to: SocketAddr) -> io::Result<()> {
 }
 
 /// Build a packet with the scout's mark.
-pub fn scout(flavour: Flavour, to: IpAddr, ident: u16) -> SendBatch {
+pub(super) fn scout(flavour: Flavour, to: IpAddr, ident: u16) -> SendBatch {
     let header = if flavour == Flavour::Udp { 0 } else { ECHO_HEADER };
     let mut batch = SendBatch::new(1, header + size_of_val(&SCOUT));
     let message = batch.slot(0);

@@ -26,7 +26,7 @@ const DEBT_NS: i64 = 5_000_000;
 
 /// The state of waiting.
 #[derive(Debug)]
-pub struct Pace {
+pub(super) struct Pace {
     budget: RealTimeBudget,
     reply_until: i64,
     looked: i64,
@@ -36,7 +36,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    pub fn new(realtime: bool, now: i64) -> Self {
+    pub(super) fn new(realtime: bool, now: i64) -> Self {
         Self {
             budget: RealTimeBudget::new(realtime),
             reply_until: 0,
@@ -47,12 +47,12 @@ impl Pace {
     }
 
     /// Expect the reply to a packet just sent at any moment.
-    pub fn expect_reply(&mut self, now: i64) {
+    pub(super) fn expect_reply(&mut self, now: i64) {
         self.reply_until = now + REPLY_SPIN_NS;
     }
 
     /// Return true if the caller should poll again at once instead of doing anything else.
-    pub fn spins(&mut self, now: i64, due: Option<i64>, outstanding: bool) -> bool {
+    pub(super) fn spins(&mut self, now: i64, due: Option<i64>, outstanding: bool) -> bool {
         let near = due.is_some_and(|due| due - now <= self.margin);
         let expecting = outstanding && now < self.reply_until;
         (near || expecting) && now - self.looked < ORDERS_NS && !self.must_rest(now)
@@ -66,7 +66,7 @@ impl Pace {
 
     /// Wait for a packet or an order, but not beyond the margin before `next`. Return true if the client has
     /// sent something.
-    pub fn wait(
+    pub(super) fn wait(
         &mut self,
         packets: BorrowedFd<'_>,
         orders: BorrowedFd<'_>,

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A packet socket for sending, and the observer of packets at the interface.
 #[derive(Debug)]
-pub struct PathByPacketSocket {
+pub(super) struct PathByPacketSocket {
     sender: OwnedFd,
     sightings: Sightings,
     route: ProbeRoute,
@@ -27,7 +27,7 @@ pub struct PathByPacketSocket {
 }
 
 impl PathByPacketSocket {
-    pub fn open(request: &Probe) -> Result<Self, Failure> {
+    pub(super) fn open(request: &Probe) -> Result<Self, Failure> {
         let route = ProbeRoute::find(request)?;
         let sightings = Sightings::open(request, &route).context("open packet sockets")?;
         let sender = ring::packet_socket().context("open packet sockets")?;

@@ -15,10 +15,10 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// The number of packets to take at once, so that sending never waits for long.
-pub const TAKE: usize = 256;
+pub(super) const TAKE: usize = 256;
 
 /// Attach the programs for a probe, if the request allows them and the kernel accepts them.
-pub fn open_programs(
+pub(super) fn open_programs(
     request: &Probe,
     interface: u32,
     to: SocketAddr,
@@ -40,7 +40,7 @@ pub fn open_programs(
 
 /// Attach the programs for a probe by a socket, if it measures rates: a closed loop without qdisc stamps. Its
 /// replies need not pass this host's own stack.
-pub fn open_for_socket(
+pub(super) fn open_for_socket(
     request: &Probe,
     fd: BorrowedFd<'_>,
     to: SocketAddr,
@@ -62,7 +62,7 @@ pub fn open_for_socket(
 }
 
 /// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
-pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
+pub(super) fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
     for place in first..end {
         if let Some(time) = programs.sent(place) {
             log.note_transmit(place, Step::Stack, time);
@@ -71,7 +71,7 @@ pub fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
 }
 
 /// Take replies from the programs and return their number.
-pub fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
+pub(super) fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
     let mut now = steady::now_ns();
     programs.drain(TAKE, |reply| {
         // One clock read serves all replies that had arrived by then.

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 /// The properties of a probe's replies.
 #[derive(Clone, Copy, Debug)]
-pub struct Expected {
+pub(super) struct Expected {
     pub flavour: Flavour,
     /// The protocol of echoes; not used for UDP.
     pub protocol: Protocol,
@@ -24,7 +24,7 @@ pub struct Expected {
 
 /// A message that belongs to a packet of the probe.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Received {
+pub(super) enum Received {
     /// A reply, and what is wrong with it, if anything.
     Reply { place: u32, flaw: Option<String> },
     /// A reply with a wrong checksum. Only a raw socket for IPv4 gets these: the kernel drops all others.
@@ -33,7 +33,7 @@ pub enum Received {
 
 impl Expected {
     /// Return the packet that a message belongs to, if there is one. `from` is its source, if that is known.
-    pub fn recognize(
+    pub(super) fn recognize(
         &self,
         log: &Log,
         message: &Message<'_>,

@@ -28,7 +28,7 @@ const MAX_SIZE: usize = 65535 - 20 - 8;
 
 impl Probe {
     /// Check the limits of a request, and give it the values that it leaves to the agent.
-    pub fn checked(self) -> Result<Self, Failure> {
+    pub(crate) fn checked(self) -> Result<Self, Failure> {
         let mut request = self;
         let refuse = |why: String| Err(Failure::new("read the request `probe`", why));
         let sized = !request.protocol.connects();
@@ -80,7 +80,7 @@ impl Probe {
 
     /// Return the destination address; the port is 0 for ICMP. The zone of an IPv6 address is the name or the index
     /// of an interface (RFC 4007, section 11.2).
-    pub fn destination(&self) -> Result<SocketAddr, Failure> {
+    pub(crate) fn destination(&self) -> Result<SocketAddr, Failure> {
         let port = if self.protocol == Protocol::Icmp { 0 } else { self.port };
         let refuse = |why: String| Failure::new(format!("probe {}", self.to), why);
         let (address, zone) = match self.to.split_once('%') {
@@ -104,13 +104,13 @@ impl Probe {
     }
 
     /// Return the source address; the port is the probe's identifier, or 0 for the system's choice.
-    pub fn local(&self, to: IpAddr) -> SocketAddr {
+    pub(crate) fn local(&self, to: IpAddr) -> SocketAddr {
         self.source.map_or_else(|| socket::any(to, self.ident), |from| (from, self.ident).into())
     }
 
     /// Return the source address of one connection of a probe by TCP or HTTP. Each has a port of its own: `ident` and
     /// the sequence number, or the system's choice if `ident` is 0.
-    pub fn local_of(&self, to: IpAddr, seq: u32) -> SocketAddr {
+    pub(crate) fn local_of(&self, to: IpAddr, seq: u32) -> SocketAddr {
         let mut local = self.local(to);
         if self.ident != 0 {
             local.set_port(self.ident.wrapping_add(seq as u16));
@@ -125,7 +125,7 @@ impl Probe {
     }
 
     /// Return the kernel stamps to take.
-    pub fn wanted(&self) -> Wanted {
+    pub(crate) fn wanted(&self) -> Wanted {
         let wants = |point| self.stamps.contains(&point);
         Wanted { qdisc: wants(Point::Qdisc), stack: wants(Point::Stack) }
     }

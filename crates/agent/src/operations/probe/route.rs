@@ -36,7 +36,7 @@ enum Network {
 
 /// The fields that are the same in all packets of a probe.
 #[derive(Debug)]
-pub struct ProbeRoute {
+pub(super) struct ProbeRoute {
     /// The index of the egress interface.
     pub interface: u32,
     ethernet: EthernetRepr,
@@ -52,7 +52,7 @@ pub struct ProbeRoute {
 
 impl ProbeRoute {
     /// Send one packet by an ordinary socket and read its headers. Blocks for up to 3 s.
-    pub fn find(request: &Probe) -> Result<Self, Failure> {
+    pub(super) fn find(request: &Probe) -> Result<Self, Failure> {
         let to = request.destination()?;
         let failure = |error: std::io::Error| Failure::new(format!("reach {}", request.to), error);
         let (holder, flavour, ident) = match request.protocol {
@@ -105,7 +105,7 @@ impl ProbeRoute {
     }
 
     /// Return the length of a frame with `size` bytes behind the ICMP or UDP header.
-    pub fn frame_length(&self, size: usize) -> usize {
+    pub(super) fn frame_length(&self, size: usize) -> usize {
         ETHERNET_HEADER + self.network_header() + UDP_HEADER + size
     }
 
@@ -117,7 +117,7 @@ impl ProbeRoute {
     }
 
     /// Write a whole frame.
-    pub fn emit(&self, frame: &mut [u8], probe: ProbeRepr) {
+    pub(super) fn emit(&self, frame: &mut [u8], probe: ProbeRepr) {
         let start = ETHERNET_HEADER + self.network_header();
         let message = &mut frame[start..];
         probe.emit(&mut message[UDP_HEADER..]);
@@ -144,7 +144,7 @@ impl ProbeRoute {
 }
 
 /// Build a filter for this probe's packets on an interface, of which `snap` bytes are kept.
-pub fn filter(
+pub(super) fn filter(
     request: &Probe,
     to: IpAddr,
     ident: u16,

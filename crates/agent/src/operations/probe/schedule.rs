@@ -11,7 +11,7 @@ const HELD_BACK_NS: i64 = 20_000_000;
 /// The schedule of a probe and its progress. With an interval it is an open loop. Without one it is a closed loop:
 /// at most `batch` packets are awaited at a time.
 #[derive(Debug)]
-pub struct Schedule {
+pub(super) struct Schedule {
     start: i64,
     interval: i64,
     /// The time after the last sending at which a closed loop gives its packets up.
@@ -31,7 +31,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    pub fn new(request: &Probe, start: i64) -> Self {
+    pub(super) fn new(request: &Probe, start: i64) -> Self {
         Self {
             start,
             interval: request.interval_ns,
@@ -48,12 +48,12 @@ impl Schedule {
         }
     }
 
-    pub fn is_closed_loop(&self) -> bool {
+    pub(super) fn is_closed_loop(&self) -> bool {
         self.interval == 0
     }
 
     /// Return the place after the last packet to send now.
-    pub fn due(&self, now: i64, log: &Log) -> u32 {
+    pub(super) fn due(&self, now: i64, log: &Log) -> u32 {
         if now < self.start {
             return self.next;
         }
@@ -66,19 +66,19 @@ impl Schedule {
     }
 
     /// Return true if a closed loop may send now.
-    pub fn has_room(&self, now: i64, log: &Log) -> bool {
+    pub(super) fn has_room(&self, now: i64, log: &Log) -> bool {
         self.is_closed_loop() && !self.held_back && self.due(now, log) > self.next
     }
 
     /// Return the time at which a closed loop had room for the packets that it sends now: that of the last reply,
     /// or that at which packets were given up. It is `now` if an error made the room.
-    pub fn had_room(&self, now: i64, log: &Log) -> i64 {
+    pub(super) fn had_room(&self, now: i64, log: &Log) -> i64 {
         let room = log.last_reply.max(self.gave_up);
         if self.next > 0 && room <= self.last_sent { now } else { room }
     }
 
     /// Record that packets up to a place were offered at `now`, of which the kernel took those before `taken`.
-    pub fn note_sent(&mut self, log: &Log, now: i64, due: u32, taken: u32) {
+    pub(super) fn note_sent(&mut self, log: &Log, now: i64, due: u32, taken: u32) {
         self.held_back = taken < due;
         let last = log.entries[self.next as usize..taken as usize].last();
         self.last_sent = last.map_or(now, |entry| entry.sent.max(now));
@@ -86,12 +86,12 @@ impl Schedule {
         self.last_event = now;
     }
 
-    pub fn note_reply(&mut self, now: i64) {
+    pub(super) fn note_reply(&mut self, now: i64) {
         self.last_event = now;
     }
 
     /// Give the packets of a closed loop up that nobody has answered in time.
-    pub fn give_up_late(&mut self, log: &mut Log, now: i64) {
+    pub(super) fn give_up_late(&mut self, log: &mut Log, now: i64) {
         if self.times_out_at(log).is_some_and(|time| now >= time) {
             self.gave_up = self.last_sent + self.timeout(log);
             log.give_up(self.next);
@@ -109,12 +109,12 @@ impl Schedule {
     }
 
     /// Return how long a packet may take to be answered, as far as the probe knows.
-    pub fn patience(&self, log: &Log) -> i64 {
+    pub(super) fn patience(&self, log: &Log) -> i64 {
         if self.by_rtt && log.replied > 0 { 2 * log.largest_rtt } else { self.linger }
     }
 
     /// Return the time at which the next packet is due unless a reply comes before; `None` if there is no such time.
-    pub fn next_due(&self, log: &Log) -> Option<i64> {
+    pub(super) fn next_due(&self, log: &Log) -> Option<i64> {
         if self.is_closed_loop() {
             return self.times_out_at(log);
         }
@@ -122,7 +122,7 @@ impl Schedule {
     }
 
     /// Return the latest time of the next wake-up; `end` is the time at which the probe is over, if that is known.
-    pub fn wake_at(&self, log: &Log, end: Option<i64>, now: i64) -> i64 {
+    pub(super) fn wake_at(&self, log: &Log, end: Option<i64>, now: i64) -> i64 {
         if let Some(end) = end {
             return end;
         }
@@ -137,7 +137,7 @@ impl Schedule {
     }
 
     /// Return the time at which the probe is over, once everything is sent.
-    pub fn end(&self, request: &Probe, log: &Log, now: i64) -> Option<i64> {
+    pub(super) fn end(&self, request: &Probe, log: &Log, now: i64) -> Option<i64> {
         if self.next < self.count {
             return None;
         }

@@ -25,13 +25,13 @@ const MORE: usize = 48;
 /// The observer: programs at the interface where the kernel allows them, else a packet ring. The ring is
 /// slower, since the kernel copies every packet into it and then still processes the reply.
 #[derive(Debug)]
-pub enum Sightings {
+pub(super) enum Sightings {
     Tcx(Box<TcxSender>),
     Ring(FrameRing),
 }
 
 impl Sightings {
-    pub fn open(request: &Probe, route: &ProbeRoute) -> io::Result<Self> {
+    pub(super) fn open(request: &Probe, route: &ProbeRoute) -> io::Result<Self> {
         let to = request.destination().map_err(|failure| io::Error::other(failure.to_string()))?;
         if let Some(programs) = open_programs(request, route.interface, to, route.ident) {
             return Ok(Self::Tcx(programs));
@@ -46,7 +46,7 @@ impl Sightings {
     }
 
     /// Return the means by which it stamps.
-    pub fn by(&self) -> By {
+    pub(super) fn by(&self) -> By {
         match self {
             Self::Tcx(_) => By::Tcx,
             Self::Ring(_) => By::Ring,
@@ -54,21 +54,21 @@ impl Sightings {
     }
 
     /// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
-    pub fn note_sent(&self, log: &mut Log, first: u32, end: u32) {
+    pub(super) fn note_sent(&self, log: &mut Log, first: u32, end: u32) {
         if let Self::Tcx(programs) = self {
             note_sent(programs, log, first, end);
         }
     }
 
     /// Take pending packets and return their number.
-    pub fn take(&mut self, log: &mut Log, port: u16) -> usize {
+    pub(super) fn take(&mut self, log: &mut Log, port: u16) -> usize {
         match self {
             Self::Tcx(programs) => take_replies(programs, log),
             Self::Ring(ring) => ring.drain(TAKE, |frame| note(log, &frame, port)),
         }
     }
 
-    pub fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), Failure> {
         let checked = match self {
             Self::Tcx(programs) => programs.check(),
             Self::Ring(ring) => ring.check(),
@@ -81,14 +81,14 @@ impl Sightings {
         })
     }
 
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcx(programs) => programs.fd(),
             Self::Ring(ring) => ring.fd(),
         }
     }
 
-    pub fn dropped(&self) -> io::Result<u32> {
+    pub(super) fn dropped(&self) -> io::Result<u32> {
         match self {
             Self::Tcx(programs) => programs.dropped(),
             Self::Ring(ring) => ring.dropped(),

@@ -34,7 +34,7 @@ const CORRUPTED: &str = "its reply came with a wrong checksum";
 /// A socket for probes. It is connected, but for a raw one, which is to receive the replies of other addresses too, as
 /// the kernel's own echo sockets do.
 #[derive(Debug)]
-pub struct PathBySocket {
+pub(super) struct PathBySocket {
     fd: OwnedFd,
     flavour: Flavour,
     to: SocketAddr,
@@ -53,7 +53,7 @@ pub struct PathBySocket {
 }
 
 impl PathBySocket {
-    pub fn open(request: &Probe) -> Result<Self, Failure> {
+    pub(super) fn open(request: &Probe) -> Result<Self, Failure> {
         let to = request.destination()?;
         let (fd, flavour, ident) = match request.protocol {
             Protocol::Udp => {

@@ -27,7 +27,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
 
 /// Accept connections and answer them until the client stops it. Return how many were answered. There are no stamps:
 /// those of the kernel's answers are a tap's.
-pub fn serve(
+pub(super) fn serve(
     request: &Reflect,
     local: io::Result<SocketAddr>,
     session: &mut Session,

@@ -39,7 +39,7 @@ struct Reflector {
 }
 
 /// Serve one request: answer every probe packet until the client stops it.
-pub fn serve(request: Reflect, session: &mut Session) -> Result<ReflectDone, Failure> {
+pub(super) fn serve(request: Reflect, session: &mut Session) -> Result<ReflectDone, Failure> {
     match request.protocol {
         Protocol::Udp => echo(&request, session),
         Protocol::Tcp | Protocol::Http => accept::serve(&request, local(&request), session),

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 
 /// A capture file. A write error is kept until the next [`Self::check`].
 #[derive(Debug)]
-pub struct Capture {
+pub(super) struct Capture {
     path: String,
     file: BufWriter<File>,
     block: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct Capture {
 
 impl Capture {
     /// Create the file, with one interface for each point, in their order.
-    pub fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
+    pub(super) fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
         let file = File::create(path).with_context(|| format!("write capture {path}"))?;
         let mut block = Vec::new();
         pcapng::section_header(&mut block);
@@ -33,7 +33,7 @@ impl Capture {
     }
 
     /// Write one packet.
-    pub fn write(&mut self, point: u32, frame: &Captured<'_>) {
+    pub(super) fn write(&mut self, point: u32, frame: &Captured<'_>) {
         self.block.clear();
         let time_ns = u64::try_from(frame.time.ns()).unwrap_or(0);
         let data = &frame.data[..frame.data.len().min(SNAP as usize)];
@@ -44,13 +44,13 @@ impl Capture {
     }
 
     /// Return the first error so far, e.g. a full disk.
-    pub fn check(&mut self) -> Result<(), Failure> {
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
         std::mem::replace(&mut self.result, Ok(()))
             .with_context(|| format!("write capture {}", self.path))
     }
 
     /// Write buffered data.
-    pub fn finish(&mut self) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
         self.result = self.file.flush();
         self.check()
     }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// The packet counters of one interface.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub(super) struct Counts {
     seen: Seen,
     /// Packets that were stamped.
     pub packets: u64,
@@ -24,7 +24,12 @@ pub struct Counts {
 
 impl Counts {
     /// Return the stamp of a captured frame, if it is a packet of the probe and its leg is known.
-    pub fn parse(&mut self, frame: &Captured<'_>, point: u32, filter: &TapFilter) -> Option<Stamp> {
+    pub(super) fn parse(
+        &mut self,
+        frame: &Captured<'_>,
+        point: u32,
+        filter: &TapFilter,
+    ) -> Option<Stamp> {
         let time_ns = frame.time.ns();
         if is_corrupted(frame.data) {
             self.unparsed += 1;
@@ -74,7 +79,7 @@ impl Counts {
     }
 
     /// Count a stamp; return true if it is the packet's first here.
-    pub fn is_new(&mut self, stamp: &Stamp) -> bool {
+    pub(super) fn is_new(&mut self, stamp: &Stamp) -> bool {
         let new = self.seen.insert(stamp.probe, stamp.leg, stamp.seq);
         *(if new { &mut self.packets } else { &mut self.repeated }) += 1;
         new

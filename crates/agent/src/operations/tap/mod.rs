@@ -62,7 +62,7 @@ struct Capturing {
 }
 
 /// Serve one request: stamp packets until the client stops it.
-pub fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
+pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
     let mut capture = match &request.pcap {
         Some(path) => Some(Capture::create(path, &points)?),

@@ -10,7 +10,7 @@ type Key = (u32, Leg, u32);
 
 /// A set of packets: bits by sequence number, so neighbours share a word.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub(super) struct Seen {
     words: HashMap<Key, u64>,
     /// The word of the last packet of each leg, not yet in `words`. Most packets follow their neighbours and
     /// so need no hashing.
@@ -19,7 +19,7 @@ pub struct Seen {
 
 impl Seen {
     /// Add a packet; return true if it is new.
-    pub fn insert(&mut self, probe: u32, leg: Leg, seq: u32) -> bool {
+    pub(super) fn insert(&mut self, probe: u32, leg: Leg, seq: u32) -> bool {
         let key = (probe, leg, seq / WORD);
         let bit = 1 << (seq % WORD);
         let last = &mut self.last[leg as usize];

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The source of a tap's packets: programs at the interface, where the kernel allows them and no queue lies
 /// between them and the driver, else a packet ring, which costs three times as much per packet.
 #[derive(Debug)]
-pub enum Source {
+pub(super) enum Source {
     Tcx(Box<TcxTap>),
     Ring(BlockRing),
 }
@@ -20,7 +20,12 @@ pub enum Source {
 impl Source {
     /// Start to capture the wanted packets. `tcx` is true if programs may be used, `frames` if the packets
     /// themselves are wanted.
-    pub fn open(interface: u32, wanted: &Match, tcx: bool, frames: bool) -> io::Result<Self> {
+    pub(super) fn open(
+        interface: u32,
+        wanted: &Match,
+        tcx: bool,
+        frames: bool,
+    ) -> io::Result<Self> {
         if tcx && let Ok(tap) = TcxTap::open(interface, wanted, frames) {
             return Ok(Self::Tcx(Box::new(tap)));
         }
@@ -28,7 +33,7 @@ impl Source {
     }
 
     /// Take the source off its interface. Return it if it can be put back, else how many packets found it full.
-    pub fn turn_off(mut self) -> io::Result<Result<Self, u32>> {
+    pub(super) fn turn_off(mut self) -> io::Result<Result<Self, u32>> {
         match &mut self {
             Self::Tcx(tap) => tap.turn_off(),
             Self::Ring(ring) => return ring.missing().map(Err),
@@ -37,7 +42,7 @@ impl Source {
     }
 
     /// Put the source back on its interface.
-    pub fn turn_on(&mut self) -> io::Result<()> {
+    pub(super) fn turn_on(&mut self) -> io::Result<()> {
         match self {
             Self::Tcx(tap) => tap.turn_on(),
             Self::Ring(_) => Ok(()),
@@ -45,7 +50,7 @@ impl Source {
     }
 
     /// Return the name of the source in records.
-    pub fn by(&self) -> By {
+    pub(super) fn by(&self) -> By {
         match self {
             Self::Tcx(_) => By::Tcx,
             Self::Ring(_) => By::Ring,
@@ -54,7 +59,7 @@ impl Source {
 
     /// Return a descriptor that is readable when there are packets, if these wake a reader, and in error when
     /// the interface has gone away.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcx(tap) => tap.fd(),
             Self::Ring(ring) => ring.fd(),
@@ -62,12 +67,12 @@ impl Source {
     }
 
     /// Return the interval at which to poll for packets that do not wake a reader.
-    pub fn look(&self) -> Option<Duration> {
+    pub(super) fn look(&self) -> Option<Duration> {
         matches!(self, Self::Tcx(_)).then_some(LOOK)
     }
 
     /// Let no more packets in.
-    pub fn close_gate(&mut self) -> io::Result<()> {
+    pub(super) fn close_gate(&mut self) -> io::Result<()> {
         match self {
             Self::Tcx(tap) => tap.close_gate(),
             Self::Ring(ring) => ring.close_gate()?,
@@ -76,7 +81,7 @@ impl Source {
     }
 
     /// Return true if no captured packet is left to drain. Close the gate and drain once before asking.
-    pub fn is_empty(&mut self) -> io::Result<bool> {
+    pub(super) fn is_empty(&mut self) -> io::Result<bool> {
         match self {
             Self::Tcx(_) => Ok(true),
             Self::Ring(ring) => ring.is_empty(),
@@ -84,7 +89,7 @@ impl Source {
     }
 
     /// Pass every packet that is ready to `take`.
-    pub fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
+    pub(super) fn drain(&mut self, mut take: impl FnMut(Seen<'_>)) -> io::Result<usize> {
         match self {
             Self::Tcx(tap) => tap.drain(take),
             Self::Ring(ring) => ring.drain(|frame| take(Seen::Frame(frame))),
@@ -92,7 +97,7 @@ impl Source {
     }
 
     /// Return how many packets were not captured because the ring was full.
-    pub fn dropped(&mut self) -> io::Result<u32> {
+    pub(super) fn dropped(&mut self) -> io::Result<u32> {
         match self {
             Self::Tcx(tap) => tap.dropped(),
             Self::Ring(ring) => ring.missing(),

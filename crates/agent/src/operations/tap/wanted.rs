@@ -5,7 +5,7 @@ use delaylab_os::socket::probe_match::{Match, Transport};
 use delaylab_wire::MAGIC;
 
 /// The bytes of a packet that a capture file has: Ethernet, IPv6, some extension headers, ICMP and probe headers.
-pub const SNAP: u32 = 128;
+pub(super) const SNAP: u32 = 128;
 /// The bytes that a ring keeps of a packet, to check its checksum: all of it. Of TCP, all that an Ethernet frame
 /// carries: longer segments are of this machine's own making, and their checksums left to the interface.
 const WHOLE: u32 = 65535 + 18;
@@ -13,12 +13,12 @@ const WHOLE_SEGMENT: u32 = 2048;
 
 impl TapFilter {
     /// Return true if requests and replies cannot be told apart.
-    pub fn has_no_legs(&self) -> bool {
+    pub(crate) fn has_no_legs(&self) -> bool {
         self.protocol == Protocol::Udp && self.port == 0
     }
 
     /// Return the filter for the kernel.
-    pub fn wanted(&self) -> Match {
+    pub(crate) fn wanted(&self) -> Match {
         let transport = match self.protocol {
             Protocol::Icmp => Transport::Icmp(self.ident),
             Protocol::Udp => Transport::Udp(self.port),

@@ -17,19 +17,19 @@ const COUNTED: usize = 8;
 type PerCpu = BTreeMap<String, Vec<u64>>;
 
 /// The state of the last sample: metrics cover the time between two samples.
-pub struct Machine {
+pub(super) struct Machine {
     cpus: PerCpu,
     softirqs: PerCpu,
 }
 
 impl Machine {
     /// Start from the current state.
-    pub fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, Failure> {
         Ok(Self { cpus: cpus(&read("/proc/stat")?), softirqs: softirqs(&read("/proc/softirqs")?) })
     }
 
     /// Add the machine's metrics to a sample.
-    pub fn sample(&mut self, samples: &mut Samples) -> Result<(), Failure> {
+    pub(super) fn sample(&mut self, samples: &mut Samples) -> Result<(), Failure> {
         let now = cpus(&read("/proc/stat")?);
         for (cpu, counts) in &now {
             let Some(before) = self.cpus.get(cpu) else { continue };

@@ -18,7 +18,7 @@ use table::Samples;
 
 /// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
 /// was still being taken are counted as missed; the others stay on schedule.
-pub fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, Failure> {
+pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, Failure> {
     if request.interval_ns == 0 {
         return Err(Failure::new("watch", "`interval_ns` is 0"));
     }

@@ -13,7 +13,7 @@ use crate::network::counters;
 use crate::protocol::network::WatchPlace;
 
 /// A place and the state of its last sample.
-pub struct Place {
+pub(super) struct Place {
     name: String,
     /// The process's view of its network, held open: once the process has ended it is empty, also if another
     /// one has its number.
@@ -23,7 +23,7 @@ pub struct Place {
 
 impl Place {
     /// Check that everything to be watched exists.
-    pub fn new(request: WatchPlace) -> Result<Self, Failure> {
+    pub(super) fn new(request: WatchPlace) -> Result<Self, Failure> {
         let WatchPlace { name, pid, cgroups } = request;
         let open = |pid| Folder::open(Path::new(&format!("/proc/{pid}/net")));
         let net = pid.map(open).transpose().with_context(|| format!("watch {name}"))?;
@@ -40,7 +40,7 @@ impl Place {
     }
 
     /// Add this place's metrics; those of a place that has ended are absent.
-    pub fn sample(&mut self, samples: &mut Samples) {
+    pub(super) fn sample(&mut self, samples: &mut Samples) {
         if let Some(used) = self.cpu.as_mut().and_then(Cpu::used) {
             samples.add(&self.name, "cpus", used);
         }

@@ -9,7 +9,7 @@ const LARGE: usize = 20_000;
 
 /// The rows that were not sent yet.
 #[derive(Default)]
-pub struct Samples {
+pub(super) struct Samples {
     now: i64,
     time: Vec<i64>,
     place: Vec<String>,
@@ -19,12 +19,12 @@ pub struct Samples {
 
 impl Samples {
     /// Begin a sample, taken at `time_ns` since the Unix epoch.
-    pub fn start(&mut self, time_ns: i64) {
+    pub(super) fn start(&mut self, time_ns: i64) {
         self.now = time_ns;
     }
 
     /// Add one value to the sample.
-    pub fn add(&mut self, place: &str, metric: impl Into<String>, value: f64) {
+    pub(super) fn add(&mut self, place: &str, metric: impl Into<String>, value: f64) {
         self.time.push(self.now);
         self.place.push(place.to_owned());
         self.metric.push(metric.into());
@@ -32,12 +32,12 @@ impl Samples {
     }
 
     /// Send a part of the table if there are enough rows.
-    pub fn send_if_large(&mut self, session: &mut Session) -> Result<(), Failure> {
+    pub(super) fn send_if_large(&mut self, session: &mut Session) -> Result<(), Failure> {
         if self.time.len() >= LARGE { self.send(session) } else { Ok(()) }
     }
 
     /// Send all buffered rows.
-    pub fn send(&mut self, session: &mut Session) -> Result<(), Failure> {
+    pub(super) fn send(&mut self, session: &mut Session) -> Result<(), Failure> {
         let now = self.now;
         let rows = std::mem::replace(self, Self { now, ..Self::default() });
         let table = Table::new("hosts", rows.time.len())

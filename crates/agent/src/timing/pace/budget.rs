@@ -12,11 +12,11 @@ use delaylab_os::process::scheduling;
 const SPARE: i64 = 5;
 
 /// The length of a rest.
-pub const REST_NS: i64 = 40_000;
+pub(crate) const REST_NS: i64 = 40_000;
 
 /// The time awake that a thread has not yet made up for by rests.
 #[derive(Debug)]
-pub struct RealTimeBudget {
+pub(crate) struct RealTimeBudget {
     /// The time awake, in ns, that 100 ns of rest make up for; `None` if there is no limit.
     awake_per_100: Option<i64>,
     debt_ns: i64,
@@ -24,38 +24,38 @@ pub struct RealTimeBudget {
 
 impl RealTimeBudget {
     /// Build the budget of a thread; without real time there is no limit.
-    pub fn new(realtime: bool) -> Self {
+    pub(crate) fn new(realtime: bool) -> Self {
         Self { awake_per_100: realtime.then(awake_per_100).flatten(), debt_ns: 0 }
     }
 
     /// Return true if the kernel would stop a thread that never rests.
-    pub fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         self.awake_per_100.is_some()
     }
 
     /// Return the time awake that is not made up for.
-    pub fn debt_ns(&self) -> i64 {
+    pub(crate) fn debt_ns(&self) -> i64 {
         self.debt_ns
     }
 
     /// Add time awake.
-    pub fn spend(&mut self, awake_ns: i64) {
+    pub(crate) fn spend(&mut self, awake_ns: i64) {
         self.debt_ns += awake_ns;
     }
 
     /// Make up for time awake by `rested_ns` of rest.
-    pub fn repay(&mut self, rested_ns: i64) {
+    pub(crate) fn repay(&mut self, rested_ns: i64) {
         self.debt_ns = (self.debt_ns - self.made_up_by(rested_ns)).max(0);
     }
 
     /// Return the time awake that `rested_ns` of rest make up for.
-    pub fn made_up_by(&self, rested_ns: i64) -> i64 {
+    pub(crate) fn made_up_by(&self, rested_ns: i64) -> i64 {
         rested_ns * self.awake_per_100.unwrap_or(0) / 100
     }
 
     /// Return the rest that `awake_ns` need, or 0 without a limit.
     #[cfg(test)]
-    pub fn rest_for(&self, awake_ns: i64) -> i64 {
+    pub(crate) fn rest_for(&self, awake_ns: i64) -> i64 {
         self.awake_per_100.map_or(0, |awake| awake_ns * 100 / (100 + awake))
     }
 }

@@ -9,7 +9,7 @@ const HELD_UP_NS: i64 = 3_000;
 
 /// The time that a thread has waited awake, and the part of it for which it was held up.
 #[derive(Clone, Default)]
-pub struct CpuNoise {
+pub(super) struct CpuNoise {
     since_ns: Option<i64>,
     watched_ns: i64,
     held_up: Lateness,
@@ -17,12 +17,12 @@ pub struct CpuNoise {
 
 impl CpuNoise {
     /// Start to watch: from now on the thread only reads the clock.
-    pub fn watch_from(&mut self, now_ns: i64) {
+    pub(super) fn watch_from(&mut self, now_ns: i64) {
         self.since_ns = Some(now_ns);
     }
 
     /// Stop watching: the thread has read the clock again.
-    pub fn watch_until(&mut self, now_ns: i64) {
+    pub(super) fn watch_until(&mut self, now_ns: i64) {
         let Some(since_ns) = self.since_ns.take() else { return };
         let passed_ns = now_ns - since_ns;
         self.watched_ns += passed_ns;
@@ -31,7 +31,7 @@ impl CpuNoise {
         }
     }
 
-    pub fn read(&self) -> CpuNoiseSummary {
+    pub(super) fn read(&self) -> CpuNoiseSummary {
         let Self { watched_ns, ref held_up, .. } = *self;
         // A moment x before the end of an unseen interval is seen x late.
         let p99_ns = held_up.exceeded_in_all_by(watched_ns / 100);

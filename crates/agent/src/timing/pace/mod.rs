@@ -20,7 +20,7 @@ use delaylab_os::files::poll;
 use delaylab_os::process::scheduling::{self, RealTime};
 
 use crate::protocol::links::CpuNoiseSummary;
-pub use budget::{REST_NS, RealTimeBudget};
+pub(crate) use budget::{REST_NS, RealTimeBudget};
 use cpu_noise::CpuNoise;
 use rests::Rests;
 
@@ -42,7 +42,7 @@ const MARGIN_NS: i64 = 2_000;
 const DISTURBED_NS: i64 = 300_000;
 
 /// The waiting state of one thread.
-pub struct Pace {
+pub(crate) struct Pace {
     realtime: Option<RealTime>,
     rests: Rests,
     cpu_noise: CpuNoise,
@@ -56,7 +56,7 @@ pub struct Pace {
 impl Pace {
     /// Set up waiting for the calling thread, which may run on `cpus` CPUs. Also return the reason if real
     /// time was requested and is unavailable.
-    pub fn new(realtime: bool, cpus: usize) -> (Self, Option<String>) {
+    pub(crate) fn new(realtime: bool, cpus: usize) -> (Self, Option<String>) {
         // Both improve timing, and neither is required.
         let _ = scheduling::no_timer_slack();
         let _ = scheduling::prefer();
@@ -71,23 +71,23 @@ impl Pace {
         (Self { realtime, rests, cpu_noise, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
     }
 
-    pub fn is_realtime(&self) -> bool {
+    pub(crate) fn is_realtime(&self) -> bool {
         self.realtime.is_some()
     }
 
     /// Return the delays that the CPU inflicted on the thread while it waited awake.
-    pub fn cpu_noise(&self) -> CpuNoiseSummary {
+    pub(crate) fn cpu_noise(&self) -> CpuNoiseSummary {
         self.cpu_noise.read()
     }
 
     /// Reset the CPU noise.
-    pub fn reset_cpu_noise(&mut self) {
+    pub(crate) fn reset_cpu_noise(&mut self) {
         self.cpu_noise = CpuNoise::default();
     }
 
     /// Keep to the real-time limit; call this often while there is something to do. Return the time, which is
     /// later than `now_ns` if the thread slept.
-    pub fn keep(&mut self, now_ns: i64) -> io::Result<i64> {
+    pub(crate) fn keep(&mut self, now_ns: i64) -> io::Result<i64> {
         self.cpu_noise.watch_until(now_ns);
         let passed_ns = now_ns - self.seen_ns;
         self.seen_ns = now_ns;
@@ -111,7 +111,7 @@ impl Pace {
     /// Wait because nothing is to be done before `next_ns`, or ever for `None`. Sleep, or return at once if
     /// `next_ns` is so near that the caller should spin. Return early if a descriptor is ready, and true if
     /// the second one is.
-    pub fn wait(
+    pub(crate) fn wait(
         &mut self,
         now_ns: i64,
         next_ns: Option<i64>,

@@ -23,7 +23,7 @@ const BORNE_NS: i64 = 30_000_000;
 const BORNE_OF: i64 = 200;
 
 /// The state of the rests that the kernel requires.
-pub struct Rests {
+pub(super) struct Rests {
     /// The budget as of `settled_ns`, when the thread had used `cpu_ns` of CPU time.
     budget: RealTimeBudget,
     settled_ns: i64,
@@ -46,7 +46,7 @@ pub struct Rests {
 
 impl Rests {
     /// Build the state for a thread that may run on `cpus` CPUs. Without real time it needs no rests.
-    pub fn new(realtime: bool, cpus: usize) -> Self {
+    pub(super) fn new(realtime: bool, cpus: usize) -> Self {
         // A thread that is restricted to some CPUs has them for its own.
         let own_cpus = realtime && cpus < scheduling::online_cpus();
         Self {
@@ -67,13 +67,13 @@ impl Rests {
     }
 
     #[cfg(test)]
-    pub fn budget(&self) -> &RealTimeBudget {
+    pub(super) fn budget(&self) -> &RealTimeBudget {
         &self.budget
     }
 
     /// Account for the time since the last call. What counts is not the length of a sleep but the time for
     /// which others had the CPU: much of a short sleep is the kernel's work for this thread.
-    pub fn settle(&mut self, now_ns: i64) {
+    pub(super) fn settle(&mut self, now_ns: i64) {
         if self.eased || !self.budget.is_limited() {
             return;
         }
@@ -85,7 +85,7 @@ impl Rests {
     }
 
     /// Return true if a rest cannot be put off any longer.
-    pub fn are_due_at(&mut self, now_ns: i64) -> bool {
+    pub(super) fn are_due_at(&mut self, now_ns: i64) -> bool {
         let at_most_ns = self.budget.debt_ns() + now_ns - self.settled_ns;
         if self.budget.is_limited() && at_most_ns >= DEBT_NS {
             self.settle(now_ns);
@@ -95,27 +95,27 @@ impl Rests {
 
     /// Return true if a thread with CPUs of its own can stay awake, because it can rest as an ordinary
     /// thread.
-    pub fn may_be_put_off(&mut self, now_ns: i64) -> bool {
+    pub(super) fn may_be_put_off(&mut self, now_ns: i64) -> bool {
         self.own_cpus && self.may_ease(now_ns)
     }
 
     /// Return true if the thread should rest in gaps. A sleep in a gap may end late, so only a thread that
     /// cannot rest as an ordinary one does so.
-    pub fn are_welcome(&mut self, now_ns: i64) -> bool {
+    pub(super) fn are_welcome(&mut self, now_ns: i64) -> bool {
         self.budget.debt_ns() > DEBT_NS / 2 && !self.eased && !self.may_ease(now_ns)
     }
 
     /// Return true if the thread has been an ordinary one for long enough.
-    pub fn owes_nothing_at(&self, now_ns: i64) -> bool {
+    pub(super) fn owes_nothing_at(&self, now_ns: i64) -> bool {
         self.budget.made_up_by(now_ns - self.settled_ns) >= self.budget.debt_ns()
     }
 
-    pub fn is_eased(&self) -> bool {
+    pub(super) fn is_eased(&self) -> bool {
         self.eased
     }
 
     /// Return true if the thread may become an ordinary one, because nobody else seems to want its CPU.
-    pub fn may_ease(&mut self, now_ns: i64) -> bool {
+    pub(super) fn may_ease(&mut self, now_ns: i64) -> bool {
         if now_ns >= self.crowded_at_ns + LOOK_NS {
             self.crowded_at_ns = now_ns;
             self.crowded = self.is_crowded();
@@ -124,7 +124,7 @@ impl Rests {
     }
 
     /// Record that the thread has become an ordinary one.
-    pub fn begin_ease(&mut self) {
+    pub(super) fn begin_ease(&mut self) {
         self.eased = true;
         self.preempted = scheduling::preemptions();
     }
@@ -132,7 +132,7 @@ impl Rests {
     /// Account for `for_ns` in which the ordinary thread did not run, and return true if it was preempted.
     /// Time taken by the host of a virtual machine does not count: a real-time thread would have lost it,
     /// too.
-    pub fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
+    pub(super) fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
         self.lost_to_others(scheduling::preemptions(), now_ns, for_ns)
     }
 
@@ -150,14 +150,14 @@ impl Rests {
     }
 
     /// Stay in real time for a while.
-    pub fn be_wary(&mut self, now_ns: i64) {
+    pub(super) fn be_wary(&mut self, now_ns: i64) {
         self.wary_until_ns = now_ns + self.wary_ns;
         self.wary_ns = (self.wary_ns * 2).min(*WARY_NS.end());
         self.lost_ns = 0;
     }
 
     /// Record that the thread is in real time again.
-    pub fn end_ease(&mut self, now_ns: i64) {
+    pub(super) fn end_ease(&mut self, now_ns: i64) {
         self.budget.repay(now_ns - self.settled_ns);
         (self.settled_ns, self.cpu_ns, self.eased) = (now_ns, thread_cpu_ns(), false);
     }
