@@ -7,13 +7,15 @@ mod bpf;
 pub mod clock;
 pub mod files;
 pub mod kernel;
+#[cfg(target_arch = "x86_64")]
+pub mod tsc;
 
 pub mod process;
 pub mod socket;
 
 pub mod interface;
 pub mod netlink;
-pub mod time;
+pub mod stamps;
 
 pub mod ring;
 

@@ -10,8 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use clap::Args;
+use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::files::{descriptor, descriptor_passing};
 use delaylab_proto::{Context, Failure, Frame, Kind, OUTPUT_WINDOW, Reply, STDIN_WINDOW, Window};
 
 use crate::protocol::programs::{Exec, ExecDone};
@@ -39,7 +39,7 @@ pub(crate) fn run(call: &Call) -> Result<u8, Failure> {
     let what = || format!("call {}", call.socket.display());
     let socket = UnixStream::connect(&call.socket).with_context(what)?;
     let mut agent = Line::of(socket.into()).with_context(what)?;
-    let stream = descriptor_passing::inherited(call.stream).with_context(what)?;
+    let stream = descriptor::inherited(call.stream).with_context(what)?;
     descriptor::set_nonblocking(stream.as_fd()).with_context(what)?;
     let request = Exec {
         argv: call.words.clone(),
@@ -168,13 +168,14 @@ fn said(payload: &[u8]) -> Result<Said, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Read;
     use std::os::fd::IntoRawFd;
     use std::os::unix::net::UnixListener;
 
-    use delaylab_os::files::pipe;
+    use delaylab_os::files::descriptor;
     use delaylab_proto::write_frame;
+
+    use super::*;
 
     #[test]
     fn an_agent_that_exceeds_the_window_ends_the_call() {
@@ -187,7 +188,7 @@ mod tests {
             (0..64).take_while(|_| write_frame(&mut client, &flood).is_ok()).count()
         });
         // Nobody reads from the stream's other end.
-        let (ours, theirs) = pipe::stream().unwrap();
+        let (ours, theirs) = descriptor::stream_pair().unwrap();
         let call =
             Call { socket: socket.clone(), stream: theirs.into_raw_fd(), words: vec!["x".into()] };
         let failure = run(&call).unwrap_err();

@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use delaylab_os::files::{mount, pipe};
+use delaylab_os::files::{descriptor, mount};
 use delaylab_os::process::credential_channel::Sender;
 use delaylab_os::process::{self, Ended, PidFd, Side, memory, namespace, title};
 use delaylab_proto::{Context, Failure};
 use tracing::{info, warn};
 
-use super::agent;
 use super::member::{Member, StartupResources};
-use super::names;
 use super::network::Network;
 use super::plan::NetNs;
 use super::report::{Report, tell};
 use super::roster::{self, Roster};
+use super::{agent, names};
 use crate::link::Agents;
 use crate::protocol::lab::{Build, Named, Operation};
 use crate::protocol::links::EngineLinks;
@@ -81,7 +80,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     // Create the folders before any monitor starts: a node that serves other guests may need theirs at once.
     lab.members.iter().try_for_each(Member::make_folder)?;
     let (roster, writer) = roster::pair(lab.members.len()).context("make a pipe")?;
-    let (built, building) = pipe::pair().context("make a pipe")?;
+    let (built, building) = descriptor::pipe().context("make a pipe")?;
     let builder = match process::fork().context("start the builder")? {
         Side::Parent(pid) => pid,
         Side::Child => {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use delaylab_os::files::descriptor;
 use delaylab_os::files::folder::Folder;
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::files::stdio;
 use delaylab_os::process::credential_channel::{self, Receiver};
 use delaylab_os::process::end_signals::{self, EndSignals};
 use delaylab_os::process::namespace::{self, Namespaces};
@@ -142,7 +142,7 @@ impl Keeper {
                 drop((record, groups));
                 let _ = end_signals::unblock_all();
                 let _ = process::leave_terminal();
-                let _ = stdio::detach_stdio();
+                let _ = descriptor::detach_stdio();
                 logging::to_file(&place, "lab");
                 let _ = session.detach();
                 let namespaces = &namespaces;
@@ -277,7 +277,7 @@ impl Keeper {
     fn leave_client(&self, session: &mut Session) -> io::Result<()> {
         // Fails only for a process that already leads a group, which is as good.
         let _ = process::leave_terminal();
-        stdio::detach_stdio()?;
+        descriptor::detach_stdio()?;
         logging::to_file(&self.directory.place()?, "keeper");
         session.detach()
     }

@@ -23,11 +23,12 @@ pub(super) fn reason_for_end(leash: OwnedFd) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Write;
     use std::os::fd::AsFd;
 
-    use delaylab_os::files::descriptor_passing::{self, Received};
+    use delaylab_os::files::descriptor::{self, Received};
+
+    use super::*;
 
     #[test]
     fn a_containers_end_is_told_with_its_reason() {
@@ -35,7 +36,7 @@ mod tests {
         theirs.write_all(b"\0exit\x1b code 7").unwrap();
         drop(theirs);
         let leash = OwnedFd::from(ours);
-        let received = descriptor_passing::receive_descriptor(leash.as_fd()).unwrap();
+        let received = descriptor::receive_descriptor(leash.as_fd()).unwrap();
         assert!(matches!(received, Received::Nothing));
         assert_eq!(reason_for_end(leash).as_deref(), Some("exit  code 7"));
     }

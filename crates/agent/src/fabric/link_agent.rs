@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::clsact::drop::DropAll;
+use delaylab_os::clsact::DropAll;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::credential_channel::Sender;
 use delaylab_os::process::{self, open_files};

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 
 use delaylab_os::files::mount;
-use delaylab_os::interface::index::interface_index;
-use delaylab_os::interface::{offloads, packet_steering, tap as tap_device};
+use delaylab_os::interface as tap_device;
+use delaylab_os::interface::{self, interface_index};
 use delaylab_os::netlink::Route as Socket;
 use delaylab_proto::{Context, Failure};
 
@@ -52,7 +52,7 @@ impl Local<'_> {
         for end in &self.tap_devices {
             let what = format!("make the TAP {} in {agent}", end.name);
             let index = self.made[end.name.as_str()];
-            tap_device::make(&end.name, index).map_err(|error| {
+            tap_device::make_tap(&end.name, index).map_err(|error| {
                 Failure::new(&what, error)
                     .fix("virtual machines need read and write on /dev/net/tun")
             })?;
@@ -169,7 +169,7 @@ impl Local<'_> {
     fn set_offloads(&self) -> Result<(), Failure> {
         for setting in &self.settings {
             let Operation::Offloads { r#in, on, enabled } = setting else { continue };
-            offloads::set_offloads(on, *enabled)
+            interface::set_offloads(on, *enabled)
                 .with_context(|| format!("set the offloads of {on} in {in}", r#in = r#in))?;
         }
         Ok(())
@@ -187,7 +187,7 @@ impl Local<'_> {
                 Some(sys) => sys,
                 None => sys.insert(mount::detached_sys().map_err(failed)?),
             };
-            packet_steering::keep_off(sys.as_fd(), on, avoid).map_err(failed)?;
+            interface::keep_off_cpus(sys.as_fd(), on, avoid).map_err(failed)?;
         }
         Ok(())
     }

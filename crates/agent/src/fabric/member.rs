@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use delaylab_os::files::folder::Folder;
 use delaylab_os::files::mount;
-use delaylab_os::kernel::sysctl;
+use delaylab_os::kernel;
 use delaylab_os::process::namespace::{self, Namespaces};
-use delaylab_os::process::{self, PidFd, title};
+use delaylab_os::process::{self, PidFd, scheduling, title};
 use delaylab_proto::{Context, Failure};
 
 use super::roster::Writer;
@@ -107,7 +107,7 @@ impl Member<'_> {
             .with_context(|| of_agent("name the process"))?;
         self.join_cgroups()?;
         if let Some(cpus) = &self.affinity {
-            process::set_affinity(cpus).with_context(|| of_agent("set the CPUs"))?;
+            scheduling::set_affinity(cpus).with_context(|| of_agent("set the CPUs"))?;
         }
         if let Some(owner) = &self.network {
             namespace::join_network(owner).with_context(|| of_agent("join the network"))?;
@@ -156,8 +156,9 @@ impl Member<'_> {
     /// Set the sysctls of this process's current network namespace.
     pub(super) fn set_sysctls(&self, resources: &StartupResources) -> Result<(), Failure> {
         let name = &self.agent.name;
-        let network = sysctl::OfNetwork::current(resources.proc.as_ref().map(OwnedFd::as_fd))
-            .with_context(|| format!("find the sysctls of {name}"))?;
+        let network =
+            kernel::NetworkParameters::current(resources.proc.as_ref().map(OwnedFd::as_fd))
+                .with_context(|| format!("find the sysctls of {name}"))?;
         let tables = if self.has_bridges { BRIDGE_TABLES } else { [].as_slice() };
         let tables = tables.iter().map(|&table| (table, "0"));
         let configured =

@@ -2,31 +2,28 @@
 //! answers, and then represents it.
 
 use std::cell::{Cell, OnceCell};
-use std::fs;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
-use delaylab_os::files::descriptor_passing::{self, Received};
-use delaylab_os::files::pipe;
+use delaylab_os::files::descriptor::{self, Received};
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::credential_channel::Sender;
-use delaylab_os::process::{self, PidFd, namespace};
-use delaylab_os::time::tsc;
+use delaylab_os::process::{self, PidFd, namespace, scheduling};
+use delaylab_os::tsc;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::console::Console;
-use super::leash;
 use super::member::{Member, StartupResources};
-use super::names;
 use super::qmp::Qmp;
 use super::report::{Report, tell};
+use super::{leash, names};
 use crate::init::container;
 use crate::protocol::lab::{Guest, Reach};
 use crate::protocol::running::Event;
@@ -131,10 +128,10 @@ impl Monitor<'_> {
 
     fn by_stream(&self, listener: UnixListener) -> Result<Held, Failure> {
         let failed = |error: io::Error| self.failure(error.to_string());
-        let (ours, theirs) = pipe::stream().map_err(failed)?;
+        let (ours, theirs) = descriptor::stream_pair().map_err(failed)?;
         let mut descriptors = vec![(theirs, STREAM)];
         if self.guest.command.iter().any(|word| word.contains(QMP_WORD)) {
-            let (ours, theirs) = pipe::stream().map_err(failed)?;
+            let (ours, theirs) = descriptor::stream_pair().map_err(failed)?;
             self.qmp.set(Some(ours));
             descriptors.push((theirs, QMP));
         }
@@ -227,7 +224,7 @@ impl Monitor<'_> {
         }
         let leash = OwnedFd::from(listener.accept().map_err(failed)?.0);
         let Received::Descriptor(network) =
-            descriptor_passing::receive_descriptor(leash.as_fd()).map_err(failed)?
+            descriptor::receive_descriptor(leash.as_fd()).map_err(failed)?
         else {
             let why =
                 leash::reason_for_end(leash).map(|why| format!(": {why}")).unwrap_or_default();
@@ -292,7 +289,7 @@ impl Monitor<'_> {
         };
         for (number, thread) in Qmp::begin(qmp)?.cpu_threads()? {
             if let Some(&cpu) = self.guest.pin.get(number) {
-                process::set_thread_affinity(thread, &[cpu])?;
+                scheduling::set_thread_affinity(thread, &[cpu])?;
             }
         }
         Ok(())
@@ -328,8 +325,7 @@ impl Monitor<'_> {
             }
             if ready[0]
                 && let Some(client) = listen::next_client(listener)
-                && let Err(error) =
-                    descriptor_passing::send_descriptor(leash.as_fd(), client.as_fd())
+                && let Err(error) = descriptor::send_descriptor(leash.as_fd(), client.as_fd())
             {
                 let why = format!("its agent takes no session: {error}");
                 listen::refuse(client.into(), &self.failure(why));

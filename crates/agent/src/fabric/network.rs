@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use delaylab_os::interface::index::highest_index;
+use delaylab_os::interface::highest_index;
 use delaylab_os::process::{PidFd, namespace};
 use delaylab_proto::{Context, Failure};
 

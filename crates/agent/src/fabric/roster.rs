@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::files::{descriptor, pipe};
+use delaylab_os::files::descriptor;
 
 /// The length of a message: an agent's index, then its pid as PID 1 sees it, or [`CONFIGURED`].
 const LENGTH: usize = 8;
@@ -21,7 +21,7 @@ pub(super) struct Roster {
 
 /// Create both ends for this number of agents.
 pub(super) fn pair(agents: usize) -> io::Result<(Roster, Writer)> {
-    let (reader, writer) = pipe::pair()?;
+    let (reader, writer) = descriptor::pipe()?;
     let roster = Roster { reader, pids: vec![None; agents], configured: vec![false; agents] };
     Ok((roster, Writer(writer)))
 }

@@ -1,19 +1,16 @@
 //! `setup`: the agent inside a virtual machine configures the system as the plan describes the node.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::time::Duration;
+use std::{fs, io};
 
-use delaylab_os::interface::state;
-use delaylab_os::kernel::sysctl;
-use delaylab_os::netlink::{self, link_wait};
+use delaylab_os::netlink::{self, changes};
 use delaylab_os::process::namespace;
+use delaylab_os::{interface, kernel};
 use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
-use super::message;
-use super::names;
+use super::{message, names};
 use crate::network::batch::{Batch, Verb};
 use crate::protocol::lab::{NetworkCard, Operation, Setup};
 use crate::protocol::mac::Mac;
@@ -44,8 +41,8 @@ pub(crate) fn serve(request: Setup, _: &mut Session) -> Result<Nothing, Failure>
     }
     local.build(false, "delaylab")?;
     // Some cards need seconds to get a carrier, and lose all packets until then.
-    let down = || request.interfaces.iter().find(|card| !state::has_carrier(&card.name));
-    link_wait::wait(LINK, || down().is_none().then_some(()))
+    let down = || request.interfaces.iter().find(|card| !interface::has_carrier(&card.name));
+    changes::wait_for_link(LINK, || down().is_none().then_some(()))
         .context("wait for the network cards' links")?;
     if let Some(card) = down() {
         return Err(Failure::new(format!("bring up {}", card.name), "it has found no link"));
@@ -54,7 +51,7 @@ pub(crate) fn serve(request: Setup, _: &mut Session) -> Result<Nothing, Failure>
 }
 
 fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
-    let network = sysctl::OfNetwork::current(None).context("set sysctls")?;
+    let network = kernel::NetworkParameters::current(None).context("set sysctls")?;
     for (name, value) in sysctls {
         let plain = name.strip_prefix('-').unwrap_or(name);
         match network.set(plain, value) {
@@ -78,7 +75,7 @@ fn name_cards<'a>(cards: &'a [NetworkCard], local: &mut Local<'a>) -> Result<(),
 /// Wait for the network cards; return all that are there once the wanted ones have come or the time is up.
 fn wait_for(cards: &[NetworkCard]) -> io::Result<BTreeMap<[u8; 6], u32>> {
     // The cards may appear some time after their driver was loaded.
-    link_wait::wait(CARD, || {
+    changes::wait_for_link(CARD, || {
         let there = addresses().ok()?;
         cards.iter().all(|card| there.contains_key(&card.mac.0)).then_some(())
     })?;

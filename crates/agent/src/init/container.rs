@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use delaylab_os::files::descriptor_passing::{self, Received};
-use delaylab_os::files::folder_watch;
+use delaylab_os::files::descriptor::{self, Received};
+use delaylab_os::files::folder;
 use delaylab_os::process;
 use delaylab_proto::{Context, Failure};
 
@@ -27,13 +27,13 @@ pub(crate) fn live(folder: &Path, capabilities: &[Kept], serve: Serve) -> Result
     // Orphaned processes in the container become this process's children.
     process::reap_by_kernel().with_context(what)?;
     capabilities::limit(capabilities)?;
-    let leash = folder_watch::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
+    let leash = folder::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
     let leash = OwnedFd::from(leash.with_context(what)?);
     let network = File::open("/proc/self/ns/net").with_context(what)?;
     // This also tells the monitor that sessions are served from now on.
-    descriptor_passing::send_descriptor(leash.as_fd(), network.as_fd()).with_context(what)?;
+    descriptor::send_descriptor(leash.as_fd(), network.as_fd()).with_context(what)?;
     loop {
-        match descriptor_passing::receive_descriptor(leash.as_fd()) {
+        match descriptor::receive_descriptor(leash.as_fd()) {
             Ok(Received::Descriptor(session)) => drop(listen::start(session, None, serve)),
             // A byte without its descriptor; the lost session's connection is closed.
             Ok(Received::Nothing) => {}

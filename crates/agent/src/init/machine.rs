@@ -5,9 +5,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use delaylab_os::files::{folder_watch, pipe, terminal};
-use delaylab_os::kernel::power;
-use delaylab_os::process;
+use delaylab_os::files::{descriptor, folder, terminal};
+use delaylab_os::{kernel, process};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 
 use super::{modules, root, surroundings};
@@ -42,7 +41,7 @@ pub(super) fn live(stream: &str, start: &Start, serve: Serve) -> Result<(), Fail
         // Write to the console, where a user looks when a machine does not answer.
         eprintln!("delaylab-agent: {failure}");
     }
-    power::power_off().context("switch the machine off")?;
+    kernel::power_off().context("switch the machine off")?;
     served
 }
 
@@ -55,7 +54,7 @@ fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
     process::reap_by_kernel().context("prepare the process")?;
     let what = || format!("open {stream}");
     let device = match stream.strip_prefix(VIRTIO) {
-        Some(name) => folder_watch::wait_in(Path::new("/dev"), || port(name)).with_context(what)?,
+        Some(name) => folder::wait_in(Path::new("/dev"), || port(name)).with_context(what)?,
         None => PathBuf::from(stream),
     };
     let is_console = stream.starts_with(CONSOLE);
@@ -94,7 +93,7 @@ fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
 
 /// Start a session on a channel. Report a failure to start it on that channel.
 fn begin(mux: &mut Mux, channel: u16, serve: Serve) -> Result<(), Failure> {
-    let joined = pipe::stream().and_then(|(ours, theirs)| {
+    let joined = descriptor::stream_pair().and_then(|(ours, theirs)| {
         mux.join(channel, ours)?;
         Ok(theirs)
     });

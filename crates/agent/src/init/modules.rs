@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
 
-use delaylab_os::kernel::modules;
+use delaylab_os::kernel;
 use delaylab_proto::{Context, Failure};
 use serde::Deserialize;
 
@@ -49,6 +49,6 @@ fn load_one<'a>(
     }
     let Some(file) = &module.file else { return Ok(()) };
     File::open(Path::new(FOLDER).join(file))
-        .and_then(|file| modules::load_module(&file))
+        .and_then(|file| kernel::load_module(&file))
         .with_context(what)
 }

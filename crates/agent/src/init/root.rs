@@ -1,12 +1,11 @@
 //! A user's disk as the root of a virtual machine: its programs and files, with the agent as init. Services
 //! on the disk are not started.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use delaylab_os::files::{folder_watch, mount};
+use delaylab_os::files::{folder, mount};
 use delaylab_proto::{Context, Failure};
 
 use super::surroundings::FILE_SYSTEMS;
@@ -52,7 +51,7 @@ pub(super) fn mount_scratch(disk: &Path) -> Result<(), Failure> {
 }
 
 fn await_disk(disk: &Path) -> io::Result<()> {
-    folder_watch::wait_in(Path::new("/dev"), || disk.exists().then_some(()))
+    folder::wait_in(Path::new("/dev"), || disk.exists().then_some(()))
 }
 
 /// Return the disk itself, then its partitions in order.

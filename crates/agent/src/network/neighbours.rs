@@ -3,7 +3,7 @@
 //! The kernel asks three times, once a second (arp(7), `mcast_solicit` and `ucast_solicit`). Over a link whose
 //! round trip takes longer no neighbour would ever be found.
 
-use delaylab_os::interface::index::interface_index;
+use delaylab_os::interface::interface_index;
 use delaylab_os::netlink::Route;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::neighbour_table::{

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use delaylab_os::kernel::sysctl;
+use delaylab_os::kernel;
 use delaylab_proto::{Context, Failure};
 
 /// The sysctls that disable IPv6 and the answering of ARP requests, and drop every packet from a sender that has
@@ -19,7 +19,7 @@ pub(crate) fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(
     if interfaces.peek().is_none() {
         return Ok(());
     }
-    let sysctls = sysctl::OfNetwork::current(None).context("find sysctls")?;
+    let sysctls = kernel::NetworkParameters::current(None).context("find sysctls")?;
     for (interface, (name, value)) in
         interfaces.flat_map(|interface| QUIET.map(|set| (interface, set)))
     {

@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::interface::index::interface_index;
+use delaylab_os::interface::interface_index;
 use delaylab_os::socket;
-use delaylab_os::socket::classic_filter::Program;
+use delaylab_os::socket::filter::Program;
 use delaylab_os::socket::order_counter::{Order as InOrder, OrderCounter};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::MAGIC;

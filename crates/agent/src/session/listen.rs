@@ -8,7 +8,7 @@ use std::time::Duration;
 use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Side};
-use delaylab_os::socket::peer;
+use delaylab_os::socket;
 use delaylab_proto::{Context, Failure, Frame, Kind, Refusal, write_frame};
 
 use super::{Serve, Session};
@@ -37,7 +37,7 @@ pub(crate) fn next_client(listener: &UnixListener) -> Option<UnixStream> {
             return None;
         }
     };
-    match peer::require_own(&client) {
+    match socket::require_own(&client) {
         Ok(()) => Some(client),
         Err(error) => {
             refuse(client.into(), &Failure::new("talk to this agent", error));

@@ -265,20 +265,22 @@ fn broken(error: impl Into<FrameError>) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use delaylab_os::files::{descriptor, pipe};
-    use delaylab_proto::{read_frame, write_frame};
     use std::fs::File;
     use std::os::fd::AsFd;
 
+    use delaylab_os::files::descriptor;
+    use delaylab_proto::{read_frame, write_frame};
+
+    use super::*;
+
     /// Build both ends of a trunk.
     fn pair() -> (Mux, Mux) {
-        let (here, there) = pipe::stream().unwrap();
+        let (here, there) = descriptor::stream_pair().unwrap();
         (Mux::new(here).unwrap(), Mux::new(there).unwrap())
     }
 
     fn session(mux: &mut Mux, channel: u16) -> File {
-        let (ours, theirs) = pipe::stream().unwrap();
+        let (ours, theirs) = descriptor::stream_pair().unwrap();
         mux.join(channel, theirs).unwrap();
         File::from(ours)
     }
@@ -340,7 +342,7 @@ mod tests {
 
     #[test]
     fn on_a_limited_trunk_no_more_is_under_way_than_the_other_side_has_read() {
-        let (here, mut there) = pipe::stream().unwrap();
+        let (here, mut there) = descriptor::stream_pair().unwrap();
         let mut host = Mux::new(here).unwrap();
         host.limit(100);
         let mut client = session(&mut host, 1);
@@ -376,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_stops_in_the_middle_ends_the_trunk() {
-        let (here, there) = pipe::stream().unwrap();
+        let (here, there) = descriptor::stream_pair().unwrap();
         let (mut host, mut there) = (Mux::new(here).unwrap(), File::from(there));
         host.expect_whole_frames(Duration::from_millis(50));
         write_frame(&mut there, &message("whole")).unwrap();

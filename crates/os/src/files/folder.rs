@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
 
 /// The mode bits that let other users write.
@@ -140,4 +141,17 @@ fn require_owner(owner: u32, what: &str) -> io::Result<()> {
 
 fn denied(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+/// Block until `find` returns something, and return that. Call `find` at first and again whenever an entry
+/// appears in `folder`. Fail if `folder` cannot be watched.
+pub fn wait_in<T>(folder: &Path, mut find: impl FnMut() -> Option<T>) -> io::Result<T> {
+    let watch = Inotify::init(InitFlags::IN_CLOEXEC)?;
+    watch.add_watch(folder, AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO)?;
+    loop {
+        if let Some(found) = find() {
+            return Ok(found);
+        }
+        watch.read_events()?;
+    }
 }

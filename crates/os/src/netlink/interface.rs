@@ -6,8 +6,7 @@ use netlink_packet_core::ParseableParametrized;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkHeader, LinkMessage};
 
-use super::message::attributes;
-use super::single_request::ask;
+use super::{ask, attributes};
 
 /// Return true if an interface has a qdisc other than `noqueue`, in which packets wait before its driver
 /// takes them. Fail with `ENODEV` if no interface of this network namespace has the index.

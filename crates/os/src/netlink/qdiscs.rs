@@ -10,8 +10,7 @@ use netlink_packet_route::tc::{
     TcHandle, TcHeader, TcMessage, TcStats2, TcStatsBasic, TcStatsQueue,
 };
 
-use super::message::attributes;
-use super::route_socket::Route;
+use super::{Route, attributes};
 
 /// The attribute of the packets in 64 bits (linux/gen_stats.h), which netlink-packet-route does not know.
 const TCA_STATS_PKT64: u16 = 8;
@@ -141,6 +140,7 @@ fn statistics(attribute: &NlaBuffer<&[u8]>) -> Statistics {
     }
     found
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

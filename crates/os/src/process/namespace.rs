@@ -1,11 +1,10 @@
 //! Namespaces (namespaces(7)): creating them, joining those of other processes, and their settings.
 
-use std::fs;
-use std::io;
 use std::os::fd::AsFd;
+use std::{fs, io};
 
-pub use super::clone::Namespaces;
-use super::identity::PidFd;
+pub use super::Namespaces;
+use super::PidFd;
 
 /// Move this process into new namespaces (unshare(2)). Fails with `EPERM` without the privilege for them.
 pub fn unshare(namespaces: Namespaces) -> io::Result<()> {

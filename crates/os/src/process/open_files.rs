@@ -22,14 +22,13 @@ pub fn part() {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use std::os::fd::AsFd;
     use std::sync::mpsc;
     use std::thread;
 
+    use super::*;
+    use crate::files::descriptor;
     use crate::files::poll::{self, Interest};
-    use crate::files::{descriptor, pipe};
 
     #[test]
     fn the_soft_limit_becomes_the_hard_one() {
@@ -41,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_parted_keeps_what_another_one_closes() {
-        let (reader, writer) = pipe::pair().unwrap();
+        let (reader, writer) = descriptor::pipe().unwrap();
         descriptor::set_nonblocking(reader.as_fd()).unwrap();
         let (parted, parts) = mpsc::channel();
         let (end, ends) = mpsc::channel::<()>();

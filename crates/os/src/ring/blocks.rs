@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
-use super::mapped::{Captured, Mapped, time};
-use crate::socket::classic_filter::Program;
+use super::{Captured, Mapped, time};
+use crate::socket::filter::Program;
 use crate::socket::option::pending_error;
 
 /// The size of a block in bytes, and the number of blocks.

@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::mapped::{Captured, Mapped, time};
+use super::{Captured, Mapped, time};
 use crate::process::memory::CACHE_LINE;
-use crate::socket::classic_filter::Program;
+use crate::socket::filter::Program;
 use crate::socket::option::pending_error;
 
 /// The size in bytes of a block, the least that the kernel allocates at once.

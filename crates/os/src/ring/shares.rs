@@ -1,15 +1,13 @@
 //! A socket filter that divides a ring among the interfaces that fill it (`bpf/share.c`), so that none of
 //! them takes all of it.
 
-use std::fmt;
-use std::io;
 use std::os::fd::BorrowedFd;
+use std::{fmt, io};
 
 use aya::{EbpfLoader, Pod};
 
-use crate::bpf::load_error::refused;
-use crate::bpf::shared_array::SharedArray;
-use crate::socket::program;
+use crate::bpf::{SharedArray, refused};
+use crate::socket::filter;
 
 /// The compiled `bpf/share.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/share.o");
@@ -57,7 +55,7 @@ impl RingShares {
         interfaces.iter().for_each(|&interface| ports.set(interface, 1));
         let (taken, refused) =
             (SharedArray::of(&object, "TAKEN")?, SharedArray::of(&object, "REFUSED")?);
-        program::attach(socket, &mut object, "share")?;
+        filter::attach_program(socket, &mut object, "share")?;
         Ok(Self { taken, refused })
     }
 

@@ -11,8 +11,8 @@ use nix::sys::socket::{
     recv, send, setsockopt, socket, sockopt,
 };
 
+use super::connect_to;
 use super::option::{pending_error, set_option};
-use super::probe_socket::connect_to;
 
 /// The time after which Linux sends an unanswered SYN for the second time, in ns: 1 s (RFC 6298).
 pub const SYN_RETRANSMISSION_NS: i64 = 1_000_000_000;
@@ -125,10 +125,11 @@ fn end_by_reset(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::files::poll::{self, Interest};
     use crate::socket::local_address;
-    use std::time::Duration;
 
     const HERE: std::net::Ipv4Addr = std::net::Ipv4Addr::LOCALHOST;
 

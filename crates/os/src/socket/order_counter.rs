@@ -5,9 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use aya::EbpfLoader;
 
-use super::program;
-use crate::bpf::load_error::refused;
-use crate::bpf::shared_array::SharedArray;
+use super::filter;
+use crate::bpf::{SharedArray, refused};
 
 /// The compiled `bpf/order.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/order.o");
@@ -43,7 +42,7 @@ impl OrderCounter {
         let mut object = loader.load(OBJECT).map_err(refused)?;
         let received = SharedArray::of(&object, "RECEIVED")?;
         let reordered = SharedArray::of(&object, "REORDERED")?;
-        program::attach(socket, &mut object, "order")?;
+        filter::attach_program(socket, &mut object, "order")?;
         Ok(Self { received, reordered })
     }
 

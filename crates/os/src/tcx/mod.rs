@@ -1,13 +1,172 @@
 //! Programs at an interface's traffic control hooks (`tcx`, Linux 6.6 and later), which run in the kernel for
 //! each of its packets. They need `CAP_BPF` and `CAP_NET_ADMIN` outside of user namespaces.
 
-mod attach;
-mod programs;
 pub mod sender;
-mod sentinel;
 pub mod tap;
 
-pub use programs::SenderSettings;
-// Old name: until the agent is moved.
-#[doc(hidden)]
-pub use programs::SenderSettings as Sender;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use aya::maps::ring_buf::RingBufItem;
+use aya::maps::{Array, MapData, RingBuf};
+use aya::programs::links::FdLink;
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::{Ebpf, EbpfLoader, Pod};
+
+use crate::bpf::{SharedArray, classifier, refused};
+use crate::socket::filter::{Match, Transport};
+use crate::socket::packet_socket;
+use crate::stamps;
+
+/// The compiled `bpf/tcx.c`, aligned as the loader needs it.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/tcx.o");
+
+/// The layout of `struct settings` in `bpf/match.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    magic: u32,
+    probe: u32,
+    first_seq: u32,
+    ip: u16,
+    protocol: u16,
+    ident: u16,
+    port: u16,
+    frames: u32,
+}
+
+// SAFETY: plain integers without padding.
+unsafe impl Pod for Settings {}
+
+impl Settings {
+    /// Return the settings. Fail for TCP, whose packets these programs do not recognize.
+    fn new(wanted: &Match, sender: &SenderSettings, frames: bool) -> io::Result<Self> {
+        let (ident, port) = match wanted.transport {
+            Transport::Icmp(ident) => (ident, 0),
+            Transport::Udp(port) => (sender.port, port),
+            Transport::Tcp(_) | Transport::TcpData(_) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+        };
+        let first_seq = sender.first_seq;
+        let (magic, probe, ip) = (wanted.magic, wanted.probe, u16::from(wanted.ip));
+        let (protocol, frames) = (wanted.protocol() as u16, u32::from(frames));
+        Ok(Self { magic, probe, first_seq, ip, protocol, ident, port, frames })
+    }
+}
+
+/// The settings of a sender's programs beyond those of a tap, which uses the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SenderSettings {
+    /// The UDP source port; 0 for ICMP.
+    pub port: u16,
+    /// The sequence number of the first packet.
+    pub first_seq: u32,
+    /// The number of packets that the sender will send.
+    pub count: u32,
+}
+
+/// The programs and their maps, not yet attached to an interface.
+#[derive(Debug)]
+pub(super) struct Programs(Ebpf);
+
+impl Programs {
+    /// Load the programs for a probe's packets, with a ring of `ring` bytes (a power of two). With `frames`
+    /// taps return the packets themselves.
+    pub(super) fn load(
+        wanted: &Match,
+        sender: &SenderSettings,
+        ring: u32,
+        frames: bool,
+    ) -> io::Result<Self> {
+        let settings = Settings::new(wanted, sender, frames)?;
+        let loaded = EbpfLoader::new()
+            .btf(None)
+            .set_global("SETTINGS", &settings, true)
+            .set_max_entries("EVENTS", ring)
+            .set_max_entries("SENT", sender.count.max(1))
+            .load(OBJECT);
+        loaded.map(Self).map_err(refused)
+    }
+
+    /// Attach programs to the ingress and egress hooks of an interface of this network namespace.
+    pub(super) fn attach(
+        &mut self,
+        interface: u32,
+        incoming: &str,
+        outgoing: &str,
+    ) -> io::Result<[FdLink; 2]> {
+        // The kernel takes milliseconds to verify a program, so load both before the first one runs.
+        for name in [incoming, outgoing] {
+            let program = classifier(&mut self.0, name)?;
+            // Programs that were attached before are loaded.
+            if program.fd().is_err() {
+                program.load().map_err(refused)?;
+            }
+        }
+        let interface = nix::net::if_::if_indextoname(interface)?;
+        let interface = interface.to_string_lossy();
+        let mut at = |name: &str, hook| -> io::Result<FdLink> {
+            // Taps come before all other programs, since one that takes packets away would hide them.
+            let tap = name.starts_with("tap");
+            let order = if tap { LinkOrder::first() } else { LinkOrder::last() };
+            attach_first(classifier(&mut self.0, name)?, &interface, hook, order)
+        };
+        Ok([at(incoming, TcAttachType::Ingress)?, at(outgoing, TcAttachType::Egress)?])
+    }
+
+    /// Take the ring that the programs write packets to.
+    pub(super) fn events(&mut self) -> io::Result<RingBuf<MapData>> {
+        self.0.take_map("EVENTS").expect("the object has this map").try_into().map_err(refused)
+    }
+
+    /// Map memory shared with the programs: `SENT` or `ASLEEP` of `bpf/tcx.c`.
+    pub(super) fn shared(&self, name: &str) -> io::Result<SharedArray> {
+        SharedArray::of(&self.0, name)
+    }
+
+    /// Return how many packets found the ring full so far.
+    pub(super) fn dropped(&self) -> io::Result<u32> {
+        let map = self.0.map("DROPPED").expect("the object has this map");
+        let counter: Array<_, u64> = map.try_into().map_err(refused)?;
+        let dropped = counter.get(&0, 0).map_err(refused)?;
+        Ok(u32::try_from(dropped).unwrap_or(u32::MAX))
+    }
+}
+
+/// Read a record in the ring, written by the attached program.
+///
+/// # Panics
+/// Panics if it does not have the type's size: program and reader come from different builds.
+pub(super) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
+    assert_eq!(item.len(), size_of::<T>(), "the program and its reader are of one make");
+    // SAFETY: the record is as long as a T, which may hold any bytes; records in a ring are aligned to 8
+    // bytes, and nothing here is aligned to more.
+    unsafe { &*item.as_ptr().cast::<T>() }
+}
+
+/// Attach a loaded program to a hook of an interface of this network namespace, until the result is dropped.
+/// `order` is its place among the hook's programs.
+fn attach_first(
+    program: &mut SchedClassifier,
+    interface: &str,
+    hook: TcAttachType,
+    order: LinkOrder,
+) -> io::Result<FdLink> {
+    let options = TcAttachOptions::TcxOrder(order);
+    let id = program.attach_with_options(interface, hook, options).map_err(refused)?;
+    program.take_link(id).map_err(refused)?.try_into().map_err(refused)
+}
+
+/// An EtherType for local experiments (IEEE 802), which no packet of interest has.
+const NOBODY: u16 = 0x88b5;
+
+/// Open a packet socket bound to an EtherType that nobody sends. It is in error once the interface has gone
+/// away, and makes the kernel stamp received packets.
+pub(super) fn open_sentinel(interface: u32) -> io::Result<OwnedFd> {
+    let socket = packet_socket::open()?;
+    stamps::keep_receive_stamps_on(socket.as_fd())?;
+    packet_socket::bind(socket.as_fd(), interface, NOBODY)?;
+    Ok(socket)
+}

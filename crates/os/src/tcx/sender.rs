@@ -1,22 +1,20 @@
 //! A sender's programs at its interface: one stamps each request as it goes out, the other takes the replies,
 //! which then go no further into the kernel.
 
-use crate::clock::Realtime;
-use std::fmt;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::{fmt, io};
 
 use aya::Pod;
 use aya::maps::{MapData, RingBuf};
 use aya::programs::links::FdLink;
 
-use super::programs::{Programs, SenderSettings, record};
-use super::sentinel;
-use crate::bpf::shared_array::SharedArray;
-use crate::clock;
+use super::{Programs, SenderSettings, record};
+use crate::bpf::SharedArray;
+use crate::clock::{self, Realtime};
 use crate::netlink::interface;
+use crate::socket::filter::Match;
 use crate::socket::option::pending_error;
-use crate::socket::probe_match::Match;
+use crate::tcx;
 
 /// The size of the ring in bytes, for some 20 000 replies. A larger ring would not fit into the CPU's cache.
 const RING: u32 = 512 << 10;
@@ -66,7 +64,7 @@ impl TcxSender {
         if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
-        let sentinel = sentinel::open(interface)?;
+        let sentinel = tcx::open_sentinel(interface)?;
         let mut programs = Programs::load(wanted, sender, RING, false)?;
         let replies = programs.events()?;
         let (sent, asleep) = (programs.shared("SENT")?, programs.shared("ASLEEP")?);

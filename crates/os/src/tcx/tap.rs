@@ -1,23 +1,21 @@
 //! A tap at an interface's traffic control hooks: the same packets as a [`crate::ring::blocks::BlockRing`],
 //! at a third of the cost.
 
-use crate::clock::Realtime;
-use std::fmt;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+use std::{fmt, io};
 
 use aya::Pod;
 use aya::maps::{MapData, RingBuf};
 use aya::programs::links::FdLink;
 
-use super::programs::{Programs, SenderSettings, record};
-use super::sentinel;
-use crate::clock;
+use super::{Programs, SenderSettings, record};
+use crate::clock::{self, Realtime};
 use crate::netlink::interface;
 use crate::ring::Captured;
+use crate::socket::filter::Match;
 use crate::socket::option::pending_error;
-use crate::socket::probe_match::Match;
+use crate::tcx;
 
 /// The longest time between two reads of the ring: nothing wakes the reader.
 pub const LOOK: Duration = Duration::from_millis(10);
@@ -100,7 +98,7 @@ impl TcxTap {
         if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
-        let sentinel = Some(sentinel::open(interface)?);
+        let sentinel = Some(tcx::open_sentinel(interface)?);
         let ring = if frames { FRAMES_RING } else { BRIEFS_RING };
         let mut programs = Programs::load(wanted, &SenderSettings::default(), ring, frames)?;
         let events = programs.events()?;
@@ -126,7 +124,7 @@ impl TcxTap {
 
     /// Put the tap back, which takes far less time than to open another one.
     pub fn turn_on(&mut self) -> io::Result<()> {
-        self.sentinel = Some(sentinel::open(self.interface)?);
+        self.sentinel = Some(tcx::open_sentinel(self.interface)?);
         self.links = self.programs.attach(self.interface, "tap_incoming", "tap_outgoing")?.into();
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use delaylab_os::files::pipe;
+use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Ended, PidFd, Side, title};
 use delaylab_proto::{Context, Failure, Reply};
@@ -37,7 +37,7 @@ impl EngineProcess {
         configured: &ConfiguredConditions,
         again: bool,
     ) -> Result<Self, Failure> {
-        let (ours, theirs) = pipe::stream().context("start the link engine")?;
+        let (ours, theirs) = descriptor::stream_pair().context("start the link engine")?;
         let pid = match process::fork().context("start the link engine")? {
             Side::Parent(pid) => pid,
             Side::Child => {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::clock;
-use delaylab_os::netlink::change_monitor::ChangeMonitor as RtnetlinkMonitor;
+use delaylab_os::netlink::changes::ChangeMonitor as RtnetlinkMonitor;
 use delaylab_proto::{Context, Failure};
 
 use super::messages::{say_ready, say_refused, say_why};

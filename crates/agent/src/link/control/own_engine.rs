@@ -8,7 +8,7 @@ use std::thread;
 
 use delaylab_os::clock;
 use delaylab_os::process::memory::Locked;
-use delaylab_os::process::{self, open_files, scheduling};
+use delaylab_os::process::{open_files, scheduling};
 use delaylab_proto::{Context, Failure};
 
 use super::control_thread::ControlThread;
@@ -92,7 +92,7 @@ fn take_requests(
 
 /// Bind the calling thread only: the other thread could starve beside it.
 fn bind(cpus: Option<&[usize]>) -> Result<(), Failure> {
-    cpus.map_or(Ok(()), process::set_affinity).context("bind the link engine to its CPUs")
+    cpus.map_or(Ok(()), scheduling::set_affinity).context("bind the link engine to its CPUs")
 }
 
 type Started<'a> = (Forwarder, Pace, LoopChannels, ControlThread<'a>);

@@ -1,6 +1,6 @@
 //! The state of all ports of a host's links: up while their engine runs, else down.
 
-use delaylab_os::interface::state;
+use delaylab_os::interface;
 use delaylab_proto::{Context, Failure};
 
 use crate::protocol::links::EngineLinks;
@@ -10,7 +10,7 @@ pub(super) fn set_ports(of: &EngineLinks, up: bool) -> Result<(), Failure> {
     let word = if up { "bring up" } else { "take down" };
     let mut result = Ok(());
     for port in of.ports() {
-        let done = state::set_up(port, up).with_context(|| format!("{word} the port {port}"));
+        let done = interface::set_up(port, up).with_context(|| format!("{word} the port {port}"));
         result = result.and(done);
     }
     result

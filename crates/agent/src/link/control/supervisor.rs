@@ -5,10 +5,9 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 
-use delaylab_os::clock;
-use delaylab_os::files::pipe;
+use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::Interest;
-use delaylab_os::process;
+use delaylab_os::{clock, process};
 use delaylab_proto::{Failure, Frame, read_frame};
 use serde_json::Value;
 use tracing::warn;
@@ -85,7 +84,7 @@ impl<'a> Supervisor<'a> {
     /// Start a process for a session; tell the client if that fails.
     fn admit(&mut self, listener: &UnixListener) {
         let Some(client) = listen::next_client(listener) else { return };
-        match pipe::stream() {
+        match descriptor::stream_pair() {
             Ok((ours, theirs)) => {
                 let pid = listen::start(client.into(), Some(theirs), self.task.serve);
                 self.sessions.extend(pid.map(|pid| Session { pid, requests: ours.into() }));

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use delaylab_link::Conditions;
 use delaylab_os::clock::{self, Monotonic};
 use delaylab_os::files::descriptor;
-use delaylab_os::time::stamps;
+use delaylab_os::stamps;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ETHERNET_HEADER;
 

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use delaylab_os::ring::frames::{FrameRing, Passing};
 use delaylab_os::ring::shares::RingShares;
-use delaylab_os::socket::classic_filter::Program;
+use delaylab_os::socket::filter::Program;
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 
 /// The number of frames that may arrive while the engine does not run. One port may use a fifth: 30 ms at 100

@@ -1,7 +1,7 @@
 //! The links of a plan in the form that the loop needs: directions and switches by number, over one pool.
 
 use delaylab_link::{Conditions, Pipe};
-use delaylab_os::interface::index::interface_index;
+use delaylab_os::interface::interface_index;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ETHERNET_HEADER;
 
@@ -78,8 +78,9 @@ fn seed(of_lab: u64, link: &Link, member: &Member) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn every_direction_draws_by_itself() {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
-use delaylab_os::files::{descriptor, pipe};
+use delaylab_os::files::descriptor;
 use delaylab_proto::{Context, Failure};
 
 use super::counts::Snapshot;
@@ -58,7 +58,7 @@ pub(crate) struct LoopHandle {
 pub(crate) fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
     let (command, commands) = mpsc::channel();
     let (answer, answers) = mpsc::channel();
-    let (woken, wake) = pipe::pair()?;
+    let (woken, wake) = descriptor::pipe()?;
     descriptor::set_nonblocking(woken.as_fd())?;
     descriptor::set_nonblocking(wake.as_fd())?;
     let handle = LoopHandle { commands: command, answers, wake };

@@ -5,9 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::clock::{EpochOffset, Monotonic};
 use delaylab_os::netlink::interface::has_queue;
-use delaylab_os::ring;
 use delaylab_os::socket::LARGE_BUFFER;
-use delaylab_os::socket::frame_batch::{self, FrameBatch};
+use delaylab_os::socket::packet_socket::{self, FrameBatch};
 use nix::errno::Errno;
 
 use super::counts::Counts;
@@ -153,10 +152,10 @@ impl When {
 }
 
 fn open(interface: u32) -> io::Result<OwnedFd> {
-    let socket = ring::packet_socket()?;
-    ring::bind(socket.as_fd(), interface, 0)?;
+    let socket = packet_socket::open()?;
+    packet_socket::bind(socket.as_fd(), interface, 0)?;
     // With a smaller buffer the kernel may refuse frames for which the interface's own queue has room.
-    let _ = frame_batch::widen(socket.as_fd(), LARGE_BUFFER);
+    let _ = packet_socket::widen(socket.as_fd(), LARGE_BUFFER);
     Ok(socket)
 }
 

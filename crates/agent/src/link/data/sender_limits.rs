@@ -1,11 +1,10 @@
 //! The senders that are limited to their links' rates at their own interfaces.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::thread;
+use std::{io, thread};
 
 use delaylab_link::{Conditions, FASTEST_BPS};
-use delaylab_os::interface::index::interface_index;
+use delaylab_os::interface::interface_index;
 use delaylab_os::netlink::Route;
 use delaylab_os::netlink::qdiscs::{self, QdiscCounters};
 use delaylab_os::process::{PidFd, namespace};

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use delaylab_os::clsact::Queue;
-use delaylab_os::clsact::loss::{InterfaceLoss, LossProgram};
-use delaylab_os::interface::index::interface_index;
+use delaylab_os::clsact::{InterfaceLoss, LossProgram, Queue};
+use delaylab_os::interface::interface_index;
 use delaylab_os::netlink::{Route, interface, qdiscs};
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -14,8 +13,7 @@ use super::message;
 use super::qdisc::{self, Qdisc, Step};
 use super::setup::Setup;
 use crate::network::batch::{Batch, Verb};
-use crate::network::bridge;
-use crate::network::quiet;
+use crate::network::{bridge, quiet};
 use crate::protocol::links::{EngineLinks, Link};
 
 /// The kernel's objects of one direction.

@@ -1,7 +1,7 @@
 //! The mapping of conditions to the features of the kernel's qdiscs.
 
 use delaylab_link::{Conditions, Discipline, Jitter, Loss, Rate, Reorder};
-use delaylab_os::clsact::loss::Chances;
+use delaylab_os::clsact::Chances;
 
 use super::setup::{Bounds, NEVER, Netem, Setup, Shape};
 use super::support::{Feature, Support};

@@ -1,6 +1,6 @@
 //! Qdiscs and their options in the kernel's format (linux/pkt_sched.h).
 
-use delaylab_os::clsact::loss::Chances;
+use delaylab_os::clsact::Chances;
 
 use super::setup::{Netem, RateQueue, Setup, Shape};
 use crate::network::tbf;

@@ -1,6 +1,6 @@
 //! The kernel's setup of one direction, in terms of what its qdiscs can do.
 
-use delaylab_os::clsact::loss::Chances;
+use delaylab_os::clsact::Chances;
 
 use super::jitter_table::JitterTable;
 

@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use delaylab_os::clsact::Queue;
-use delaylab_os::clsact::loss::{Chances, LossProgram};
-use delaylab_os::files::pipe;
-use delaylab_os::interface::state;
+use delaylab_os::clsact::{Chances, LossProgram, Queue};
+use delaylab_os::files::descriptor;
+use delaylab_os::interface;
 use delaylab_os::netlink::Route;
 use delaylab_os::process::{self, Side, namespace};
-use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_os::socket::filter::{Match, Transport};
 use delaylab_os::tcx::tap::TcxTap;
 use delaylab_proto::{Context, Failure};
 
@@ -29,7 +28,7 @@ pub(crate) fn try_features() -> Result<Support, Failure> {
     let (user, group) = namespace::user();
     let mut namespaces = process::Namespaces::CLONE_NEWNET;
     namespaces.set(process::Namespaces::CLONE_NEWUSER, user != 0);
-    let (answer, told) = pipe::pair().map_err(failed)?;
+    let (answer, told) = descriptor::pipe().map_err(failed)?;
     let pid = match process::clone(namespaces).map_err(failed)? {
         Side::Parent(pid) => pid,
         Side::Child => {
@@ -74,7 +73,7 @@ fn try_all() -> Result<Support, Failure> {
     note(Feature::Bpf, program.map(drop).context("load a program"));
     let echoes = Match { transport: Transport::Icmp(0), ip: 4, probe: 0, magic: 0, snap: 0 };
     // A tap refuses an interface with a queue, and one that is down has one.
-    let tap = state::set_up("lo", true).and_then(|()| TcxTap::open(LOOPBACK, &echoes, false));
+    let tap = interface::set_up("lo", true).and_then(|()| TcxTap::open(LOOPBACK, &echoes, false));
     note(Feature::Tcx, tap.map(drop).context("open a tap"));
     Ok(support)
 }

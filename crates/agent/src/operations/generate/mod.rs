@@ -9,10 +9,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::clock;
-use delaylab_os::interface::index::interface_index;
+use delaylab_os::interface::interface_index;
 use delaylab_os::process::scheduling;
-use delaylab_os::ring;
-use delaylab_os::socket::frame_batch::{self, FrameBatch};
+use delaylab_os::socket::packet_socket::{self, FrameBatch};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
     ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,
@@ -98,9 +97,9 @@ impl<'a> Generator<'a> {
             interface_index(&flow.interface).with_context(|| format!("find {}", flow.interface))
         });
         let interfaces = interfaces.collect::<Result<_, _>>()?;
-        let socket = ring::packet_socket().context("open a packet socket")?;
+        let socket = packet_socket::open().context("open a packet socket")?;
         // With the system's default buffer the kernel refuses frames that an interface cannot take at once.
-        let _ = frame_batch::widen(socket.as_fd(), BUFFERS);
+        let _ = packet_socket::widen(socket.as_fd(), BUFFERS);
         Ok(Self {
             request,
             socket,
@@ -211,8 +210,9 @@ fn must_end(session: &mut Session) -> Result<bool, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn what_cannot_be_sent_is_refused() {

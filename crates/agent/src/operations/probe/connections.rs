@@ -5,6 +5,20 @@
 //! Connections are opened without waiting, so that each is begun on time, and closed by a reset as soon as the reply
 //! has come.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use delaylab_os::files::poll::ReadySet;
+use delaylab_os::process::open_files;
+use delaylab_os::socket::batch::ReceiveBatch;
+use delaylab_os::socket::control_message::Unreachable;
+use delaylab_os::socket::{connection, local_address, receive_errors, set_ttl};
+use delaylab_proto::{Context, Failure};
+use nix::errno::Errno;
+
 use super::engine::ProbePath;
 use super::exchange::{Answer, Progress, request_text};
 use super::interface_stamps::InterfaceStamps;
@@ -13,19 +27,6 @@ use super::socket::describe;
 use crate::operations::transport::SYN_GIVEN_UP_NS;
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};
 use crate::timing::steady;
-use delaylab_os::files::ready_set::ReadySet;
-use delaylab_os::process::open_files;
-use delaylab_os::socket::connection;
-use delaylab_os::socket::control_message::Unreachable;
-use delaylab_os::socket::receive_batch::ReceiveBatch;
-use delaylab_os::socket::{local_address, receive_errors, set_ttl};
-use delaylab_proto::{Context, Failure};
-use nix::errno::Errno;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::io;
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The number of connections to look at in one go, so that sending never waits for long.
 const TAKE: usize = 256;

@@ -18,15 +18,15 @@ mod schedule;
 mod sightings;
 mod socket;
 
+use delaylab_os::process::memory::Locked;
+use delaylab_os::process::scheduling::RealTime;
+use delaylab_os::{clock, stamps};
+use delaylab_proto::{Context, Failure};
+
 use super::tables::{send_packets, send_stamps};
 use crate::protocol::measuring::{Mode, Probe, ProbeDone, Warning, WarningKind};
 use crate::protocol::running::Event;
 use crate::session::Session;
-use delaylab_os::clock;
-use delaylab_os::process::memory::Locked;
-use delaylab_os::process::scheduling::RealTime;
-use delaylab_os::time::stamps;
-use delaylab_proto::{Context, Failure};
 use engine::ProbePath;
 use log::Log;
 

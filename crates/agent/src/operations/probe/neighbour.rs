@@ -1,18 +1,19 @@
 //! The link-layer address of the next hop, resolved before the first packet: the kernel would otherwise hold that
 //! packet until the neighbour answers, and the wait would look like delay of this machine.
 
-use crate::protocol::measuring::Probe;
-use delaylab_os::netlink::neighbours::{Resolution, resolution};
-use delaylab_os::netlink::routing::{NextHop, next_hop};
-use delaylab_os::socket::send_batch::SendBatch;
-use delaylab_os::socket::{self, Flavour};
-use delaylab_wire::{ECHO_HEADER, EchoRepr, Leg, Protocol as Number, Sum};
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
+
+use delaylab_os::netlink::routing::{NextHop, Resolution, next_hop, resolution};
+use delaylab_os::socket::batch::SendBatch;
+use delaylab_os::socket::{self, Flavour};
+use delaylab_wire::{ECHO_HEADER, EchoRepr, Leg, Protocol as Number, Sum};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::protocol::measuring::Probe;
 
 /// The mark of the packet that makes the kernel resolve. It is not a probe's magic number, so no tap takes it
 /// for a probe packet.

@@ -1,18 +1,20 @@
 //! Probes by packet sockets. They bypass the host's own IP stack, so they are faster, and their stamps are
 //! those of a tap on the interface instead of the stack's.
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use delaylab_os::socket::batch::SendBatch;
+use delaylab_os::socket::{self, packet_socket};
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::ProbeRepr;
+
 use super::engine::ProbePath;
 use super::log::Log;
 use super::route::ProbeRoute;
 use super::sightings::Sightings;
 use crate::protocol::measuring::{By, Probe, Warning, WarningKind};
 use crate::timing::steady;
-use delaylab_os::socket::send_batch::SendBatch;
-use delaylab_os::{ring, socket};
-use delaylab_proto::{Context, Failure};
-use delaylab_wire::ProbeRepr;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A packet socket for sending, and the observer of packets at the interface.
 #[derive(Debug)]
@@ -30,8 +32,8 @@ impl PathByPacketSocket {
     pub(super) fn open(request: &Probe) -> Result<Self, Failure> {
         let route = ProbeRoute::find(request)?;
         let sightings = Sightings::open(request, &route).context("open packet sockets")?;
-        let sender = ring::packet_socket().context("open packet sockets")?;
-        ring::bind(sender.as_fd(), route.interface, 0).context("open packet sockets")?;
+        let sender = packet_socket::open().context("open packet sockets")?;
+        packet_socket::bind(sender.as_fd(), route.interface, 0).context("open packet sockets")?;
         socket::set_buffers(sender.as_fd(), socket::LARGE_BUFFER).context("open packet sockets")?;
         let length = route.frame_length(request.size);
         let outgoing = SendBatch::new(usize::from(request.batch), length);

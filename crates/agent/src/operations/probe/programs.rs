@@ -1,18 +1,20 @@
 //! The common part of both kinds of sender that use programs at their interface.
 
-use super::log::Log;
-use crate::protocol::measuring::{Probe, Protocol};
-use crate::timing::steady;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
 use delaylab_os::netlink::routing;
 use delaylab_os::socket;
 use delaylab_os::socket::control_message::Step;
-use delaylab_os::socket::probe_match::{Match, Transport};
-use delaylab_os::tcx::Sender;
+use delaylab_os::socket::filter::{Match, Transport};
+use delaylab_os::stamps::{self, Wanted};
+use delaylab_os::tcx::SenderSettings;
 use delaylab_os::tcx::sender::TcxSender;
-use delaylab_os::time::stamps::{self, Wanted};
 use delaylab_wire::MAGIC;
-use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+
+use super::log::Log;
+use crate::protocol::measuring::{Probe, Protocol};
+use crate::timing::steady;
 
 /// The number of packets to take at once, so that sending never waits for long.
 pub(super) const TAKE: usize = 256;
@@ -34,7 +36,7 @@ pub(super) fn open_programs(
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
     let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
-    let sender = Sender { port, first_seq: request.first_seq, count: request.count };
+    let sender = SenderSettings { port, first_seq: request.first_seq, count: request.count };
     TcxSender::open(interface, &wanted, &sender).ok().map(Box::new)
 }
 

@@ -1,13 +1,15 @@
 //! Recognition of replies among the messages that a socket receives.
 
-use super::log::Log;
-use super::neighbour::SCOUT;
+use std::net::IpAddr;
+
 use delaylab_os::socket::Flavour;
-use delaylab_os::socket::receive_batch::Message;
+use delaylab_os::socket::batch::Message;
 use delaylab_wire::{
     EchoView, Ipv4View, Leg, PROBE_HEADER, ProbeRepr, ProbeView, Protocol, icmp_is_intact,
 };
-use std::net::IpAddr;
+
+use super::log::Log;
+use super::neighbour::SCOUT;
 
 /// The properties of a probe's replies.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,13 @@
 //! The limits of the request `probe`, and what follows from it.
 
-use crate::protocol::measuring::{Mode, Point, Probe, Protocol};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+
 use delaylab_os::socket;
-use delaylab_os::time::stamps::Wanted;
+use delaylab_os::stamps::Wanted;
 use delaylab_proto::Failure;
 use delaylab_wire::PROBE_HEADER;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+use crate::protocol::measuring::{Mode, Point, Probe, Protocol};
 
 /// Return true for a path that fits one segment and cannot end the request's first line.
 fn is_path(text: &str) -> bool {

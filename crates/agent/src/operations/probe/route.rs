@@ -1,12 +1,13 @@
 //! The headers of packets to a responder, copied from a packet that the kernel itself sends there: it knows
 //! the route, the source address and the neighbour's MAC address.
 
-use super::neighbour::{PATIENCE, SCOUT, is_pending, scout};
-use crate::protocol::measuring::{Probe, Protocol};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
-use delaylab_os::socket::classic_filter::Program;
-use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_os::socket::filter::{Match, Program, Transport};
 use delaylab_os::socket::{self, Flavour};
 use delaylab_proto::Failure;
 use delaylab_wire::{
@@ -15,9 +16,9 @@ use delaylab_wire::{
     UdpRepr, pseudo_header,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+
+use super::neighbour::{PATIENCE, SCOUT, is_pending, scout};
+use crate::protocol::measuring::{Probe, Protocol};
 
 /// The time in ms between two looks at the kernel's search for the neighbour.
 const LOOK: u8 = 100;

@@ -1,26 +1,27 @@
 //! Probes by ICMP and UDP sockets.
 
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use delaylab_os::clock::Realtime;
+use delaylab_os::socket::batch::{ReceiveBatch, SendBatch};
+use delaylab_os::socket::control_message::{Step, Unreachable};
+use delaylab_os::socket::{self, Flavour};
+use delaylab_os::stamps::StampIds;
+use delaylab_os::tcx::sender::TcxSender;
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::{
+    ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
+};
+use nix::errno::Errno;
+
 use super::engine::ProbePath;
 use super::log::Log;
 use super::programs::{note_sent, open_for_socket, take_replies};
 use super::reply::{Expected, Received};
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};
 use crate::timing::steady;
-use delaylab_os::clock::Realtime;
-use delaylab_os::socket::control_message::{Step, Unreachable};
-use delaylab_os::socket::receive_batch::ReceiveBatch;
-use delaylab_os::socket::send_batch::SendBatch;
-use delaylab_os::socket::{self, Flavour};
-use delaylab_os::tcx::sender::TcxSender;
-use delaylab_os::time::stamp_ids::StampIds;
-use delaylab_proto::{Context, Failure};
-use delaylab_wire::{
-    ECHO_HEADER, EchoRepr, EchoView, Leg, ProbeRepr, ProbeView, Protocol as IpProtocol, Sum,
-};
-use nix::errno::Errno;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The bytes of an error's packet to receive: an ICMP and a probe header, and more than that.
 const QUOTED: usize = 128;

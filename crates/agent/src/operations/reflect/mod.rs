@@ -3,24 +3,24 @@
 mod accept;
 mod log;
 
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+
+use delaylab_os::clock::realtime_ns;
+use delaylab_os::socket;
+use delaylab_os::socket::batch::{ReceiveBatch, SendBatch};
+use delaylab_os::stamps::{self, StampIds, Wanted};
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::{ProbeRepr, ProbeView};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use super::tables::send_stamps;
 use crate::protocol::measuring::{Protocol, Reflect, ReflectDone};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
-use delaylab_os::clock::realtime_ns;
-use delaylab_os::socket;
-use delaylab_os::socket::receive_batch::ReceiveBatch;
-use delaylab_os::socket::send_batch::SendBatch;
-use delaylab_os::time::stamp_ids::StampIds;
-use delaylab_os::time::stamps::{self, Wanted};
-use delaylab_proto::{Context, Failure};
-use delaylab_wire::{ProbeRepr, ProbeView};
 use log::Log;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, OwnedFd};
 
 const SLOTS: usize = 64;
 /// The most batches of packets that are echoed before orders are read.

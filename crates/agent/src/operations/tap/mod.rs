@@ -6,25 +6,27 @@ mod seen;
 mod source;
 mod wanted;
 
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use delaylab_os::netlink::Route;
+use delaylab_os::netlink::qdiscs::InterfaceQueues;
+use delaylab_os::ring::blocks::RETIRE;
+use delaylab_os::stamps;
+use delaylab_os::tcx::tap::Seen;
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::Leg;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use super::tables::{Stamp, send_repeats, send_stamps};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
 use capture::Capture;
 use counts::Counts;
-use delaylab_os::netlink::Route;
-use delaylab_os::netlink::qdiscs::InterfaceQueues;
-use delaylab_os::ring::blocks::RETIRE;
-use delaylab_os::tcx::tap::Seen;
-use delaylab_os::time::stamps;
-use delaylab_proto::{Context, Failure};
-use delaylab_wire::Leg;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use source::Source;
-use std::io;
-use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
 
 /// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
 const LONGEST_RETIRE: Duration = Duration::from_secs(1);

@@ -1,13 +1,14 @@
 //! The source of a tap's packets.
 
-use crate::protocol::measuring::By;
-use delaylab_os::ring::blocks::BlockRing;
-use delaylab_os::socket::classic_filter::Program;
-use delaylab_os::socket::probe_match::Match;
-use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
+
+use delaylab_os::ring::blocks::BlockRing;
+use delaylab_os::socket::filter::{Match, Program};
+use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
+
+use crate::protocol::measuring::By;
 
 /// The source of a tap's packets: programs at the interface, where the kernel allows them and no queue lies
 /// between them and the driver, else a packet ring, which costs three times as much per packet.

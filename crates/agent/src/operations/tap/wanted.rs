@@ -1,8 +1,9 @@
 //! The packets that a tap wants, as the kernel's filter has them.
 
-use crate::protocol::measuring::{Protocol, TapFilter};
-use delaylab_os::socket::probe_match::{Match, Transport};
+use delaylab_os::socket::filter::{Match, Transport};
 use delaylab_wire::MAGIC;
+
+use crate::protocol::measuring::{Protocol, TapFilter};
 
 /// The bytes of a packet that a capture file has: Ethernet, IPv6, some extension headers, ICMP and probe headers.
 pub(super) const SNAP: u32 = 128;

@@ -169,16 +169,16 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use std::os::fd::AsFd;
 
-    use delaylab_os::files::pipe;
+    use delaylab_os::files::descriptor;
+
+    use super::*;
 
     #[test]
     fn what_held_up_a_thread_that_waited_awake_is_told_from_what_it_did_itself() {
         let (mut pace, _) = Pace::new(false, scheduling::own_cpus());
-        let (never, _other_end) = pipe::pair().unwrap();
+        let (never, _other_end) = descriptor::pipe().unwrap();
         let (held_up, busy) = (Duration::from_millis(4), Duration::from_millis(8));
         let began_ns = monotonic_ns();
         // With something due this soon the thread stays awake.

@@ -1,11 +1,53 @@
-//! Classic BPF programs that let only a probe's packets into a socket (Documentation/networking/filter.rst of
-//! the kernel).
+//! Filters of sockets: classic BPF programs that find probe packets (bpf(2), packet(7)).
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use aya::Ebpf;
+use aya::programs::SocketFilter;
 
 use super::option::set_option;
-use super::probe_match::{Match, Transport};
+use crate::bpf::refused;
+
+/// The packets of a probe. A field that is 0 matches any value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// The transport.
+    pub transport: Transport,
+    /// The IP version, 4 or 6.
+    pub ip: u8,
+    /// The probe's number, from the payload's header, which TCP has none of.
+    pub probe: u32,
+    /// The magic number of the payload's header, which TCP has none of.
+    pub magic: u32,
+    /// The number of bytes to keep of each packet.
+    pub snap: u32,
+}
+
+/// A probe's transport protocol, and the field that identifies its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// ICMP or ICMPv6 echo request and reply with this identifier.
+    Icmp(u16),
+    /// UDP with this source or destination port.
+    Udp(u16),
+    /// TCP handshakes with this source or destination port: segments with SYN or RST.
+    Tcp(u16),
+    /// All TCP segments with this source or destination port.
+    TcpData(u16),
+}
+
+impl Match {
+    /// Return the IP protocol number of the transport.
+    pub(crate) fn protocol(&self) -> u32 {
+        match (self.transport, self.ip) {
+            (Transport::Udp(_), _) => 17,
+            (Transport::Tcp(_) | Transport::TcpData(_), _) => 6,
+            (Transport::Icmp(_), 4) => 1,
+            (Transport::Icmp(_), _) => 58,
+        }
+    }
+}
 
 /// A classic BPF program.
 #[derive(Clone, Debug, Default)]
@@ -232,4 +274,20 @@ impl Program {
             libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut() };
         set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
+}
+
+/// Load a program of an object, and attach it to a socket for as long as that is open.
+///
+/// # Panics
+/// Panics if the object has no such program.
+pub(crate) fn attach_program(
+    socket: BorrowedFd<'_>,
+    object: &mut Ebpf,
+    name: &str,
+) -> io::Result<()> {
+    let program = object.program_mut(name).expect("the object has this program");
+    let program: &mut SocketFilter = program.try_into().map_err(refused)?;
+    program.load().map_err(refused)?;
+    let program = program.fd().map_err(refused)?.as_fd().as_raw_fd();
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program)
 }

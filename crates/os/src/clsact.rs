@@ -1,20 +1,79 @@
-//! A program that drops a share of the received frames of interfaces (`bpf/loss.c`).
+//! Programs that are filters of an interface's `clsact` queue (tc-bpf(8), Linux 4.5 and later). The kernel runs
+//! them on received frames, behind packet sockets and all `tcx` programs. They need `CAP_BPF` and
+//! `CAP_NET_ADMIN` outside of user namespaces.
+//!
+//! A `tcx` program could do the same. But the kernel waits for a grace period of RCU when it attaches or detaches
+//! one, about 13 ms for each interface (kernel/bpf/tcx.c, `tcx_entry_sync`), and a host may have thousands. A
+//! filter takes less than 1 ms.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::rc::Rc;
+use std::{fmt, io};
 
 use aya::maps::{Array, IterableMap};
+use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact};
+use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader};
 
-use super::{Queue, attach};
-use crate::bpf::classifier::program;
-use crate::bpf::load_error::refused;
-use crate::bpf::shared_array::SharedArray;
-use crate::interface::index::{highest_index, interface_index};
+use crate::bpf::{SharedArray, classifier, refused};
+use crate::interface::{highest_index, interface_index};
+
+/// The first filter of a queue.
+const FIRST: NlOptions = NlOptions { priority: 1, handle: 1 };
+
+/// The state of an interface's `clsact` queue before a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// There must be none. One that exists is another's, who may remove it, with all its filters.
+    New,
+    /// The caller has made it.
+    Made,
+}
+
+/// Make a loaded program the first filter on the received frames of an interface of this network namespace. It
+/// stays until the object of the program is dropped, or the interface or its `clsact` queue is removed; it
+/// outlives a process that is killed. Fails with `EEXIST` if the queue must be new and is not, and if it has a
+/// first filter already.
+fn attach(program: &mut SchedClassifier, interface: &str, queue: Queue) -> io::Result<()> {
+    if queue == Queue::New {
+        qdisc_add_clsact(interface)?;
+    }
+    let options = TcAttachOptions::Netlink(FIRST);
+    program.attach_with_options(interface, TcAttachType::Ingress, options).map_err(refused)?;
+    Ok(())
+}
+
+/// The compiled `bpf/drop.c`, aligned as the loader needs it.
+static DROP_OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/drop.o");
+
+/// The attached program, which is detached on drop.
+pub struct DropAll {
+    _program: Ebpf,
+}
+
+impl DropAll {
+    /// Drop all received frames of these interfaces of this network namespace, behind packet sockets and the
+    /// programs of taps: the rest of the kernel never sees them. Needs `CAP_BPF` and `CAP_NET_ADMIN` outside
+    /// of user namespaces. Fails with the loader's text without them.
+    pub fn open<'a>(interfaces: impl Iterator<Item = &'a str>) -> io::Result<Self> {
+        let mut object = EbpfLoader::new().btf(None).load(DROP_OBJECT).map_err(refused)?;
+        let program = classifier(&mut object, "drop_all")?;
+        program.load().map_err(refused)?;
+        for name in interfaces {
+            attach(program, name, Queue::New)?;
+        }
+        Ok(Self { _program: object })
+    }
+}
+
+impl fmt::Debug for DropAll {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "DropAll")
+    }
+}
 
 /// The compiled `bpf/loss.c`, aligned as the loader needs it.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/loss.o");
+static LOSS_OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/loss.o");
 
 /// The number of words in `struct loss` in `bpf/loss.c`, and the places of its counters.
 const WORDS: usize = 7;
@@ -65,11 +124,11 @@ impl LossProgram {
         let places = highest_index()? + 1;
         let mut loader = EbpfLoader::new();
         loader.btf(None).set_max_entries("LOSS", places);
-        let mut object = loader.load(OBJECT).map_err(refused)?;
+        let mut object = loader.load(LOSS_OBJECT).map_err(refused)?;
         let map = object.map("LOSS").expect("the object has this map");
         let map: Array<_, [u64; WORDS]> = map.try_into().map_err(refused)?;
         let shared = SharedArray::map(map.map().fd().as_fd(), places as usize * WORDS)?;
-        program(&mut object, "lose")?.load().map_err(refused)?;
+        classifier(&mut object, "lose")?.load().map_err(refused)?;
         Ok(Self { program: object, shared: Rc::new(shared) })
     }
 
@@ -85,7 +144,7 @@ impl LossProgram {
         let index = interface_index(interface)?;
         let loss = InterfaceLoss { shared: Rc::clone(&self.shared), interface: index };
         loss.set(chances);
-        attach(program(&mut self.program, "lose")?, interface, queue)?;
+        attach(classifier(&mut self.program, "lose")?, interface, queue)?;
         Ok(loss)
     }
 }

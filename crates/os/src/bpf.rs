@@ -1,13 +1,38 @@
-//! Memory that BPF programs in the kernel share with this process.
+//! The pieces that users of BPF programs share: the programs' memory and the loader's errors. The
+//! programs themselves, in C, are in `crates/os/bpf`.
 
-use aya::Ebpf;
-use aya::maps::{Array, IterableMap};
+use std::error::Error;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::load_error::refused;
+use aya::Ebpf;
+use aya::maps::{Array, IterableMap};
+use aya::programs::SchedClassifier;
+
+/// Convert an error to one line of text, with its causes.
+pub(crate) fn refused<E: Error>(error: E) -> io::Error {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    io::Error::other(text)
+}
+
+/// Return a program of an object.
+///
+/// # Panics
+/// Panics if the object has no such program.
+pub(crate) fn classifier<'a>(
+    object: &'a mut Ebpf,
+    name: &str,
+) -> io::Result<&'a mut SchedClassifier> {
+    let program = object.program_mut(name).expect("the object has this program");
+    program.try_into().map_err(refused)
+}
 
 /// A BPF array map of `u64`, mapped into memory (`BPF_F_MMAPABLE`).
 #[derive(Debug)]
