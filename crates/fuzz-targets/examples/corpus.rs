@@ -1,8 +1,9 @@
 //! Write seeds for libFuzzer: `cargo run --package delaylab-fuzz-targets --example corpus -- FOLDER`.
 
-use delaylab_fuzz_targets::TARGETS;
-use delaylab_fuzz_targets::random::Random;
 use std::path::PathBuf;
+
+use delaylab_fuzz_targets::TARGETS;
+use delaylab_fuzz_targets::mutate::Random;
 
 const SEEDS: u64 = 300;
 

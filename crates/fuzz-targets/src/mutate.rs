@@ -1,8 +1,5 @@
 //! Mutations, which turn a good input into a damaged, cut or hostile one.
 
-use crate::random::Random;
-use crate::seeds::{Field, Seed};
-
 /// Values at which parsers behave differently: sizes of headers, limits of integers.
 const BOUNDARIES: [u32; 32] = [
     0,
@@ -111,4 +108,94 @@ fn length(random: &mut Random, bytes: &mut [u8], field: Field) {
         _ => random.pick(&BOUNDARIES),
     };
     field.set(bytes, value);
+}
+
+/// A length field of an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The offset of its first byte.
+    pub at: usize,
+    /// Its size in bytes: 1, 2 or 4.
+    pub width: usize,
+    /// True if the most significant byte comes first.
+    pub big_endian: bool,
+}
+
+impl Field {
+    /// Return its value; `None` if the input ends before it.
+    pub fn get(&self, bytes: &[u8]) -> Option<u32> {
+        let field = bytes.get(self.at..self.at + self.width)?;
+        let add = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
+        Some(match self.big_endian {
+            true => field.iter().fold(0, add),
+            false => field.iter().rev().fold(0, add),
+        })
+    }
+
+    /// Write the low bytes of `value`, as far as the input reaches.
+    pub fn set(&self, bytes: &mut [u8], value: u32) {
+        let value = value.to_be_bytes();
+        let mut value = value[4 - self.width..].to_vec();
+        if !self.big_endian {
+            value.reverse();
+        }
+        for (byte, new) in bytes.iter_mut().skip(self.at).zip(value) {
+            *byte = new;
+        }
+    }
+}
+
+/// One input before it is mutated.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    /// The input.
+    pub bytes: Vec<u8>,
+    /// The length fields in it.
+    pub lengths: Vec<Field>,
+    /// True if the target must accept it unchanged, false if it must reject it.
+    pub good: bool,
+}
+
+/// A SplitMix64 generator: adjacent seeds give unrelated numbers.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Build a generator whose numbers follow from `seed` alone.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Return the next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Return a number below `end`, which is not 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.bits() % end as u64) as usize
+    }
+
+    /// Return true in `percent` of 100 calls.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// Return one of `choices`.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    /// Return `count` bytes.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(count + 8);
+        while bytes.len() < count {
+            bytes.extend_from_slice(&self.bits().to_le_bytes());
+        }
+        bytes.truncate(count);
+        bytes
+    }
 }

@@ -1,14 +1,15 @@
 //! A fuzzer that needs no nightly toolchain: seeded, mutated inputs for every target. A failure prints the
 //! seed of its input; `DELAYLAB_FUZZ_SEED=SEED DELAYLAB_FUZZ_INPUTS=1` tries it again.
 
-use delaylab_fuzz_targets::mutate::mutate;
-use delaylab_fuzz_targets::random::Random;
-use delaylab_fuzz_targets::{TARGETS, Target};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::time::Duration;
+
+use delaylab_fuzz_targets::mutate::{Random, mutate};
+use delaylab_fuzz_targets::{TARGETS, Target};
 
 /// The number of inputs per target: a million mutated ones for all, besides unchanged seeds.
 const INPUTS: u64 = 400_000;

@@ -1,6 +1,6 @@
 //! The range check of conditions.
 
-use crate::opportunities::Opportunities;
+use crate::server::Opportunities;
 use crate::steps::Steps;
 use crate::{
     Conditions, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate, Reorder, Trace,

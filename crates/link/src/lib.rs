@@ -3,28 +3,19 @@
 //!
 //! `docs/links.md` defines each condition.
 
-mod chance;
 mod check;
-mod codel;
 mod conditions;
-mod configured;
-mod jitter;
-mod loss;
-mod opportunities;
 mod pipe;
 mod queue;
 mod random_draws;
-mod red;
 mod server;
-mod sink;
 mod steps;
 
 pub use check::FASTEST_BPS;
 pub use conditions::{
-    Conditions, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate, Reorder, Trace,
+    Conditions, Configured, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate,
+    Reorder, Settings, Trace,
 };
-pub use configured::{Configured, Settings};
-pub use jitter::jitter_quantile;
-pub use pipe::Pipe;
+pub use pipe::{Delivery, Pipe, Reason, Sink};
 pub use queue::Limit;
-pub use sink::{Delivery, Reason, Sink};
+pub use random_draws::jitter_quantile;

@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::chance::Stream;
-use crate::codel::{Codel, Target};
-use crate::random_draws::RandomDraw;
-use crate::red::{Limits, Red};
+use crate::random_draws::{Chance, RandomDraw, Stream};
 use crate::server::Server;
 use crate::{Conditions, Discipline, QueuePlace, Reason, Sink, Trace};
 
@@ -13,6 +10,7 @@ use crate::{Conditions, Discipline, QueuePlace, Reason, Sink, Trace};
 const SHORTEST_ROUND_TRIP_NS: i64 = 10_000_000;
 /// The least default size of a queue, in full frames.
 const FEWEST_FRAMES: u64 = 10;
+/// The length of a full frame. To CoDel a queue that holds no more is never too long.
 const FULL_FRAME_BYTES: u64 = 1514;
 /// The bits of a full frame with Ethernet's framing, the unit in which RED counts idle time.
 const FULL_FRAME_BITS: f64 = 1538.0 * 8.0;
@@ -158,5 +156,139 @@ impl Conditions {
     /// whichever is longer, but at least ten full frames.
     pub fn queue_limit(&self) -> Option<Limit> {
         Server::new(self, 0).mean_bps().map(|bps| limit(self, bps))
+    }
+}
+
+/// The parameters of [`crate::Discipline::Codel`].
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) target_ns: i64,
+    pub(crate) interval_ns: i64,
+}
+
+/// Controlled delay (CoDel): the state and the control law of RFC 8289, section 5.
+#[derive(Default)]
+pub(crate) struct Codel {
+    /// The time at which the waiting time will have been above the target for one interval.
+    first_above_ns: Option<i64>,
+    dropping: bool,
+    drop_next_ns: i64,
+    count: u64,
+    last_count: u64,
+}
+
+impl Codel {
+    /// Return the frame that leaves at `now_ns`. `take` removes the next frame from the queue and returns it
+    /// with its waiting time and the bytes left in the queue; `drop` receives dropped frames.
+    pub(crate) fn next<F>(
+        &mut self,
+        target: Target,
+        now_ns: i64,
+        mut take: impl FnMut() -> Option<(F, i64, u64)>,
+        mut drop: impl FnMut(F),
+    ) -> Option<F> {
+        let (mut frame, mut may_drop) = self.judge(target, now_ns, take());
+        if self.dropping {
+            self.dropping = may_drop;
+            while self.dropping && now_ns >= self.drop_next_ns {
+                frame.map(&mut drop);
+                self.count += 1;
+                (frame, may_drop) = self.judge(target, now_ns, take());
+                self.dropping = may_drop;
+                if may_drop {
+                    self.drop_next_ns += target.wait_ns(self.count);
+                }
+            }
+        } else if may_drop {
+            frame.map(&mut drop);
+            (frame, _) = self.judge(target, now_ns, take());
+            self.begin(target, now_ns);
+        }
+        frame
+    }
+
+    /// Return the frame, and true if frames have waited too long for a whole interval.
+    fn judge<F>(
+        &mut self,
+        target: Target,
+        now_ns: i64,
+        taken: Option<(F, i64, u64)>,
+    ) -> (Option<F>, bool) {
+        let Some((frame, waited_ns, left)) = taken else {
+            self.first_above_ns = None;
+            return (None, false);
+        };
+        if waited_ns < target.target_ns || left <= FULL_FRAME_BYTES {
+            self.first_above_ns = None;
+            return (Some(frame), false);
+        }
+        let since = *self.first_above_ns.get_or_insert(now_ns + target.interval_ns);
+        (Some(frame), now_ns >= since)
+    }
+
+    /// Enter the dropping state. Resume the former drop rate if the last dropping state ended recently.
+    fn begin(&mut self, target: Target, now_ns: i64) {
+        self.dropping = true;
+        let more = self.count - self.last_count;
+        let recent = now_ns - self.drop_next_ns < 16 * target.interval_ns;
+        self.count = if more > 1 && recent { more } else { 1 };
+        self.drop_next_ns = now_ns + target.wait_ns(self.count);
+        self.last_count = self.count;
+    }
+}
+
+impl Target {
+    /// Return the time to the next drop, by the control law.
+    fn wait_ns(self, count: u64) -> i64 {
+        (self.interval_ns as f64 / libm::sqrt(count as f64)) as i64
+    }
+}
+
+/// The parameters of [`crate::Discipline::Red`].
+pub(crate) struct Limits {
+    pub(crate) min_bytes: u64,
+    pub(crate) max_bytes: u64,
+    pub(crate) probability: f64,
+    pub(crate) weight: f64,
+}
+
+/// Random early detection (RED), after Floyd and Jacobson 1993, figure 2.
+pub(crate) struct Red {
+    chance: Chance,
+    /// The mean length of the queue, in bytes.
+    mean: f64,
+    /// Frames since the last drop; -1 before the first frame above the lower limit.
+    count: i64,
+}
+
+impl Red {
+    pub(crate) fn new(stream: Stream) -> Self {
+        Red { chance: Chance::new(stream), mean: 0.0, count: -1 }
+    }
+
+    /// Return true if the next frame is to be dropped. It finds `waiting` bytes, or an empty queue after an
+    /// idle time in which `could_have_left` frames could have left.
+    pub(crate) fn drops(&mut self, limits: &Limits, waiting: u64, could_have_left: f64) -> bool {
+        let keeps = 1.0 - limits.weight;
+        self.mean = match waiting {
+            0 => self.mean * libm::pow(keeps, could_have_left + 1.0),
+            _ => self.mean * keeps + waiting as f64 * limits.weight,
+        };
+        let (min, max) = (limits.min_bytes as f64, limits.max_bytes as f64);
+        if self.mean < min {
+            self.count = -1;
+            return false;
+        }
+        self.count += 1;
+        let drops = self.mean >= max || {
+            let share = limits.probability * (self.mean - min) / (max - min);
+            // Spread the drops evenly: each frame that passes makes the next drop more likely.
+            let even = share / (1.0 - self.count as f64 * share).max(share);
+            self.chance.happens(even)
+        };
+        if drops {
+            self.count = 0;
+        }
+        drops
     }
 }

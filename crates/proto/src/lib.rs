@@ -4,13 +4,11 @@
 //! `docs/protocol.md` is the specification. This crate is one of its two implementations; the other is
 //! `src/delaylab/agent/session.py`. Nothing here opens or owns a stream.
 
-mod context;
 mod frame;
 mod message;
 mod table;
 mod window;
-
-pub use context::Context;
+pub use crate::message::Context;
 pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, split_frame, write_frame};
 pub use message::{Failure, Refusal, Reply};
 pub use table::Table;

@@ -1,8 +1,8 @@
 //! Finding the probe packet, or the TCP segment, in a captured frame.
 
 use crate::{
-    EchoRepr, EchoView, EtherType, EthernetView, Ipv4View, Ipv6View, Leg, NotAProbe, ProbeRepr,
-    ProbeView, Protocol, TcpSegment, TcpView, UdpRepr, UdpView,
+    EchoRepr, EchoView, EtherType, EthernetView, Ipv4View, Ipv6View, ProbeRepr, ProbeView,
+    Protocol, TcpSegment, TcpView, UdpRepr, UdpView,
 };
 
 /// The transport header of a probe packet.
@@ -115,4 +115,31 @@ impl<'a> Packet<'a> {
         let probe = ProbeRepr::parse(&ProbeView::new(payload)?);
         Ok(Sighting { transport, probe, ttl: self.ttl })
     }
+}
+
+/// The half of a round trip that a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Leg {
+    /// The request, from the probe's sender to its responder.
+    Request = 0,
+    /// The reply, from the responder to the sender.
+    Reply = 1,
+}
+
+/// A reason why bytes are not a probe packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAProbe {
+    /// The bytes end before the header that should follow.
+    #[error("truncated {0} header")]
+    Truncated(&'static str),
+    /// A field has a value that no probe packet has.
+    #[error("malformed {0} header")]
+    Malformed(&'static str),
+    /// The packet is a fragment. Only the first fragment would carry the header, so none is counted.
+    #[error("IP fragment")]
+    Fragment,
+    /// The packet has another protocol, another ICMP type, or a payload that is not a probe's.
+    #[error("not a probe's packet")]
+    Other,
 }
