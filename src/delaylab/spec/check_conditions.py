@@ -21,7 +21,7 @@ from delaylab.spec.names import names as names_in
 from delaylab.spec.profiles import contents
 from delaylab.spec.source import Document, Location, Problems
 
-# Limits of the kernel's queues, as `crates/agent/src/link/kernel/map.rs` has them.
+# Limits of the kernel's queues, as `crates/agent/src/link/kernel/setup.rs` has them.
 KERNEL_SPREAD_NS = 2**31 - 1
 """The largest spread of netem, a signed 32-bit integer of ns."""
 KERNEL_SLOWEST_BPS = 8

@@ -10,7 +10,7 @@ use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_proto::{Context, Failure};
 
-use crate::session::escape::escape;
+use crate::session::line::escape;
 
 const PIECE: usize = 16 << 10;
 

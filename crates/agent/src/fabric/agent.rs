@@ -1,12 +1,21 @@
 //! The process of an agent of a lab: it holds namespaces and serves a socket in them.
 
-use delaylab_os::process::credential_channel::Sender;
-use delaylab_proto::Failure;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
 
+use delaylab_os::clsact::DropAll;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::credential_channel::Sender;
+use delaylab_os::process::{self, open_files};
+use delaylab_proto::{Context, Failure};
+
+use super::guest;
 use super::member::{Member, StartupResources};
 use super::report::{Report, tell};
-use super::{link_agent, monitor};
+use crate::link::{EngineTask, Supervisor};
 use crate::logging;
+use crate::protocol::lab::Agent;
+use crate::protocol::links::{EngineKind, EngineLinks};
 use crate::session::listen;
 
 /// Run the agent until the lab ends: as a monitor if it has a guest, as the agent of its links if it has links.
@@ -17,8 +26,8 @@ pub(super) fn live(
 ) -> Result<(), Failure> {
     logging::to_file(member.place, &member.agent.name);
     match (&member.agent.guest, &member.agent.links) {
-        (Some(guest), _) => monitor::live(member, guest, keeper, resources),
-        (None, Some(links)) => link_agent::live(member, links, keeper, resources),
+        (Some(guest), _) => guest::live(member, guest, keeper, resources),
+        (None, Some(links)) => carry_links(member, links, keeper, resources),
         (None, None) => serve_node(member, keeper, resources),
     }
 }
@@ -40,4 +49,55 @@ fn serve_node(
     // Only now: whoever closes it last blocks until the kernel has unmounted it.
     drop(resources.proc);
     listen::accept(&listener, member.serve)
+}
+
+/// Run such an agent until the lab ends. It reports ready once frames are forwarded.
+pub(super) fn carry_links(
+    member: &Member,
+    links: &EngineLinks,
+    keeper: &Sender,
+    mut resources: StartupResources,
+) -> Result<(), Failure> {
+    let (supervisor, listener, _drop) = match start(member, links, &mut resources) {
+        Ok(started) => started,
+        Err(failure) => return tell(keeper, &Report::Failed(failure)),
+    };
+    tell(keeper, &Report::Ready(member.index))?;
+    drop(resources);
+    supervisor.serve(&listener)
+}
+
+type Started<'a> = (Supervisor<'a>, UnixListener, Option<DropAll>);
+
+fn start<'a>(
+    member: &'a Member<'a>,
+    links: &'a EngineLinks,
+    resources: &mut StartupResources,
+) -> Result<Started<'a>, Failure> {
+    member.prepare()?;
+    member.set_sysctls(resources)?;
+    let listener = member.listen()?;
+    member.configured(resources);
+    if let Some(built) = &resources.built {
+        poll::wait(&[(built.as_fd(), Interest::Read)], None).context("wait for the network")?;
+    }
+    // Wait for children instead of letting the kernel reap them: the engine's exit status is needed.
+    process::reap_by_wait().context("wait for the network")?;
+    // Each port with a queue, such as a TAP device, needs a socket.
+    open_files::allow_most();
+    // Without this program the host's own stack processes every frame before dropping it (`network::quiet`).
+    let drop = match links.engine {
+        EngineKind::Own => DropAll::open(links.ports()).ok(),
+        // The bridge behind the ports takes all frames.
+        EngineKind::Kernel => None,
+    };
+    let Agent { name, cpus, .. } = member.agent;
+    let task = EngineTask {
+        name,
+        links,
+        cpus: cpus.as_deref(),
+        agents: &member.others,
+        serve: member.serve,
+    };
+    Ok((Supervisor::start(task)?, listener, drop))
 }

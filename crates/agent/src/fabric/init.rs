@@ -13,8 +13,7 @@ use tracing::{info, warn};
 use super::member::{Member, StartupResources};
 use super::network::Network;
 use super::plan::NetNs;
-use super::report::{Report, tell};
-use super::roster::{self, Roster};
+use super::report::{self, Report, Roster, tell};
 use super::{agent, names};
 use crate::link::Agents;
 use crate::protocol::lab::{Build, Named, Operation};
@@ -79,7 +78,7 @@ fn start(lab: Lab, keeper: &Sender) -> Result<Children, Failure> {
     }
     // Create the folders before any monitor starts: a node that serves other guests may need theirs at once.
     lab.members.iter().try_for_each(Member::make_folder)?;
-    let (roster, writer) = roster::pair(lab.members.len()).context("make a pipe")?;
+    let (roster, writer) = report::pair(lab.members.len()).context("make a pipe")?;
     let (built, building) = descriptor::pipe().context("make a pipe")?;
     let builder = match process::fork().context("start the builder")? {
         Side::Parent(pid) => pid,

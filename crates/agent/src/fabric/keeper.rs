@@ -19,14 +19,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tracing::info;
 
-use super::groups::Groups;
+use super::cgroups::groups::Groups;
+use super::cgroups::removal;
 use super::init::{self, Lab};
+use super::local;
 use super::member::Member;
 use super::network::Network;
 use super::plan::{Bulk, NetNs, check_name};
 use super::report::Report;
 use super::rundir::RunDir;
-use super::{cgroup_removal, local};
 use crate::link::Agents;
 use crate::logging;
 use crate::protocol::lab::{Build, BuildDone, BuiltAgent, Plan};
@@ -116,7 +117,7 @@ impl Keeper {
         let directory = RunDir::create(&build.dir, &build.lab, |folders| {
             // A group that cannot be removed now is recorded nowhere any more, but it holds no process
             // either.
-            let _ = cgroup_removal::remove(folders);
+            let _ = removal::remove(folders);
         })?;
         let groups = match Groups::create(build, &directory) {
             Ok(groups) => groups,

@@ -12,7 +12,7 @@ use delaylab_proto::{Context, Failure};
 
 use super::message;
 use crate::network::batch::{Batch, Verb};
-use crate::network::{bridge, neighbours, quiet};
+use crate::network::{bridge, neighbours};
 use crate::protocol::lab::{Bridge, End, Neighbours, Operation};
 
 /// The interface index of `lo` in every namespace.
@@ -65,7 +65,7 @@ impl Local<'_> {
         }
         batch.flush()?;
         // Do this before the interfaces are up: the kernel would start to send at once.
-        quiet::quieten(self.ports.iter().copied().chain(self.unused_bridges()))?;
+        bridge::quieten(self.ports.iter().copied().chain(self.unused_bridges()))?;
         self.configure(&mut batch)?;
         self.raise(&mut batch, alias)?;
         self.wait_for_neighbours(&mut batch)?;

@@ -14,7 +14,7 @@ use delaylab_os::process::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd, scheduling, title};
 use delaylab_proto::{Context, Failure};
 
-use super::roster::Writer;
+use super::report::Writer;
 use crate::capabilities;
 use crate::init::container;
 use crate::link::Agents;

@@ -11,7 +11,7 @@ use delaylab_proto::{Context, Failure};
 use super::local::{self, Local};
 use super::message::{self, Place};
 use super::plan::NetNs;
-use super::roster::Roster;
+use super::report::Roster;
 use crate::link;
 use crate::network::batch::{Batch, Verb};
 use crate::protocol::lab::{Build, End, Operation};

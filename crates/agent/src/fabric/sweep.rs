@@ -1,15 +1,14 @@
 //! Removal of the control groups and run directories of killed keepers. It spares labs that are up, and
 //! everything that does not belong to a lab.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use delaylab_os::files::folder::Folder;
 use delaylab_proto::{Context, Failure};
 use serde::Serialize;
 
-use super::cgroup_removal;
+use super::cgroups::removal;
 use super::rundir::{Entry, RunDir, remove_empty_draft};
 
 /// The entries that a sweep left, as JSON on standard output.
@@ -58,7 +57,7 @@ fn sweep_one(top: &Folder, name: &str, directory: &Path) -> io::Result<bool> {
     match RunDir::look(top, name, &directory.join(name))? {
         Entry::Up => Ok(true),
         Entry::Stale(stale) => {
-            cgroup_removal::remove(&stale.groups()?)?;
+            removal::remove(&stale.groups()?)?;
             stale.remove()?;
             Ok(true)
         }

@@ -1,15 +1,18 @@
 //! The first process of a virtual machine. All sessions share one stream to its monitor.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use delaylab_os::files::{descriptor, folder, terminal};
+use delaylab_os::files::{descriptor, folder, mount, terminal};
 use delaylab_os::{kernel, process};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
+use serde::Deserialize;
 
-use super::{modules, root, surroundings};
 use crate::protocol::running::Event;
 use crate::session::line::Line;
 use crate::session::mux::{self, Mux};
@@ -46,10 +49,10 @@ pub(super) fn live(stream: &str, start: &Start, serve: Serve) -> Result<(), Fail
 }
 
 fn run(stream: &str, start: &Start, serve: Serve) -> Result<(), Failure> {
-    surroundings::prepare()?;
-    modules::load(start.modules)?;
-    start.root.map_or(Ok(()), root::enter)?;
-    start.scratch.map_or(Ok(()), root::mount_scratch)?;
+    prepare()?;
+    load(start.modules)?;
+    start.root.map_or(Ok(()), enter)?;
+    start.scratch.map_or(Ok(()), mount_scratch)?;
     start.before.map_or(Ok(()), run_program)?;
     process::reap_by_kernel().context("prepare the process")?;
     let what = || format!("open {stream}");
@@ -118,4 +121,154 @@ fn port(name: &str) -> Option<PathBuf> {
         let device = Path::new("/dev").join(entry.file_name());
         (found.trim() == name && device.exists()).then_some(device)
     })
+}
+
+const HERE: &str = "/root-of-disk";
+const SCRATCH: &str = "/var/tmp";
+const KIND: &str = "ext4";
+/// A file system that is mounted below another one and moves with it.
+const INSIDE_ANOTHER: &str = "/dev/pts";
+
+/// Make the file system of a user's disk, or of its first partition that has one, the root: its programs and files,
+/// with the agent as init. Services on the disk are not started. Block until the disk appears.
+pub(super) fn enter(disk: &Path) -> Result<(), Failure> {
+    let what = || format!("make {} the root", disk.display());
+    await_disk(disk).with_context(what)?;
+    fs::create_dir_all(HERE).with_context(what)?;
+    let mounted =
+        candidates(disk).iter().any(|device| mount::disk(device, KIND, Path::new(HERE)).is_ok());
+    if !mounted {
+        let why = format!("neither it nor a partition of it has a file system of type {KIND}");
+        return Err(Failure::new(what(), why));
+    }
+    for (_, folder) in FILE_SYSTEMS {
+        if folder == INSIDE_ANOTHER {
+            continue;
+        }
+        let to = PathBuf::from(format!("{HERE}{folder}"));
+        fs::create_dir_all(&to).with_context(what)?;
+        mount::relocate(Path::new(folder), &to).with_context(what)?;
+    }
+    std::env::set_current_dir(HERE).with_context(what)?;
+    mount::become_root().with_context(what)?;
+    std::env::set_current_dir("/tmp").with_context(what)
+}
+
+/// Mount a disk as the folder for temporary files that outlast a boot. Block until the disk appears.
+pub(super) fn mount_scratch(disk: &Path) -> Result<(), Failure> {
+    let what = || format!("mount {} at {SCRATCH}", disk.display());
+    await_disk(disk).with_context(what)?;
+    fs::create_dir_all(SCRATCH).with_context(what)?;
+    mount::disk(disk, KIND, Path::new(SCRATCH)).with_context(what)?;
+    fs::set_permissions(SCRATCH, fs::Permissions::from_mode(0o1777)).with_context(what)
+}
+
+fn await_disk(disk: &Path) -> io::Result<()> {
+    folder::wait_in(Path::new("/dev"), || disk.exists().then_some(()))
+}
+
+/// Return the disk itself, then its partitions in order.
+fn candidates(disk: &Path) -> Vec<PathBuf> {
+    let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let inside = fs::read_dir(Path::new("/sys/block").join(&name)).into_iter().flatten().flatten();
+    let mut partitions: Vec<PathBuf> = inside
+        .filter(|entry| entry.path().join("partition").exists())
+        .map(|entry| Path::new("/dev").join(entry.file_name()))
+        .collect();
+    partitions.sort();
+    partitions.insert(0, disk.to_path_buf());
+    partitions
+}
+
+const FOLDER: &str = "/lib/delaylab/modules";
+const LIST: &str = "/lib/delaylab/modules.json";
+
+#[derive(Deserialize)]
+struct Module {
+    /// The module's file; `None` if it is built into the kernel.
+    file: Option<String>,
+    #[serde(default)]
+    needs: Vec<String>,
+}
+
+/// Load modules, each after the modules that it needs.
+pub(super) fn load(wanted: &[String]) -> Result<(), Failure> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let what = || format!("read {LIST}");
+    let text = fs::read(LIST).with_context(what)?;
+    let known: BTreeMap<String, Module> = serde_json::from_slice(&text).with_context(what)?;
+    let mut loaded = BTreeSet::new();
+    wanted.iter().try_for_each(|name| load_one(name, &known, &mut loaded))
+}
+
+fn load_one<'a>(
+    name: &'a str,
+    known: &'a BTreeMap<String, Module>,
+    loaded: &mut BTreeSet<&'a str>,
+) -> Result<(), Failure> {
+    if !loaded.insert(name) {
+        return Ok(());
+    }
+    let what = || format!("load kernel module {name}");
+    let module = known.get(name).ok_or_else(|| {
+        Failure::new(what(), "this kernel's image does not have it")
+            .fix("take another `nic`, or another kernel")
+    })?;
+    for need in &module.needs {
+        load_one(need, known, loaded)?;
+    }
+    let Some(file) = &module.file else { return Ok(()) };
+    File::open(Path::new(FOLDER).join(file))
+        .and_then(|file| kernel::load_module(&file))
+        .with_context(what)
+}
+
+/// The kernel's file systems and their folders, in the order of mounting.
+pub(super) const FILE_SYSTEMS: [(&str, &str); 6] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/run"),
+];
+
+/// The symbolic links that udev creates elsewhere.
+const LINKS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+
+/// Mount file systems, create links and set the environment that every program expects.
+pub(super) fn prepare() -> Result<(), Failure> {
+    for (kind, folder) in FILE_SYSTEMS {
+        let what = || format!("mount {folder}");
+        fs::create_dir_all(folder).with_context(what)?;
+        mount::kernel_file_system(kind, folder).with_context(what)?;
+    }
+    for (link, target) in LINKS {
+        match symlink(target, link) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.with_context(|| format!("make {link}"))?,
+        }
+    }
+    process::set_environment(&[
+        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/"),
+        (VARIABLE, "1"),
+    ]);
+    // Commands start in the current directory of init.
+    std::env::set_current_dir("/tmp").context("enter /tmp")
+}
+
+/// The environment variable set for all processes that a virtual machine's init starts.
+pub(super) const VARIABLE: &str = "DELAYLAB_MACHINE";
+
+/// Return true if this process runs in a virtual machine whose init is the agent.
+pub(crate) fn is_alone() -> bool {
+    std::env::var_os(VARIABLE).is_some()
 }

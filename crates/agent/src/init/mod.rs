@@ -1,11 +1,7 @@
 //! `delaylab-agent init`: the first process of a container or of a virtual machine.
 
-mod alone;
 pub(crate) mod container;
 mod machine;
-mod modules;
-mod root;
-mod surroundings;
 
 use std::path::PathBuf;
 
@@ -14,7 +10,7 @@ use delaylab_proto::Failure;
 
 use crate::capabilities::Kept;
 use crate::session::Serve;
-pub(crate) use alone::is_alone;
+pub(crate) use machine::is_alone;
 
 /// The two ways to reach the agent from outside, of which one is given.
 #[derive(Args)]

@@ -13,7 +13,6 @@ mod control;
 mod data;
 pub(crate) mod kernel;
 
-pub(crate) use control::check::check;
-pub(crate) use control::engine_task::EngineTask;
-pub(crate) use control::supervisor::{Supervisor, ask_supervisor};
+pub(crate) use control::check;
+pub(crate) use control::supervisor::{EngineTask, Supervisor, ask_supervisor};
 pub(crate) use data::sender_limits::Agents;

@@ -1,10 +1,13 @@
 //! rtnetlink(7) attributes of the kernel's bridges, which carry links like a cable or a hub.
 
+use std::io;
+
+use delaylab_os::kernel;
+use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::LinkAttribute;
 use netlink_packet_route::link::{
     BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind,
-    LinkInfo, LinkMessage,
+    LinkAttribute, LinkInfo, LinkMessage,
 };
 
 /// The reserved addresses 01:80:c2:00:00:0x (IEEE 802.1Q, table 8-1) that a bridge may be told to forward, by bit.
@@ -40,4 +43,33 @@ pub(crate) fn port(index: u32, learning: bool) -> RouteNetlinkMessage {
     link.header.index = index;
     link.attributes = vec![LinkAttribute::LinkInfo(info)];
     RouteNetlinkMessage::NewLink(link)
+}
+
+/// The sysctls that disable IPv6 and the answering of ARP requests, and drop every packet from a sender that has
+/// no route back by the interface: without addresses it has none.
+const QUIET: [(&str, &str); 3] = [
+    ("net/ipv6/conf/{}/disable_ipv6", "1"),
+    ("net/ipv4/conf/{}/arp_ignore", "8"),
+    ("net/ipv4/conf/{}/rp_filter", "1"),
+];
+
+/// Keep the stack from answering on these interfaces, whose frames belong to a link, in this process's current network
+/// namespace.
+pub(crate) fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    let mut interfaces = interfaces.peekable();
+    if interfaces.peek().is_none() {
+        return Ok(());
+    }
+    let sysctls = kernel::NetworkParameters::current(None).context("find sysctls")?;
+    for (interface, (name, value)) in
+        interfaces.flat_map(|interface| QUIET.map(|set| (interface, set)))
+    {
+        let name = name.replace("{}", interface);
+        match sysctls.set(&name, value) {
+            // A kernel without IPv6 sends none anyway.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => result.with_context(|| format!("set {name}"))?,
+        }
+    }
+    Ok(())
 }

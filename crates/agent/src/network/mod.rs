@@ -1,15 +1,13 @@
 //! Pieces that labs' networks and links with conditions share.
 //!
 //! - [`batch`]: netlink requests by the batch; [`tbf`]: the token bucket filter in them.
-//! - [`bridge`]: bridges that carry links.
-//! - [`quiet`]: interfaces on which the host's own stack answers nothing.
+//! - [`bridge`]: bridges that carry links, and interfaces on which the host's own stack answers nothing.
 //! - [`counters`]: the kernel's counters of interfaces and protocols. [`route`]: the interface
-//!   to an address. [`mac`]: MAC addresses as text. [`neighbours`]: how long stacks ask for them.
+//!   to an address. [`neighbours`]: how long stacks ask for them.
 
 pub(crate) mod batch;
 pub(crate) mod bridge;
 pub(crate) mod counters;
 pub(crate) mod neighbours;
-pub(crate) mod quiet;
 pub(crate) mod route;
 pub(crate) mod tbf;

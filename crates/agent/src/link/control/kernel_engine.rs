@@ -9,16 +9,14 @@ use delaylab_os::clock;
 use delaylab_os::netlink::changes::ChangeMonitor as RtnetlinkMonitor;
 use delaylab_proto::{Context, Failure};
 
-use super::messages::{say_ready, say_refused, say_why};
-use super::ports::set_ports;
 use super::report::{Period, PortDrops};
-use super::requests::{LinkEngine, Timeline, serve_requests};
+use super::requests::{LinkEngine, Timeline, say_ready, say_refused, say_why, serve_requests};
+use super::supervisor::set_ports;
 use crate::link::configured::{Changed, ConfiguredConditions};
 use crate::link::kernel::counters::{KernelCounters, vanished};
 use crate::link::kernel::links::KernelLinks;
-use crate::link::kernel::plan_setup;
-use crate::link::kernel::support::Support;
-use crate::link::kernel::try_features::try_features;
+use crate::link::kernel::setup;
+use crate::link::kernel::support::{Support, try_features};
 use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Memory};
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
@@ -58,8 +56,7 @@ struct KernelEngine<'a> {
 impl<'a> KernelEngine<'a> {
     fn start(links: &'a EngineLinks, configured: ConfiguredConditions) -> Result<Self, Failure> {
         let support = try_features()?;
-        let kernel_links =
-            KernelLinks::new(links, plan_setup::setups(links, &configured, &support)?)?;
+        let kernel_links = KernelLinks::new(links, setup::setups(links, &configured, &support)?)?;
         let rtnetlink_monitor =
             RtnetlinkMonitor::open().context("watch the links in the kernel")?;
         let (period, before) = (Period::begin(), KernelCounters::read(&kernel_links)?);
@@ -108,7 +105,7 @@ impl LinkEngine for KernelEngine<'_> {
         let numbers: BTreeSet<usize> = changed.iter().map(|change| change.direction).collect();
         let mut setups = Vec::new();
         for direction in numbers {
-            let setup = plan_setup::setup(self.links, &configured, &self.support, direction)?;
+            let setup = setup::setup_of(self.links, &configured, &self.support, direction)?;
             let setup = setup.keeping(&self.kernel_links.directions[direction].setup);
             self.kernel_links.check(direction, &setup)?;
             setups.push((direction, setup));

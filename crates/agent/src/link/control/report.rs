@@ -8,7 +8,7 @@ use delaylab_os::clock::{Monotonic, Realtime};
 use delaylab_proto::Failure;
 
 use crate::link::configured::DirectionConfig;
-use crate::link::data::counts::Snapshot;
+use crate::link::data::direction::Snapshot;
 use crate::network::counters;
 use crate::protocol::generating::Late;
 use crate::protocol::links::{
@@ -142,10 +142,11 @@ impl DirectionReport {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::link::configured::ConfiguredConditions;
     use serde::Serialize;
     use serde_json::json;
+
+    use super::*;
+    use crate::link::configured::ConfiguredConditions;
 
     fn keys(report: &impl Serialize) -> String {
         let report = serde_json::to_value(report).unwrap();

@@ -1,7 +1,7 @@
 //! The forwarding loop: frames arrive by a ring, wait until they are due, and leave in batches.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
@@ -13,15 +13,11 @@ use delaylab_wire::ETHERNET_HEADER;
 
 use super::checksum;
 use super::clock_offset::ClockOffset;
-use super::direction::DirectionState;
-use super::intake::{Intake, fits, length};
-use super::link_table::LinkTable;
-use super::loop_commands::{LoopAnswer, LoopChannels, LoopCommand, Totals};
-use super::outbox::Outbox;
+use super::direction::{DirectionState, Event, Schedule, Snapshot};
+use super::link_table::{LinkTable, Switch};
 use super::pool::Pool;
-use super::schedule::{Event, Schedule};
-use super::switch::Switch;
-use crate::protocol::links::EngineLinks;
+use super::ports::{Intake, Outbox, fits, length};
+use crate::protocol::links::{CpuNoiseSummary, EngineLinks, Memory};
 use crate::timing::pace::Pace;
 
 /// The number of frames received, or sent, before the loop turns to the other task.
@@ -260,4 +256,77 @@ fn by_interface(interfaces: &[u32]) -> Vec<u32> {
         found[interface as usize] = number;
     }
     found
+}
+
+/// A command to the loop.
+pub(crate) enum LoopCommand {
+    /// Change the conditions of a direction.
+    Change { direction: usize, conditions: Box<Conditions> },
+    /// Read the counters of one direction, and reset them with `reset`.
+    Read { direction: usize, reset: bool },
+    /// Read the counters of all directions together.
+    ReadTotals { reset: bool },
+}
+
+/// An answer; answers come in the order of the commands.
+pub(crate) enum LoopAnswer {
+    Direction(Box<Snapshot>),
+    Totals(Totals, Memory, CpuNoiseSummary),
+}
+
+/// The counters of all directions together.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Totals {
+    /// The number of pauses, in which the loop did not run while something was due.
+    pub pauses: u64,
+    pub longest_pause_ns: i64,
+    /// Frames that found the ring full.
+    pub dropped_ring: u64,
+    /// Frames of an interface that is no port.
+    pub unknown_port: u64,
+}
+
+/// The loop's ends of the channels for commands and answers.
+pub(crate) struct LoopChannels {
+    pub commands: mpsc::Receiver<LoopCommand>,
+    pub answers: mpsc::Sender<LoopAnswer>,
+    /// Readable when there may be a command.
+    pub wake: OwnedFd,
+}
+
+/// The control thread's end: it gives commands and gets their answers.
+pub(crate) struct LoopHandle {
+    commands: mpsc::Sender<LoopCommand>,
+    answers: mpsc::Receiver<LoopAnswer>,
+    wake: OwnedFd,
+}
+
+/// Create both ends of a loop's control.
+pub(crate) fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
+    let (command, commands) = mpsc::channel();
+    let (answer, answers) = mpsc::channel();
+    let (woken, wake) = descriptor::pipe()?;
+    descriptor::set_nonblocking(woken.as_fd())?;
+    descriptor::set_nonblocking(wake.as_fd())?;
+    let handle = LoopHandle { commands: command, answers, wake };
+    Ok((handle, LoopChannels { commands, answers: answer, wake: woken }))
+}
+
+impl LoopHandle {
+    /// Give a command, and wake the loop if it sleeps. An error means that the loop has ended.
+    pub(crate) fn command(&self, command: LoopCommand) -> Result<(), Failure> {
+        self.commands.send(command).map_err(|_| Self::ended())?;
+        descriptor::write_some(self.wake.as_fd(), &[0]).context("wake the link engine")?;
+        Ok(())
+    }
+
+    /// Block until the next answer.
+    pub(crate) fn answer(&self) -> Result<LoopAnswer, Failure> {
+        self.answers.recv().map_err(|_| Self::ended())
+    }
+
+    /// Return the failure to report once the loop has ended.
+    pub(crate) fn ended() -> Failure {
+        Failure::new("ask the link engine", "its loop has ended")
+    }
 }

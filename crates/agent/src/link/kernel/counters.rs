@@ -9,7 +9,7 @@ use delaylab_proto::{Context, Failure};
 
 use super::links::{KernelDirection, KernelLinks};
 use super::qdisc;
-use crate::link::data::counts::{Counts, Snapshot};
+use crate::link::data::direction::{Counts, Snapshot};
 use crate::network::counters;
 use crate::protocol::links::{Dropped, Tally};
 use crate::protocol::network::InterfaceCounters;

@@ -13,7 +13,7 @@ use super::message;
 use super::qdisc::{self, Qdisc, Step};
 use super::setup::Setup;
 use crate::network::batch::{Batch, Verb};
-use crate::network::{bridge, quiet};
+use crate::network::bridge;
 use crate::protocol::links::{EngineLinks, Link};
 
 /// The kernel's objects of one direction.
@@ -186,7 +186,7 @@ impl KernelLinks {
         let what = format!("make interface {name}");
         Batch::one(&self.socket, what.clone(), Verb::Create, message)?;
         let made = index(name)?;
-        quiet::quieten([name].into_iter())?;
+        bridge::quieten([name].into_iter())?;
         Batch::one(&self.socket, what, Verb::Change, message::raise(made, &self.alias))?;
         Ok(made)
     }

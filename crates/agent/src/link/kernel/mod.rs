@@ -1,28 +1,45 @@
 //! Links carried by the kernel: its bridges join the ports, and its qdiscs implement the conditions
 //! (docs/links.md, "Engines").
 //!
-//! - [`map`]: conditions mapped to the [`setup`] of the kernel's qdiscs, or the reason why not. It is pure, as
-//!   are [`qdisc`] (the options of qdiscs), [`limits`] (their limits), and [`jitter_table`] (jitter as a
-//!   table). [`plan_setup`]: the setups of all directions of a plan.
-//! - [`check`](mod@check): tells before anything is built whether this kernel can carry a plan's links.
+//! - [`setup`]: conditions mapped to the setup of the kernel's qdiscs, or the reason why not. It is pure, as is
+//!   [`qdisc`], the options of qdiscs.
 //! - [`links`]: builds all of it by the netlink messages of [`message`]; [`counters`] reads the counters.
-//! - [`try_features`](mod@try_features): tries which features the kernel has ([`support`]);
-//!   [`print_support`] prints them.
+//! - [`support`]: tries which features the kernel has.
 
-mod check;
 pub(crate) mod counters;
-mod jitter_table;
-mod limits;
 pub(crate) mod links;
-mod map;
 mod message;
-pub(crate) mod plan_setup;
 mod qdisc;
-mod setup;
+pub(super) mod setup;
 pub(crate) mod support;
 #[cfg(test)]
 mod tests;
-pub(crate) mod try_features;
 
-pub(crate) use check::check;
-pub(crate) use try_features::print_support;
+use delaylab_proto::Failure;
+
+use super::configured::{Cause, ConfiguredConditions};
+use crate::protocol::links::EngineLinks;
+use setup::setups;
+pub(crate) use support::print_support;
+use support::try_features;
+
+/// Check that this kernel can carry these links, initially and throughout their timeline. The kernel is tried
+/// before anything is built. Only for single-threaded processes.
+pub(crate) fn check(links: &EngineLinks) -> Result<(), Failure> {
+    let support = try_features()?;
+    let mut configured = ConfiguredConditions::new(links)?;
+    let mut before = setups(links, &configured, &support)?;
+    for moment in &links.timeline {
+        configured.change(&moment.changes, Cause::Timeline)?;
+        let after = setups(links, &configured, &support)?;
+        for (number, after) in after.into_iter().enumerate() {
+            let after = after.keeping(&before[number]);
+            qdisc::steps(&qdisc::of(&before[number]), &qdisc::of(&after)).map_err(|why| {
+                let link = &configured.directions()[number].link;
+                Failure::new(format!("change link {link} {} ns on", moment.at_ns), why)
+            })?;
+            before[number] = after;
+        }
+    }
+    Ok(())
+}

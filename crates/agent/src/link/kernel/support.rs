@@ -1,8 +1,23 @@
 //! The features of the running kernel that links can use, found by trying.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
 
+use delaylab_os::clsact::{Chances, LossProgram, Queue};
+use delaylab_os::files::descriptor;
+use delaylab_os::interface;
+use delaylab_os::netlink::Route;
+use delaylab_os::process::{self, Side, namespace};
+use delaylab_os::socket::filter::{Match, Transport};
+use delaylab_os::tcx::tap::TcxTap;
+use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
+
+use super::message;
+use super::qdisc::{self, Qdisc};
+use super::setup::{Netem, RateQueue, Setup, Shape};
+use crate::network::batch::{Batch, Verb};
 
 /// A feature of the kernel that links may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -71,4 +86,90 @@ impl Feature {
             Feature::Tcx => "programs (tcx)",
         }
     }
+}
+
+/// The index of `lo`, on which qdiscs are tried.
+const LOOPBACK: u32 = 1;
+const ROOT: u32 = u32::MAX;
+
+/// Return the features of this kernel. Only for single-threaded processes.
+pub(crate) fn try_features() -> Result<Support, Failure> {
+    let failed = |error: io::Error| Failure::new("try what the kernel's queues can do", error);
+    let (user, group) = namespace::user();
+    let mut namespaces = process::Namespaces::CLONE_NEWNET;
+    namespaces.set(process::Namespaces::CLONE_NEWUSER, user != 0);
+    let (answer, told) = descriptor::pipe().map_err(failed)?;
+    let pid = match process::clone(namespaces).map_err(failed)? {
+        Side::Parent(pid) => pid,
+        Side::Child => {
+            let rooted = user == 0 || namespace::map_to_root(user, group).is_ok();
+            let support = if rooted { try_all() } else { Ok(Support::default()) };
+            let bytes = support.ok().and_then(|support| serde_json::to_vec(&support).ok());
+            let written = bytes.is_some_and(|bytes| File::from(told).write_all(&bytes).is_ok());
+            std::process::exit(i32::from(!written));
+        }
+    };
+    drop(told);
+    let mut bytes = Vec::new();
+    let read = File::from(answer).read_to_end(&mut bytes);
+    process::wait(pid);
+    read.map_err(failed)?;
+    serde_json::from_slice(&bytes)
+        .map_err(|_| failed(io::Error::other("no new network namespace can be used")))
+}
+
+fn try_all() -> Result<Support, Failure> {
+    let socket = Route::open().context("open a netlink socket")?;
+    let one = |message| Batch::one(&socket, String::new(), Verb::Create, message);
+    let queue = |queue: &Qdisc| {
+        one(message::queue(LOOPBACK, queue))?;
+        let gone = message::remove_queue(LOOPBACK, 0, ROOT);
+        Batch::one(&socket, String::new(), Verb::Change, gone)
+    };
+    let mut support = Support::default();
+    let mut note = |feature, tried: Result<(), Failure>| {
+        support.0.insert(feature, tried.err().map(|failure| failure.why));
+    };
+    note(Feature::Netem, queue(&netem()));
+    note(Feature::Tbf, queue(&tbf()));
+    note(Feature::Codel, queue(&codel()));
+    note(Feature::Ifb, one(message::ifb("ifb~", 1500)));
+    note(Feature::Bridge, one(message::bridge("bridge~", 1500)));
+    note(Feature::Clsact, one(message::ingress(LOOPBACK)));
+    note(Feature::Mirred, one(message::redirect(LOOPBACK, LOOPBACK)));
+    let never = Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
+    let program =
+        LossProgram::load().and_then(|mut program| program.attach("lo", Queue::Made, &never));
+    note(Feature::Bpf, program.map(drop).context("load a program"));
+    let echoes = Match { transport: Transport::Icmp(0), ip: 4, probe: 0, magic: 0, snap: 0 };
+    // A tap refuses an interface with a queue, and one that is down has one.
+    let tap = interface::set_up("lo", true).and_then(|()| TcxTap::open(LOOPBACK, &echoes, false));
+    note(Feature::Tcx, tap.map(drop).context("open a tap"));
+    Ok(support)
+}
+
+fn codel() -> Qdisc {
+    Qdisc { parent: ROOT, handle: 0x1_0000, kind: "codel", options: Vec::new() }
+}
+
+fn netem() -> Qdisc {
+    let netem = Netem { delay_ns: 1000, limit: 1, ..Netem::default() };
+    first(Setup { netem: Some(netem), ..Setup::default() })
+}
+
+fn tbf() -> Qdisc {
+    let queue = RateQueue::Bytes(10_000);
+    let shape =
+        Shape { bytes_per_second: 1_000_000, overhead: 24, minimum: 84, burst: 3000, queue };
+    first(Setup { shape: Some(shape), ..Setup::default() })
+}
+
+fn first(setup: Setup) -> Qdisc {
+    qdisc::of(&setup).swap_remove(0)
+}
+
+/// Print as JSON what the kernel supports: each feature with null, or the reason why it is unavailable.
+pub(crate) fn print_support() -> Result<(), Failure> {
+    let text = serde_json::to_string(&try_features()?).context("say what the kernel can do")?;
+    writeln!(io::stdout(), "{text}").context("say what the kernel can do")
 }

@@ -7,9 +7,8 @@ use delaylab_link::Conditions;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::map;
 use super::qdisc::{self, Step};
-use super::setup::{Bounds, RateQueue, Setup};
+use super::setup::{self, Bounds, RateQueue, Setup};
 use super::support::{Feature, Support};
 
 const ALL: [Feature; 8] = [
@@ -31,7 +30,7 @@ fn without(features: &[Feature]) -> Support {
 
 fn setup(conditions: Value, support: &Support) -> Result<Setup, String> {
     let conditions: Conditions = serde_json::from_value(conditions).unwrap();
-    map::setup(&conditions, support, Bounds { longest: 1518, memory_bytes: 64 << 20 })
+    setup::mapped(&conditions, support, Bounds { longest: 1518, memory_bytes: 64 << 20 })
 }
 
 /// Return the kinds of the qdiscs.

@@ -21,8 +21,8 @@ use nix::errno::Errno;
 
 use super::engine::ProbePath;
 use super::exchange::{Answer, Progress, request_text};
-use super::interface_stamps::InterfaceStamps;
 use super::log::Log;
+use super::sightings::InterfaceStamps;
 use super::socket::describe;
 use crate::operations::transport::SYN_GIVEN_UP_NS;
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};

@@ -4,13 +4,9 @@ mod connections;
 mod engine;
 mod entry;
 mod exchange;
-mod interface_stamps;
 mod live;
 mod log;
-mod neighbour;
-mod pace;
 mod packet;
-mod programs;
 mod reply;
 mod request;
 mod route;
@@ -65,7 +61,7 @@ fn measure(
     }
     let realtime = if request.realtime { become_realtime(&mut warnings) } else { None };
     let neighbour_ns = match request.resolve {
-        true => neighbour::resolve(request, request.destination()?, session.input()),
+        true => route::resolve(request, request.destination()?, session.input()),
         false => None,
     };
     session.event(&Event::READY)?;

@@ -9,7 +9,7 @@ use delaylab_wire::{
 };
 
 use super::log::Log;
-use super::neighbour::SCOUT;
+use super::route::SCOUT;
 
 /// The properties of a probe's replies.
 #[derive(Clone, Copy, Debug)]

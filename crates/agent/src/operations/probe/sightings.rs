@@ -1,20 +1,27 @@
-//! Observation of packets at the interface, for a sender by packet sockets: requests going out and replies
-//! coming in.
+//! Observation of packets at the interface, where the sender's sockets do not stamp them: requests going out and
+//! replies coming in.
 
-use super::log::Log;
-use super::programs::{TAKE, note_sent, open_programs, take_replies};
-use super::route::{self, ProbeRoute};
-use crate::protocol::measuring::{By, Probe};
-use crate::timing::steady;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+use delaylab_os::netlink::routing;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
+use delaylab_os::socket;
 use delaylab_os::socket::control_message::Step;
+use delaylab_os::socket::filter::{Match, Transport};
+use delaylab_os::stamps::{self, Wanted};
+use delaylab_os::tcx::SenderSettings;
 use delaylab_os::tcx::sender::TcxSender;
 use delaylab_proto::Failure;
-use delaylab_wire::{Leg, MAGIC, is_corrupted, parse};
+use delaylab_wire::{Leg, MAGIC, is_corrupted, parse, parse_tcp};
 use nix::errno::Errno;
-use std::io;
-use std::os::fd::BorrowedFd;
+
+use super::log::Log;
+use super::route::{self, ProbeRoute};
+use crate::protocol::measuring::{By, Probe, Protocol};
+use crate::timing::steady;
 
 /// The most packets in the packet ring, a tenth of a second at 160 000 a second, and the most bytes.
 const RING: usize = 16384;
@@ -110,6 +117,144 @@ fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
             let ttl = Some(sighting.ttl);
             log.note_reply(place, Some(frame.time), ttl, steady::now_ns());
         }
+        _ => {}
+    }
+}
+
+/// The number of packets to take at once, so that sending never waits for long.
+pub(super) const TAKE: usize = 256;
+
+/// Attach the programs for a probe, if the request allows them and the kernel accepts them.
+pub(super) fn open_programs(
+    request: &Probe,
+    interface: u32,
+    to: SocketAddr,
+    ident: u16,
+) -> Option<Box<TcxSender>> {
+    if !request.tcx {
+        return None;
+    }
+    let (transport, port) = match request.protocol {
+        Protocol::Icmp => (Transport::Icmp(ident), 0),
+        Protocol::Udp => (Transport::Udp(to.port()), ident),
+        Protocol::Tcp | Protocol::Http => return None,
+    };
+    let ip = if to.is_ipv4() { 4 } else { 6 };
+    let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
+    let sender = SenderSettings { port, first_seq: request.first_seq, count: request.count };
+    TcxSender::open(interface, &wanted, &sender).ok().map(Box::new)
+}
+
+/// Attach the programs for a probe by a socket, if it measures rates: a closed loop without qdisc stamps. Its
+/// replies need not pass this host's own stack.
+pub(super) fn open_for_socket(
+    request: &Probe,
+    fd: BorrowedFd<'_>,
+    to: SocketAddr,
+    ident: u16,
+) -> Option<Box<TcxSender>> {
+    let stack_only = Wanted { qdisc: false, stack: true };
+    if request.interval_ns != 0 || request.live || request.wanted() != stack_only {
+        return None;
+    }
+    let interface = match to {
+        SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
+        _ => routing::interface_to(to.ip()).ok()?,
+    };
+    // Replies that arrive at another interface get their stamps from the socket.
+    stamps::keep_receive_stamps_on(fd).ok()?;
+    let port = socket::local_address(fd).ok()?.port();
+    let ident = if request.protocol == Protocol::Udp { port } else { ident };
+    open_programs(request, interface, to, ident)
+}
+
+/// Record the transmit times of the packets at places `first..end`, which the kernel has taken.
+pub(super) fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u32) {
+    for place in first..end {
+        if let Some(time) = programs.sent(place) {
+            log.note_transmit(place, Step::Stack, time);
+        }
+    }
+}
+
+/// Take replies from the programs and return their number.
+pub(super) fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
+    let mut now = steady::now_ns();
+    programs.drain(TAKE, |reply| {
+        // One clock read serves all replies that had arrived by then.
+        if reply.time > log.clock_steps.clock_at(now) {
+            now = steady::now_ns();
+        }
+        if let Some(place) = log.place_of_seq(reply.seq) {
+            log.note_reply(place, Some(reply.time), Some(reply.ttl), now);
+        }
+    })
+}
+
+/// The number of packets in the ring, and the bytes of each: an Ethernet frame's, so that checksums can be checked.
+const SEGMENT_RING: usize = 4096;
+const BYTES: usize = 1600;
+
+/// The stamps of a probe's TCP segments at the interface, by a packet ring: the kernel stamps no SYN on a socket.
+#[derive(Debug)]
+pub(super) struct InterfaceStamps {
+    ring: FrameRing,
+    protocol: Protocol,
+    port: u16,
+    /// The place of the last packet from each source port, plus 1; 0 for none.
+    places: Box<[u32]>,
+}
+
+impl InterfaceStamps {
+    /// Start to stamp the packets of a probe. Needs `CAP_NET_RAW`.
+    pub(super) fn open(request: &Probe, to: SocketAddr) -> io::Result<Self> {
+        let interface = match to {
+            SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
+            _ => routing::interface_to(to.ip())?,
+        };
+        let filter = route::filter(request, to.ip(), request.ident, 0, 0, BYTES as u32);
+        let ring = FrameRing::open(interface, &filter, SEGMENT_RING, BYTES, true)?;
+        let places = vec![0; 1 << 16].into_boxed_slice();
+        Ok(Self { ring, protocol: request.protocol, port: to.port(), places })
+    }
+
+    /// From now on take the segments of a source port for those of the packet at a place.
+    pub(super) fn expect(&mut self, source_port: u16, place: u32) {
+        self.places[usize::from(source_port)] = place + 1;
+    }
+
+    /// Record the stamps of the packets that have passed the interface. The ring has a reply before its socket does.
+    pub(super) fn take(&mut self, log: &mut Log) {
+        let Self { ring, protocol, port, places } = self;
+        ring.drain(TAKE, |frame| note_segment(log, &frame, *protocol, *port, places));
+    }
+
+    /// Fail with `ENETDOWN` if the interface has gone away.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.ring.check()
+    }
+}
+
+/// Record the stamp of a packet, if it is the first of its leg.
+fn note_segment(
+    log: &mut Log,
+    frame: &Captured<'_>,
+    protocol: Protocol,
+    port: u16,
+    places: &[u32],
+) {
+    let Ok(segment) = parse_tcp(frame.data) else { return };
+    let Some(leg) = protocol.leg(&segment, port) else { return };
+    if !frame.outgoing && is_corrupted(frame.data) {
+        // The kernel drops it, and awaits another one.
+        return;
+    }
+    let Some(place) = places[usize::from(segment.sender_port(leg))].checked_sub(1) else { return };
+    match (leg, frame.outgoing) {
+        (Leg::Request, true) if log.awaits(place, Step::Stack, frame.time) => {
+            log.note_transmit(place, Step::Stack, frame.time);
+        }
+        (Leg::Reply, false) => log.note_arrival(place, frame.time, segment.ttl),
         _ => {}
     }
 }

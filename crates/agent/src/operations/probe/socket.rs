@@ -18,8 +18,8 @@ use nix::errno::Errno;
 
 use super::engine::ProbePath;
 use super::log::Log;
-use super::programs::{note_sent, open_for_socket, take_replies};
 use super::reply::{Expected, Received};
+use super::sightings::{note_sent, open_for_socket, take_replies};
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};
 use crate::timing::steady;
 

@@ -1,10 +1,7 @@
 //! `tap`: stamps of a probe's packets on interfaces of this network namespace.
 
-mod capture;
 mod counts;
-mod seen;
 mod source;
-mod wanted;
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -24,9 +21,8 @@ use super::tables::{Stamp, send_repeats, send_stamps};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
-use capture::Capture;
 use counts::Counts;
-use source::Source;
+use source::{Capture, Source};
 
 /// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
 const LONGEST_RETIRE: Duration = Duration::from_secs(1);

@@ -1,14 +1,18 @@
 //! The source of a tap's packets.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use delaylab_os::ring::Captured;
 use delaylab_os::ring::blocks::BlockRing;
-use delaylab_os::socket::filter::{Match, Program};
+use delaylab_os::socket::filter::{Match, Program, Transport};
 use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
+use delaylab_proto::{Context, Failure};
+use delaylab_wire::{MAGIC, pcapng};
 
-use crate::protocol::measuring::By;
+use crate::protocol::measuring::{By, Protocol, TapFilter};
 
 /// The source of a tap's packets: programs at the interface, where the kernel allows them and no queue lies
 /// between them and the driver, else a packet ring, which costs three times as much per packet.
@@ -103,5 +107,81 @@ impl Source {
             Self::Tcx(tap) => tap.dropped(),
             Self::Ring(ring) => ring.missing(),
         }
+    }
+}
+
+/// The bytes of a packet that a capture file has: Ethernet, IPv6, some extension headers, ICMP and probe headers.
+pub(super) const SNAP: u32 = 128;
+/// The bytes that a ring keeps of a packet, to check its checksum: all of it. Of TCP, all that an Ethernet frame
+/// carries: longer segments are of this machine's own making, and their checksums left to the interface.
+const WHOLE: u32 = 65535 + 18;
+const WHOLE_SEGMENT: u32 = 2048;
+
+impl TapFilter {
+    /// Return true if requests and replies cannot be told apart.
+    pub(crate) fn has_no_legs(&self) -> bool {
+        self.protocol == Protocol::Udp && self.port == 0
+    }
+
+    /// Return the filter for the kernel.
+    pub(crate) fn wanted(&self) -> Match {
+        let transport = match self.protocol {
+            Protocol::Icmp => Transport::Icmp(self.ident),
+            Protocol::Udp => Transport::Udp(self.port),
+            Protocol::Tcp => Transport::Tcp(self.port),
+            Protocol::Http => Transport::TcpData(self.port),
+        };
+        let (ip, probe) = (self.ip, self.probe);
+        let snap = if self.protocol.connects() { WHOLE_SEGMENT } else { WHOLE };
+        Match { transport, ip, probe, magic: MAGIC, snap }
+    }
+}
+
+/// A capture file. A write error is kept until the next [`Self::check`].
+#[derive(Debug)]
+pub(super) struct Capture {
+    path: String,
+    file: BufWriter<File>,
+    block: Vec<u8>,
+    result: io::Result<()>,
+}
+
+impl Capture {
+    /// Create the file, with one interface for each point, in their order.
+    pub(super) fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
+        let file = File::create(path).with_context(|| format!("write capture {path}"))?;
+        let mut block = Vec::new();
+        pcapng::section_header(&mut block);
+        for point in points {
+            pcapng::interface(&mut block, point, SNAP);
+        }
+        let mut file = BufWriter::with_capacity(1 << 20, file);
+        let result = file.write_all(&block);
+        let mut capture = Self { path: path.to_owned(), file, block, result };
+        capture.check()?;
+        Ok(capture)
+    }
+
+    /// Write one packet.
+    pub(super) fn write(&mut self, point: u32, frame: &Captured<'_>) {
+        self.block.clear();
+        let time_ns = u64::try_from(frame.time.ns()).unwrap_or(0);
+        let data = &frame.data[..frame.data.len().min(SNAP as usize)];
+        pcapng::packet(&mut self.block, point, time_ns, data, frame.original);
+        if self.result.is_ok() {
+            self.result = self.file.write_all(&self.block);
+        }
+    }
+
+    /// Return the first error so far, e.g. a full disk.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        std::mem::replace(&mut self.result, Ok(()))
+            .with_context(|| format!("write capture {}", self.path))
+    }
+
+    /// Write buffered data.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        self.result = self.file.flush();
+        self.check()
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use delaylab_proto::{Context, Failure};
 
-use super::table::Samples;
+use super::Samples;
 
 const PLACE: &str = "machine";
 /// The columns of a CPU's line in /proc/stat.

@@ -7,8 +7,6 @@
 //! ordinary thread, which costs nothing. If somebody does, it sleeps in gaps, if there are any, else for a
 //! moment.
 
-mod budget;
-mod cpu_noise;
 mod rests;
 
 use std::io;
@@ -19,10 +17,10 @@ use delaylab_os::clock::monotonic_ns;
 use delaylab_os::files::poll;
 use delaylab_os::process::scheduling::{self, RealTime};
 
+use super::lateness::CpuNoise;
 use crate::protocol::links::CpuNoiseSummary;
-pub(crate) use budget::{REST_NS, RealTimeBudget};
-use cpu_noise::CpuNoise;
 use rests::Rests;
+pub(crate) use rests::{REST_NS, RealTimeBudget};
 
 /// The real-time priority of the forwarding thread. It outranks the probes (10): a packet sent on time must
 /// also be forwarded on time.

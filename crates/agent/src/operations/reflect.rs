@@ -1,26 +1,25 @@
 //! `reflect`: a responder in user space: for UDP with its own stamps, for TCP and HTTP a listener.
 
-mod accept;
-mod log;
-
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::clock::realtime_ns;
-use delaylab_os::socket;
+use delaylab_os::clock::{Realtime, realtime_ns};
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::socket::batch::{ReceiveBatch, SendBatch};
+use delaylab_os::socket::control_message::Step;
+use delaylab_os::socket::{self, connection, local_address};
 use delaylab_os::stamps::{self, StampIds, Wanted};
 use delaylab_proto::{Context, Failure};
-use delaylab_wire::{ProbeRepr, ProbeView};
+use delaylab_wire::{Leg, ProbeRepr, ProbeView};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::tables::send_stamps;
+use super::tables::{Stamp, send_stamps};
 use crate::protocol::measuring::{Protocol, Reflect, ReflectDone};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
-use log::Log;
 
 const SLOTS: usize = 64;
 /// The most batches of packets that are echoed before orders are read.
@@ -42,7 +41,7 @@ struct Reflector {
 pub(super) fn serve(request: Reflect, session: &mut Session) -> Result<ReflectDone, Failure> {
     match request.protocol {
         Protocol::Udp => echo(&request, session),
-        Protocol::Tcp | Protocol::Http => accept::serve(&request, local(&request), session),
+        Protocol::Tcp | Protocol::Http => serve_connections(&request, local(&request), session),
         Protocol::Icmp => Err(Failure::new("reflect ICMP", "the kernel itself answers echoes")),
     }
 }
@@ -64,7 +63,7 @@ fn echo(request: &Reflect, session: &mut Session) -> Result<ReflectDone, Failure
         socket::local_address(reflector.fd.as_fd()).context("name the reflector's port")?.port();
     session.event(&Event::listening(port))?;
     reflector.run(session)?;
-    send_stamps(session, &log::POINTS, reflector.log.stamps(request.probe))?;
+    send_stamps(session, &POINTS, reflector.log.stamps(request.probe))?;
     Ok(ReflectDone { reflected: reflector.reflected })
 }
 
@@ -200,5 +199,181 @@ impl Reflector {
                 return Ok(());
             }
         }
+    }
+}
+
+/// The points of a reflector.
+pub(super) const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
+
+/// The times of one packet in ns since the Unix epoch; 0 if there is none.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    probe: u32,
+    seq: u32,
+    received: i64,
+    read: i64,
+    sent: i64,
+    qdisc: i64,
+    transmitted: i64,
+}
+
+/// The reflected packets in the order of their replies.
+#[derive(Debug, Default)]
+pub(super) struct Log(Vec<Entry>);
+
+impl Log {
+    /// Return the place of the next packet.
+    pub(super) fn end(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// Record a request: `received` is the kernel's stamp, `read` the time in user space.
+    pub(super) fn note_request(&mut self, probe: ProbeRepr, received: Option<Realtime>, read: i64) {
+        let (probe, seq, received) = (probe.probe, probe.seq, received.map_or(0, Realtime::ns));
+        self.0.push(Entry { probe, seq, received, read, sent: 0, qdisc: 0, transmitted: 0 });
+    }
+
+    /// Record that the replies from `first` on are about to be sent.
+    pub(super) fn note_replies(&mut self, first: u32, now: i64) {
+        for entry in &mut self.0[first as usize..] {
+            entry.sent = now;
+        }
+    }
+
+    /// Record that the kernel refused a reply after all.
+    pub(super) fn note_refused(&mut self, place: u32) {
+        if let Some(entry) = self.0.get_mut(place as usize) {
+            entry.sent = 0;
+        }
+    }
+
+    /// Return true if a transmit stamp with this time can be the packet's first for this step.
+    pub(super) fn awaits(&self, place: u32, step: Step, time: Realtime) -> bool {
+        self.0.get(place as usize).is_some_and(|entry| {
+            let stamp = match step {
+                Step::Qdisc => entry.qdisc,
+                Step::Stack => entry.transmitted,
+            };
+            stamp == 0 && entry.sent != 0 && entry.sent <= time.ns()
+        })
+    }
+
+    /// Record the first transmit stamp of a reply for this step.
+    pub(super) fn note_transmit(&mut self, place: u32, step: Step, time: Realtime) {
+        let entry = &mut self.0[place as usize];
+        match step {
+            Step::Qdisc => entry.qdisc = time.ns(),
+            Step::Stack => entry.transmitted = time.ns(),
+        }
+    }
+
+    /// Return the rows of the table `stamps`, of one probe or (0) of all.
+    pub(super) fn stamps(&self, probe: u32) -> impl Iterator<Item = Stamp> {
+        let wanted = move |entry: &&Entry| probe == 0 || entry.probe == probe;
+        self.0.iter().filter(wanted).flat_map(|entry| {
+            let times = [
+                (Leg::Request, 2, entry.received),
+                (Leg::Request, 0, entry.read),
+                (Leg::Reply, 0, entry.sent),
+                (Leg::Reply, 1, entry.qdisc),
+                (Leg::Reply, 2, entry.transmitted),
+            ];
+            let (probe, seq) = (entry.probe, entry.seq);
+            let taken = times.into_iter().filter(|(_, _, time)| *time != 0);
+            taken.map(move |(leg, point, time_ns)| Stamp { probe, seq, leg, point, time_ns })
+        })
+    }
+}
+
+/// The connections that may wait to be accepted, more than a probe without interval opens at once. The kernel drops
+/// the SYN of any more.
+const BACKLOG: u16 = 256;
+/// The connections that may wait for their request; of any more the oldest is closed.
+const WAITING: usize = 256;
+/// The bytes of a request that are read at once; a probe's request is shorter.
+const REQUEST: usize = 2048;
+/// The end of a request without a body (RFC 9112), and the answer to it.
+const END: &[u8] = b"\r\n\r\n";
+const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+
+/// Respond to a probe by TCP or HTTP until the client stops it. The kernel answers each SYN; this closes the
+/// connections, or answers the request on each. Return how many were answered. There are no stamps: those of the
+/// kernel's answers are a tap's.
+pub(super) fn serve_connections(
+    request: &Reflect,
+    local: io::Result<SocketAddr>,
+    session: &mut Session,
+) -> Result<ReflectDone, Failure> {
+    let what = || format!("listen at TCP port {}", request.port);
+    let listener =
+        local.and_then(|local| connection::listener(local, BACKLOG)).with_context(what)?;
+    let port = local_address(listener.as_fd()).with_context(what)?.port();
+    session.event(&Event::listening(port))?;
+    let mut responder = Responder {
+        listener,
+        http: request.protocol == Protocol::Http,
+        waiting: VecDeque::new(),
+        answered: 0,
+    };
+    responder.run(session)?;
+    send_stamps(session, &POINTS, Log::default().stamps(0))?;
+    Ok(ReflectDone { reflected: responder.answered })
+}
+
+struct Responder {
+    listener: OwnedFd,
+    http: bool,
+    /// The connections whose request has not come yet, oldest first.
+    waiting: VecDeque<OwnedFd>,
+    answered: u64,
+}
+
+impl Responder {
+    fn run(&mut self, session: &mut Session) -> Result<(), Failure> {
+        loop {
+            let mut on =
+                vec![(session.input(), Interest::Read), (self.listener.as_fd(), Interest::Read)];
+            on.extend(self.waiting.iter().map(|fd| (fd.as_fd(), Interest::Read)));
+            let ready = poll::wait(&on, None).context("wait for connections")?;
+            self.answer(&ready[2..]);
+            self.accept().context("accept a connection")?;
+            let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
+            if ready[0] && session.orders()?.iter().any(ends) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Accept all pending connections, and close those of handshakes.
+    fn accept(&mut self) -> io::Result<()> {
+        while let Some(fd) = connection::accept(self.listener.as_fd())? {
+            if !self.http {
+                self.answered += 1;
+                connection::reset(fd)?;
+                continue;
+            }
+            if self.waiting.len() == WAITING {
+                self.waiting.pop_front();
+            }
+            self.waiting.push_back(fd);
+        }
+        Ok(())
+    }
+
+    /// Answer the requests on those of the waiting connections that are ready, and close them.
+    fn answer(&mut self, ready: &[bool]) {
+        let mut ready = ready.iter();
+        let answered = &mut self.answered;
+        self.waiting.retain(|fd| {
+            if ready.next() != Some(&true) {
+                return true;
+            }
+            let mut bytes = [0; REQUEST];
+            // A connection that has failed, or has sent anything else, is closed without an answer.
+            let whole = connection::receive(fd.as_fd(), &mut bytes)
+                .is_ok_and(|count| bytes[..count].ends_with(END));
+            *answered += u64::from(whole && connection::send_all(fd.as_fd(), ANSWER).is_ok());
+            false
+        });
     }
 }

@@ -121,10 +121,11 @@ fn last_lines(console: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
     use std::path::Path;
     use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
 
     #[test]
     fn a_panic_is_the_last_word() {

@@ -1,6 +1,10 @@
 //! An agent whose node is a container or a virtual machine. It starts the guest, waits until the agent inside
 //! answers, and then represents it.
 
+mod console;
+mod leash;
+mod qmp;
+
 use std::cell::{Cell, OnceCell};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -19,16 +23,16 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::console::Console;
 use super::member::{Member, StartupResources};
-use super::qmp::Qmp;
+use super::names;
 use super::report::{Report, tell};
-use super::{leash, names};
 use crate::init::container;
 use crate::protocol::lab::{Guest, Reach};
 use crate::protocol::running::Event;
 use crate::session::listen;
 use crate::session::mux::Mux;
+use console::Console;
+use qmp::Qmp;
 
 /// The number of the command's file descriptor of the stream.
 const STREAM: i32 = 3;

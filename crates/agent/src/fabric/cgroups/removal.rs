@@ -1,15 +1,14 @@
 //! Removal of control groups, with all that is below them.
 
-use std::fs;
-use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::PidFd;
 
-use super::cgroups::SHARED;
+use super::SHARED;
 
 /// The time that killed processes have to leave a group.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,7 +28,7 @@ pub(super) fn with_parents<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Ve
 
 /// Remove groups and all groups below them, and wait for ending processes in them. The group `delaylab` stays
 /// while it holds another lab.
-pub(super) fn remove(folders: &[PathBuf]) -> io::Result<()> {
+pub(in crate::fabric) fn remove(folders: &[PathBuf]) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     for folder in folders {
         if folder.file_name().is_some_and(|name| name == SHARED) {

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use delaylab_proto::{Context, Failure};
 
-use super::cgroup_removal;
-use super::cgroups::{self, Hierarchies};
-use super::rundir::RunDir;
+use super::{Hierarchies, removal};
+use crate::fabric::cgroups;
+use crate::fabric::rundir::RunDir;
 use crate::protocol::lab::Build;
 
 /// The control groups, in the order of the plan's agents.
-pub(super) struct Groups {
+pub(in crate::fabric) struct Groups {
     /// Each agent's folders by controller.
     pub folders: Vec<BTreeMap<String, PathBuf>>,
     /// True for each agent that a cpuset binds to its CPUs.
@@ -25,7 +25,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Create the groups of the agents that request one. A group that cannot be created is a warning.
-    pub(super) fn create(build: &Build, directory: &RunDir) -> Result<Self, Failure> {
+    pub(in crate::fabric) fn create(build: &Build, directory: &RunDir) -> Result<Self, Failure> {
         let agents = &build.plan.agents;
         let mut groups = Self {
             folders: vec![BTreeMap::new(); agents.len()],
@@ -71,9 +71,7 @@ impl Groups {
                     let name = &agent.name;
                     self.warnings.push(format!("no control group for {name}: {error}"));
                     // Half of the group may exist: remove it now, and list it for no agent.
-                    let _ = cgroup_removal::remove(&cgroup_removal::with_parents(
-                        self.folders[index].values(),
-                    ));
+                    let _ = removal::remove(&removal::with_parents(self.folders[index].values()));
                     self.folders[index].clear();
                 }
             }
@@ -83,11 +81,11 @@ impl Groups {
 
     fn all(&self) -> Vec<PathBuf> {
         let agents = self.folders.iter().flat_map(BTreeMap::values);
-        cgroup_removal::with_parents(agents.chain(&self.guests))
+        removal::with_parents(agents.chain(&self.guests))
     }
 
     /// Remove all groups. No process may be left in them.
-    pub(super) fn remove(&self) -> io::Result<()> {
-        cgroup_removal::remove(&self.all())
+    pub(in crate::fabric) fn remove(&self) -> io::Result<()> {
+        removal::remove(&self.all())
     }
 }

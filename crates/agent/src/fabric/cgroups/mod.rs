@@ -1,9 +1,11 @@
 //! Control groups of a lab's agents: `delaylab/LAB.PID/AGENT` in each hierarchy, where PID is the keeper's.
 
+pub(super) mod groups;
+pub(super) mod removal;
+
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use nix::errno::Errno;
 
@@ -287,10 +289,11 @@ fn mounted(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf>
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::fabric::cgroup_removal::{remove, with_parents};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
+
+    use super::removal::{remove, with_parents};
+    use super::*;
 
     #[test]
     fn a_group_is_made_while_other_labs_remove_the_group_of_all() -> io::Result<()> {
