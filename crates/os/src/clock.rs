@@ -1,19 +1,44 @@
 //! This kernel's clocks: `CLOCK_REALTIME`, which all stamps are taken on, and others (clock_gettime(2)).
 
 use std::io;
+use std::ops::{Add, Div, Mul, Sub};
+use std::time::Duration;
 
-/// Return the time of `CLOCK_REALTIME`, in ns since the Unix epoch: the clock of the kernel's software
-/// stamps. Makes no system call where the vDSO serves it.
-#[must_use]
-pub fn realtime_ns() -> i64 {
-    time_ns(libc::CLOCK_REALTIME)
+/// A span of time; negative if it leads back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(i64);
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// Return the length of the span.
+    #[must_use]
+    pub const fn abs(self) -> Self {
+        Self(self.0.abs())
+    }
+
+    /// Return the span as a time to sleep, which is 0 if it leads back.
+    #[must_use]
+    pub const fn to_wait(self) -> Duration {
+        Duration::from_nanos(if self.0 < 0 { 0 } else { self.0.cast_unsigned() })
+    }
 }
 
-/// Return the time of `CLOCK_MONOTONIC` in ns. Setting the clock does not affect it: use it for intervals and
-/// deadlines.
-#[must_use]
-pub fn monotonic_ns() -> i64 {
-    time_ns(libc::CLOCK_MONOTONIC)
+impl Mul<i64> for Span {
+    type Output = Self;
+
+    fn mul(self, times: i64) -> Self {
+        Self(self.0 * times)
+    }
+}
+
+impl Div<i64> for Span {
+    type Output = Self;
+
+    fn div(self, parts: i64) -> Self {
+        Self(self.0 / parts)
+    }
 }
 
 /// A time of `CLOCK_REALTIME`, the clock of all stamps. It jumps when somebody sets the clock.
@@ -25,63 +50,107 @@ pub struct Realtime(i64);
 /// Times of two clocks cannot be mixed; [`EpochOffset`] converts them.
 /// ```compile_fail,E0308
 /// use delaylab_os::clock::{Monotonic, Realtime};
-/// let mixed_ns = Monotonic::now() - Realtime::now();
+/// let mixed = Monotonic::now() - Realtime::now();
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Monotonic(i64);
 
-macro_rules! times {
-    ($($time:ident, $read:ident;)*) => {$(
-        impl $time {
-            /// Read the clock.
-            #[must_use]
-            pub fn now() -> Self {
-                Self($read())
-            }
-
-            /// Build a time of this clock from its ns.
+macro_rules! nanoseconds {
+    ($($kind:ident)*) => {$(
+        impl $kind {
+            /// Build a value from its ns.
             #[must_use]
             pub const fn from_ns(ns: i64) -> Self {
                 Self(ns)
             }
 
-            /// Return the time in ns.
+            /// Return the value in ns.
             #[must_use]
             pub const fn ns(self) -> i64 {
                 self.0
             }
         }
 
-        impl std::ops::Add<i64> for $time {
+        impl Add<Span> for $kind {
             type Output = Self;
 
-            /// Return the time so many ns later.
-            fn add(self, ns: i64) -> Self {
-                Self(self.0 + ns)
+            fn add(self, later: Span) -> Self {
+                Self(self.0 + later.0)
             }
         }
 
-        impl std::ops::Sub for $time {
-            type Output = i64;
+        impl Sub for $kind {
+            type Output = Span;
 
-            /// Return the ns between two times of one clock; those of two clocks cannot be subtracted.
-            fn sub(self, earlier: Self) -> i64 {
-                self.0 - earlier.0
+            /// Return the span between two times of one clock; those of two clocks cannot be subtracted.
+            fn sub(self, earlier: Self) -> Span {
+                Span(self.0 - earlier.0)
             }
         }
     )*};
 }
-times!(Realtime, realtime_ns; Monotonic, monotonic_ns;);
+nanoseconds!(Realtime Monotonic Span);
+
+impl Realtime {
+    /// Read the clock. Makes no system call where the vDSO serves it.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(time_ns(libc::CLOCK_REALTIME))
+    }
+}
+
+impl Monotonic {
+    /// Read the clock. Makes no system call where the vDSO serves it.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(time_ns(libc::CLOCK_MONOTONIC))
+    }
+}
+
+impl Sub<Span> for Monotonic {
+    type Output = Self;
+
+    fn sub(self, before: Span) -> Self {
+        Self(self.0 - before.0)
+    }
+}
 
 /// The offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC`, by which times of one clock become those of the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpochOffset(i64);
 
+impl Sub for EpochOffset {
+    type Output = Span;
+
+    /// Return by how much the clock was set between two readings.
+    fn sub(self, earlier: Self) -> Span {
+        Span(self.0 - earlier.0)
+    }
+}
+
 impl EpochOffset {
     /// Read both clocks once.
     #[must_use]
     pub fn read() -> Self {
-        Self(realtime_ns() - monotonic_ns())
+        Self(Realtime::now().0 - Monotonic::now().0)
+    }
+
+    /// Read the offset as exactly as can be, and return how much the true one may differ from it: each of several
+    /// readings lies between two of the other clock, and the offset in all of these intervals.
+    #[must_use]
+    pub fn read_exactly() -> (Self, Span) {
+        const READINGS: usize = 16;
+        let (mut least, mut most) = (i64::MIN, i64::MAX);
+        for _ in 0..READINGS {
+            let (before, epoch, after) = (Monotonic::now(), Realtime::now(), Monotonic::now());
+            let (low, high) = (epoch.0 - after.0, epoch.0 - before.0);
+            // The clock was set meanwhile: only the later readings count.
+            if low > most || high < least {
+                (least, most) = (low, high);
+            }
+            (least, most) = (least.max(low), most.min(high));
+        }
+        (Self(least + (most - least) / 2), Span((most - least) / 2 + 1))
     }
 
     /// Build an offset of so many ns.
@@ -109,37 +178,10 @@ impl EpochOffset {
     }
 }
 
-/// A reading of the offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC`, in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EpochAhead {
-    /// The offset.
-    pub ns: i64,
-    /// The most that the true offset may differ from it.
-    pub within_ns: i64,
-}
-
-/// Read the offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC` as exactly as can be: each of several readings lies
-/// between two of the other clock, and the offset in all of these intervals.
+/// Return the CPU time that the calling thread has used. Makes a system call.
 #[must_use]
-pub fn epoch_ahead() -> EpochAhead {
-    const READINGS: usize = 16;
-    let (mut least, mut most) = (i64::MIN, i64::MAX);
-    for _ in 0..READINGS {
-        let (before, epoch, after) = (monotonic_ns(), realtime_ns(), monotonic_ns());
-        let (low, high) = (epoch - after, epoch - before);
-        // The clock was set meanwhile: only the later readings count.
-        if low > most || high < least {
-            (least, most) = (low, high);
-        }
-        (least, most) = (least.max(low), most.min(high));
-    }
-    EpochAhead { ns: least + (most - least) / 2, within_ns: (most - least) / 2 + 1 }
-}
-
-/// Return the CPU time that the calling thread has used, in ns. Makes a system call.
-#[must_use]
-pub fn thread_cpu_ns() -> i64 {
-    time_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+pub fn thread_cpu() -> Span {
+    Span(time_ns(libc::CLOCK_THREAD_CPUTIME_ID))
 }
 
 /// Return the time of one of the clocks that every Linux has, in ns.

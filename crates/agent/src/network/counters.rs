@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use delaylab_os::clock::realtime_ns;
+use delaylab_os::clock::Realtime;
 use delaylab_proto::{Context, Failure};
 
 use crate::protocol::network::{Counters, CountersDone, InterfaceCounters};
@@ -17,7 +17,7 @@ pub(crate) fn serve(_: Counters, _: &mut Session) -> Result<CountersDone, Failur
     snmp.retain(|protocol, _| ["Ip", "Icmp", "Udp"].contains(&protocol.as_str()));
     let interfaces = interfaces(directory)?;
     // A busy machine may deliver the answer much later: only the reader knows when it read.
-    Ok(CountersDone { time_ns: realtime_ns(), interfaces, snmp })
+    Ok(CountersDone { time_ns: Realtime::now().ns(), interfaces, snmp })
 }
 
 /// Read the counters of each interface from `net/dev` (proc_pid_net(5)).

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use delaylab_os::clock;
+use delaylab_os::clock::{self, EpochOffset, Monotonic, Span};
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Usage};
 use delaylab_proto::{Context, Failure, Table};
@@ -15,7 +15,6 @@ use super::{hold, tables};
 use crate::protocol::programs::{Compute, ComputeDone};
 use crate::protocol::running::Order;
 use crate::session::Session;
-use crate::timing::steady;
 
 /// The steps of one unit: each depends on the one before. A unit takes some 0.2 ms of a CPU of today.
 const STEPS: u32 = 100_000;
@@ -26,8 +25,8 @@ const MOST: u32 = 100_000_000;
 
 /// One row of the table `progress`: at `time_ns`, `units` were done in `cpu_ns` of this thread's CPU time.
 struct Done {
-    time_ns: i64,
-    cpu_ns: i64,
+    time: Monotonic,
+    cpu: Span,
     units: u32,
 }
 
@@ -39,30 +38,30 @@ pub(super) fn serve(request: Compute, session: &mut Session) -> Result<ComputeDo
     }
     let going = !request.hold || hold::until_go(session)?;
     let before = usage()?;
-    steady::start();
-    let (began_ns, began_cpu) = (steady::now_ns(), clock::thread_cpu_ns());
+    let (offset, _) = EpochOffset::read_exactly();
+    let (began, began_cpu) = (Monotonic::now(), clock::thread_cpu());
     let (mut units, mut state) = (0, 0x9E37_79B9_7F4A_7C15);
     let mut rows = Vec::new();
-    let mut due_ns = began_ns;
+    let mut due = began;
     while going && units < request.units && !stopped(session)? {
         for _ in 0..AT_ONCE.min(request.units - units) {
             state = unit(black_box(state));
             units += 1;
-            let time_ns = steady::now_ns();
-            if time_ns >= due_ns || units == request.units {
-                rows.push(Done { time_ns, cpu_ns: clock::thread_cpu_ns() - began_cpu, units });
-                due_ns = time_ns + request.every_ns;
+            let time = Monotonic::now();
+            if time >= due || units == request.units {
+                rows.push(Done { time, cpu: clock::thread_cpu() - began_cpu, units });
+                due = time + Span::from_ns(request.every_ns);
             }
         }
     }
     black_box(state);
-    let ended_ns = if going { steady::now_ns() } else { began_ns };
+    let ended = if going { Monotonic::now() } else { began };
     let after = usage()?;
-    send(session, &rows)?;
+    send(session, &rows, offset)?;
     Ok(ComputeDone {
         units,
-        began_ns,
-        ended_ns,
+        began_ns: offset.realtime(began).ns(),
+        ended_ns: offset.realtime(ended).ns(),
         user_ns: tables::nanoseconds(after.user.saturating_sub(before.user)),
         system_ns: tables::nanoseconds(after.system.saturating_sub(before.system)),
     })
@@ -94,11 +93,11 @@ fn usage() -> Result<Usage, Failure> {
     process::own_usage().context("read this process's CPU time")
 }
 
-fn send(session: &mut Session, rows: &[Done]) -> Result<(), Failure> {
+fn send(session: &mut Session, rows: &[Done], offset: EpochOffset) -> Result<(), Failure> {
     tables::in_parts(session, rows.iter(), |rows| {
         Table::new("progress", rows.len())
-            .numbers("time_ns", rows.iter().map(|row| row.time_ns))
-            .numbers("cpu_ns", rows.iter().map(|row| row.cpu_ns))
+            .numbers("time_ns", rows.iter().map(|row| offset.realtime(row.time).ns()))
+            .numbers("cpu_ns", rows.iter().map(|row| row.cpu.ns()))
             .numbers("units", rows.iter().map(|row| row.units))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use delaylab_os::clock;
+use delaylab_os::clock::{self, Realtime};
 use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde_json::Value;
 use tracing::{debug, info, warn};
@@ -92,5 +92,5 @@ fn hello(_: Hello, _: &mut Session) -> Result<HelloDone, Failure> {
 
 /// Return the current time, for comparing two clocks. The clock is read as late as possible.
 fn read_clock(_: Clock, _: &mut Session) -> Result<ClockDone, Failure> {
-    Ok(ClockDone { time_ns: clock::realtime_ns() })
+    Ok(ClockDone { time_ns: Realtime::now().ns() })
 }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use delaylab_os::clock::{EpochOffset, Monotonic};
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
@@ -14,7 +15,6 @@ use super::{hold, tables};
 use crate::protocol::programs::{Exec, ExecDone, Ran, Terminal};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
-use crate::timing::steady;
 
 /// The time that a command, and what it started, has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,7 +37,9 @@ pub(super) fn serve(request: Exec, session: &mut Session) -> Result<ExecDone, Fa
 /// A running command and this process's ends of its streams.
 struct Running {
     pid: i32,
-    began_ns: i64,
+    /// The offset of the clock when the command began, by which its times are told.
+    offset: EpochOffset,
+    began: Monotonic,
     handle: PidFd,
     input: Option<OwnedFd>,
     outputs: Vec<(Kind, OwnedFd)>,
@@ -98,12 +100,13 @@ impl Running {
         let pid = i32::try_from(pid).map_err(io::Error::other)?;
         let mut ours = outputs.iter().map(|(_, fd)| fd).chain(&input);
         ours.try_for_each(|fd| descriptor::set_nonblocking(fd.as_fd()))?;
-        steady::start();
-        let (began_ns, handle) = (steady::now_ns(), PidFd::open(pid)?);
+        let (offset, _) = EpochOffset::read_exactly();
+        let (began, handle) = (Monotonic::now(), PidFd::open(pid)?);
         let (pending, window) = (Vec::new(), Window::new(u64::MAX));
         Ok(Self {
             pid,
-            began_ns,
+            offset,
+            began,
             handle,
             input,
             outputs,
@@ -124,11 +127,11 @@ impl Running {
             ended |= ready.ended;
             let emptied = self.read(session, ended)?;
             if ended && emptied {
-                let ended_ns = steady::now_ns();
+                let time = Monotonic::now();
                 if self.stopped {
                     self.end_session()?;
                 }
-                return self.reap(ended_ns);
+                return self.reap(time);
             }
             if ready.writable {
                 self.write();
@@ -264,7 +267,7 @@ impl Running {
         self.input = None;
         self.outputs.clear();
         self.end_session()?;
-        self.reap(steady::now_ns()).map(|_| ())
+        self.reap(Monotonic::now()).map(|_| ())
     }
 
     /// Wait until all of the command's session has ended, and kill what has not after [`GRACE`].
@@ -272,7 +275,7 @@ impl Running {
         process::end_session(self.pid, GRACE).map_err(broken)
     }
 
-    fn reap(&self, ended_ns: i64) -> Result<ExecDone, Failure> {
+    fn reap(&self, time: Monotonic) -> Result<ExecDone, Failure> {
         let written = written_bytes(self.pid);
         let Some((_, ended, used)) = process::wait_usage(self.pid) else {
             return Err(Failure::new("wait for the command", "it is not a child of this process"));
@@ -284,8 +287,8 @@ impl Running {
         let ran = Ran {
             killed,
             written_bytes: written,
-            began_ns: self.began_ns,
-            ended_ns,
+            began_ns: self.offset.realtime(self.began).ns(),
+            ended_ns: self.offset.realtime(time).ns(),
             user_ns: tables::nanoseconds(used.user),
             system_ns: tables::nanoseconds(used.system),
         };

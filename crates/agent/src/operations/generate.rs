@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::clock;
+use delaylab_os::clock::{Monotonic, Realtime, Span};
 use delaylab_os::interface::interface_index;
 use delaylab_os::process::scheduling;
 use delaylab_os::socket::packet_socket::{self, FrameBatch};
@@ -23,7 +23,7 @@ use crate::timing::lateness::Lateness;
 use crate::timing::pace::Pace;
 
 /// The longest time between two checks for the client's orders.
-const ORDERS_NS: i64 = 50_000_000;
+const ORDERS: Span = Span::from_ns(50_000_000);
 const BUFFERS: usize = 64 << 20;
 
 /// Serve one request: send frames until all are sent or the client stops it.
@@ -35,13 +35,13 @@ pub(super) fn serve(request: Generate, session: &mut Session) -> Result<Generate
     let (pace, refused) = Pace::new(request.realtime, scheduling::online_cpus());
     session.event(&Event::READY)?;
     generator.run(pace, session)?;
-    let Generator { next, refused: not_taken, slip, began_ns, ended_ns, .. } = generator;
+    let Generator { next, refused: not_taken, slip, began, ended, .. } = generator;
     Ok(GenerateDone {
         sent: u64::from(next) - not_taken,
         refused: not_taken,
         slip: slip.summary(),
-        began_ns,
-        ended_ns,
+        began_ns: began.ns(),
+        ended_ns: ended.ns(),
         realtime: request.realtime && refused.is_none(),
         not_realtime: refused,
     })
@@ -84,8 +84,8 @@ struct Generator<'a> {
     spacing: Spacing,
     refused: u64,
     slip: Lateness,
-    began_ns: i64,
-    ended_ns: i64,
+    began: Realtime,
+    ended: Realtime,
 }
 
 impl<'a> Generator<'a> {
@@ -107,57 +107,58 @@ impl<'a> Generator<'a> {
             spacing: Spacing::of(request.interval_ns),
             refused: 0,
             slip: Lateness::default(),
-            began_ns: 0,
-            ended_ns: 0,
+            began: Realtime::default(),
+            ended: Realtime::default(),
         })
     }
 
     fn run(&mut self, mut pace: Pace, session: &mut Session) -> Result<(), Failure> {
-        let start_ns = clock::monotonic_ns();
-        self.began_ns = clock::realtime_ns();
-        let mut looked_ns = start_ns;
+        let start = Monotonic::now();
+        self.began = Realtime::now();
+        let mut looked = start;
         while self.next < self.request.count {
-            let now_ns = pace.keep(clock::monotonic_ns()).context("wait for the next frame")?;
-            if now_ns - looked_ns > ORDERS_NS {
-                looked_ns = now_ns;
+            let now = pace.keep(Monotonic::now()).context("wait for the next frame")?;
+            if now - looked > ORDERS {
+                looked = now;
                 if must_end(session)? {
                     break;
                 }
             }
-            let due_ns = self.spacing.not_before(start_ns + self.intended_ns(self.next));
-            if due_ns <= now_ns {
-                self.send(start_ns, now_ns)?;
+            let due = self.spacing.not_before(start + self.intended(self.next));
+            if due <= now {
+                self.send(start, now)?;
             } else {
                 let input = session.input();
-                pace.wait(now_ns, Some(due_ns), [input, input])
-                    .context("wait for the next frame")?;
+                pace.wait(now, Some(due), [input, input]).context("wait for the next frame")?;
             }
         }
         // By the clock at the start, so that the duration is right if somebody sets it.
-        self.ended_ns = self.began_ns + clock::monotonic_ns() - start_ns;
+        self.ended = self.began + (Monotonic::now() - start);
         Ok(())
     }
 
     /// Return a frame's intended time after the start.
-    fn intended_ns(&self, number: u32) -> i64 {
-        (u64::from(number) * self.request.interval_ns).cast_signed()
+    fn intended(&self, number: u32) -> Span {
+        Span::from_ns((u64::from(number) * self.request.interval_ns).cast_signed())
     }
 
     /// Send the frames that are due by now, at most one batch.
-    fn send(&mut self, start_ns: i64, now_ns: i64) -> Result<(), Failure> {
-        let epoch_ns = self.began_ns - start_ns;
+    fn send(&mut self, start: Monotonic, now: Monotonic) -> Result<(), Failure> {
         let first = self.next;
         let mut end = first;
         while end < self.request.count
             && (end - first) < self.request.batch as u32
-            && self.spacing.not_before(start_ns + self.intended_ns(end)) <= now_ns
+            && self.spacing.not_before(start + self.intended(end)) <= now
         {
-            self.spacing.sent(now_ns);
+            self.spacing.sent(now);
             let flow = &self.request.flows[end as usize % self.request.flows.len()];
-            let due_ns = start_ns + self.intended_ns(end);
-            self.slip.record(now_ns - due_ns);
-            let header =
-                ProbeRepr { probe: self.request.probe, seq: end, intended_ns: due_ns + epoch_ns };
+            let due = start + self.intended(end);
+            self.slip.record(now - due);
+            let header = ProbeRepr {
+                probe: self.request.probe,
+                seq: end,
+                intended_ns: (self.began + (due - start)).ns(),
+            };
             write(flow, self.request.port, header, &mut self.frames[(end - first) as usize]);
             end += 1;
         }
@@ -209,28 +210,31 @@ fn must_end(session: &mut Session) -> Result<bool, Failure> {
 /// burst.
 const FASTER: u64 = 2;
 /// The span of due frames that may be sent at once.
-const AT_ONCE_NS: i64 = 50_000;
+const AT_ONCE: Span = Span::from_ns(50_000);
 
 /// The earliest time at which the next frame may leave, however late it is.
 pub(super) struct Spacing {
-    least_ns: i64,
-    free_ns: i64,
+    least: Span,
+    free: Monotonic,
 }
 
 impl Spacing {
     /// Build the spacing for frames with this interval.
     pub(super) fn of(interval_ns: u64) -> Self {
-        Self { least_ns: (interval_ns / FASTER).cast_signed(), free_ns: i64::MIN }
+        Self {
+            least: Span::from_ns((interval_ns / FASTER).cast_signed()),
+            free: Monotonic::from_ns(i64::MIN),
+        }
     }
 
-    /// Return the time at which a frame that is due at `due_ns` may leave.
-    pub(super) fn not_before(&self, due_ns: i64) -> i64 {
-        self.free_ns.max(due_ns)
+    /// Return the time at which a frame that is due at `due` may leave.
+    pub(super) fn not_before(&self, due: Monotonic) -> Monotonic {
+        self.free.max(due)
     }
 
     /// Record that a frame leaves.
-    pub(super) fn sent(&mut self, now_ns: i64) {
-        self.free_ns = self.free_ns.max(now_ns - AT_ONCE_NS) + self.least_ns;
+    pub(super) fn sent(&mut self, now: Monotonic) {
+        self.free = self.free.max(now - AT_ONCE) + self.least;
     }
 }
 
@@ -270,8 +274,8 @@ mod tests {
         let mut now_ns = 0;
         while (sent.len() as i64) < count {
             let due_ns = sent.len() as i64 * INTERVAL_NS;
-            if spacing.not_before(due_ns) <= now_ns {
-                spacing.sent(now_ns);
+            if spacing.not_before(Monotonic::from_ns(due_ns)).ns() <= now_ns {
+                spacing.sent(Monotonic::from_ns(now_ns));
                 sent.push(now_ns);
             } else {
                 now_ns += if now_ns == 1_000_000 { STALL_NS } else { 1000 };
@@ -284,7 +288,7 @@ mod tests {
     fn a_stall_is_made_up_for_at_twice_the_rate() {
         let sent = sent_ns(2000);
         for window_ns in [100_000, 1_000_000, 5_000_000] {
-            let most = FASTER as i64 * window_ns / INTERVAL_NS + 2 * AT_ONCE_NS / INTERVAL_NS + 1;
+            let most = FASTER as i64 * window_ns / INTERVAL_NS + 2 * AT_ONCE.ns() / INTERVAL_NS + 1;
             let within = |&from: &i64| {
                 sent.iter().filter(|&&at| (from..from + window_ns).contains(&at)).count()
             };
@@ -305,9 +309,9 @@ mod tests {
     #[test]
     fn as_fast_as_can_be_is_not_held_back() {
         let mut spacing = Spacing::of(0);
-        for now_ns in [7, 7, 7, 8] {
-            assert!(spacing.not_before(0) <= now_ns);
-            spacing.sent(now_ns);
+        for now in [7, 7, 7, 8].map(Monotonic::from_ns) {
+            assert!(spacing.not_before(Monotonic::default()) <= now);
+            spacing.sent(now);
         }
     }
 }

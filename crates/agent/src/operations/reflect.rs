@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::clock::{Realtime, realtime_ns};
+use delaylab_os::clock::Realtime;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::socket::batch::{ReceiveBatch, SendBatch};
 use delaylab_os::socket::control_message::Step;
@@ -132,7 +132,7 @@ impl Reflector {
 
     /// Put the replies to the received probe packets into slots, and record them.
     fn fill(&mut self, received: usize) -> usize {
-        let now = realtime_ns();
+        let now = Realtime::now().ns();
         let mut filled = 0;
         for slot in 0..received {
             let message = self.incoming.message(slot);
@@ -152,7 +152,7 @@ impl Reflector {
     /// Send the filled slots, whose packets are recorded from `first` on. A reply that the kernel refuses is
     /// lost: the sender will miss it.
     fn send(&mut self, first: u32, filled: usize) -> io::Result<()> {
-        let now = realtime_ns();
+        let now = Realtime::now().ns();
         self.log.note_replies(first, now);
         let (mut next, mut singly) = (0, false);
         while next < filled {

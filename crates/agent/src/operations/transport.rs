@@ -1,5 +1,6 @@
 //! The connections and the legs of a probe's protocols.
 
+use delaylab_os::clock::Span;
 use delaylab_wire::{Leg, TcpSegment};
 
 use crate::protocol::measuring::Protocol;
@@ -21,7 +22,7 @@ impl Protocol {
     }
 }
 
-/// The time after which a SYN without an answer is given up for lost, in ns. The kernel would send it again after
+/// The time after which a SYN without an answer is given up for lost. The kernel would send it again after
 /// 1 s, and an answer to either could not be told apart.
-pub(super) const SYN_GIVEN_UP_NS: i64 =
-    delaylab_os::socket::connection::SYN_RETRANSMISSION_NS * 9 / 10;
+pub(super) const SYN_GIVEN_UP: Span =
+    Span::from_ns(delaylab_os::socket::connection::SYN_RETRANSMISSION_NS * 9 / 10);

@@ -5,6 +5,8 @@
 //! its counts take 16 KB for each direction instead of 4 (medians on a Xeon). It keeps no exact sum either,
 //! and refuses values below 0.
 
+use delaylab_os::clock::{Monotonic, Span};
+
 use crate::protocol::generating::Late;
 use crate::protocol::links::CpuNoiseSummary;
 
@@ -32,7 +34,8 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    pub(crate) fn record(&mut self, late_ns: i64) {
+    pub(crate) fn record(&mut self, late: Span) {
+        let late_ns = late.ns();
         self.buckets[bucket(late_ns)] += 1;
         self.count += 1;
         self.sum += late_ns;
@@ -113,35 +116,35 @@ fn middle(bucket: usize) -> i64 {
 }
 
 /// The longest time between two reads of the clock that does not count as held up; two reads take far less.
-const HELD_UP_NS: i64 = 3_000;
+const HELD_UP: Span = Span::from_ns(3_000);
 
 /// The delays that a CPU inflicts on a thread that only reads the clock. Whatever has to be done on time on this CPU
 /// is late by as much, too: the time that a thread has waited awake, and the part of it for which it was held up.
 #[derive(Clone, Default)]
 pub(super) struct CpuNoise {
-    since_ns: Option<i64>,
-    watched_ns: i64,
+    since: Option<Monotonic>,
+    watched: Span,
     held_up: Lateness,
 }
 
 impl CpuNoise {
     /// Start to watch: from now on the thread only reads the clock.
-    pub(super) fn watch_from(&mut self, now_ns: i64) {
-        self.since_ns = Some(now_ns);
+    pub(super) fn watch_from(&mut self, now: Monotonic) {
+        self.since = Some(now);
     }
 
     /// Stop watching: the thread has read the clock again.
-    pub(super) fn watch_until(&mut self, now_ns: i64) {
-        let Some(since_ns) = self.since_ns.take() else { return };
-        let passed_ns = now_ns - since_ns;
-        self.watched_ns += passed_ns;
-        if passed_ns > HELD_UP_NS {
-            self.held_up.record(passed_ns);
+    pub(super) fn watch_until(&mut self, now: Monotonic) {
+        let Some(since) = self.since.take() else { return };
+        let passed = now - since;
+        self.watched = self.watched + passed;
+        if passed > HELD_UP {
+            self.held_up.record(passed);
         }
     }
 
     pub(super) fn read(&self) -> CpuNoiseSummary {
-        let Self { watched_ns, ref held_up, .. } = *self;
+        let (watched_ns, held_up) = (self.watched.ns(), &self.held_up);
         // A moment x before the end of an unseen interval is seen x late.
         let p99_ns = held_up.exceeded_in_all_by(watched_ns / 100);
         CpuNoiseSummary { watched_ns, held_up_ns: held_up.sum(), p99_ns }
@@ -156,7 +159,7 @@ mod tests {
     fn quantiles_are_within_three_percent() {
         let mut late = Lateness::default();
         for value in 1..=100_000 {
-            late.record(value * 10);
+            late.record(Span::from_ns(value * 10));
         }
         let summary = late.summary();
         assert_eq!((summary.count, summary.min_ns, summary.max_ns), (100_000, 10, 1_000_000));
@@ -171,7 +174,7 @@ mod tests {
         let mut late = Lateness::default();
         assert_eq!(late.exceeded_in_all_by(0), 0);
         for value in [60, 50, 10, 10] {
-            late.record(value);
+            late.record(Span::from_ns(value));
         }
         // 60 and 50 exceed 45 by 15 and 5 (20 in all); 60, 50, 10 and 10 exceed 5 by 55, 45, 5 and 5 (110 in
         // all).
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn two_together_are_as_one_that_recorded_all() {
         let (mut all, mut even, mut odd) = Default::default();
-        let recorded = |late: &mut Lateness, value: i64| late.record(value * value);
+        let recorded = |late: &mut Lateness, value: i64| late.record(Span::from_ns(value * value));
         for value in -3..1000 {
             recorded(&mut all, value);
             recorded(if value % 2 == 0 { &mut even } else { &mut odd }, value);
@@ -206,8 +209,8 @@ mod tests {
     #[test]
     fn what_is_early_or_later_than_all_buckets_still_counts() {
         let mut late = Lateness::default();
-        late.record(-5);
-        late.record(i64::MAX / 4);
+        late.record(Span::from_ns(-5));
+        late.record(Span::from_ns(i64::MAX / 4));
         let summary = late.summary();
         assert_eq!((summary.min_ns, summary.max_ns), (-5, i64::MAX / 4));
         assert_eq!(summary.p50_ns, 0);
@@ -215,11 +218,11 @@ mod tests {
 
     fn watched(gaps: &[i64]) -> CpuNoiseSummary {
         let mut cpu_noise = CpuNoise::default();
-        let mut now_ns = 0;
+        let mut now = Monotonic::default();
         for gap_ns in gaps {
-            cpu_noise.watch_from(now_ns);
-            now_ns += gap_ns;
-            cpu_noise.watch_until(now_ns);
+            cpu_noise.watch_from(now);
+            now = now + Span::from_ns(*gap_ns);
+            cpu_noise.watch_until(now);
         }
         cpu_noise.read()
     }
@@ -238,10 +241,10 @@ mod tests {
     #[test]
     fn what_was_done_otherwise_is_not_watched() {
         let mut cpu_noise = CpuNoise::default();
-        cpu_noise.watch_until(50_000);
-        cpu_noise.watch_from(50_000);
-        cpu_noise.watch_until(50_100);
-        cpu_noise.watch_until(90_000);
+        cpu_noise.watch_until(Monotonic::from_ns(50_000));
+        cpu_noise.watch_from(Monotonic::from_ns(50_000));
+        cpu_noise.watch_until(Monotonic::from_ns(50_100));
+        cpu_noise.watch_until(Monotonic::from_ns(90_000));
         assert_eq!(cpu_noise.read(), CpuNoiseSummary { watched_ns: 100, held_up_ns: 0, p99_ns: 0 });
     }
 }

@@ -1,6 +1,6 @@
-//! Time: how a thread waits that must be on time ([`pace`]), how late it was ([`lateness`]), and a time that nobody
-//! sets ([`steady`]).
+//! Time: how a thread waits that must be on time ([`pace`]), how late it was ([`lateness`]), and how the clock was set
+//! meanwhile ([`clock_steps`]).
 
+pub(crate) mod clock_steps;
 pub(crate) mod lateness;
 pub(crate) mod pace;
-pub(crate) mod steady;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use delaylab_os::clock;
+use delaylab_os::clock::Monotonic;
 use delaylab_os::netlink::changes::ChangeMonitor as RtnetlinkMonitor;
 use delaylab_proto::{Context, Failure};
 
@@ -33,7 +33,7 @@ pub(super) fn live(
         Err(failure) => return say_refused(&mut control, failure),
     };
     say_ready(&mut control)?;
-    let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+    let timeline = Timeline::new(&links.timeline, Monotonic::now());
     let served = serve_requests(&mut engine, timeline, &mut control);
     if let Err(failure) = &served {
         say_why(&mut control, failure);

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::thread;
 
-use delaylab_os::clock;
+use delaylab_os::clock::Monotonic;
 use delaylab_os::process::memory::Locked;
 use delaylab_os::process::{open_files, scheduling};
 use delaylab_proto::{Context, Failure};
@@ -85,7 +85,7 @@ fn take_requests(
     if refused {
         return;
     }
-    let timeline = Timeline::new(&links.timeline, clock::monotonic_ns());
+    let timeline = Timeline::new(&links.timeline, Monotonic::now());
     let served = serve_requests(&mut control_thread, timeline, &mut requests);
     let lowered = set_ports(links, false);
     std::process::exit(i32::from(served.and(lowered).is_err()));
@@ -173,7 +173,7 @@ impl LinkEngine for ControlThread<'_> {
             realtime: self.realtime,
             notes: self.notes.clone(),
             memory,
-            pauses: Pauses { count: totals.pauses, longest_ns: totals.longest_pause_ns },
+            pauses: Pauses { count: totals.pauses, longest_ns: totals.longest_pause.ns() },
             cpu_noise,
             dropped_ring: totals.dropped_ring,
             unknown_port: totals.unknown_port,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use delaylab_os::clock::{Monotonic, Realtime};
+use delaylab_os::clock::{Monotonic, Realtime, Span};
 use delaylab_proto::Failure;
 
 use crate::link::configured::DirectionConfig;
@@ -33,7 +33,7 @@ impl PortDrops {
 }
 
 /// The least difference between two clocks' lengths of a period from which on the clock was set: 1 ms.
-const SET_NS: i64 = 1_000_000;
+const SET: Span = Span::from_ns(1_000_000);
 
 /// The start of counting, by the clock and by the monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +61,8 @@ impl Period {
 
     /// Return the start of the period by the clock as it is now.
     fn since_by(self, now: Self) -> Realtime {
-        let by_monotonic = now.since + -(now.began - self.began);
-        let set = (by_monotonic - self.since).abs() > SET_NS;
+        let by_monotonic = now.since + (self.began - now.began);
+        let set = (by_monotonic - self.since).abs() > SET;
         if set { by_monotonic } else { self.since }
     }
 }
@@ -208,6 +208,6 @@ mod tests {
         let since = began.since_by(later(5_000_300));
         assert_eq!(since.ns(), 1_000, "two reads are a little apart");
         let set = later(5_000_000 - 30_000_000_000);
-        assert_eq!(set.since - began.since_by(set), 5_000_000);
+        assert_eq!((set.since - began.since_by(set)).ns(), 5_000_000);
     }
 }

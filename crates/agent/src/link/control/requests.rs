@@ -3,9 +3,8 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
 
-use delaylab_os::clock;
+use delaylab_os::clock::Monotonic;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde::{Deserialize, Serialize};
@@ -67,11 +66,10 @@ pub(super) fn serve_requests(
 ) -> Result<(), Failure> {
     loop {
         links.check()?;
-        let left = timeline.next_ns().map(|at_ns| (at_ns - clock::monotonic_ns()).max(0) as u64);
+        let left = timeline.next().map(|at| (at - Monotonic::now()).to_wait());
         let mut on = vec![(control.as_fd(), Interest::Read)];
         on.extend(links.changed().map(|fd| (fd, Interest::Read)));
-        if poll::wait(&on, left.map(Duration::from_nanos)).context("take requests about links")?[0]
-        {
+        if poll::wait(&on, left).context("take requests about links")?[0] {
             let frame = read_frame(control).context("take requests about links")?;
             let Some(frame) = frame else { return Ok(()) };
             let reply = match answer(links, &mut timeline, &frame.payload) {
@@ -80,7 +78,7 @@ pub(super) fn serve_requests(
             };
             send(control, &reply)?;
         }
-        while let Some(changes) = timeline.take(clock::monotonic_ns()) {
+        while let Some(changes) = timeline.take(Monotonic::now()) {
             change(links, changes, Cause::Timeline)?;
         }
     }
@@ -117,7 +115,7 @@ fn answer(
         }
         LinkRequest::LinkTimeline(_) => {
             restore(links)?;
-            timeline.restart(clock::monotonic_ns());
+            timeline.restart(Monotonic::now());
             done(&Nothing {})
         }
         LinkRequest::LinkRestart(_) => done(&Nothing {}),
@@ -127,30 +125,30 @@ fn answer(
 /// The timeline and its next moment.
 pub(super) struct Timeline<'a> {
     moments: &'a [Moment],
-    began_ns: i64,
+    began: Monotonic,
     next: usize,
 }
 
 impl<'a> Timeline<'a> {
-    /// Build a timeline of moments in order, counted from `began_ns`.
-    pub(super) fn new(moments: &'a [Moment], began_ns: i64) -> Self {
-        Self { moments, began_ns, next: 0 }
+    /// Build a timeline of moments in order, counted from `began`.
+    pub(super) fn new(moments: &'a [Moment], began: Monotonic) -> Self {
+        Self { moments, began, next: 0 }
     }
 
     /// Restart the timeline now.
-    pub(super) fn restart(&mut self, now_ns: i64) {
-        (self.began_ns, self.next) = (now_ns, 0);
+    pub(super) fn restart(&mut self, now: Monotonic) {
+        (self.began, self.next) = (now, 0);
     }
 
     /// Return the time of the next moment.
-    pub(super) fn next_ns(&self) -> Option<i64> {
+    pub(super) fn next(&self) -> Option<Monotonic> {
         let moment = self.moments.get(self.next)?;
-        Some(self.began_ns.saturating_add_unsigned(moment.at_ns))
+        Some(Monotonic::from_ns(self.began.ns().saturating_add_unsigned(moment.at_ns)))
     }
 
     /// Return the changes of the next moment once its time has come.
-    pub(super) fn take(&mut self, now_ns: i64) -> Option<&'a [Change]> {
-        if self.next_ns()? > now_ns {
+    pub(super) fn take(&mut self, now: Monotonic) -> Option<&'a [Change]> {
+        if self.next()? > now {
             return None;
         }
         self.next += 1;
@@ -210,14 +208,15 @@ mod tests {
 
     #[test]
     fn moments_come_in_order_and_again_after_a_restart() {
+        let at = Monotonic::from_ns;
         let moment = |at_ns| Moment { at_ns, changes: Vec::new() };
         let moments = [moment(0), moment(5), moment(5)];
-        let mut timeline = Timeline::new(&moments, 100);
-        assert!(timeline.take(100).is_some() && timeline.take(104).is_none());
-        assert_eq!(timeline.next_ns(), Some(105));
-        assert!(timeline.take(105).is_some() && timeline.take(105).is_some());
-        assert_eq!(timeline.next_ns(), None);
-        timeline.restart(200);
-        assert_eq!(timeline.next_ns(), Some(200));
+        let mut timeline = Timeline::new(&moments, at(100));
+        assert!(timeline.take(at(100)).is_some() && timeline.take(at(104)).is_none());
+        assert_eq!(timeline.next(), Some(at(105)));
+        assert!(timeline.take(at(105)).is_some() && timeline.take(at(105)).is_some());
+        assert_eq!(timeline.next(), None);
+        timeline.restart(at(200));
+        assert_eq!(timeline.next(), Some(at(200)));
     }
 }

@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
+use delaylab_os::clock::Realtime;
 use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::interface;
 use delaylab_os::process::{self, Ended, PidFd, Side, title};
-use delaylab_os::{clock, interface};
 use delaylab_proto::{Context, Failure, Frame, Reply, read_frame};
 use serde_json::Value;
 use tracing::{info, warn};
@@ -150,7 +151,7 @@ impl<'a> Supervisor<'a> {
         let nothing = Snapshot::default();
         let report = |config: &DirectionConfig| DirectionReport::new(config, &nothing, 0);
         let directions = self.configured.directions().iter().map(report).collect();
-        done(&EngineReport::down(why.cloned(), clock::realtime_ns(), directions))
+        done(&EngineReport::down(why.cloned(), Realtime::now().ns(), directions))
     }
 
     /// Record the engine's end and set the ports down.

@@ -1,11 +1,11 @@
 //! Conversion between the clock of stamps, which may be set, and the monotonic clock.
 
-use delaylab_os::clock::{EpochOffset, Monotonic, Realtime};
+use delaylab_os::clock::{EpochOffset, Monotonic, Realtime, Span};
 
 /// The lifetime of a reading. Each reading takes two clock reads, and a frame needs the offset twice.
-const HOLDS_NS: i64 = 100_000;
+const HOLDS: Span = Span::from_ns(100_000);
 /// The time from a frame's arrival to its reading from which on a reading may be of before the clock was set.
-const DOUBTFUL_NS: i64 = 20_000_000;
+const DOUBTFUL: Span = Span::from_ns(20_000_000);
 
 /// The last reading of the offset between the two clocks.
 pub(super) struct ClockOffset {
@@ -23,7 +23,7 @@ impl ClockOffset {
     /// Return the offset, read at most 0.1 ms before `now`.
     pub(super) fn read(&mut self, now: Monotonic) -> EpochOffset {
         if now >= self.until {
-            *self = Self { offset: EpochOffset::read(), until: now + HOLDS_NS };
+            *self = Self { offset: EpochOffset::read(), until: now + HOLDS };
         }
         self.offset
     }
@@ -31,8 +31,8 @@ impl ClockOffset {
     /// Return the monotonic time of a frame's stamp. If the clock was set since the last reading, the frame would
     /// seem to have come long ago, or to be still to come: then read the offset again.
     pub(super) fn stamped(&mut self, stamp: Realtime, now: Monotonic) -> Monotonic {
-        let ago_ns = now - self.read(now).monotonic(stamp);
-        if ago_ns.abs() > DOUBTFUL_NS {
+        let ago = now - self.read(now).monotonic(stamp);
+        if ago.abs() > DOUBTFUL {
             self.until = now;
         }
         self.read(now).monotonic(stamp)
@@ -50,10 +50,10 @@ mod tests {
         let read = clock_offset.read(now);
         // Two reads of two clocks: within a second of each other even if this thread loses its CPU between
         // them.
-        assert!((read.ns() - EpochOffset::read().ns()).abs() < 1_000_000_000);
+        assert!((read - EpochOffset::read()).abs() < Span::from_ns(1_000_000_000));
         clock_offset.offset = EpochOffset::from_ns(7);
-        assert_eq!(clock_offset.read(now + (HOLDS_NS - 1)).ns(), 7);
-        assert_ne!(clock_offset.read(now + HOLDS_NS).ns(), 7);
+        assert_eq!(clock_offset.read(now + (HOLDS + Span::from_ns(-1))).ns(), 7);
+        assert_ne!(clock_offset.read(now + HOLDS).ns(), 7);
     }
 
     #[test]
@@ -62,9 +62,9 @@ mod tests {
             let (now, stamp) = (Monotonic::now(), Realtime::now());
             // The reading is of before the clock was set.
             let offset = EpochOffset::from_ns(EpochOffset::read().ns() - set_by_ns);
-            let mut clock_offset = ClockOffset { offset, until: now + HOLDS_NS };
-            let ago_ns = now - clock_offset.stamped(stamp, now);
-            assert!(ago_ns.abs() < 1_000_000_000, "{ago_ns} ns ago");
+            let mut clock_offset = ClockOffset { offset, until: now + HOLDS };
+            let ago = now - clock_offset.stamped(stamp, now);
+            assert!(ago.abs() < Span::from_ns(1_000_000_000), "{ago:?} ago");
         }
     }
 }

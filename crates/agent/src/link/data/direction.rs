@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
-use delaylab_os::clock::Realtime;
+use delaylab_os::clock::{Monotonic, Realtime};
 use delaylab_wire::ETHERNET_HEADER;
 
 use super::pool::{Account, Pool, Slot};
@@ -27,7 +27,7 @@ pub(super) struct DirectionState {
     /// The number of frames refused before they entered, at the time when counting began.
     refused_before: u64,
     /// The time at which the pipe's queue is to be processed next.
-    armed_ns: Option<i64>,
+    armed: Option<Monotonic>,
 }
 
 impl DirectionState {
@@ -48,14 +48,14 @@ impl DirectionState {
             account,
             counts: Counts::default(),
             refused_before: 0,
-            armed_ns: None,
+            armed: None,
         }
     }
 
     /// Take in a frame, given in these parts.
     pub(super) fn enter(
         &mut self,
-        arrival_ns: i64,
+        arrival: Monotonic,
         parts: &[&[u8]],
         pool: &mut Pool,
         schedule: &mut Schedule,
@@ -66,29 +66,34 @@ impl DirectionState {
         };
         let bytes = pool.frame(slot).len() as u32;
         let (pipe, mut outcome) = self.split(pool, schedule);
-        pipe.offer(arrival_ns, bytes, slot, &mut outcome);
+        pipe.offer(arrival.ns(), bytes, slot, &mut outcome);
         self.arm(schedule);
     }
 
     /// Process the queue as scheduled for `due_ns`, unless that was rescheduled.
     pub(super) fn advance(
         &mut self,
-        due_ns: i64,
-        now_ns: i64,
+        due: Monotonic,
+        now: Monotonic,
         pool: &mut Pool,
         schedule: &mut Schedule,
     ) {
-        if self.armed_ns != Some(due_ns) {
+        if self.armed != Some(due) {
             return;
         }
-        self.armed_ns = None;
+        self.armed = None;
         let (pipe, mut outcome) = self.split(pool, schedule);
-        pipe.advance(now_ns, &mut outcome);
+        pipe.advance(now.ns(), &mut outcome);
         self.arm(schedule);
     }
 
-    pub(super) fn change(&mut self, conditions: Conditions, now_ns: i64, schedule: &mut Schedule) {
-        self.pipe.change(conditions, now_ns);
+    pub(super) fn change(
+        &mut self,
+        conditions: Conditions,
+        now: Monotonic,
+        schedule: &mut Schedule,
+    ) {
+        self.pipe.change(conditions, now.ns());
         self.arm(schedule);
     }
 
@@ -116,11 +121,11 @@ impl DirectionState {
     }
 
     fn arm(&mut self, schedule: &mut Schedule) {
-        if let Some(next_ns) = self.pipe.next_ns()
-            && self.armed_ns.is_none_or(|armed_ns| next_ns < armed_ns)
+        if let Some(next) = self.pipe.next_ns().map(Monotonic::from_ns)
+            && self.armed.is_none_or(|armed| next < armed)
         {
-            self.armed_ns = Some(next_ns);
-            schedule.push(next_ns, Event::Advance { direction: self.number });
+            self.armed = Some(next);
+            schedule.push(next, Event::Advance { direction: self.number });
         }
     }
 }
@@ -142,7 +147,10 @@ impl Sink<Slot> for Outcome<'_> {
         if let Some(random) = corrupt {
             self.counts.corrupted += u64::from(turn_a_bit(self.pool.frame_mut(slot), random));
         }
-        self.schedule.push(due_ns, Event::Send { slot, direction: self.direction, copies });
+        self.schedule.push(
+            Monotonic::from_ns(due_ns),
+            Event::Send { slot, direction: self.direction, copies },
+        );
     }
 
     fn drop(&mut self, slot: Slot, why: Reason) {
@@ -212,19 +220,19 @@ pub(super) enum Event {
 /// All scheduled events in order of time; events at the same time keep the order in which they were added.
 #[derive(Default)]
 pub(super) struct Schedule {
-    heap: BinaryHeap<Reverse<(i64, u64, Event)>>,
+    heap: BinaryHeap<Reverse<(Monotonic, u64, Event)>>,
     serial: u64,
 }
 
 impl Schedule {
-    pub(super) fn push(&mut self, due_ns: i64, event: Event) {
+    pub(super) fn push(&mut self, due: Monotonic, event: Event) {
         self.serial += 1;
-        self.heap.push(Reverse((due_ns, self.serial, event)));
+        self.heap.push(Reverse((due, self.serial, event)));
     }
 
     /// Return the time of the next event.
-    pub(super) fn next_ns(&self) -> Option<i64> {
-        self.heap.peek().map(|Reverse((due_ns, ..))| *due_ns)
+    pub(super) fn next(&self) -> Option<Monotonic> {
+        self.heap.peek().map(|Reverse((due, ..))| *due)
     }
 
     /// Return the frame to be sent next, if the next event is to send one.
@@ -236,11 +244,11 @@ impl Schedule {
     }
 
     /// Remove and return the next event that is due by now, with its time.
-    pub(super) fn pop(&mut self, now_ns: i64) -> Option<(i64, Event)> {
-        if self.next_ns()? > now_ns {
+    pub(super) fn pop(&mut self, now: Monotonic) -> Option<(Monotonic, Event)> {
+        if self.next()? > now {
             return None;
         }
-        self.heap.pop().map(|Reverse((due_ns, _, event))| (due_ns, event))
+        self.heap.pop().map(|Reverse((due, _, event))| (due, event))
     }
 }
 
@@ -252,12 +260,15 @@ mod tests {
     fn what_is_due_at_one_time_keeps_its_order() {
         let mut schedule = Schedule::default();
         for (at, direction) in [(7, 0), (5, 1), (7, 2), (6, 3), (5, 4)] {
-            schedule.push(at, Event::Advance { direction });
+            schedule.push(Monotonic::from_ns(at), Event::Advance { direction });
         }
-        assert_eq!(schedule.next_ns(), Some(5));
-        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(6)).collect();
+        assert_eq!(schedule.next(), Some(Monotonic::from_ns(5)));
+        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(Monotonic::from_ns(6))).collect();
         let expected = [(5, 1), (5, 4), (6, 3)];
-        assert_eq!(order, expected.map(|(at, direction)| (at, Event::Advance { direction })));
-        assert_eq!(schedule.next_ns(), Some(7));
+        assert_eq!(
+            order,
+            expected.map(|(at, direction)| (Monotonic::from_ns(at), Event::Advance { direction }))
+        );
+        assert_eq!(schedule.next(), Some(Monotonic::from_ns(7)));
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
-use delaylab_os::clock::{self, Monotonic};
+use delaylab_os::clock::{Monotonic, Span};
 use delaylab_os::files::descriptor;
 use delaylab_os::stamps;
 use delaylab_proto::{Context, Failure};
@@ -23,7 +23,7 @@ use crate::timing::pace::Pace;
 /// The number of frames received, or sent, before the loop turns to the other task.
 const TURN: usize = 32;
 /// The shortest time, with something due, for which the loop must not have run to count as a pause.
-const PAUSE_NS: i64 = 2_000_000;
+const PAUSE: Span = Span::from_ns(2_000_000);
 const NO_DIRECTION: u32 = u32::MAX;
 
 /// The forwarding state of all links of a host.
@@ -38,14 +38,14 @@ pub(crate) struct Forwarder {
     direction_of: Vec<u32>,
     clock_offset: ClockOffset,
     totals: Totals,
-    awake_ns: i64,
+    awake: Monotonic,
 }
 
 impl Forwarder {
     /// Open the ring and the sockets in the calling thread's network namespace.
     pub(crate) fn open(links: &EngineLinks, conditions: Vec<Conditions>) -> Result<Self, Failure> {
-        let now_ns = clock::monotonic_ns();
-        let table = LinkTable::new(links, conditions, now_ns)?;
+        let now = Monotonic::now();
+        let table = LinkTable::new(links, conditions, now)?;
         let interfaces = table.interfaces();
         let LinkTable { directions, switches, pool } = table;
         let intake = Intake::open(&interfaces, links.longest_frame())
@@ -65,7 +65,7 @@ impl Forwarder {
             switches,
             clock_offset: ClockOffset::default(),
             totals: Totals::default(),
-            awake_ns: now_ns,
+            awake: now,
         })
     }
 
@@ -77,27 +77,27 @@ impl Forwarder {
     /// Forward until nobody can give commands any more.
     pub(crate) fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         loop {
-            let now_ns = pace.keep(clock::monotonic_ns()).context("rest")?;
-            let waited_ns = self.schedule.next_ns();
+            let now = pace.keep(Monotonic::now()).context("rest")?;
+            let waited = self.schedule.next();
             // Send what is due first: arrived frames carry their stamps and can wait.
-            let sent = self.send(now_ns);
+            let sent = self.send(now);
             // If the loop is behind with sending it takes in less, so excess frames are dropped before they
             // cost anything.
-            let (taken, first_ns) = self.receive(now_ns, if sent < TURN { TURN } else { TURN / 4 });
-            self.note_pause(now_ns, waited_ns.into_iter().chain(first_ns).min());
+            let (taken, first) = self.receive(now, if sent < TURN { TURN } else { TURN / 4 });
+            self.note_pause(now, waited.into_iter().chain(first).min());
             match channels.commands.try_recv() {
                 Ok(command) => self.carry_out(command, pace, channels),
                 Err(mpsc::TryRecvError::Disconnected) => return Ok(()),
                 Err(mpsc::TryRecvError::Empty) if taken + sent == 0 => self.wait(pace, channels)?,
-                Err(mpsc::TryRecvError::Empty) => self.awake_ns = now_ns,
+                Err(mpsc::TryRecvError::Empty) => self.awake = now,
             }
         }
     }
 
     fn wait(&mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
-        self.awake_ns = clock::monotonic_ns();
+        self.awake = Monotonic::now();
         let on = [self.intake.fd(), channels.wake.as_fd()];
-        if pace.wait(self.awake_ns, self.schedule.next_ns(), on).context("wait for frames")? {
+        if pace.wait(self.awake, self.schedule.next(), on).context("wait for frames")? {
             descriptor::read_some(channels.wake.as_fd(), &mut [0; 64])
                 .context("wait for frames")?;
         }
@@ -105,9 +105,8 @@ impl Forwarder {
     }
 
     /// Receive up to `limit` frames. Return their number and the arrival time of the first.
-    fn receive(&mut self, now_ns: i64, limit: usize) -> (usize, Option<i64>) {
-        let mut now = Monotonic::from_ns(now_ns);
-        let mut first_ns = None;
+    fn receive(&mut self, mut now: Monotonic, limit: usize) -> (usize, Option<Monotonic>) {
+        let mut first = None;
         let Self {
             intake,
             directions,
@@ -127,8 +126,8 @@ impl Forwarder {
                 // The frame arrived after `now`. If its stamp is still in the future, a clock was set.
                 now = Monotonic::now();
             }
-            let arrival_ns = stamped.min(now).ns();
-            first_ns.get_or_insert(arrival_ns);
+            let arrival = stamped.min(now);
+            first.get_or_insert(arrival);
             let number = direction_of.get(captured.interface as usize).copied();
             let Some(number) = number.filter(|&number| number != NO_DIRECTION) else {
                 totals.unknown_port += 1;
@@ -150,48 +149,48 @@ impl Forwarder {
             let data = completed.as_deref().unwrap_or(captured.data);
             switches[direction.switch].learn(data, number);
             match passing.vlan {
-                None => direction.enter(arrival_ns, &[data], pool, schedule),
+                None => direction.enter(arrival, &[data], pool, schedule),
                 Some(tag) => {
                     let (addresses, rest) = data.split_at(ETHERNET_HEADER - 2);
-                    direction.enter(arrival_ns, &[addresses, &tag, rest], pool, schedule);
+                    direction.enter(arrival, &[addresses, &tag, rest], pool, schedule);
                 }
             }
         });
-        (taken, first_ns)
+        (taken, first)
     }
 
     /// Send what is due, including what becomes due meanwhile, up to a limit. Return the number of events
     /// processed.
-    fn send(&mut self, mut now_ns: i64) -> usize {
+    fn send(&mut self, mut now: Monotonic) -> usize {
         let mut done = 0;
         while done < TURN {
-            let sent = self.send_due(now_ns, TURN - done);
+            let sent = self.send_due(now, TURN - done);
             if sent == 0 {
                 break;
             }
             done += sent;
-            now_ns = clock::monotonic_ns();
+            now = Monotonic::now();
         }
         done
     }
 
     /// Process the events that are due now.
-    fn send_due(&mut self, now_ns: i64, limit: usize) -> usize {
+    fn send_due(&mut self, now: Monotonic, limit: usize) -> usize {
         let Self { directions, switches, pool, schedule, outbox, clock_offset, .. } = self;
         let mut done = 0;
         while done < limit
-            && let Some((due_ns, what)) = schedule.pop(now_ns)
+            && let Some((due, what)) = schedule.pop(now)
         {
             done += 1;
             match what {
                 Event::Advance { direction } => {
-                    directions[direction as usize].advance(due_ns, now_ns, pool, schedule);
+                    directions[direction as usize].advance(due, now, pool, schedule);
                 }
                 Event::Send { slot, direction, copies } => {
                     let switch = &switches[directions[direction as usize].switch];
                     for _ in 0..copies {
                         let ports = switch.towards(pool.frame(slot), direction);
-                        outbox.add(slot, direction, Monotonic::from_ns(due_ns), ports);
+                        outbox.add(slot, direction, due, ports);
                     }
                     outbox.release(slot, direction);
                 }
@@ -201,25 +200,25 @@ impl Forwarder {
             pool.prefetch(slot);
         }
         if done > 0 {
-            outbox.flush(clock_offset.read(Monotonic::from_ns(now_ns)), directions, pool);
+            outbox.flush(clock_offset.read(now), directions, pool);
         }
         done
     }
 
-    fn note_pause(&mut self, now_ns: i64, waited_ns: Option<i64>) {
-        let Some(waited_ns) = waited_ns else { return };
-        let paused_ns = now_ns - waited_ns.max(self.awake_ns);
-        if paused_ns > PAUSE_NS {
+    fn note_pause(&mut self, now: Monotonic, waited: Option<Monotonic>) {
+        let Some(waited) = waited else { return };
+        let paused = now - waited.max(self.awake);
+        if paused > PAUSE {
             self.totals.pauses += 1;
-            self.totals.longest_pause_ns = self.totals.longest_pause_ns.max(paused_ns);
+            self.totals.longest_pause = self.totals.longest_pause.max(paused);
         }
     }
 
     fn carry_out(&mut self, command: LoopCommand, pace: &mut Pace, channels: &LoopChannels) {
         let answer = match command {
             LoopCommand::Change { direction, conditions } => {
-                let now_ns = clock::monotonic_ns();
-                self.directions[direction].change(*conditions, now_ns, &mut self.schedule);
+                let now = Monotonic::now();
+                self.directions[direction].change(*conditions, now, &mut self.schedule);
                 return;
             }
             LoopCommand::Read { direction, reset } => {
@@ -279,7 +278,7 @@ pub(crate) enum LoopAnswer {
 pub(crate) struct Totals {
     /// The number of pauses, in which the loop did not run while something was due.
     pub pauses: u64,
-    pub longest_pause_ns: i64,
+    pub longest_pause: Span,
     /// Frames that found the ring full.
     pub dropped_ring: u64,
     /// Frames of an interface that is no port.

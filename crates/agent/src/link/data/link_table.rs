@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use delaylab_link::{Conditions, Pipe};
+use delaylab_os::clock::Monotonic;
 use delaylab_os::interface::interface_index;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ETHERNET_HEADER;
@@ -25,7 +26,7 @@ impl LinkTable {
     pub(super) fn new(
         links: &EngineLinks,
         conditions: Vec<Conditions>,
-        now_ns: i64,
+        now: Monotonic,
     ) -> Result<Self, Failure> {
         let longest = links.longest_frame();
         let (pool, account) =
@@ -42,7 +43,7 @@ impl LinkTable {
             for (number, member) in numbers.clone().zip(&link.members) {
                 let interface = port(member)?;
                 let configured = conditions.next().unwrap_or_default();
-                let pipe = Pipe::new(configured, seed(links.seed, link, member), now_ns);
+                let pipe = Pipe::new(configured, seed(links.seed, link, member), now.ns());
                 let longest = link.mtu as usize + ETHERNET_HEADER;
                 let switch = switches.len();
                 directions

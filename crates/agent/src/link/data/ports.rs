@@ -221,11 +221,11 @@ struct When {
 
 impl When {
     fn note(&self, frames: &[Outgoing], directions: &mut [DirectionState], pool: &Pool) {
-        let each_ns = (self.ended - self.began) / frames.len().max(1) as i64;
+        let each = (self.ended - self.began) / frames.len().max(1) as i64;
         for (frame, number) in frames.iter().zip(0..) {
             // On average in the middle of the kernel's work on the frame; the later part of that work is the
             // receiver's.
-            let sent = self.began + (each_ns * number + each_ns / 2);
+            let sent = self.began + (each * number + each / 2);
             let counts = &mut directions[frame.direction as usize].counts;
             counts.late.record(sent - frame.due);
             if frame.counted {

@@ -11,6 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use delaylab_os::clock::{Monotonic, Span};
 use delaylab_os::files::poll::ReadySet;
 use delaylab_os::process::open_files;
 use delaylab_os::socket::batch::ReceiveBatch;
@@ -20,13 +21,13 @@ use delaylab_proto::{Context, Failure};
 use nix::errno::Errno;
 
 use super::engine::ProbePath;
+use super::entry::NEVER;
 use super::exchange::{Answer, Progress, request_text};
 use super::log::Log;
 use super::sightings::InterfaceStamps;
 use super::socket::describe;
-use crate::operations::transport::SYN_GIVEN_UP_NS;
+use crate::operations::transport::SYN_GIVEN_UP;
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};
-use crate::timing::steady;
 
 /// The number of connections to look at in one go, so that sending never waits for long.
 const TAKE: usize = 256;
@@ -45,7 +46,7 @@ pub(super) struct PathByConnections {
     /// The connections that are still needed, by place.
     open: HashMap<u32, Connection>,
     /// The times at which connections are given up, with their places; also of some that are no longer needed.
-    deadlines: BinaryHeap<Reverse<(i64, u32)>>,
+    deadlines: BinaryHeap<Reverse<(Monotonic, u32)>>,
     ready: ReadySet,
     /// The socket of the next packet, made while there is time, with its place.
     prepared: Option<(u32, io::Result<OwnedFd>)>,
@@ -57,7 +58,7 @@ pub(super) struct PathByConnections {
 struct Connection {
     fd: OwnedFd,
     /// The time at which it is given up.
-    deadline: i64,
+    deadline: Monotonic,
     /// The answer to the request that was sent; `None` while the connection is being opened.
     answer: Option<Answer>,
 }
@@ -107,7 +108,7 @@ impl PathByConnections {
     fn connect(&mut self, log: &mut Log, place: u32) {
         self.prepare(place);
         let socket = self.prepared.take().map_or_else(|| self.socket(place), |(_, socket)| socket);
-        let sent = steady::now_ns();
+        let sent = Monotonic::now();
         log.note_sent(place, sent);
         let begun = socket.and_then(|fd| {
             connection::start(fd.as_fd(), self.to)?;
@@ -120,19 +121,19 @@ impl PathByConnections {
                 if let Ok(stamps) = &mut self.stamps {
                     stamps.expect(port, place);
                 }
-                self.keep(place, fd, sent + SYN_GIVEN_UP_NS, None);
+                self.keep(place, fd, sent + SYN_GIVEN_UP, None);
             }
             Err(error) => log.note_refused(place, &error.to_string()),
         }
     }
 
-    fn keep(&mut self, place: u32, fd: OwnedFd, deadline: i64, answer: Option<Answer>) {
+    fn keep(&mut self, place: u32, fd: OwnedFd, deadline: Monotonic, answer: Option<Answer>) {
         self.open.insert(place, Connection { fd, deadline, answer });
         self.deadlines.push(Reverse((deadline, place)));
     }
 
     /// Handle a connection that is open, has an answer, or has failed; `now` is the time at which that was seen.
-    fn handle(&mut self, log: &mut Log, place: u32, now: i64) {
+    fn handle(&mut self, log: &mut Log, place: u32, now: Monotonic) {
         let Some(connection) = self.open.remove(&place) else { return };
         match connection.answer {
             None => self.opened(log, place, connection.fd, now),
@@ -143,7 +144,7 @@ impl PathByConnections {
     }
 
     /// Record the end of a handshake; then send the request if there is one, else close the connection.
-    fn opened(&mut self, log: &mut Log, place: u32, fd: OwnedFd, now: i64) {
+    fn opened(&mut self, log: &mut Log, place: u32, fd: OwnedFd, now: Monotonic) {
         match self.opening_error(&fd) {
             Ok(()) if connection::retransmissions(fd.as_fd()).is_ok_and(|count| count > 0) => {
                 log.note_error(place, "the SYN was sent again");
@@ -170,14 +171,14 @@ impl PathByConnections {
     }
 
     /// Send the request on a connection that was open at `opened`.
-    fn ask(&mut self, log: &mut Log, place: u32, fd: OwnedFd, opened: i64) {
+    fn ask(&mut self, log: &mut Log, place: u32, fd: OwnedFd, opened: Monotonic) {
         let Some(text) = &self.text else { return };
-        let asked = steady::now_ns();
+        let asked = Monotonic::now();
         log.note_asked(place, opened, asked);
         let sent = connection::send_all(fd.as_fd(), text.as_bytes());
         match sent.and_then(|()| self.ready.await_data(fd.as_fd(), place)) {
             Ok(()) => {
-                let patience = self.request.linger_ns.max(self.request.late_ns);
+                let patience = Span::from_ns(self.request.linger_ns.max(self.request.late_ns));
                 self.keep(place, fd, asked + patience, Some(Answer::default()));
             }
             Err(error) => log.note_error(place, &error.to_string()),
@@ -191,11 +192,11 @@ impl PathByConnections {
         place: u32,
         fd: OwnedFd,
         mut answer: Answer,
-        deadline: i64,
+        deadline: Monotonic,
     ) {
         let progress = answer.read(fd.as_fd());
-        let now = steady::now_ns();
-        let first = log.entries[place as usize].replied == 0;
+        let now = Monotonic::now();
+        let first = log.entries[place as usize].replied == NEVER;
         if progress.is_ok() && first {
             log.note_reply(place, None, None, now);
         }
@@ -229,7 +230,7 @@ impl PathByConnections {
     }
 
     /// Close the connections that were not answered in time.
-    fn give_up(&mut self, log: &mut Log, now: i64) {
+    fn give_up(&mut self, log: &mut Log, now: Monotonic) {
         while let Some(Reverse((deadline, place))) = self.deadlines.peek().copied() {
             let needed = self.open.get(&place).filter(|open| open.deadline == deadline);
             if needed.is_some() && deadline > now {
@@ -257,7 +258,7 @@ impl ProbePath for PathByConnections {
     fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
         let count = self.ready.look().context("watch connections")?;
         if count > 0 {
-            let now = steady::now_ns();
+            let now = Monotonic::now();
             let places: Vec<u32> = self.ready.ready().collect();
             for place in places {
                 self.handle(log, place, now);
@@ -270,7 +271,7 @@ impl ProbePath for PathByConnections {
     }
 
     fn collect(&mut self, log: &mut Log) -> Result<(), Failure> {
-        self.give_up(log, steady::now_ns());
+        self.give_up(log, Monotonic::now());
         self.prepare(log.sent + log.refused);
         match &self.stamps {
             Ok(stamps) => stamps.check().context("stamp packets at the interface"),
@@ -282,7 +283,7 @@ impl ProbePath for PathByConnections {
         self.ready.fd()
     }
 
-    fn gives_up_at(&self) -> Option<i64> {
+    fn gives_up_at(&self) -> Option<Monotonic> {
         self.deadlines.peek().map(|Reverse((deadline, _))| *deadline)
     }
 

@@ -1,8 +1,9 @@
 //! The loop of a probe: send due packets, receive replies, wait.
 
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
+use delaylab_os::clock::{Monotonic, Span};
 use delaylab_os::process::scheduling;
 use delaylab_proto::{Context, Failure};
 use nix::errno::Errno;
@@ -15,8 +16,8 @@ use super::schedule::Schedule;
 use crate::protocol::measuring::{By, Probe, Warning};
 use crate::protocol::running::Order;
 use crate::session::Session;
-use crate::timing::pace::{REST_NS, RealTimeBudget};
-use crate::timing::steady;
+use crate::timing::clock_steps::ClockSteps;
+use crate::timing::pace::{REST, RealTimeBudget};
 
 /// A path for packets to the responder and back.
 pub(super) trait ProbePath {
@@ -30,7 +31,7 @@ pub(super) trait ProbePath {
     /// Return a descriptor that becomes readable when a reply arrives.
     fn fd(&self) -> BorrowedFd<'_>;
     /// Return the time at which the next packet is to be given up for lost, if the path itself decides that.
-    fn gives_up_at(&self) -> Option<i64> {
+    fn gives_up_at(&self) -> Option<Monotonic> {
         None
     }
     /// Return the source of the kernel's stamps: `tcx`, `ring` or `socket`.
@@ -40,7 +41,7 @@ pub(super) trait ProbePath {
 }
 
 /// The time from `ready` to the first packet: 1 ms.
-const LEAD_NS: i64 = 1_000_000;
+const LEAD: Span = Span::from_ns(1_000_000);
 
 /// Run the probe to its end: until all packets are sent and either all have replies or `linger_ns` is over,
 /// or until the client stops it.
@@ -52,16 +53,16 @@ pub(super) fn run(
     realtime: bool,
 ) -> Result<(), Failure> {
     sharpen_timers()?;
-    steady::start();
-    let start = steady::now_ns() + LEAD_NS;
+    log.clock_steps = ClockSteps::start();
+    let start = Monotonic::now() + LEAD;
     for (entry, i) in log.entries.iter_mut().zip(0i64..) {
-        entry.intended = start + i * request.interval_ns;
+        entry.intended = start + Span::from_ns(request.interval_ns) * i;
     }
     let mut schedule = Schedule::new(request, start);
     let mut pace = Pace::new(realtime, start);
     let mut live = Live::new(request);
     loop {
-        let now = steady::now_ns();
+        let now = Monotonic::now();
         log.clock_steps.look(now);
         let sent = send_due(&mut schedule, path, log, now)?;
         let replied = log.replied;
@@ -107,7 +108,7 @@ fn send_due(
     schedule: &mut Schedule,
     path: &mut impl ProbePath,
     log: &mut Log,
-    now: i64,
+    now: Monotonic,
 ) -> Result<bool, Failure> {
     schedule.give_up_late(log, now);
     let due = schedule.due(now, log);
@@ -138,14 +139,14 @@ fn sharpen_timers() -> Result<(), Failure> {
 
 /// The time before a due packet at which the sender wakes up and then spins: the recent wake-up latency and a
 /// quarter, within these limits. An idle machine wakes some 40 to 200 µs late.
-const MARGIN_NS: std::ops::RangeInclusive<i64> = 30_000..=500_000;
+const MARGIN: RangeInclusive<Span> = Span::from_ns(30_000)..=Span::from_ns(500_000);
 /// The time after a packet for which the sender spins for its reply. The stamp of a spinning reader is some
 /// 10 µs more accurate than that of a sleeping one, but a far reply is not worth a core.
-const REPLY_SPIN_NS: i64 = 200_000;
+const REPLY_SPIN: Span = Span::from_ns(200_000);
 /// The longest time between two checks for the client's orders: 50 ms.
-const ORDERS_NS: i64 = 50_000_000;
+const ORDERS: Span = Span::from_ns(50_000_000);
 /// The time that the thread may run ahead of its rests.
-const DEBT_NS: i64 = 5_000_000;
+const DEBT: Span = Span::from_ns(5_000_000);
 
 /// Waiting: the sender sleeps while there is time, and spins when a packet is due or a reply is near.
 ///
@@ -155,40 +156,45 @@ const DEBT_NS: i64 = 5_000_000;
 #[derive(Debug)]
 pub(super) struct Pace {
     budget: RealTimeBudget,
-    reply_until: i64,
-    looked: i64,
-    margin: i64,
+    reply_until: Monotonic,
+    looked: Monotonic,
+    margin: Span,
     /// The time up to which the budget is settled.
-    accounted: i64,
+    accounted: Monotonic,
 }
 
 impl Pace {
-    pub(super) fn new(realtime: bool, now: i64) -> Self {
+    pub(super) fn new(realtime: bool, now: Monotonic) -> Self {
         Self {
             budget: RealTimeBudget::new(realtime),
-            reply_until: 0,
+            reply_until: now,
             looked: now,
-            margin: 100_000,
+            margin: Span::from_ns(100_000),
             accounted: now,
         }
     }
 
     /// Expect the reply to a packet just sent at any moment.
-    pub(super) fn expect_reply(&mut self, now: i64) {
-        self.reply_until = now + REPLY_SPIN_NS;
+    pub(super) fn expect_reply(&mut self, now: Monotonic) {
+        self.reply_until = now + REPLY_SPIN;
     }
 
     /// Return true if the caller should poll again at once instead of doing anything else.
-    pub(super) fn spins(&mut self, now: i64, due: Option<i64>, outstanding: bool) -> bool {
+    pub(super) fn spins(
+        &mut self,
+        now: Monotonic,
+        due: Option<Monotonic>,
+        outstanding: bool,
+    ) -> bool {
         let near = due.is_some_and(|due| due - now <= self.margin);
         let expecting = outstanding && now < self.reply_until;
-        (near || expecting) && now - self.looked < ORDERS_NS && !self.must_rest(now)
+        (near || expecting) && now - self.looked < ORDERS && !self.must_rest(now)
     }
 
-    fn must_rest(&mut self, now: i64) -> bool {
-        self.budget.spend((now - self.accounted).max(0));
+    fn must_rest(&mut self, now: Monotonic) -> bool {
+        self.budget.spend((now - self.accounted).max(Span::ZERO));
         self.accounted = now;
-        self.budget.is_limited() && self.budget.debt_ns() > DEBT_NS
+        self.budget.is_limited() && self.budget.debt() > DEBT
     }
 
     /// Wait for a packet or an order, but not beyond the margin before `next`. Return true if the client has
@@ -197,12 +203,12 @@ impl Pace {
         &mut self,
         packets: BorrowedFd<'_>,
         orders: BorrowedFd<'_>,
-        now: i64,
-        next: i64,
+        now: Monotonic,
+        next: Monotonic,
     ) -> Result<bool, Failure> {
         let resting = self.must_rest(now);
-        let sleep = if resting { REST_NS } else { next - self.margin - now };
-        if sleep <= 0 && now - self.looked < ORDERS_NS {
+        let sleep = if resting { REST } else { next - self.margin - now };
+        if sleep <= Span::ZERO && now - self.looked < ORDERS {
             return Ok(false);
         }
         self.looked = now;
@@ -210,21 +216,21 @@ impl Pace {
         let wanted = if resting { PollFlags::empty() } else { PollFlags::POLLIN };
         let mut fds = [PollFd::new(orders, PollFlags::POLLIN), PollFd::new(packets, wanted)];
         let fds = if resting { &mut fds[..1] } else { &mut fds[..] };
-        let timeout = TimeSpec::from_duration(Duration::from_nanos(sleep.max(0) as u64));
+        let timeout = TimeSpec::from_duration(sleep.to_wait());
         match ppoll(fds, Some(timeout), None) {
-            Ok(0) if !resting => self.learn(steady::now_ns() - now - sleep),
+            Ok(0) if !resting => self.learn(Monotonic::now() - now - sleep),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(Failure::new("wait for packets", error)),
         }
-        let woke = steady::now_ns();
-        self.budget.repay((woke - now).max(0));
+        let woke = Monotonic::now();
+        self.budget.repay((woke - now).max(Span::ZERO));
         self.accounted = woke;
         Ok(fds[0].revents().is_some_and(|events| !events.is_empty()))
     }
 
-    /// Adapt the margin to a sleep that ended `late` ns too late.
-    fn learn(&mut self, late: i64) {
+    /// Adapt the margin to a sleep that ended `late` too late.
+    fn learn(&mut self, late: Span) {
         let margin = (self.margin - self.margin / 16).max(late + late / 4);
-        self.margin = margin.clamp(*MARGIN_NS.start(), *MARGIN_NS.end());
+        self.margin = margin.clamp(*MARGIN.start(), *MARGIN.end());
     }
 }

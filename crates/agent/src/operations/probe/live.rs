@@ -1,18 +1,20 @@
 //! Live events, one for each packet, for clients that watch a running probe.
 
+use super::entry::NEVER;
 use super::log::Log;
 use crate::protocol::measuring::{LivePacket, Outcome, Probe};
 use crate::protocol::running::Event;
 use crate::session::Session;
+use delaylab_os::clock::{Monotonic, Span};
 use delaylab_proto::{Context, Failure};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The least time without other work that writing events requires: 150 µs.
-const ROOM_NS: i64 = 150_000;
+const ROOM: Span = Span::from_ns(150_000);
 /// The least time between two reports. The client that reads one takes the CPU's caches from the sender, whose
 /// next packet is then some 10 µs slower: of 100 packets a second, 10 have a report before them.
-const PAUSE_NS: i64 = 100_000_000;
+const PAUSE: Span = Span::from_ns(100_000_000);
 /// The most events before the client's orders are looked at again.
 const TURN: u32 = 256;
 /// The most events after the client has stopped the probe: about as many as a pipe holds.
@@ -21,40 +23,40 @@ const LAST: u32 = 256;
 /// The progress of the reports.
 #[derive(Debug)]
 pub(super) struct Live {
-    late_ns: i64,
+    late: Span,
     /// The address of all answers, if only that one can answer: that of a connection.
     only: Option<String>,
     /// The first place for which it is not yet decided whether the packet is lost.
     undecided: u32,
     /// The time of the last report.
-    reported: i64,
+    reported: Monotonic,
 }
 
 impl Live {
     pub(super) fn new(request: &Probe) -> Self {
         let only = request.protocol.connects().then(|| request.to.clone());
-        Self { late_ns: request.late_ns, only, undecided: 0, reported: 0 }
+        Self { late: Span::from_ns(request.late_ns), only, undecided: 0, reported: NEVER }
     }
 
     /// Return the time of the next report, if a packet waits for one and there is time before `next`; else
     /// `next`.
-    pub(super) fn due(&self, log: &Log, now: i64, next: i64) -> i64 {
+    pub(super) fn due(&self, log: &Log, now: Monotonic, next: Monotonic) -> Monotonic {
         let waiting = log.settled.as_ref().is_some_and(|settled| !settled.is_empty());
-        let due = now.max(self.reported + PAUSE_NS);
-        if waiting && next - due >= ROOM_NS { due } else { next }
+        let due = now.max(self.reported + PAUSE);
+        if waiting && next - due >= ROOM { due } else { next }
     }
 
-    /// Report settled packets if there is time before `next`. A packet without a reply for `late_ns` is
+    /// Report settled packets if there is time before `next`. A packet without a reply for `late` is
     /// reported as lost, and again if its reply still arrives.
     pub(super) fn report(
         &mut self,
         log: &mut Log,
         session: &mut Session,
         sent: u32,
-        now: i64,
-        next: i64,
+        now: Monotonic,
+        next: Monotonic,
     ) -> Result<(), Failure> {
-        if log.settled.is_none() || next - now < ROOM_NS || now - self.reported < PAUSE_NS {
+        if log.settled.is_none() || next - now < ROOM || now - self.reported < PAUSE {
             return Ok(());
         }
         // A client that reads too slowly must not hold up the sender: it gets the rest later. Nor must one that
@@ -65,7 +67,7 @@ impl Live {
         }
         while left > 0 && self.undecided < sent && session.has_room() {
             let entry = &log.entries[self.undecided as usize];
-            if entry.sent != 0 && entry.replied == 0 && now - entry.sent <= self.late_ns {
+            if entry.sent != NEVER && entry.replied == NEVER && now - entry.sent <= self.late {
                 break;
             }
             self.report_if_lost(log, session)?;
@@ -129,16 +131,18 @@ impl Live {
 
     fn packet<'a>(&'a self, log: &'a Log, place: u32) -> LivePacket<'a> {
         let entry = &log.entries[place as usize];
-        let between = |from: i64, to: i64| (from != 0 && to != 0).then(|| to - from);
+        let between = |from: Monotonic, to: Monotonic| {
+            (from != NEVER && to != NEVER).then(|| (to - from).ns())
+        };
         LivePacket {
             seq: log.seq(place),
-            handshake_ns: entry.handshake_ns(),
+            handshake_ns: entry.handshake().map(Span::ns),
             rtt_app_ns: between(entry.requested(), entry.replied),
-            rtt_stack_ns: log.stack_rtt_ns(place),
+            rtt_stack_ns: log.stack_rtt(place).map(Span::ns),
             slip_ns: between(entry.intended, entry.sent),
             outcome: log.outcome(place),
             from: match &self.only {
-                Some(only) => (entry.replied != 0).then_some(only.into()),
+                Some(only) => (entry.replied != NEVER).then_some(only.into()),
                 None => log.answered_by(place).map(|address| shown(address).into()),
             },
             ttl: (entry.ttl != 0).then_some(entry.ttl),

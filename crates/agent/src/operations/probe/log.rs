@@ -1,12 +1,12 @@
 //! The record of every scheduled packet. All memory is allocated before the first packet is sent.
 
-use super::entry::{Entry, NONE};
+use super::entry::{Entry, NEVER, NONE};
 use crate::operations::tables::{Packet, Stamp};
 use crate::protocol::measuring::{Outcome, Point, Probe};
-use crate::timing::steady::ClockSteps;
-use delaylab_os::clock::Realtime;
+use crate::timing::clock_steps::ClockSteps;
+use delaylab_os::clock::{Monotonic, Realtime, Span};
 use delaylab_os::socket::control_message::Step;
-use delaylab_wire::Leg;
+use delaylab_wire::{Leg, ProbeRepr};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ pub(super) struct Log {
     pub entries: Vec<Entry>,
     probe: u32,
     first_seq: u32,
-    late_ns: i64,
+    late: Span,
     app: bool,
     errors: Vec<String>,
     addresses: Vec<SocketAddr>,
@@ -38,14 +38,14 @@ pub(super) struct Log {
     /// Packets that were given up and may still be answered.
     given_up: u32,
     /// The time at which the last reply reached user space.
-    pub last_reply: i64,
-    /// The largest RTT in user space so far, in ns.
-    pub largest_rtt: i64,
+    pub last_reply: Monotonic,
+    /// The largest RTT in user space so far.
+    pub largest_rtt: Span,
     /// The places settled since the last live event; only for `live` probes.
     pub settled: Option<VecDeque<u32>>,
     /// Packets that were sent after this time and have no answer are under way: the client has stopped the probe
     /// before they could be lost.
-    under_way_since: Option<i64>,
+    under_way_since: Option<Monotonic>,
     /// The changes of the clock since the probe began.
     pub clock_steps: ClockSteps,
 }
@@ -57,7 +57,7 @@ impl Log {
             entries: vec![Entry::default(); count],
             probe: request.probe,
             first_seq: request.first_seq,
-            late_ns: request.late_ns,
+            late: Span::from_ns(request.late_ns),
             app: request.stamps.contains(&Point::App),
             errors: Vec::with_capacity(16),
             addresses: Vec::with_capacity(16),
@@ -68,8 +68,8 @@ impl Log {
             failed: 0,
             given_up_before: 0,
             given_up: 0,
-            last_reply: 0,
-            largest_rtt: 0,
+            last_reply: NEVER,
+            largest_rtt: Span::ZERO,
             settled: request.live.then(|| VecDeque::with_capacity(count.min(1 << 16))),
             under_way_since: None,
             clock_steps: ClockSteps::default(),
@@ -78,6 +78,12 @@ impl Log {
 
     pub(super) fn seq(&self, place: u32) -> u32 {
         self.first_seq + place
+    }
+
+    /// Return the probe header of the packet at a place.
+    pub(super) fn header(&self, place: u32) -> ProbeRepr {
+        let intended = self.clock_steps.by_start(self.entries[place as usize].intended);
+        ProbeRepr { probe: self.probe, seq: self.seq(place), intended_ns: intended.ns() }
     }
 
     /// Return the place of a sent packet, if it is this probe's.
@@ -89,7 +95,7 @@ impl Log {
     pub(super) fn place_of_seq(&self, seq: u32) -> Option<u32> {
         let place = seq.checked_sub(self.first_seq)?;
         let entry = self.entries.get(place as usize)?;
-        (entry.sent != 0).then_some(place)
+        (entry.sent != NEVER).then_some(place)
     }
 
     /// Return the place of the last sent packet whose seq has these low 16 bits.
@@ -99,14 +105,14 @@ impl Log {
     }
 
     /// Record a packet that the kernel is about to take.
-    pub(super) fn note_sent(&mut self, place: u32, sent: i64) {
+    pub(super) fn note_sent(&mut self, place: u32, sent: Monotonic) {
         self.entries[place as usize].sent = sent;
         self.sent += 1;
     }
 
     /// Record that the kernel did not take a packet yet; it will be offered again.
     pub(super) fn note_held_back(&mut self, place: u32) {
-        self.entries[place as usize].sent = 0;
+        self.entries[place as usize].sent = NEVER;
         self.sent -= 1;
     }
 
@@ -114,7 +120,7 @@ impl Log {
     pub(super) fn note_refused(&mut self, place: u32, why: &str) {
         let error = self.error(why);
         let entry = &mut self.entries[place as usize];
-        entry.sent = 0;
+        entry.sent = NEVER;
         entry.refused = true;
         entry.error = error;
         self.sent -= 1;
@@ -128,10 +134,10 @@ impl Log {
         place: u32,
         received: Option<Realtime>,
         ttl: Option<u8>,
-        now: i64,
+        now: Monotonic,
     ) {
         let entry = &mut self.entries[place as usize];
-        if entry.replied != 0 {
+        if entry.replied != NEVER {
             entry.duplicates = entry.duplicates.saturating_add(1);
             self.settle(place);
             return;
@@ -161,7 +167,7 @@ impl Log {
                 Step::Qdisc => entry.qdisc,
                 Step::Stack => entry.transmitted,
             };
-            stamp == NONE && entry.sent != 0 && self.clock_steps.clock_at(entry.sent) <= time
+            stamp == NONE && entry.sent != NEVER && self.clock_steps.clock_at(entry.sent) <= time
         })
     }
 
@@ -181,7 +187,7 @@ impl Log {
         let entry = &mut self.entries[place as usize];
         if entry.error == 0 {
             entry.error = error;
-            if entry.replied == 0 {
+            if entry.replied == NEVER {
                 self.failed += 1;
                 if place < self.given_up_before {
                     self.given_up -= 1;
@@ -193,14 +199,14 @@ impl Log {
 
     /// Record that a reply to a packet was corrupted. If none comes that is intact, the packet is lost.
     pub(super) fn note_corrupted(&mut self, place: u32, why: &str) {
-        if self.entries[place as usize].replied == 0 {
+        if self.entries[place as usize].replied == NEVER {
             self.note_error(place, why);
         }
     }
 
     /// Record the source of a reply that is about to be recorded. The first one counts.
     pub(super) fn note_source(&mut self, place: u32, from: Option<SocketAddr>) {
-        if let (Some(from), 0) = (from, self.entries[place as usize].replied) {
+        if let (Some(from), NEVER) = (from, self.entries[place as usize].replied) {
             self.entries[place as usize].answered_by = number(&mut self.addresses, from);
         }
     }
@@ -211,9 +217,9 @@ impl Log {
         place: u32,
         at: SocketAddr,
         received: Option<Realtime>,
-        now: i64,
+        now: Monotonic,
     ) {
-        if self.entries[place as usize].replied == 0 {
+        if self.entries[place as usize].replied == NEVER {
             self.note_source(place, Some(at));
             self.entries[place as usize].expired = true;
             self.note_reply(place, received, None, now);
@@ -224,13 +230,13 @@ impl Log {
     /// up has no reply.
     pub(super) fn note_arrival(&mut self, place: u32, received: Realtime, ttl: u8) {
         let entry = &mut self.entries[place as usize];
-        if entry.received == NONE && (entry.error == 0 || entry.replied != 0) {
+        if entry.received == NONE && (entry.error == 0 || entry.replied != NEVER) {
             (entry.received, entry.ttl) = (received, ttl);
         }
     }
 
     /// Record when a connection was open, and when a request was sent on it.
-    pub(super) fn note_asked(&mut self, place: u32, opened: i64, asked: i64) {
+    pub(super) fn note_asked(&mut self, place: u32, opened: Monotonic, asked: Monotonic) {
         let entry = &mut self.entries[place as usize];
         (entry.opened, entry.asked) = (opened, asked);
     }
@@ -242,7 +248,7 @@ impl Log {
     }
 
     /// Record that a closed port has answered.
-    pub(super) fn note_closed(&mut self, place: u32, now: i64) {
+    pub(super) fn note_closed(&mut self, place: u32, now: Monotonic) {
         self.entries[place as usize].closed = true;
         self.note_reply(place, None, None, now);
     }
@@ -258,7 +264,7 @@ impl Log {
     }
 
     /// Record that the client has stopped the probe. Packets that were sent after `since` may still be answered.
-    pub(super) fn note_stop(&mut self, since: i64) {
+    pub(super) fn note_stop(&mut self, since: Monotonic) {
         self.under_way_since = Some(since);
     }
 
@@ -287,11 +293,11 @@ impl Log {
         let entry = &self.entries[place as usize];
         match entry {
             Entry { refused: true, .. } => Outcome::Refused,
-            Entry { sent: 0, .. } => Outcome::Unsent,
-            Entry { replied: 0, .. } if self.is_under_way(entry) => Outcome::UnderWay,
-            Entry { replied: 0, .. } => Outcome::Lost,
+            Entry { sent: NEVER, .. } => Outcome::Unsent,
+            Entry { replied: NEVER, .. } if self.is_under_way(entry) => Outcome::UnderWay,
+            Entry { replied: NEVER, .. } => Outcome::Lost,
             Entry { expired: true, .. } => Outcome::Expired,
-            Entry { replied, .. } if replied - entry.requested() > self.late_ns => Outcome::Late,
+            Entry { replied, .. } if *replied - entry.requested() > self.late => Outcome::Late,
             Entry { closed: true, .. } => Outcome::Closed,
             _ => Outcome::Replied,
         }
@@ -318,8 +324,8 @@ impl Log {
         (0u32..).zip(&self.entries).map(|(place, entry)| Packet {
             probe: self.probe,
             seq: self.seq(place),
-            intended_ns: entry.intended + self.clock_steps.ahead_at(entry.sent),
-            sent_ns: (entry.sent != 0).then(|| self.clock_steps.clock_at(entry.sent).ns()),
+            intended_ns: self.clock_steps.clock_with(entry.intended, entry.sent).ns(),
+            sent_ns: (entry.sent != NEVER).then(|| self.clock_steps.clock_at(entry.sent).ns()),
             outcome: self.outcome(place),
             duplicates: entry.duplicates,
             reordered: entry.reordered,
@@ -328,7 +334,7 @@ impl Log {
     }
 
     /// Return the RTT between the kernel's stamps, if the packet has both and nobody set the clock between them.
-    pub(super) fn stack_rtt_ns(&self, place: u32) -> Option<i64> {
+    pub(super) fn stack_rtt(&self, place: u32) -> Option<Span> {
         let entry = &self.entries[place as usize];
         let stamped = entry.transmitted != NONE && entry.received != NONE;
         let by_one_clock = !self.clock_steps.any_between(entry.sent, entry.replied);
@@ -337,9 +343,9 @@ impl Log {
 
     /// Return the rows of the table `stamps`, in the order of each packet's path.
     pub(super) fn stamps(&self) -> impl Iterator<Item = Stamp> {
-        let own = |steady_ns: i64| match steady_ns {
-            0 => 0,
-            _ if self.app => self.clock_steps.clock_at(steady_ns).ns(),
+        let own = |time: Monotonic| match time {
+            NEVER => 0,
+            _ if self.app => self.clock_steps.clock_at(time).ns(),
             _ => 0,
         };
         (0u32..).zip(&self.entries).flat_map(move |(place, entry)| {

@@ -4,17 +4,16 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use delaylab_os::clock::Monotonic;
 use delaylab_os::socket::batch::SendBatch;
 use delaylab_os::socket::{self, packet_socket};
 use delaylab_proto::{Context, Failure};
-use delaylab_wire::ProbeRepr;
 
 use super::engine::ProbePath;
 use super::log::Log;
 use super::route::ProbeRoute;
 use super::sightings::Sightings;
 use crate::protocol::measuring::{By, Probe, Warning, WarningKind};
-use crate::timing::steady;
 
 /// A packet socket for sending, and the observer of packets at the interface.
 #[derive(Debug)]
@@ -22,7 +21,6 @@ pub(super) struct PathByPacketSocket {
     sender: OwnedFd,
     sightings: Sightings,
     route: ProbeRoute,
-    probe: u32,
     /// True to stamp requests as they go out.
     stack: bool,
     outgoing: SendBatch,
@@ -37,19 +35,17 @@ impl PathByPacketSocket {
         socket::set_buffers(sender.as_fd(), socket::LARGE_BUFFER).context("open packet sockets")?;
         let length = route.frame_length(request.size);
         let outgoing = SendBatch::new(usize::from(request.batch), length);
-        let (probe, stack) = (request.probe, request.wanted().stack);
-        Ok(Self { sender, sightings, route, probe, stack, outgoing })
+        let stack = request.wanted().stack;
+        Ok(Self { sender, sightings, route, stack, outgoing })
     }
 }
 
 impl ProbePath for PathByPacketSocket {
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
         for place in first..end {
-            let intended_ns = log.entries[place as usize].intended;
-            let repr = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
-            self.route.emit(self.outgoing.slot((place - first) as usize), repr);
+            self.route.emit(self.outgoing.slot((place - first) as usize), log.header(place));
         }
-        let now = steady::now_ns();
+        let now = Monotonic::now();
         for place in first..end {
             log.note_sent(place, now);
         }

@@ -4,9 +4,7 @@ use std::net::IpAddr;
 
 use delaylab_os::socket::Flavour;
 use delaylab_os::socket::batch::Message;
-use delaylab_wire::{
-    EchoView, Ipv4View, Leg, PROBE_HEADER, ProbeRepr, ProbeView, Protocol, icmp_is_intact,
-};
+use delaylab_wire::{EchoView, Ipv4View, Leg, PROBE_HEADER, ProbeView, Protocol, icmp_is_intact};
 
 use super::log::Log;
 use super::route::SCOUT;
@@ -17,7 +15,6 @@ pub(super) struct Expected {
     pub flavour: Flavour,
     /// The protocol of echoes; not used for UDP.
     pub protocol: Protocol,
-    pub probe: u32,
     /// The address that is probed.
     pub to: IpAddr,
     /// The bytes of data behind the ICMP or UDP header.
@@ -96,10 +93,8 @@ impl Expected {
         if has != size {
             return Some(format!("the reply has {has} bytes of data, not {size}"));
         }
-        let intended_ns = log.entries[place as usize].intended;
-        let sent = ProbeRepr { probe: self.probe, seq: log.seq(place), intended_ns };
         let mut header = [0; PROBE_HEADER];
-        sent.emit(&mut header);
+        log.header(place).emit(&mut header);
         let same = data.starts_with(&header) && data[PROBE_HEADER..].iter().all(|byte| *byte == 0);
         (!same).then(|| "the data of the reply are not those that were sent".into())
     }

@@ -2,41 +2,42 @@
 
 use super::log::Log;
 use crate::protocol::measuring::Probe;
+use delaylab_os::clock::{Monotonic, Span};
 
 /// The time to wait for replies once every packet has one: 2 ms, for duplicates.
-const GRACE_NS: i64 = 2_000_000;
+const GRACE: Span = Span::from_ns(2_000_000);
 /// The time until packets that the kernel held back are offered again, if no reply comes before: 20 ms.
-const HELD_BACK_NS: i64 = 20_000_000;
+const HELD_BACK: Span = Span::from_ns(20_000_000);
 
 /// The schedule of a probe and its progress. With an interval it is an open loop. Without one it is a closed loop:
 /// at most `batch` packets are awaited at a time.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    start: i64,
-    interval: i64,
+    start: Monotonic,
+    interval: Span,
     /// The time after the last sending at which a closed loop gives its packets up.
-    timeout: i64,
+    timeout: Span,
     /// The time to wait for a first reply, and whether a reply makes that twice the largest RTT.
-    linger: i64,
+    linger: Span,
     by_rtt: bool,
     count: u32,
     batch: u32,
     /// The place of the next packet to send.
     pub next: u32,
-    last_sent: i64,
-    last_event: i64,
-    gave_up: i64,
+    last_sent: Monotonic,
+    last_event: Monotonic,
+    gave_up: Monotonic,
     /// True if the kernel did not take the packets last offered.
     held_back: bool,
 }
 
 impl Schedule {
-    pub(super) fn new(request: &Probe, start: i64) -> Self {
+    pub(super) fn new(request: &Probe, start: Monotonic) -> Self {
         Self {
             start,
-            interval: request.interval_ns,
-            timeout: request.timeout_ns,
-            linger: request.linger_ns,
+            interval: Span::from_ns(request.interval_ns),
+            timeout: Span::from_ns(request.timeout_ns),
+            linger: Span::from_ns(request.linger_ns),
             by_rtt: request.linger_rtt,
             count: request.count,
             batch: u32::from(request.batch),
@@ -49,36 +50,36 @@ impl Schedule {
     }
 
     pub(super) fn is_closed_loop(&self) -> bool {
-        self.interval == 0
+        self.interval == Span::ZERO
     }
 
     /// Return the place after the last packet to send now.
-    pub(super) fn due(&self, now: i64, log: &Log) -> u32 {
+    pub(super) fn due(&self, now: Monotonic, log: &Log) -> u32 {
         if now < self.start {
             return self.next;
         }
         let due = if self.is_closed_loop() {
             self.next.saturating_add(self.batch.saturating_sub(log.awaited()))
         } else {
-            u32::try_from((now - self.start) / self.interval + 1).unwrap_or(u32::MAX)
+            u32::try_from((now - self.start).ns() / self.interval.ns() + 1).unwrap_or(u32::MAX)
         };
         due.min(self.count).min(self.next.saturating_add(self.batch))
     }
 
     /// Return true if a closed loop may send now.
-    pub(super) fn has_room(&self, now: i64, log: &Log) -> bool {
+    pub(super) fn has_room(&self, now: Monotonic, log: &Log) -> bool {
         self.is_closed_loop() && !self.held_back && self.due(now, log) > self.next
     }
 
     /// Return the time at which a closed loop had room for the packets that it sends now: that of the last reply,
     /// or that at which packets were given up. It is `now` if an error made the room.
-    pub(super) fn had_room(&self, now: i64, log: &Log) -> i64 {
+    pub(super) fn had_room(&self, now: Monotonic, log: &Log) -> Monotonic {
         let room = log.last_reply.max(self.gave_up);
         if self.next > 0 && room <= self.last_sent { now } else { room }
     }
 
     /// Record that packets up to a place were offered at `now`, of which the kernel took those before `taken`.
-    pub(super) fn note_sent(&mut self, log: &Log, now: i64, due: u32, taken: u32) {
+    pub(super) fn note_sent(&mut self, log: &Log, now: Monotonic, due: u32, taken: u32) {
         self.held_back = taken < due;
         let last = log.entries[self.next as usize..taken as usize].last();
         self.last_sent = last.map_or(now, |entry| entry.sent.max(now));
@@ -86,35 +87,35 @@ impl Schedule {
         self.last_event = now;
     }
 
-    pub(super) fn note_reply(&mut self, now: i64) {
+    pub(super) fn note_reply(&mut self, now: Monotonic) {
         self.last_event = now;
     }
 
     /// Give the packets of a closed loop up that nobody has answered in time.
-    pub(super) fn give_up_late(&mut self, log: &mut Log, now: i64) {
+    pub(super) fn give_up_late(&mut self, log: &mut Log, now: Monotonic) {
         if self.times_out_at(log).is_some_and(|time| now >= time) {
             self.gave_up = self.last_sent + self.timeout(log);
             log.give_up(self.next);
         }
     }
 
-    fn times_out_at(&self, log: &Log) -> Option<i64> {
+    fn times_out_at(&self, log: &Log) -> Option<Monotonic> {
         let waits = self.is_closed_loop() && self.next < self.count && log.awaited() > 0;
         waits.then(|| self.last_sent + self.timeout(log))
     }
 
     /// Return how long after the last sending a closed loop gives its packets up.
-    fn timeout(&self, log: &Log) -> i64 {
+    fn timeout(&self, log: &Log) -> Span {
         if self.by_rtt { self.patience(log).max(self.timeout) } else { self.timeout }
     }
 
     /// Return how long a packet may take to be answered, as far as the probe knows.
-    pub(super) fn patience(&self, log: &Log) -> i64 {
-        if self.by_rtt && log.replied > 0 { 2 * log.largest_rtt } else { self.linger }
+    pub(super) fn patience(&self, log: &Log) -> Span {
+        if self.by_rtt && log.replied > 0 { log.largest_rtt * 2 } else { self.linger }
     }
 
     /// Return the time at which the next packet is due unless a reply comes before; `None` if there is no such time.
-    pub(super) fn next_due(&self, log: &Log) -> Option<i64> {
+    pub(super) fn next_due(&self, log: &Log) -> Option<Monotonic> {
         if self.is_closed_loop() {
             return self.times_out_at(log);
         }
@@ -122,13 +123,12 @@ impl Schedule {
     }
 
     /// Return the latest time of the next wake-up; `end` is the time at which the probe is over, if that is known.
-    pub(super) fn wake_at(&self, log: &Log, end: Option<i64>, now: i64) -> i64 {
+    pub(super) fn wake_at(&self, log: &Log, end: Option<Monotonic>, now: Monotonic) -> Monotonic {
         if let Some(end) = end {
             return end;
         }
         if self.held_back {
-            return now
-                + HELD_BACK_NS.min(self.next_due(log).map_or(HELD_BACK_NS, |due| due - now));
+            return now + HELD_BACK.min(self.next_due(log).map_or(HELD_BACK, |due| due - now));
         }
         if self.has_room(now, log) {
             return now;
@@ -137,7 +137,7 @@ impl Schedule {
     }
 
     /// Return the time at which the probe is over, once everything is sent.
-    pub(super) fn end(&self, request: &Probe, log: &Log, now: i64) -> Option<i64> {
+    pub(super) fn end(&self, request: &Probe, log: &Log, now: Monotonic) -> Option<Monotonic> {
         if self.next < self.count {
             return None;
         }
@@ -146,11 +146,11 @@ impl Schedule {
             return Some(now);
         }
         let linger = if log.outstanding() == 0 {
-            GRACE_NS.min(request.linger_ns)
+            GRACE.min(Span::from_ns(request.linger_ns))
         } else if request.linger_rtt && log.replied > 0 {
             return Some(self.last_sent + self.patience(log).max(self.interval));
         } else {
-            request.linger_ns
+            Span::from_ns(request.linger_ns)
         };
         Some(self.last_event + linger)
     }
@@ -163,6 +163,10 @@ mod tests {
 
     const TIMEOUT: i64 = 10_000_000;
     const NONE: [i64; 0] = [];
+
+    fn at(ns: i64) -> Monotonic {
+        Monotonic::from_ns(ns)
+    }
 
     /// A closed loop in virtual time, whose packets have the fates that a test gives them.
     struct Loop {
@@ -179,11 +183,12 @@ mod tests {
             }))
             .unwrap();
             let request = request.checked().unwrap();
-            Self { schedule: Schedule::new(&request, 1000), log: Log::new(&request) }
+            Self { schedule: Schedule::new(&request, at(1000)), log: Log::new(&request) }
         }
 
         /// Send what is due at `now` and return how many packets that were, each with its intended time.
         fn send(&mut self, now: i64) -> Vec<i64> {
+            let now = at(now);
             self.schedule.give_up_late(&mut self.log, now);
             let (first, due) = (self.schedule.next, self.schedule.due(now, &self.log));
             let intended = self.schedule.had_room(now, &self.log);
@@ -191,11 +196,15 @@ mod tests {
             if due > first {
                 self.schedule.note_sent(&self.log, now, due, due);
             }
-            (first..due).map(|_| intended).collect()
+            (first..due).map(|_| intended.ns()).collect()
         }
 
         fn reply(&mut self, place: u32, now: i64) {
-            self.log.note_reply(place, None, None, now);
+            self.log.note_reply(place, None, None, at(now));
+        }
+
+        fn wakes_at(&self, now: i64) -> i64 {
+            self.schedule.wake_at(&self.log, None, at(now)).ns()
         }
     }
 
@@ -206,7 +215,7 @@ mod tests {
         assert_eq!(probe.send(1500), [1000]);
         assert_eq!(probe.send(1600), NONE);
         probe.reply(0, 1700);
-        assert_eq!(probe.schedule.wake_at(&probe.log, None, 1750), 1750, "it is due at once");
+        assert_eq!(probe.wakes_at(1750), 1750, "it is due at once");
         assert_eq!(probe.send(1800), [1700], "due since the reply");
         assert_eq!(probe.send(1900), NONE);
     }
@@ -216,7 +225,7 @@ mod tests {
         let mut probe = Loop::new(1);
         probe.send(1000);
         let end = 1000 + TIMEOUT;
-        assert_eq!(probe.schedule.wake_at(&probe.log, None, 2000), end);
+        assert_eq!(probe.wakes_at(2000), end);
         assert_eq!(probe.send(end - 1), NONE);
         assert_eq!(probe.send(end + 5), [end]);
     }
@@ -260,7 +269,7 @@ mod tests {
     #[test]
     fn a_probe_that_waits_by_the_round_trip_keeps_its_window_at_any_distance() {
         let mut probe = Loop::new(2);
-        (probe.schedule.by_rtt, probe.schedule.linger) = (true, 500 * TIMEOUT);
+        (probe.schedule.by_rtt, probe.schedule.linger) = (true, Span::from_ns(500 * TIMEOUT));
         assert_eq!(probe.send(1000).len(), 2);
         let first = 1000 + 400 * TIMEOUT;
         assert_eq!(
@@ -277,8 +286,8 @@ mod tests {
     #[test]
     fn packets_held_back_are_offered_again_without_spinning() {
         let mut probe = Loop::new(1);
-        probe.schedule.note_sent(&probe.log, 2000, 1, 0);
-        assert_eq!(probe.schedule.wake_at(&probe.log, None, 2000), 2000 + HELD_BACK_NS);
+        probe.schedule.note_sent(&probe.log, at(2000), 1, 0);
+        assert_eq!(probe.wakes_at(2000), 2000 + HELD_BACK.ns());
         assert_eq!(probe.send(3000).len(), 1);
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
+use delaylab_os::clock::Monotonic;
 use delaylab_os::netlink::routing;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
@@ -21,7 +22,6 @@ use nix::errno::Errno;
 use super::log::Log;
 use super::route::{self, ProbeRoute};
 use crate::protocol::measuring::{By, Probe, Protocol};
-use crate::timing::steady;
 
 /// The most packets in the packet ring, a tenth of a second at 160 000 a second, and the most bytes.
 const RING: usize = 16384;
@@ -115,7 +115,7 @@ fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
         }
         (Some(Leg::Reply), false) => {
             let ttl = Some(sighting.ttl);
-            log.note_reply(place, Some(frame.time), ttl, steady::now_ns());
+            log.note_reply(place, Some(frame.time), ttl, Monotonic::now());
         }
         _ => {}
     }
@@ -179,11 +179,11 @@ pub(super) fn note_sent(programs: &TcxSender, log: &mut Log, first: u32, end: u3
 
 /// Take replies from the programs and return their number.
 pub(super) fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
-    let mut now = steady::now_ns();
+    let mut now = Monotonic::now();
     programs.drain(TAKE, |reply| {
         // One clock read serves all replies that had arrived by then.
         if reply.time > log.clock_steps.clock_at(now) {
-            now = steady::now_ns();
+            now = Monotonic::now();
         }
         if let Some(place) = log.place_of_seq(reply.seq) {
             log.note_reply(place, Some(reply.time), Some(reply.ttl), now);

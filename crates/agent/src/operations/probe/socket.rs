@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use delaylab_os::clock::Realtime;
+use delaylab_os::clock::{Monotonic, Realtime};
 use delaylab_os::socket::batch::{ReceiveBatch, SendBatch};
 use delaylab_os::socket::control_message::{Step, Unreachable};
 use delaylab_os::socket::{self, Flavour};
@@ -21,7 +21,6 @@ use super::log::Log;
 use super::reply::{Expected, Received};
 use super::sightings::{note_sent, open_for_socket, take_replies};
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};
-use crate::timing::steady;
 
 /// The bytes of an error's packet to receive: an ICMP and a probe header, and more than that.
 const QUOTED: usize = 128;
@@ -90,13 +89,13 @@ impl PathBySocket {
             false => ReceiveBatch::without_sources(room, bytes),
         };
         let protocol = if to.is_ipv4() { IpProtocol::Icmp } else { IpProtocol::Icmpv6 };
-        let (probe, size) = (request.probe, request.size);
+        let size = request.size;
         Ok(Self {
             fd,
             flavour,
             to,
             ident,
-            expected: Expected { flavour, protocol, probe, to: to.ip(), size },
+            expected: Expected { flavour, protocol, to: to.ip(), size },
             outgoing,
             incoming,
             errors: ReceiveBatch::without_sources(128, QUOTED),
@@ -141,7 +140,7 @@ impl PathBySocket {
         let text = describe(error);
         let place = self.place_of(log, bytes);
         if let (1.., Some(place), Some(router)) = (self.hops, place, self.expired_at(error)) {
-            return log.note_expired(place, (router, 0).into(), time, steady::now_ns());
+            return log.note_expired(place, (router, 0).into(), time, Monotonic::now());
         }
         match place {
             Some(place) => log.note_error(place, &text),
@@ -236,11 +235,9 @@ fn may_be_about_another(error: &io::Error) -> bool {
 impl ProbePath for PathBySocket {
     fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
         for place in first..end {
-            let intended_ns = log.entries[place as usize].intended;
-            let repr = ProbeRepr { probe: self.expected.probe, seq: log.seq(place), intended_ns };
-            self.fill((place - first) as usize, repr);
+            self.fill((place - first) as usize, log.header(place));
         }
-        let now = steady::now_ns();
+        let now = Monotonic::now();
         for place in first..end {
             log.note_sent(place, now);
         }
@@ -310,7 +307,7 @@ impl ProbePath for PathBySocket {
             Err(error) if may_be_about_another(&error) => 0,
             Err(error) => return Err(Failure::new("receive replies", error)),
         };
-        let now = steady::now_ns();
+        let now = Monotonic::now();
         for slot in 0..count {
             let message = self.incoming.message(slot);
             let from = message.from();

@@ -6,7 +6,7 @@ use delaylab_os::ring::Captured;
 use delaylab_wire::{Leg, NotAProbe, is_corrupted, parse, parse_tcp};
 
 use crate::operations::tables::Stamp;
-use crate::operations::transport::SYN_GIVEN_UP_NS;
+use crate::operations::transport::SYN_GIVEN_UP;
 use crate::protocol::measuring::{Protocol, TapFilter};
 
 /// The packet counters of one interface.
@@ -59,7 +59,7 @@ impl Counts {
             }
             Leg::Reply => match self.unanswered.get(&seq) {
                 // The responder's kernel has sent a lost answer again, to a sender that has given up.
-                Some(asked) if frame.time.ns() - asked > SYN_GIVEN_UP_NS => {
+                Some(asked) if frame.time.ns() - asked > SYN_GIVEN_UP.ns() => {
                     self.repeated += 1;
                     return None;
                 }
@@ -192,8 +192,8 @@ mod tests {
     fn an_answer_that_was_sent_again_is_not_stamped() {
         let mut counts = Counts::default();
         assert_eq!(stamp(&mut counts, 5, SYN, 0), Some((5, Leg::Request)));
-        assert_eq!(stamp(&mut counts, 5, SYN_ACK, SYN_GIVEN_UP_NS + 1), None);
-        assert_eq!(stamp(&mut counts, 5, SYN_ACK, 3 * SYN_GIVEN_UP_NS), None);
+        assert_eq!(stamp(&mut counts, 5, SYN_ACK, SYN_GIVEN_UP.ns() + 1), None);
+        assert_eq!(stamp(&mut counts, 5, SYN_ACK, 3 * SYN_GIVEN_UP.ns()), None);
         assert_eq!(counts.repeated, 2);
     }
 

@@ -11,33 +11,32 @@ mod rests;
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
-use delaylab_os::clock::monotonic_ns;
+use delaylab_os::clock::{Monotonic, Span};
 use delaylab_os::files::poll;
 use delaylab_os::process::scheduling::{self, RealTime};
 
 use super::lateness::CpuNoise;
 use crate::protocol::links::CpuNoiseSummary;
 use rests::Rests;
-pub(crate) use rests::{REST_NS, RealTimeBudget};
+pub(crate) use rests::{REST, RealTimeBudget};
 
 /// The real-time priority of the forwarding thread. It outranks the probes (10): a packet sent on time must
 /// also be forwarded on time.
 const PRIORITY: i32 = 20;
-const SHORTEST_SPIN_NS: i64 = 8_000;
-const LONGEST_SPIN_NS: i64 = 100_000;
+const SHORTEST_SPIN: Span = Span::from_ns(8_000);
+const LONGEST_SPIN: Span = Span::from_ns(100_000);
 /// The shortest sleep that is worth its system call.
-const SHORTEST_GAP_NS: i64 = 1_000;
+const SHORTEST_GAP: Span = Span::from_ns(1_000);
 /// The time before an event for which a thread with CPUs of its own stays awake: a sleep may end late.
-const AWAKE_NS: i64 = 5_000_000;
+const AWAKE: Span = Span::from_ns(5_000_000);
 /// The learning step of the usual oversleep: it decreases by one step after each sleep that was not worse,
 /// and increases by 19 steps after one that was, so it settles where one of 20 sleeps is worse.
-const STEP_NS: i64 = 50;
+const STEP: Span = Span::from_ns(50);
 /// The margin added to the worst oversleep.
-const MARGIN_NS: i64 = 2_000;
+const MARGIN: Span = Span::from_ns(2_000);
 /// The time without running after which an ordinary thread may have lost its CPU to another one.
-const DISTURBED_NS: i64 = 300_000;
+const DISTURBED: Span = Span::from_ns(300_000);
 
 /// The waiting state of one thread.
 pub(crate) struct Pace {
@@ -45,10 +44,10 @@ pub(crate) struct Pace {
     rests: Rests,
     cpu_noise: CpuNoise,
     /// The recent oversleep: at worst, and that of 19 of 20 sleeps.
-    spin_ns: i64,
-    usual_ns: i64,
+    spin: Span,
+    usual: Span,
     /// The time at which the thread was last known to run.
-    seen_ns: i64,
+    seen: Monotonic,
 }
 
 impl Pace {
@@ -64,9 +63,9 @@ impl Pace {
             None => (None, None),
         };
         let rests = Rests::new(realtime.is_some(), cpus);
-        let (spin_ns, usual_ns) = (LONGEST_SPIN_NS / 2, LONGEST_SPIN_NS / 5);
+        let (spin, usual) = (LONGEST_SPIN / 2, LONGEST_SPIN / 5);
         let cpu_noise = CpuNoise::default();
-        (Self { realtime, rests, cpu_noise, spin_ns, usual_ns, seen_ns: monotonic_ns() }, why)
+        (Self { realtime, rests, cpu_noise, spin, usual, seen: Monotonic::now() }, why)
     }
 
     pub(crate) fn is_realtime(&self) -> bool {
@@ -84,90 +83,91 @@ impl Pace {
     }
 
     /// Keep to the real-time limit; call this often while there is something to do. Return the time, which is
-    /// later than `now_ns` if the thread slept.
-    pub(crate) fn keep(&mut self, now_ns: i64) -> io::Result<i64> {
-        self.cpu_noise.watch_until(now_ns);
-        let passed_ns = now_ns - self.seen_ns;
-        self.seen_ns = now_ns;
-        let Some(realtime) = &self.realtime else { return Ok(now_ns) };
+    /// later than `now` if the thread slept.
+    pub(crate) fn keep(&mut self, now: Monotonic) -> io::Result<Monotonic> {
+        self.cpu_noise.watch_until(now);
+        let passed = now - self.seen;
+        self.seen = now;
+        let Some(realtime) = &self.realtime else { return Ok(now) };
         let rests = &mut self.rests;
         if rests.is_eased() {
-            let lost = passed_ns > DISTURBED_NS && rests.lost_its_cpu(now_ns, passed_ns);
-            if (lost || rests.owes_nothing_at(now_ns)) && realtime.resume(PRIORITY).is_ok() {
-                rests.end_ease(now_ns);
+            let lost = passed > DISTURBED && rests.lost_its_cpu(now, passed);
+            if (lost || rests.owes_nothing_at(now)) && realtime.resume(PRIORITY).is_ok() {
+                rests.end_ease(now);
             }
-        } else if rests.are_due_at(now_ns) {
-            if rests.may_ease(now_ns) && realtime.suspend().is_ok() {
+        } else if rests.are_due_at(now) {
+            if rests.may_ease(now) && realtime.suspend().is_ok() {
                 rests.begin_ease();
             } else {
-                self.sleep(now_ns, REST_NS)?;
+                self.sleep(now, REST)?;
             }
         }
-        Ok(self.seen_ns)
+        Ok(self.seen)
     }
 
-    /// Wait because nothing is to be done before `next_ns`, or ever for `None`. Sleep, or return at once if
-    /// `next_ns` is so near that the caller should spin. Return early if a descriptor is ready, and true if
+    /// Wait because nothing is to be done before `next`, or ever for `None`. Sleep, or return at once if
+    /// `next` is so near that the caller should spin. Return early if a descriptor is ready, and true if
     /// the second one is.
     pub(crate) fn wait(
         &mut self,
-        now_ns: i64,
-        next_ns: Option<i64>,
+        now: Monotonic,
+        next: Option<Monotonic>,
         on: [BorrowedFd<'_>; 2],
     ) -> io::Result<bool> {
-        let Some(next_ns) = next_ns else {
+        let Some(next) = next else {
             let ready = poll::wait_exactly(on, None)?;
-            self.seen_ns = monotonic_ns();
-            self.rests.settle(self.seen_ns);
+            self.seen = Monotonic::now();
+            self.rests.settle(self.seen);
             return Ok(ready[1]);
         };
-        if next_ns - now_ns < AWAKE_NS && self.rests.may_be_put_off(now_ns) {
-            self.cpu_noise.watch_from(monotonic_ns());
+        if next - now < AWAKE && self.rests.may_be_put_off(now) {
+            self.cpu_noise.watch_from(Monotonic::now());
             return Ok(false);
         }
-        let wake_ns = next_ns - self.spin_ns;
-        if wake_ns <= now_ns {
-            let gap_ns = next_ns - self.usual_ns - now_ns;
-            if gap_ns > SHORTEST_GAP_NS && self.rests.are_welcome(now_ns) {
-                self.sleep(now_ns, gap_ns.min(REST_NS))?;
+        let wake = next - self.spin;
+        if wake <= now {
+            let gap = next - self.usual - now;
+            if gap > SHORTEST_GAP && self.rests.are_welcome(now) {
+                self.sleep(now, gap.min(REST))?;
             }
-            self.cpu_noise.watch_from(monotonic_ns());
+            self.cpu_noise.watch_from(Monotonic::now());
             return Ok(false);
         }
-        let timeout = Duration::from_nanos((wake_ns - now_ns) as u64);
+        let timeout = (wake - now).to_wait();
         let ready = poll::wait_exactly(on, Some(timeout))?;
-        let woken_ns = monotonic_ns();
-        self.seen_ns = woken_ns;
-        self.rests.settle(woken_ns);
+        let woken = Monotonic::now();
+        self.seen = woken;
+        self.rests.settle(woken);
         if ready == [false, false] {
-            self.learn(woken_ns - wake_ns);
+            self.learn(woken - wake);
         }
         Ok(ready[1])
     }
 
     /// Sleep without waking up for any event.
-    fn sleep(&mut self, now_ns: i64, for_ns: i64) -> io::Result<()> {
-        poll::wait_exactly([], Some(Duration::from_nanos(for_ns as u64)))?;
-        let woken_ns = monotonic_ns();
-        self.seen_ns = woken_ns;
-        self.rests.settle(woken_ns);
-        self.learn(woken_ns - now_ns - for_ns);
+    fn sleep(&mut self, now: Monotonic, span: Span) -> io::Result<()> {
+        poll::wait_exactly([], Some(span.to_wait()))?;
+        let woken = Monotonic::now();
+        self.seen = woken;
+        self.rests.settle(woken);
+        self.learn((woken - now) - span);
         Ok(())
     }
 
-    /// Learn from a sleep that ended `over_ns` late: later spins cover it, and the effect decays slowly.
-    fn learn(&mut self, over_ns: i64) {
-        let forgotten_ns = self.spin_ns - self.spin_ns / 1024;
-        let spin_ns = (over_ns + MARGIN_NS).max(forgotten_ns);
-        self.spin_ns = spin_ns.clamp(SHORTEST_SPIN_NS, LONGEST_SPIN_NS);
-        let step_ns = if over_ns > self.usual_ns { 19 * STEP_NS } else { -STEP_NS };
-        self.usual_ns = (self.usual_ns + step_ns).clamp(MARGIN_NS, LONGEST_SPIN_NS);
+    /// Learn from a sleep that ended `over` late: later spins cover it, and the effect decays slowly.
+    fn learn(&mut self, over: Span) {
+        let forgotten = self.spin - self.spin / 1024;
+        let spin = (over + MARGIN).max(forgotten);
+        self.spin = spin.clamp(SHORTEST_SPIN, LONGEST_SPIN);
+        let step = if over > self.usual { STEP * 19 } else { STEP * -1 };
+        self.usual = (self.usual + step).clamp(MARGIN, LONGEST_SPIN);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
+    use std::time::Duration;
 
     use delaylab_os::files::descriptor;
 
@@ -178,14 +178,14 @@ mod tests {
         let (mut pace, _) = Pace::new(false, scheduling::own_cpus());
         let (never, _other_end) = descriptor::pipe().unwrap();
         let (held_up, busy) = (Duration::from_millis(4), Duration::from_millis(8));
-        let began_ns = monotonic_ns();
+        let began = Monotonic::now();
         // With something due this soon the thread stays awake.
-        assert!(!pace.wait(began_ns, Some(began_ns + 1_000), [never.as_fd(); 2]).unwrap());
+        assert!(!pace.wait(began, Some(began + Span::from_ns(1_000)), [never.as_fd(); 2]).unwrap());
         std::thread::sleep(held_up);
-        pace.keep(monotonic_ns()).unwrap();
+        pace.keep(Monotonic::now()).unwrap();
         std::thread::sleep(busy);
-        pace.keep(monotonic_ns()).unwrap();
-        let (cpu_noise, passed_ns) = (pace.cpu_noise(), monotonic_ns() - began_ns);
+        pace.keep(Monotonic::now()).unwrap();
+        let (cpu_noise, passed_ns) = (pace.cpu_noise(), (Monotonic::now() - began).ns());
         assert!(cpu_noise.held_up_ns >= held_up.as_nanos() as i64, "{cpu_noise:?}");
         assert!(cpu_noise.watched_ns <= passed_ns - busy.as_nanos() as i64, "{cpu_noise:?}");
         // All of it was one interval: a moment in its first hundredth is seen as late as the interval is
@@ -203,16 +203,16 @@ mod tests {
             return;
         }
         // As if others wanted the CPU.
-        pace.rests.be_wary(i64::MAX / 2);
-        let (began_ns, mut rested_ns) = (monotonic_ns(), 0);
-        while monotonic_ns() - began_ns < 300_000_000 {
-            let before_ns = monotonic_ns();
-            pace.keep(before_ns).unwrap();
-            let passed_ns = monotonic_ns() - before_ns;
+        pace.rests.be_wary(Monotonic::from_ns(i64::MAX / 2));
+        let (began, mut rested) = (Monotonic::now(), Span::ZERO);
+        while Monotonic::now() - began < Span::from_ns(300_000_000) {
+            let before = Monotonic::now();
+            pace.keep(before).unwrap();
+            let passed = Monotonic::now() - before;
             // A rest is longer than a call that does nothing.
-            rested_ns += if passed_ns >= REST_NS { passed_ns } else { 0 };
+            rested = rested + if passed >= REST { passed } else { Span::ZERO };
         }
-        let wanted_ns = pace.rests.budget().rest_for(300_000_000);
-        assert!(rested_ns > wanted_ns * 3 / 4, "{rested_ns} ns of {wanted_ns}");
+        let wanted = pace.rests.budget().rest_for(Span::from_ns(300_000_000));
+        assert!(rested > wanted * 3 / 4, "{rested:?} of {wanted:?}");
     }
 }

@@ -4,42 +4,42 @@ use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 
-use delaylab_os::clock::{monotonic_ns, thread_cpu_ns};
+use delaylab_os::clock::{Monotonic, Span, thread_cpu};
 use delaylab_os::process::scheduling;
 
 /// The time that the thread may be awake ahead of its rests; it may catch up on half of it at leisure.
-const DEBT_NS: i64 = 30_000_000;
+const DEBT: Span = Span::from_ns(30_000_000);
 /// The interval at which the thread checks whether others want the CPU.
-const LOOK_NS: i64 = 1_000_000;
+const LOOK: Span = Span::from_ns(1_000_000);
 /// The time for which a thread that was preempted too often as an ordinary thread stays in real time: at
 /// first, and at most; it doubles each time.
-const WARY_NS: RangeInclusive<i64> = 8_000_000_000..=64_000_000_000;
+const WARY: RangeInclusive<Span> = Span::from_ns(8_000_000_000)..=Span::from_ns(64_000_000_000);
 /// The CPU time that others may take before that is too often: this much at once, which kernel threads that
 /// nobody can move need now and then, and 1/`BORNE_OF` of the time in the long run. Other rests make more
 /// frames late than that, and such a thread runs in them, too.
-const BORNE_NS: i64 = 30_000_000;
+const BORNE: Span = Span::from_ns(30_000_000);
 const BORNE_OF: i64 = 200;
 
 /// The state of the rests that the kernel requires.
 pub(super) struct Rests {
-    /// The budget as of `settled_ns`, when the thread had used `cpu_ns` of CPU time.
+    /// The budget as of `settled`, when the thread had used `cpu` of CPU time.
     budget: RealTimeBudget,
-    settled_ns: i64,
-    cpu_ns: i64,
+    settled: Monotonic,
+    cpu: Span,
     /// True while the thread is an ordinary one.
     eased: bool,
-    wary_ns: i64,
-    wary_until_ns: i64,
+    wary: Span,
+    wary_until: Monotonic,
     /// The number of preemptions so far.
     preempted: u64,
-    /// The CPU time that others took, less the tolerated part, as of `lost_at_ns`.
-    lost_ns: i64,
-    lost_at_ns: i64,
+    /// The CPU time that others took, less the tolerated part, as of `lost_at`.
+    lost: Span,
+    lost_at: Monotonic,
     own_cpus: bool,
     /// /proc/loadavg, for the number of runnable threads; unused if the thread has CPUs of its own.
     load: Option<File>,
     crowded: bool,
-    crowded_at_ns: i64,
+    crowded_at: Monotonic,
 }
 
 impl Rests {
@@ -49,18 +49,18 @@ impl Rests {
         let own_cpus = realtime && cpus < scheduling::online_cpus();
         Self {
             budget: RealTimeBudget::new(realtime),
-            settled_ns: monotonic_ns(),
-            cpu_ns: thread_cpu_ns(),
+            settled: Monotonic::now(),
+            cpu: thread_cpu(),
             eased: false,
-            wary_ns: *WARY_NS.start(),
-            wary_until_ns: 0,
+            wary: *WARY.start(),
+            wary_until: Monotonic::default(),
             preempted: 0,
-            lost_ns: 0,
-            lost_at_ns: monotonic_ns(),
+            lost: Span::ZERO,
+            lost_at: Monotonic::now(),
             own_cpus,
             load: (!own_cpus).then(|| File::open("/proc/loadavg").ok()).flatten(),
             crowded: false,
-            crowded_at_ns: i64::MIN / 2,
+            crowded_at: Monotonic::default(),
         }
     }
 
@@ -71,41 +71,41 @@ impl Rests {
 
     /// Account for the time since the last call. What counts is not the length of a sleep but the time for
     /// which others had the CPU: much of a short sleep is the kernel's work for this thread.
-    pub(super) fn settle(&mut self, now_ns: i64) {
+    pub(super) fn settle(&mut self, now: Monotonic) {
         if self.eased || !self.budget.is_limited() {
             return;
         }
-        let cpu_ns = thread_cpu_ns();
-        let awake_ns = cpu_ns - self.cpu_ns;
-        self.budget.spend(awake_ns);
-        self.budget.repay(now_ns - self.settled_ns - awake_ns);
-        (self.settled_ns, self.cpu_ns) = (now_ns, cpu_ns);
+        let cpu = thread_cpu();
+        let awake = cpu - self.cpu;
+        self.budget.spend(awake);
+        self.budget.repay((now - self.settled) - awake);
+        (self.settled, self.cpu) = (now, cpu);
     }
 
     /// Return true if a rest cannot be put off any longer.
-    pub(super) fn are_due_at(&mut self, now_ns: i64) -> bool {
-        let at_most_ns = self.budget.debt_ns() + now_ns - self.settled_ns;
-        if self.budget.is_limited() && at_most_ns >= DEBT_NS {
-            self.settle(now_ns);
+    pub(super) fn are_due_at(&mut self, now: Monotonic) -> bool {
+        let at_most = self.budget.debt() + (now - self.settled);
+        if self.budget.is_limited() && at_most >= DEBT {
+            self.settle(now);
         }
-        self.budget.debt_ns() >= DEBT_NS
+        self.budget.debt() >= DEBT
     }
 
     /// Return true if a thread with CPUs of its own can stay awake, because it can rest as an ordinary
     /// thread.
-    pub(super) fn may_be_put_off(&mut self, now_ns: i64) -> bool {
-        self.own_cpus && self.may_ease(now_ns)
+    pub(super) fn may_be_put_off(&mut self, now: Monotonic) -> bool {
+        self.own_cpus && self.may_ease(now)
     }
 
     /// Return true if the thread should rest in gaps. A sleep in a gap may end late, so only a thread that
     /// cannot rest as an ordinary one does so.
-    pub(super) fn are_welcome(&mut self, now_ns: i64) -> bool {
-        self.budget.debt_ns() > DEBT_NS / 2 && !self.eased && !self.may_ease(now_ns)
+    pub(super) fn are_welcome(&mut self, now: Monotonic) -> bool {
+        self.budget.debt() > DEBT / 2 && !self.eased && !self.may_ease(now)
     }
 
     /// Return true if the thread has been an ordinary one for long enough.
-    pub(super) fn owes_nothing_at(&self, now_ns: i64) -> bool {
-        self.budget.made_up_by(now_ns - self.settled_ns) >= self.budget.debt_ns()
+    pub(super) fn owes_nothing_at(&self, now: Monotonic) -> bool {
+        self.budget.made_up_by(now - self.settled) >= self.budget.debt()
     }
 
     pub(super) fn is_eased(&self) -> bool {
@@ -113,12 +113,12 @@ impl Rests {
     }
 
     /// Return true if the thread may become an ordinary one, because nobody else seems to want its CPU.
-    pub(super) fn may_ease(&mut self, now_ns: i64) -> bool {
-        if now_ns >= self.crowded_at_ns + LOOK_NS {
-            self.crowded_at_ns = now_ns;
+    pub(super) fn may_ease(&mut self, now: Monotonic) -> bool {
+        if now >= self.crowded_at + LOOK {
+            self.crowded_at = now;
             self.crowded = self.is_crowded();
         }
-        now_ns >= self.wary_until_ns && !self.crowded
+        now >= self.wary_until && !self.crowded
     }
 
     /// Record that the thread has become an ordinary one.
@@ -127,37 +127,37 @@ impl Rests {
         self.preempted = scheduling::preemptions();
     }
 
-    /// Account for `for_ns` in which the ordinary thread did not run, and return true if it was preempted.
+    /// Account for `gone` in which the ordinary thread did not run, and return true if it was preempted.
     /// Time taken by the host of a virtual machine does not count: a real-time thread would have lost it,
     /// too.
-    pub(super) fn lost_its_cpu(&mut self, now_ns: i64, for_ns: i64) -> bool {
-        self.lost_to_others(scheduling::preemptions(), now_ns, for_ns)
+    pub(super) fn lost_its_cpu(&mut self, now: Monotonic, gone: Span) -> bool {
+        self.lost_to_others(scheduling::preemptions(), now, gone)
     }
 
-    fn lost_to_others(&mut self, preempted: u64, now_ns: i64, for_ns: i64) -> bool {
+    fn lost_to_others(&mut self, preempted: u64, now: Monotonic, gone: Span) -> bool {
         if preempted == self.preempted {
             return false;
         }
-        let borne_ns = (now_ns - self.lost_at_ns) / BORNE_OF;
-        self.lost_ns = (self.lost_ns - borne_ns).max(0) + for_ns;
-        (self.preempted, self.lost_at_ns) = (preempted, now_ns);
-        if self.lost_ns > BORNE_NS {
-            self.be_wary(now_ns);
+        let borne = (now - self.lost_at) / BORNE_OF;
+        self.lost = (self.lost - borne).max(Span::ZERO) + gone;
+        (self.preempted, self.lost_at) = (preempted, now);
+        if self.lost > BORNE {
+            self.be_wary(now);
         }
         true
     }
 
     /// Stay in real time for a while.
-    pub(super) fn be_wary(&mut self, now_ns: i64) {
-        self.wary_until_ns = now_ns + self.wary_ns;
-        self.wary_ns = (self.wary_ns * 2).min(*WARY_NS.end());
-        self.lost_ns = 0;
+    pub(super) fn be_wary(&mut self, now: Monotonic) {
+        self.wary_until = now + self.wary;
+        self.wary = (self.wary * 2).min(*WARY.end());
+        self.lost = Span::ZERO;
     }
 
     /// Record that the thread is in real time again.
-    pub(super) fn end_ease(&mut self, now_ns: i64) {
-        self.budget.repay(now_ns - self.settled_ns);
-        (self.settled_ns, self.cpu_ns, self.eased) = (now_ns, thread_cpu_ns(), false);
+    pub(super) fn end_ease(&mut self, now: Monotonic) {
+        self.budget.repay(now - self.settled);
+        (self.settled, self.cpu, self.eased) = (now, thread_cpu(), false);
     }
 
     /// Return true if more threads are runnable than there are CPUs, so that an ordinary thread would be
@@ -183,7 +183,7 @@ fn runnable(load: &str) -> Option<usize> {
 const SPARE: i64 = 5;
 
 /// The length of a rest.
-pub(crate) const REST_NS: i64 = 40_000;
+pub(crate) const REST: Span = Span::from_ns(40_000);
 
 /// The budget of real time: the time awake that a thread has not yet made up for by rests.
 ///
@@ -195,13 +195,13 @@ pub(crate) const REST_NS: i64 = 40_000;
 pub(crate) struct RealTimeBudget {
     /// The time awake, in ns, that 100 ns of rest make up for; `None` if there is no limit.
     awake_per_100: Option<i64>,
-    debt_ns: i64,
+    debt: Span,
 }
 
 impl RealTimeBudget {
     /// Build the budget of a thread; without real time there is no limit.
     pub(crate) fn new(realtime: bool) -> Self {
-        Self { awake_per_100: realtime.then(awake_per_100).flatten(), debt_ns: 0 }
+        Self { awake_per_100: realtime.then(awake_per_100).flatten(), debt: Span::ZERO }
     }
 
     /// Return true if the kernel would stop a thread that never rests.
@@ -210,29 +210,29 @@ impl RealTimeBudget {
     }
 
     /// Return the time awake that is not made up for.
-    pub(crate) fn debt_ns(&self) -> i64 {
-        self.debt_ns
+    pub(crate) fn debt(&self) -> Span {
+        self.debt
     }
 
     /// Add time awake.
-    pub(crate) fn spend(&mut self, awake_ns: i64) {
-        self.debt_ns += awake_ns;
+    pub(crate) fn spend(&mut self, awake: Span) {
+        self.debt = self.debt + awake;
     }
 
-    /// Make up for time awake by `rested_ns` of rest.
-    pub(crate) fn repay(&mut self, rested_ns: i64) {
-        self.debt_ns = (self.debt_ns - self.made_up_by(rested_ns)).max(0);
+    /// Make up for time awake by `rested` of rest.
+    pub(crate) fn repay(&mut self, rested: Span) {
+        self.debt = (self.debt - self.made_up_by(rested)).max(Span::ZERO);
     }
 
-    /// Return the time awake that `rested_ns` of rest make up for.
-    pub(crate) fn made_up_by(&self, rested_ns: i64) -> i64 {
-        rested_ns * self.awake_per_100.unwrap_or(0) / 100
+    /// Return the time awake that `rested` of rest make up for.
+    pub(crate) fn made_up_by(&self, rested: Span) -> Span {
+        rested * self.awake_per_100.unwrap_or(0) / 100
     }
 
-    /// Return the rest that `awake_ns` need, or 0 without a limit.
+    /// Return the rest that `awake` need, or 0 without a limit.
     #[cfg(test)]
-    pub(crate) fn rest_for(&self, awake_ns: i64) -> i64 {
-        self.awake_per_100.map_or(0, |awake| awake_ns * 100 / (100 + awake))
+    pub(crate) fn rest_for(&self, awake: Span) -> Span {
+        self.awake_per_100.map_or(Span::ZERO, |per_100| awake * 100 / (100 + per_100))
     }
 }
 
@@ -249,20 +249,20 @@ mod tests {
     #[test]
     fn a_cpu_that_others_take_now_and_then_is_borne_and_more_is_not() {
         let mut rests = Rests::new(true, 0);
-        let mut now_ns = monotonic_ns();
+        let mut now = Monotonic::now();
         let mut lose = |after_ns: i64, others: bool| {
-            now_ns += after_ns;
+            now = now + Span::from_ns(after_ns);
             let preempted = rests.preempted + u64::from(others);
-            (rests.lost_to_others(preempted, now_ns, 1_000_000), rests.may_ease(now_ns))
+            (rests.lost_to_others(preempted, now, Span::from_ns(1_000_000)), rests.may_ease(now))
         };
         assert_eq!(lose(0, false), (false, true), "a hypervisor took it");
         for _ in 0..20 {
             assert_eq!(lose(1_000_000 * BORNE_OF, true), (true, true), "one part of so many");
         }
         let left = std::iter::repeat_with(|| lose(0, true)).take_while(|&(_, may)| may).count();
-        let borne = (BORNE_NS / 1_000_000) as usize;
+        let borne = (BORNE.ns() / 1_000_000) as usize;
         assert!((borne - 2..=borne).contains(&left), "{left} more at once");
-        assert_eq!(lose(WARY_NS.start() - 1, false), (false, false));
+        assert_eq!(lose(WARY.start().ns() - 1, false), (false, false));
         assert_eq!(lose(1, false), (false, true), "not for ever");
     }
 
@@ -275,12 +275,12 @@ mod tests {
 
     #[test]
     fn a_thread_owes_what_it_was_awake_until_it_rests() {
-        let mut budget = RealTimeBudget { awake_per_100: Some(900), debt_ns: 0 };
-        budget.spend(9_000);
-        budget.repay(400);
-        assert_eq!(budget.debt_ns(), 5_400);
-        budget.repay(10_000);
-        assert_eq!(budget.debt_ns(), 0, "rests are not saved up");
+        let mut budget = RealTimeBudget { awake_per_100: Some(900), debt: Span::ZERO };
+        budget.spend(Span::from_ns(9_000));
+        budget.repay(Span::from_ns(400));
+        assert_eq!(budget.debt().ns(), 5_400);
+        budget.repay(Span::from_ns(10_000));
+        assert_eq!(budget.debt().ns(), 0, "rests are not saved up");
     }
 
     #[test]
