@@ -21,7 +21,7 @@ pub(crate) struct RandomDraw {
 
 impl RandomDraw {
     /// The decisions about a frame under no random condition.
-    pub(crate) const PLAIN: RandomDraw =
+    const PLAIN: RandomDraw =
         RandomDraw { lost: false, copies: 1, corrupt: None, reordered: false, jitter_ns: 0 };
 }
 
@@ -134,7 +134,7 @@ impl Chance {
 
     /// Draw an event whose outcome is correlated with the last one: with probability `correlation` it repeats
     /// the last outcome. Both the share and the correlation are exact.
-    pub(crate) fn happens_again(&mut self, share: f64, correlation: f64) -> bool {
+    fn happens_again(&mut self, share: f64, correlation: f64) -> bool {
         let repeated = self.last.filter(|_| correlation > 0.0 && self.happens(correlation));
         let happens = repeated.unwrap_or_else(|| self.happens(share));
         self.last = Some(happens);
@@ -163,7 +163,7 @@ impl Losses {
     }
 
     /// Restart the pattern, because another one was configured.
-    pub(crate) fn restart_pattern(&mut self) {
+    fn restart_pattern(&mut self) {
         self.run = 0;
         self.used = 0;
     }

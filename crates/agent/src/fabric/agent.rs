@@ -52,7 +52,7 @@ fn serve_node(
 }
 
 /// Run such an agent until the lab ends. It reports ready once frames are forwarded.
-pub(super) fn carry_links(
+fn carry_links(
     member: &Member,
     links: &EngineLinks,
     keeper: &Sender,

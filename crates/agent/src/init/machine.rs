@@ -155,7 +155,7 @@ pub(super) fn enter(disk: &Path) -> Result<(), Failure> {
 }
 
 /// Mount a disk as the folder for temporary files that outlast a boot. Block until the disk appears.
-pub(super) fn mount_scratch(disk: &Path) -> Result<(), Failure> {
+fn mount_scratch(disk: &Path) -> Result<(), Failure> {
     let what = || format!("mount {} at {SCRATCH}", disk.display());
     await_disk(disk).with_context(what)?;
     fs::create_dir_all(SCRATCH).with_context(what)?;
@@ -226,7 +226,7 @@ fn load_one<'a>(
 }
 
 /// The kernel's file systems and their folders, in the order of mounting.
-pub(super) const FILE_SYSTEMS: [(&str, &str); 6] = [
+const FILE_SYSTEMS: [(&str, &str); 6] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
     ("devtmpfs", "/dev"),

@@ -53,7 +53,7 @@ const SHORTEST: usize = 60;
 const LONGEST: usize = 9014;
 
 /// The offset of the probe header in a frame.
-pub(super) const PAYLOAD: usize = ETHERNET_HEADER + IPV4_HEADER + UDP_HEADER;
+const PAYLOAD: usize = ETHERNET_HEADER + IPV4_HEADER + UDP_HEADER;
 
 impl Generate {
     /// Check the limits of a request.
@@ -228,7 +228,7 @@ impl Spacing {
     }
 
     /// Return the time at which a frame that is due at `due` may leave.
-    pub(super) fn not_before(&self, due: Monotonic) -> Monotonic {
+    fn not_before(&self, due: Monotonic) -> Monotonic {
         self.free.max(due)
     }
 

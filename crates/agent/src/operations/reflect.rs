@@ -234,7 +234,7 @@ impl Log {
     }
 
     /// Record that the replies from `first` on are about to be sent.
-    pub(super) fn note_replies(&mut self, first: u32, now: i64) {
+    fn note_replies(&mut self, first: u32, now: i64) {
         for entry in &mut self.0[first as usize..] {
             entry.sent = now;
         }
@@ -299,7 +299,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
 /// Respond to a probe by TCP or HTTP until the client stops it. The kernel answers each SYN; this closes the
 /// connections, or answers the request on each. Return how many were answered. There are no stamps: those of the
 /// kernel's answers are a tap's.
-pub(super) fn serve_connections(
+fn serve_connections(
     request: &Reflect,
     local: io::Result<SocketAddr>,
     session: &mut Session,

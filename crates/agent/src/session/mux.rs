@@ -113,7 +113,7 @@ impl Mux {
     }
 
     /// Return a free channel, from 1 on.
-    pub(crate) fn free_channel(&self) -> Option<u16> {
+    fn free_channel(&self) -> Option<u16> {
         (1..=u16::MAX).find(|channel| !self.branches.contains_key(channel))
     }
 
@@ -327,9 +327,7 @@ mod tests {
         let large = Frame::new(Kind::Stdout, vec![7; 3 << 20]);
         write_frame(&mut client, &message("go")).unwrap();
         let expected = large.clone();
-        let writer = std::thread::spawn(move || {
-            write_frame(&mut server, &large).unwrap();
-        });
+        let writer = std::thread::spawn(move || write_frame(&mut server, &large).unwrap());
         let reader = std::thread::spawn(move || read_frame(&mut client).unwrap());
         while !reader.is_finished() {
             let soon = Some(Duration::from_millis(1));

@@ -60,7 +60,7 @@ impl Lateness {
 
     /// Return the threshold above which the values' excess sums up to `total`; 0 if all values together are
     /// less.
-    pub(crate) fn exceeded_in_all_by(&self, total: i64) -> i64 {
+    fn exceeded_in_all_by(&self, total: i64) -> i64 {
         let (mut count, mut sum) = (0, 0);
         for (bucket, &more) in self.buckets.iter().enumerate().rev().filter(|(_, n)| **n > 0) {
             if count > 0 && sum - count * middle(bucket) >= total {

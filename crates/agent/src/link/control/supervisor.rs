@@ -245,7 +245,7 @@ impl EngineProcess {
     }
 
     /// Wait for the engine's end, and return the reason that it sent or else the way it ended.
-    pub(super) fn why_it_ended(&mut self) -> String {
+    fn why_it_ended(&mut self) -> String {
         let ended = process::wait(self.pid).map(|(_, ended)| ended);
         if self.last_words.is_none() {
             self.hear();

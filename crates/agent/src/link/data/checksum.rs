@@ -1,7 +1,7 @@
 //! Completion of checksums that a sender has left to its card. User-Mode Linux cannot do otherwise: its
 //! frames carry the sum of the pseudo-header where a cable has the whole checksum.
 
-use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
+use delaylab_wire::{ETHERNET_HEADER, Sum, VLAN_TAG};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -10,11 +10,8 @@ const UDP: u8 = 17;
 pub(super) fn completed(frame: &[u8]) -> Option<Vec<u8>> {
     let (segment, field) = segment(frame)?;
     let (end, at) = (segment.end, segment.start + field);
-    let sum = frame.get(segment.clone())?.chunks(2).fold(0u64, |sum, pair| {
-        sum + u64::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]))
-    });
     // A checksum of 0 would mean that there is none (RFC 768); 0xffff is equivalent.
-    let sum = match !folded(sum) {
+    let sum = match Sum::default().over(frame.get(segment)?).finish() {
         0 => u16::MAX,
         sum => sum,
     };
@@ -44,13 +41,6 @@ fn segment(frame: &[u8]) -> Option<(std::ops::Range<usize>, usize)> {
     (header + field + 2 <= length).then_some((ip + header..ip + length, field))
 }
 
-fn folded(mut sum: u64) -> u16 {
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,16 +52,10 @@ mod tests {
         0, 1, 0, 2, 0, 11, 0, 0, b'a', b'b', b'c', // UDP
     ];
 
-    /// Sum what a receiver sums; the checksum is right if the result is all ones.
+    /// Return the checksum of what a receiver sums; it is 0 if the checksum in it is right.
     fn received(source_and_target: &[u8], protocol: u8, segment: &[u8]) -> u16 {
         let pseudo = [source_and_target, &[0, protocol], &(segment.len() as u16).to_be_bytes()];
-        let bytes = [&pseudo.concat(), segment].concat();
-        folded(
-            bytes
-                .chunks(2)
-                .map(|c| u64::from(c[0]) << 8 | u64::from(*c.get(1).unwrap_or(&0)))
-                .sum(),
-        )
+        Sum::default().over(&[&pseudo.concat(), segment].concat()).finish()
     }
 
     /// Put the sum of the pseudo-header in the checksum's place, as the kernel leaves it.
@@ -84,7 +68,7 @@ mod tests {
         let protocol = if frame[ip] >> 4 == 4 { frame[ip + 9] } else { frame[ip + 6] };
         let pseudo =
             [&frame[addresses], &[0, protocol], &(segment.len() as u16).to_be_bytes()[..]].concat();
-        let sum = folded(pseudo.chunks(2).map(|c| u64::from(c[0]) << 8 | u64::from(c[1])).sum());
+        let sum = !Sum::default().over(&pseudo).finish();
         frame[segment.start + field..][..2].copy_from_slice(&sum.to_be_bytes());
         frame
     }
@@ -93,7 +77,7 @@ mod tests {
     fn what_is_completed_is_right_to_its_receiver() {
         let frame = left_to_the_card(UDP4.to_vec(), 14, 26..34);
         let whole = completed(&frame).unwrap();
-        assert_eq!(received(&whole[26..34], UDP, &whole[34..]), 0xffff);
+        assert_eq!(received(&whole[26..34], UDP, &whole[34..]), 0);
         assert_eq!((&whole[..40], &whole[42..]), (&frame[..40], &frame[42..]));
         // Computed by hand: 0xffff less 0x141f of the pseudo-header, 0x000e of the header and 0xc462 of the
         // text.
@@ -117,7 +101,7 @@ mod tests {
         frame.extend((0..20).map(|byte| byte * 7).chain([b'z']));
         let frame = left_to_the_card(frame, 18, 26..58);
         let whole = completed(&frame).unwrap();
-        assert_eq!(received(&whole[26..58], TCP, &whole[58..]), 0xffff);
+        assert_eq!(received(&whole[26..58], TCP, &whole[58..]), 0);
     }
 
     #[test]

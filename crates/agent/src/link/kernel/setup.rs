@@ -271,7 +271,7 @@ pub(super) fn burst(bytes_per_second: u64, bounds: Bounds) -> u32 {
 }
 
 /// Return the queue for the rate: its kind and its limit.
-pub(super) fn rate_queue(conditions: &Conditions, support: &Support) -> Result<RateQueue, String> {
+fn rate_queue(conditions: &Conditions, support: &Support) -> Result<RateQueue, String> {
     let limit = conditions.queue_limit().unwrap_or(Limit::Packets(u64::MAX));
     let discipline = conditions.queue.as_ref().map(|queue| &queue.discipline);
     if let Some(&Discipline::Codel { target_ns, interval_ns }) = discipline {
@@ -292,7 +292,7 @@ pub(super) fn rate_queue(conditions: &Conditions, support: &Support) -> Result<R
 
 /// Return the limit of frames in netem: all that can arrive while a frame is delayed, and all that can wait,
 /// but no more than fit into the memory.
-pub(super) fn frame_limit(
+fn frame_limit(
     delay_ns: i64,
     jitter: Option<&JitterTable>,
     shape: Option<&Shape>,
@@ -338,7 +338,7 @@ impl JitterTable {
 
 /// Build the table of some jitter. Its unit is the spread, unless values beyond 3.99 spreads require a larger
 /// one.
-pub(super) fn jitter_table(jitter: &Jitter) -> JitterTable {
+fn jitter_table(jitter: &Jitter) -> JitterTable {
     let shares = (0..VALUES).map(|place| (place as f64 + 0.5) / VALUES as f64);
     let spreads: Vec<f64> = shares.map(|share| jitter_quantile(jitter, share)).collect();
     let largest = spreads.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));

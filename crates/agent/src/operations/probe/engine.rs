@@ -175,7 +175,7 @@ impl Pace {
     }
 
     /// Expect the reply to a packet just sent at any moment.
-    pub(super) fn expect_reply(&mut self, now: Monotonic) {
+    fn expect_reply(&mut self, now: Monotonic) {
         self.reply_until = now + REPLY_SPIN;
     }
 

@@ -221,7 +221,7 @@ pub(super) fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -
 }
 
 /// Return true while the kernel waits for an answer of the neighbour of packets to `to`.
-pub(super) fn is_pending(to: SocketAddr) -> bool {
+fn is_pending(to: SocketAddr) -> bool {
     next_hop(to.ip()).and_then(resolution).is_ok_and(|state| state == Resolution::Pending)
 }
 

@@ -125,7 +125,7 @@ fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
 pub(super) const TAKE: usize = 256;
 
 /// Attach the programs for a probe, if the request allows them and the kernel accepts them.
-pub(super) fn open_programs(
+fn open_programs(
     request: &Probe,
     interface: u32,
     to: SocketAddr,

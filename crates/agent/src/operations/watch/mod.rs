@@ -197,7 +197,7 @@ impl Samples {
     }
 
     /// Send a part of the table if there are enough rows.
-    pub(super) fn send_if_large(&mut self, session: &mut Session) -> Result<(), Failure> {
+    fn send_if_large(&mut self, session: &mut Session) -> Result<(), Failure> {
         if self.time.len() >= LARGE { self.send(session) } else { Ok(()) }
     }
 

@@ -225,7 +225,7 @@ impl RealTimeBudget {
     }
 
     /// Return the time awake that `rested` of rest make up for.
-    pub(crate) fn made_up_by(&self, rested: Span) -> Span {
+    fn made_up_by(&self, rested: Span) -> Span {
         rested * self.awake_per_100.unwrap_or(0) / 100
     }
 
