@@ -58,16 +58,16 @@ impl DirectionState {
         arrival: Monotonic,
         parts: &[&[u8]],
         pool: &mut Pool,
-        schedule: &mut Schedule,
+        events: &mut EventQueue,
     ) {
         let Some(slot) = pool.take(&mut self.account, parts) else {
             self.counts.dropped.memory += 1;
             return;
         };
         let bytes = pool.frame(slot).len() as u32;
-        let (pipe, mut outcome) = self.split(pool, schedule);
+        let (pipe, mut outcome) = self.split(pool, events);
         pipe.offer(arrival.ns(), bytes, slot, &mut outcome);
-        self.arm(schedule);
+        self.arm(events);
     }
 
     /// Process the queue as scheduled for `due_ns`, unless that was rescheduled.
@@ -76,25 +76,25 @@ impl DirectionState {
         due: Monotonic,
         now: Monotonic,
         pool: &mut Pool,
-        schedule: &mut Schedule,
+        events: &mut EventQueue,
     ) {
         if self.armed != Some(due) {
             return;
         }
         self.armed = None;
-        let (pipe, mut outcome) = self.split(pool, schedule);
+        let (pipe, mut outcome) = self.split(pool, events);
         pipe.advance(now.ns(), &mut outcome);
-        self.arm(schedule);
+        self.arm(events);
     }
 
     pub(super) fn change(
         &mut self,
         conditions: Conditions,
         now: Monotonic,
-        schedule: &mut Schedule,
+        events: &mut EventQueue,
     ) {
         self.pipe.change(conditions, now.ns());
-        self.arm(schedule);
+        self.arm(events);
     }
 
     /// Return the counters; `refused` is the number of frames kept out of the ring so far.
@@ -114,18 +114,18 @@ impl DirectionState {
     fn split<'a>(
         &'a mut self,
         pool: &'a mut Pool,
-        schedule: &'a mut Schedule,
+        events: &'a mut EventQueue,
     ) -> (&'a mut Pipe<Slot>, Outcome<'a>) {
         let Self { pipe, number, account, counts, .. } = self;
-        (pipe, Outcome { direction: *number, account, counts, pool, schedule })
+        (pipe, Outcome { direction: *number, account, counts, pool, events })
     }
 
-    fn arm(&mut self, schedule: &mut Schedule) {
+    fn arm(&mut self, events: &mut EventQueue) {
         if let Some(next) = self.pipe.next_ns().map(Monotonic::from_ns)
             && self.armed.is_none_or(|armed| next < armed)
         {
             self.armed = Some(next);
-            schedule.push(next, Event::Advance { direction: self.number });
+            events.push(next, Event::Advance { direction: self.number });
         }
     }
 }
@@ -136,7 +136,7 @@ struct Outcome<'a> {
     account: &'a mut Account,
     counts: &'a mut Counts,
     pool: &'a mut Pool,
-    schedule: &'a mut Schedule,
+    events: &'a mut EventQueue,
 }
 
 impl Sink<Slot> for Outcome<'_> {
@@ -147,7 +147,7 @@ impl Sink<Slot> for Outcome<'_> {
         if let Some(random) = corrupt {
             self.counts.corrupted += u64::from(turn_a_bit(self.pool.frame_mut(slot), random));
         }
-        self.schedule.push(
+        self.events.push(
             Monotonic::from_ns(due_ns),
             Event::Send { slot, direction: self.direction, copies },
         );
@@ -219,12 +219,12 @@ pub(super) enum Event {
 
 /// All scheduled events in order of time; events at the same time keep the order in which they were added.
 #[derive(Default)]
-pub(super) struct Schedule {
+pub(super) struct EventQueue {
     heap: BinaryHeap<Reverse<(Monotonic, u64, Event)>>,
     serial: u64,
 }
 
-impl Schedule {
+impl EventQueue {
     pub(super) fn push(&mut self, due: Monotonic, event: Event) {
         self.serial += 1;
         self.heap.push(Reverse((due, self.serial, event)));
@@ -258,17 +258,17 @@ mod tests {
 
     #[test]
     fn what_is_due_at_one_time_keeps_its_order() {
-        let mut schedule = Schedule::default();
+        let mut events = EventQueue::default();
         for (at, direction) in [(7, 0), (5, 1), (7, 2), (6, 3), (5, 4)] {
-            schedule.push(Monotonic::from_ns(at), Event::Advance { direction });
+            events.push(Monotonic::from_ns(at), Event::Advance { direction });
         }
-        assert_eq!(schedule.next(), Some(Monotonic::from_ns(5)));
-        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(Monotonic::from_ns(6))).collect();
+        assert_eq!(events.next(), Some(Monotonic::from_ns(5)));
+        let order: Vec<_> = std::iter::from_fn(|| events.pop(Monotonic::from_ns(6))).collect();
         let expected = [(5, 1), (5, 4), (6, 3)];
         assert_eq!(
             order,
             expected.map(|(at, direction)| (Monotonic::from_ns(at), Event::Advance { direction }))
         );
-        assert_eq!(schedule.next(), Some(Monotonic::from_ns(7)));
+        assert_eq!(events.next(), Some(Monotonic::from_ns(7)));
     }
 }

@@ -13,7 +13,7 @@ use delaylab_wire::ETHERNET_HEADER;
 
 use super::checksum;
 use super::clock_offset::ClockOffset;
-use super::direction::{DirectionState, Event, Schedule, Snapshot};
+use super::direction::{DirectionState, Event, EventQueue, Snapshot};
 use super::link_table::{LinkTable, Switch};
 use super::pool::Pool;
 use super::ports::{Intake, Outbox, fits, length};
@@ -31,7 +31,7 @@ pub(crate) struct Forwarder {
     intake: Intake,
     outbox: Outbox,
     pool: Pool,
-    schedule: Schedule,
+    events: EventQueue,
     directions: Vec<DirectionState>,
     switches: Vec<Switch>,
     /// The direction of each interface, by interface index.
@@ -59,7 +59,7 @@ impl Forwarder {
             intake,
             outbox,
             pool,
-            schedule: Schedule::default(),
+            events: EventQueue::default(),
             direction_of: by_interface(&interfaces),
             directions,
             switches,
@@ -78,7 +78,7 @@ impl Forwarder {
     pub(crate) fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         loop {
             let now = pace.keep(Monotonic::now()).context("rest")?;
-            let waited = self.schedule.next();
+            let waited = self.events.next();
             // Send what is due first: arrived frames carry their stamps and can wait.
             let sent = self.send(now);
             // If the loop is behind with sending it takes in less, so excess frames are dropped before they
@@ -97,7 +97,7 @@ impl Forwarder {
     fn wait(&mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         self.awake = Monotonic::now();
         let on = [self.intake.fd(), channels.wake.as_fd()];
-        if pace.wait(self.awake, self.schedule.next(), on).context("wait for frames")? {
+        if pace.wait(self.awake, self.events.next(), on).context("wait for frames")? {
             descriptor::read_some(channels.wake.as_fd(), &mut [0; 64])
                 .context("wait for frames")?;
         }
@@ -113,7 +113,7 @@ impl Forwarder {
             switches,
             direction_of,
             pool,
-            schedule,
+            events,
             clock_offset,
             totals,
             ..
@@ -149,10 +149,10 @@ impl Forwarder {
             let data = completed.as_deref().unwrap_or(captured.data);
             switches[direction.switch].learn(data, number);
             match passing.vlan {
-                None => direction.enter(arrival, &[data], pool, schedule),
+                None => direction.enter(arrival, &[data], pool, events),
                 Some(tag) => {
                     let (addresses, rest) = data.split_at(ETHERNET_HEADER - 2);
-                    direction.enter(arrival, &[addresses, &tag, rest], pool, schedule);
+                    direction.enter(arrival, &[addresses, &tag, rest], pool, events);
                 }
             }
         });
@@ -176,15 +176,15 @@ impl Forwarder {
 
     /// Process the events that are due now.
     fn send_due(&mut self, now: Monotonic, limit: usize) -> usize {
-        let Self { directions, switches, pool, schedule, outbox, clock_offset, .. } = self;
+        let Self { directions, switches, pool, events, outbox, clock_offset, .. } = self;
         let mut done = 0;
         while done < limit
-            && let Some((due, what)) = schedule.pop(now)
+            && let Some((due, what)) = events.pop(now)
         {
             done += 1;
             match what {
                 Event::Advance { direction } => {
-                    directions[direction as usize].advance(due, now, pool, schedule);
+                    directions[direction as usize].advance(due, now, pool, events);
                 }
                 Event::Send { slot, direction, copies } => {
                     let switch = &switches[directions[direction as usize].switch];
@@ -196,7 +196,7 @@ impl Forwarder {
                 }
             }
         }
-        if let Some(slot) = schedule.next_frame() {
+        if let Some(slot) = events.next_frame() {
             pool.prefetch(slot);
         }
         if done > 0 {
@@ -218,7 +218,7 @@ impl Forwarder {
         let answer = match command {
             LoopCommand::Change { direction, conditions } => {
                 let now = Monotonic::now();
-                self.directions[direction].change(*conditions, now, &mut self.schedule);
+                self.directions[direction].change(*conditions, now, &mut self.events);
                 return;
             }
             LoopCommand::Read { direction, reset } => {

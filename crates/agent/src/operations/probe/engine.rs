@@ -59,7 +59,7 @@ pub(super) fn run(
         entry.intended = start + Span::from_ns(request.interval_ns) * i;
     }
     let mut schedule = Schedule::new(request, start);
-    let mut pace = Pace::new(realtime, start);
+    let mut waiting = Waiting::new(realtime, start);
     let mut live = Live::new(request);
     loop {
         let now = Monotonic::now();
@@ -73,10 +73,10 @@ pub(super) fn run(
         }
         if sent && received == 0 {
             // The reply may be on its way: do nothing that could delay its stamp.
-            pace.expect_reply(now);
+            waiting.expect_reply(now);
             continue;
         }
-        if received == 0 && pace.spins(now, schedule.next_due(log), log.outstanding() > 0) {
+        if received == 0 && waiting.spins(now, schedule.next_due(log), log.outstanding() > 0) {
             continue;
         }
         path.collect(log)?;
@@ -92,7 +92,7 @@ pub(super) fn run(
         live.report(log, session, schedule.next, now, next)?;
         let next = live.due(log, now, next);
         let next = path.gives_up_at().map_or(next, |time| next.min(time));
-        let woken = pace.wait(path.fd(), session.input(), now, next)?;
+        let woken = waiting.wait(path.fd(), session.input(), now, next)?;
         if woken && stopped(session)? {
             path.receive(log)?;
             path.collect(log)?;
@@ -154,7 +154,7 @@ const DEBT: Span = Span::from_ns(5_000_000);
 /// thread that forwards, it never rests as an ordinary thread: it stays in real time from the first packet to the
 /// last, so that all of its stamps are taken alike.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct Waiting {
     budget: RealTimeBudget,
     reply_until: Monotonic,
     looked: Monotonic,
@@ -163,7 +163,7 @@ pub(super) struct Pace {
     accounted: Monotonic,
 }
 
-impl Pace {
+impl Waiting {
     pub(super) fn new(realtime: bool, now: Monotonic) -> Self {
         Self {
             budget: RealTimeBudget::new(realtime),
