@@ -27,6 +27,7 @@ from delaylab.spec.lab import (
     UplinkSpec,
     XenSpec,
 )
+from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.queue import QueueSpec
 from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
 from delaylab.spec.trace import TraceSpec
@@ -60,6 +61,20 @@ _TEXTS: dict[type[BaseModel], str] = {
           client: {}
           box: {kind: docker, host: office, memory: 256MiB, packages: [xz-utils]}
           router: {forwards: true, count: 4}
+        """,
+    FileSpec: """
+        files:
+          /etc/motd: welcome
+          /etc/bird.conf: {content: "log syslog all;", mode: 640, owner: "bird:bird"}
+        """,
+    ProgramSpec: """
+        env: {LANG: C}
+        start:
+          - ip route add 192.0.2.0/24 dev lo
+          - {run: [python3, -m, http.server, "8080"], name: web, ready: {tcp: 8080}}
+        """,
+    ReadySpec: """
+        ready: {prints: listening}
         """,
     LinkSpec: """
         links:

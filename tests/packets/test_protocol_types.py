@@ -12,7 +12,14 @@ import pytest
 from pydantic import BaseModel
 from tools.protocol_page import Schema, named, protocol
 
-from delaylab.agent import link_replies, link_requests, measuring_requests, replies, requests
+from delaylab.agent import (
+    link_replies,
+    link_requests,
+    measuring_requests,
+    program_requests,
+    replies,
+    requests,
+)
 from delaylab.agent.requests import Request
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.links import Direction
@@ -22,7 +29,7 @@ from delaylab.plan.model import Plan
 
 KNOWN = protocol()
 READ, WRITTEN = KNOWN["read"], KNOWN["written"]
-MODULES = (requests, measuring_requests, link_requests)
+MODULES = (requests, measuring_requests, link_requests, program_requests)
 NOT_FROM_PYTHON = {"setup"}
 """Requests that a monitor sends."""
 ADDED: dict[type, set[str]] = {

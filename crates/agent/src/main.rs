@@ -54,6 +54,8 @@ enum Verb {
     Kernel,
     /// Print as JSON Schema the messages that this agent reads and writes.
     Protocol,
+    /// Run the program of a node that standard input describes, until it ends.
+    Supervise,
     /// Connect standard input and output to the console of a machine whose agent serves on it.
     Relay {
         /// The console's terminal device.
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Verb::Join { socket } => join::run(&socket),
         Verb::Kernel => link::kernel::print_support(),
         Verb::Protocol => protocol::schema::print(),
+        Verb::Supervise => operations::supervise(),
         Verb::Relay { device } => relay::run(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),

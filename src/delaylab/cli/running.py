@@ -170,6 +170,22 @@ def execute(
 
 
 @app.command()
+def logs(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node.")],
+    program: Annotated[
+        str | None,
+        typer.Argument(metavar="[PROGRAM]", help="One of its programs; not needed if it has one."),
+    ] = None,
+    lab_name: LabOption = None,
+) -> None:
+    """Print what a program of a node printed, one that its `start:` names."""
+    from delaylab.lab.attach import attach
+    from delaylab.verbs import logs as verb
+
+    verb.logs(attach(lab_name), node, program)
+
+
+@app.command()
 def shell(
     node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
     lab_name: LabOption = None,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from delaylab.agent.program_requests import ProgramState
 from delaylab.lab import health
+from delaylab.lab import programs as programs_of
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 
@@ -34,12 +36,23 @@ class InterfaceDescription:
 
 
 @dataclass(frozen=True)
+class ProgramDescription:
+    """A program that runs as long as its node: its process id there, and its state in words."""
+
+    name: str
+    pid: int
+    state: str
+    dead: bool
+
+
+@dataclass(frozen=True)
 class NodeDescription(HostDescription):
-    """A node of a lab, with its kind, its host and its interfaces."""
+    """A node of a lab, with its kind, its host, its interfaces and its programs."""
 
     kind: str
     host: str
     interfaces: tuple[InterfaceDescription, ...]
+    programs: tuple[ProgramDescription, ...]
 
 
 @dataclass(frozen=True)
@@ -57,11 +70,12 @@ def describe(lab: Lab) -> LabDescription:
     """Return the description of a lab; asks its agents whether they live."""
     gone = health.dead(lab)
     hosts = [agent for agent in lab.keeper.agents if agent.startswith("host.")]
+    programs = programs_of.states(lab, gone)
     return LabDescription(
         lab=lab.name,
         keeper=lab.keeper.pid,
         hosts=[_host(lab, agent, gone) for agent in hosts],
-        nodes=[_node(lab, name, gone) for name in lab.plan.nodes],
+        nodes=[_node(lab, name, gone, programs.get(name, [])) for name in lab.plan.nodes],
         dead=gone,
     )
 
@@ -78,7 +92,9 @@ def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
     )
 
 
-def _node(lab: Lab, name: str, gone: dict[str, str]) -> NodeDescription:
+def _node(
+    lab: Lab, name: str, gone: dict[str, str], programs: list[ProgramState]
+) -> NodeDescription:
     process, node = _host(lab, node_agent(name), gone), lab.plan.nodes[name]
     return NodeDescription(
         name=name,
@@ -92,5 +108,8 @@ def _node(lab: Lab, name: str, gone: dict[str, str]) -> NodeDescription:
         interfaces=tuple(
             InterfaceDescription(each.device, each.link, each.addresses)
             for each in node.attachments
+        ),
+        programs=tuple(
+            ProgramDescription(each.name, each.pid, each.how, each.is_dead) for each in programs
         ),
     )

@@ -14,6 +14,7 @@ from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
 from delaylab.lab import files, machine_stack, memory, packages
 from delaylab.lab.cpus import check_cpus
+from delaylab.lab.programs import start_programs
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.plan.build import build
@@ -51,6 +52,7 @@ def starting(
     name = check_name(spec.lab if name is None else name)
     lab, keeper = _build(machine, spec, name, accounting=False, progress=progress)
     try:
+        start_programs(lab)
         yield lab
     except BaseException:
         lab.close()
@@ -71,6 +73,7 @@ def temporary(
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
     lab, keeper = _build(machine, spec, name, accounting=accounting, progress=progress)
     try:
+        start_programs(lab)
         yield lab
     finally:
         with deferred():

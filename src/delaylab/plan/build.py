@@ -24,6 +24,7 @@ from delaylab.plan.model import (
     operation_message,
 )
 from delaylab.plan.network import Network
+from delaylab.plan.own_folders import own_folders
 from delaylab.plan.quota import quota_us
 from delaylab.spec.capabilities import USUAL_CAPABILITIES
 from delaylab.spec.lab import HERE, LabSpec
@@ -109,6 +110,8 @@ def _planned(lab: LabSpec, node: str, kind: Kind, network: Network) -> PlannedNo
         stack=next((each.agent for each in attachments), node_agent(node)),
         own_root=kind.facts.own_root,
         no_send_stamp=kind.no_send_stamp(spec),
+        programs=tuple(program.called for program in spec.start),
+        env=spec.env,
         attachments=attachments,
     )
 
@@ -139,6 +142,8 @@ def _agents(
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
         agent = kind_of_node.agent(node)
+        folders = own_folders(node.name, node.spec, own_root=kind_of_node.facts.own_root)
+        agent = replace(agent, own_folders=folders)
         own = settings(agent.name) if kind_of_node.own_stack else {}
         agent = replace(agent, sysctls=own) if own else agent
         if weighed:

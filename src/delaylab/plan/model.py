@@ -35,7 +35,8 @@ class Agent:
     """One agent process.
 
     `network` is `new`, `guest` (its guest brings it), `machine`, or the name of an earlier agent.
-    `cpu_quota_us` is the CPU time that it may use in each 100 ms. `capabilities` are those that the
+    `cpu_quota_us` is the CPU time that it may use in each 100 ms. `own_folders` are those of this
+    machine of which it has a copy of its own. `capabilities` are those that the
     programs it starts may have; None means all that delaylab has.
     """
 
@@ -48,6 +49,7 @@ class Agent:
     cpu_weight: int | None = None
     cpu_quota_us: int | None = None
     sysctls: dict[str, str] = field(default_factory=dict)
+    own_folders: tuple[str, ...] | None = None
     capabilities: tuple[str, ...] | None = None
     guest: Guest | None = None
     links: EngineLinks | None = None
@@ -187,7 +189,8 @@ class PlannedNode:
     `own_stack` is True if it has a network stack of its own; otherwise it uses its host's. `stack`
     is the agent in whose network its stack is. `own_root` is True if it has a root file
     system of its own. `no_send_stamp` is the reason why its card gives no stamp on sending, None if
-    it gives one.
+    it gives one. `programs` are those that run as long as the node, `env` are
+    variables of its programs' environment.
     """
 
     kind: str
@@ -196,6 +199,8 @@ class PlannedNode:
     stack: str
     own_root: bool
     no_send_stamp: str | None = None
+    programs: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
 
 

@@ -11,6 +11,7 @@ from typing import TypeGuard
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
 from delaylab.spec.conditions import MOST_VALUES
+from delaylab.spec.programs import MOST_TEXT
 from delaylab.spec.source import Document, Location
 from delaylab.spec.trace import MOST_BYTES, MOST_POINTS, is_whole, numbered_lines, read_trace
 from delaylab.units import Duration
@@ -21,6 +22,8 @@ Reader = Callable[[Path, dict[str, object]], object]
 """A function that returns the content of a file, given the other fields beside its name."""
 ADDRESSES = "addresses"
 """A field whose keys are names of nodes, so they are never taken for readers."""
+NODE_FILES = "files"
+"""The field of a node's files, by path; each may take its text from a file."""
 
 
 def with_files(document: Document) -> Document:
@@ -39,11 +42,36 @@ def _read_all(data: object, at: Location, document: Document) -> object:
         reader = READERS.get(key.rsplit(".", 1)[-1])
         if key == ADDRESSES:
             found[key] = value
+        elif key == NODE_FILES:
+            found[key] = _texts(value, (*at, key), document)
         elif reader and _names_a_file(value):
             found[key] = _read(reader, value, (*at, key), document)
         else:
             found[key] = _read_all(value, (*at, key), document)
     return found
+
+
+def _texts(files: object, at: Location, document: Document) -> object:
+    """Return a node's files with the text of those that are taken from a file."""
+    if not isinstance(files, dict):
+        return files
+    return {path: _text(file, (*at, path), document) for path, file in files.items()}
+
+
+def _text(file: object, at: Location, document: Document) -> object:
+    if not isinstance(file, dict) or not isinstance(file.get("from"), str):
+        return file
+    others = {name: value for name, value in file.items() if name != "from"}
+    if "content" in others:
+        raise document.refuse("a file has either `content` or `from`", at)
+    path = document.folder / str(file["from"])
+    try:
+        check_file(path, MOST_TEXT)
+        return {**others, "content": path.read_text(encoding="utf-8")}
+    except BadInput as error:
+        raise document.refuse(f"{error.what}: {str(path)!r}", at, error.fix) from None
+    except UnicodeDecodeError:
+        raise document.refuse(f"it is no text in UTF-8: {str(path)!r}", at) from None
 
 
 def _names_a_file(value: object) -> TypeGuard[str | dict[str, object]]:

@@ -10,6 +10,13 @@ from delaylab.spec.base import Cpus, Name, Packages, Shorthand, Spec
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.kinds import FIELDS_OF_KINDS, NodeKind
+from delaylab.spec.programs import (
+    Environment,
+    FileSpec,
+    NodePath,
+    ProgramSpec,
+    check_programs,
+)
 from delaylab.spec.sysctls import Sysctl, SysctlValue
 from delaylab.units import Duration, Multiple, Rate, Share, Size
 
@@ -180,6 +187,24 @@ class NodeSpec(Spec):
         description="Capabilities that the node's programs have in addition to those of every "
         "node, such as sys_admin.",
     )
+    files: dict[NodePath, FileSpec] = Field(
+        default_factory=dict,
+        max_length=1000,
+        description="Files that the node gets before its programs start, by their path in it. A "
+        "node without a root file system of its own has copies of this machine's /etc, /run, /var "
+        "and /tmp, and its files are there.",
+    )
+    env: Environment = Field(
+        default_factory=dict,
+        description="Variables of the environment of the node's programs, and of `exec` and "
+        "`shell`.",
+    )
+    start: list[ProgramSpec] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Programs that run as long as the node, started one after the other, each "
+        "once the one before it is ready. `ps` shows them, `logs` their output.",
+    )
     forwards: bool = Field(
         False, description="Make the node a router: its kernel forwards packets between its links."
     )
@@ -192,6 +217,7 @@ class NodeSpec(Spec):
                     f"`{name}` means nothing to kind {self.kind!r}; it is for "
                     f"{', '.join(sorted(kinds))}"
                 )
+        check_programs(self.start)
         if self.reserved and self.cpus is None:
             raise ValueError("`reserved` needs `cpus`: those that are reserved")
         if self.cpu_quota is not None and self.cpu_quota < SMALLEST_QUOTA:

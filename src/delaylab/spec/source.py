@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,6 +170,9 @@ def _plain(
 
 
 def _scalar(node: yaml.Node, loader: _Loader, name: str) -> Any:
+    # YAML 1.1 reads 0640 as an octal number, which is then 416; YAML 1.2 does not.
+    if isinstance(node, yaml.ScalarNode) and re.fullmatch(r"0[0-9]+", str(node.value)):
+        return node.value
     try:
         return loader.construct_object(node)
     # for text that looks like a number but is none, such as `0x_`

@@ -49,12 +49,26 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
     tty_size = _terminal_size() if terminal else None
     try:
         with _raw_terminal(terminal):
-            session.start(Exec(argv=argv, tty=tty_size, stdin=True, window=OUTPUT_WINDOW))
+            session.start(
+                Exec(
+                    argv=argv,
+                    env=_environment(lab, node),
+                    tty=tty_size,
+                    stdin=True,
+                    window=OUTPUT_WINDOW,
+                )
+            )
             done = _relay(session)
     except AgentError as error:
         raise _not_run(error, argv[0], node) or error from None
     lab.close()
     return _exit_code(session, done)
+
+
+def _environment(lab: Lab, node: str) -> dict[str, str] | None:
+    """Return the variables that a node's programs have in addition to its agent's."""
+    found = lab.plan.nodes.get(node)
+    return dict(found.env) if found and found.env else None
 
 
 def _not_run(error: AgentError, program: str, node: str) -> DelaylabError | None:
@@ -78,7 +92,7 @@ def captured(
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     session = lab.node_session(node)
     try:
-        session.start(Exec(argv=argv, stdin=True))
+        session.start(Exec(argv=argv, env=_environment(lab, node), stdin=True))
         if stdin:
             session.stdin(stdin, deadline)
         session.stdin(b"")

@@ -45,6 +45,13 @@ def print_labs(labs: list[Lab], console: Console) -> None:
         if about.dead:
             again = f"take it down, then up again: delaylab down {one.name}"
             console.print(f"{one.name}: {again}")
+        for node in about.nodes:
+            for each in node.programs:
+                style = "red" if each.dead else None
+                text = f"{one.name}: program {each.name} of {node.name} (pid {each.pid}): "
+                console.print(text + each.state, style=style, soft_wrap=True)
+                if each.dead:
+                    console.print(f"  its output: delaylab logs {node.name} {each.name}")
         for state in _states(one):
             console.print(f"{one.name}: {state.line()}", soft_wrap=True)
 

@@ -14,6 +14,7 @@ use delaylab_os::process::namespace::{self, Namespaces};
 use delaylab_os::process::{self, PidFd, scheduling, title};
 use delaylab_proto::{Context, Failure};
 
+use super::own_folders;
 use super::report::Writer;
 use crate::capabilities;
 use crate::init::container;
@@ -72,6 +73,7 @@ impl Member<'_> {
         flags.set(Namespaces::CLONE_NEWIPC, has(agent, Isolate::Ipc));
         // A PID namespace without its own /proc would show the pids of another one.
         let mounts = has(agent, Isolate::Mount) || has(agent, Isolate::Pid);
+        let mounts = mounts || !agent.own_folders.is_empty();
         flags.set(Namespaces::CLONE_NEWNS, mounts);
         flags
     }
@@ -117,6 +119,10 @@ impl Member<'_> {
             if has(agent, Isolate::Pid) {
                 mount::proc().with_context(|| of_agent("mount /proc"))?;
             }
+            // The guests' folders are in the run directory.
+            let place = self.folder.parent().unwrap_or(Path::new("/tmp"));
+            own_folders::make(&agent.own_folders, place)
+                .with_context(|| of_agent("copy folders"))?;
         }
         if let (true, Some(name)) = (has(agent, Isolate::Uts), &agent.hostname) {
             namespace::set_hostname(name).with_context(|| of_agent("set the hostname"))?;

@@ -21,6 +21,7 @@ mod member;
 mod message;
 mod names;
 mod network;
+mod own_folders;
 mod plan;
 mod report;
 mod rundir;

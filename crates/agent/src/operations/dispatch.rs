@@ -7,7 +7,7 @@ use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde_json::Value;
 use tracing::{debug, info, warn};
 
-use super::{compute, discard, exec, generate, probe, reflect, tap, watch};
+use super::{compute, discard, exec, generate, probe, programs, reflect, tap, watch};
 use crate::network::{counters, neighbours, route};
 use crate::protocol::links::LinkRequest;
 use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
@@ -57,6 +57,9 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
     match Request::read(request)? {
         Request::Hello(it) => run(it, session, hello),
         Request::Exec(it) => run(it, session, exec::serve),
+        Request::Start(it) => run(it, session, programs::start),
+        Request::Programs(it) => run(it, session, programs::list),
+        Request::Output(it) => run(it, session, programs::output),
         Request::Compute(it) => run(it, session, compute::serve),
         Request::Probe(it) => run(it, session, probe::serve),
         Request::Generate(it) => run(it, session, generate::serve),

@@ -10,6 +10,7 @@ mod exec;
 mod generate;
 mod hold;
 mod probe;
+mod programs;
 mod reflect;
 mod tables;
 mod tap;
@@ -17,3 +18,4 @@ mod transport;
 mod watch;
 
 pub(crate) use dispatch::serve;
+pub(crate) use programs::supervise;

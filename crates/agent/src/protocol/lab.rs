@@ -67,6 +67,10 @@ pub(crate) struct Agent {
     pub cpu_quota_us: Option<u64>,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
+    /// The folders of which the agent has a copy of its own: what its programs write there is theirs alone, and is
+    /// kept in memory.
+    #[serde(default)]
+    pub own_folders: Vec<PathBuf>,
     /// The capabilities available to its programs; if left out, all that delaylab itself has.
     #[serde(default)]
     pub capabilities: Option<Vec<Kept>>,

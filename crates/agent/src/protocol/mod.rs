@@ -2,6 +2,7 @@
 //!
 //! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
 //! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
+//! - [`starting`]: those about a node's files and long-lived programs.
 //! - [`links`]: those to an agent that carries links, and the links of a plan.
 //! - [`lab`]: the request to build a lab, and its plan.
 //! - [`running`]: orders of the client and events of the agent while a request runs.
@@ -17,3 +18,4 @@ pub(crate) mod programs;
 pub(crate) mod requests;
 pub(crate) mod running;
 pub(crate) mod schema;
+pub(crate) mod starting;

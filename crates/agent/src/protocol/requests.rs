@@ -13,6 +13,7 @@ use super::network::{Counters, CountersDone, Neighbours, Route, RouteDone, Watch
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
+use super::starting::{Output, Programs, ProgramsDone, Start, StartDone};
 
 /// An operation: its fields in a request, and what the agent sends for it.
 pub(crate) trait Operation: JsonSchema {
@@ -62,6 +63,9 @@ macro_rules! operations {
 operations! {
     "hello": Hello => HelloDone, events [], tables [];
     "exec": Exec => ExecDone, events ["ready", "started", "used"], tables [];
+    "start": Start => StartDone, events [], tables [];
+    "programs": Programs => ProgramsDone, events [], tables [];
+    "output": Output => Nothing, events [], tables [];
     "compute": Compute => ComputeDone, events ["ready"], tables ["progress"];
     "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
     "generate": Generate => GenerateDone, events ["ready"], tables [];

@@ -1,5 +1,6 @@
 //! File descriptors and what they refer to: directories, pipes, terminals, mounts.
 
+pub mod beneath;
 pub mod descriptor;
 pub mod folder;
 pub mod mount;

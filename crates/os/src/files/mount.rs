@@ -72,6 +72,20 @@ pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND, NONE)?)
 }
 
+/// Mount an empty file system in memory on a folder, for this user alone, that holds at most so many bytes.
+pub fn memory(folder: &Path, bytes: u64) -> io::Result<()> {
+    let options = format!("mode=700,size={bytes}");
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    Ok(mount(Some("tmpfs"), folder, Some("tmpfs"), flags, Some(options.as_str()))?)
+}
+
+/// Put a layer over a folder: what is written to the folder goes to `upper`, and the folder stays as it is
+/// (overlayfs). `work` is an empty folder in the file system of `upper`.
+pub fn layer(folder: &Path, upper: &str, work: &str) -> io::Result<()> {
+    let options = format!("lowerdir={},upperdir={upper},workdir={work}", folder.display());
+    Ok(mount(Some("overlay"), folder, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
+}
+
 /// Move a mount, with the mounts below it, to another folder.
 pub fn relocate(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_MOVE, NONE)?)

@@ -1,0 +1,246 @@
+//! The supervisor of one program: it starts it, reports when it is ready, keeps its output and notes its end.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use delaylab_os::clock::Realtime;
+use delaylab_os::files::descriptor;
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::{self, Ended, PidFd, title};
+use delaylab_proto::{Context, Failure};
+
+use super::ready::{self, LOOK_EVERY};
+use super::{FOLDER, Report, before, log_file, state_file};
+use crate::protocol::starting::{Program, ProgramState, ReadySign};
+
+/// The most bytes of output in one of the two files that keep it.
+const LOG_BYTES: u64 = 1 << 20;
+/// The time that the rest of a program's session has to end after the program.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Run the program that standard input describes, until it ends. Report on standard output when it is ready, or
+/// why it is not.
+pub(crate) fn supervise() -> Result<(), Failure> {
+    let program: Program = serde_json::from_reader(io::stdin()).context("read the program")?;
+    title::make_room().context("name the process")?;
+    title::set(&format!("delaylab-agent program {}", program.name), "delaylab-prog")
+        .context("name the process")?;
+    process::leave_terminal().context("leave the client's session")?;
+    process::reap_by_wait().context("wait for the program")?;
+    let ready = Supervised::start(program).and_then(|mut supervised| {
+        supervised.until_ready()?;
+        Ok(supervised)
+    });
+    let (report, supervised) = match ready {
+        Ok(supervised) => (Report::Ready(supervised.state.pid), Some(supervised)),
+        Err(failure) => (Report::Failed(failure), None),
+    };
+    let told = serde_json::to_string(&report).context("report")?;
+    // A client that has gone is told nothing.
+    let _ = writeln!(io::stdout(), "{told}");
+    supervised.map_or(Ok(()), |mut supervised| supervised.until_its_end())
+}
+
+/// Return a state, with an end if the program is gone and its supervisor could not say so.
+pub(crate) fn as_it_is(mut state: ProgramState) -> ProgramState {
+    if state.ended_ns.is_none() && !Path::new(&format!("/proc/{}", state.pid)).exists() {
+        state.ended_ns = Some(Realtime::now().ns());
+    }
+    state
+}
+
+struct Supervised {
+    program: Program,
+    state: ProgramState,
+    handle: PidFd,
+    output: Option<OwnedFd>,
+    log: Log,
+    /// The end of the output so far, in which the sign may begin.
+    tail: Vec<u8>,
+    printed: bool,
+}
+
+impl Supervised {
+    fn start(program: Program) -> Result<Self, Failure> {
+        let what = || format!("start {}", program.name);
+        let Some((file, arguments)) = program.argv.split_first() else {
+            return Err(Failure::new(what(), "`argv` is empty"));
+        };
+        let mut command = Command::new(file);
+        command.args(arguments).envs(&program.env).current_dir("/");
+        process::new_session(&mut command, false);
+        let (output, theirs) = descriptor::pipe().with_context(what)?;
+        command.stdin(Stdio::null()).stdout(theirs.try_clone().with_context(what)?).stderr(theirs);
+        let child = command.spawn().with_context(|| format!("run {file}"))?;
+        drop(command);
+        descriptor::set_nonblocking(output.as_fd()).with_context(what)?;
+        let pid = i32::try_from(child.id()).with_context(what)?;
+        let state = ProgramState {
+            name: program.name.clone(),
+            pid,
+            began_ns: Realtime::now().ns(),
+            ends: matches!(program.ready, Some(ReadySign::Ends(true))),
+            ended_ns: None,
+            exit: None,
+            killed: None,
+        };
+        let handle = PidFd::open(pid).with_context(what)?;
+        let log = Log::create(&program.name).with_context(what)?;
+        let mut supervised = Self {
+            program,
+            state,
+            handle,
+            output: Some(output),
+            log,
+            tail: Vec::new(),
+            printed: false,
+        };
+        supervised.save()?;
+        Ok(supervised)
+    }
+
+    /// Wait until the program is ready. End it if it is not in time.
+    fn until_ready(&mut self) -> Result<(), Failure> {
+        let Some(sign) = self.program.ready.clone() else { return Ok(()) };
+        let what = format!("start {}", self.program.name);
+        let deadline = Instant::now() + Duration::from_millis(self.program.within_ms);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let comes = matches!(sign, ReadySign::Prints(_) | ReadySign::Ends(_));
+            let ended = self.turn(Some(if comes { left } else { left.min(LOOK_EVERY) }))?;
+            if self.printed || ready::is_there(&sign, left) {
+                return Ok(());
+            }
+            if ended {
+                let how = self.end()?;
+                if sign == ReadySign::Ends(true) && self.state.exit == Some(0) {
+                    return Ok(());
+                }
+                let last = self.last_line();
+                return Err(Failure::new(
+                    what,
+                    format!("it ended {how} before it was ready{last}"),
+                ));
+            }
+            if left.is_zero() {
+                process::signal_group(self.state.pid, process::SIGKILL)
+                    .context("end the program")?;
+                self.end()?;
+                let within = Duration::from_millis(self.program.within_ms);
+                let (sign, last) = (ready::in_words(&sign), self.last_line());
+                let why = format!("it was not ready within {within:?} (no {sign}){last}");
+                return Err(Failure::new(what, why));
+            }
+        }
+    }
+
+    fn until_its_end(&mut self) -> Result<(), Failure> {
+        if self.state.ended_ns.is_some() {
+            return Ok(());
+        }
+        while !self.turn(None)? {}
+        self.end().map(|_| ())
+    }
+
+    /// Wait for output or the program's end, at most for a time, and keep the output. Return true once the program
+    /// has ended.
+    fn turn(&mut self, most: Option<Duration>) -> Result<bool, Failure> {
+        let mut on = vec![(self.handle.as_fd(), Interest::Read)];
+        on.extend(self.output.as_ref().map(|fd| (fd.as_fd(), Interest::Read)));
+        let ended = poll::wait(&on, most).context("wait for the program")?[0];
+        self.keep_output();
+        Ok(ended)
+    }
+
+    fn keep_output(&mut self) {
+        let mut bytes = vec![0; 64 << 10];
+        while let Some(output) = &self.output {
+            match descriptor::read_some(output.as_fd(), &mut bytes) {
+                Ok(None) => return,
+                Ok(Some(0)) | Err(_) => self.output = None,
+                Ok(Some(count)) => {
+                    // A full disk loses output, and not the program.
+                    let _ = self.log.append(&bytes[..count]);
+                    self.look_for_sign(&bytes[..count]);
+                }
+            }
+        }
+    }
+
+    fn look_for_sign(&mut self, bytes: &[u8]) {
+        let Some(ReadySign::Prints(text)) = &self.program.ready else { return };
+        let text = text.as_bytes();
+        self.tail.extend_from_slice(bytes);
+        self.printed |= self.tail.windows(text.len().max(1)).any(|window| window == text);
+        let kept = self.tail.len().min(text.len());
+        self.tail.drain(..self.tail.len() - kept);
+    }
+
+    /// Note the end of the program, and end what is left of its session. Return how it ended, in words.
+    fn end(&mut self) -> Result<String, Failure> {
+        process::end_session(self.state.pid, GRACE).context("end the program's session")?;
+        self.keep_output();
+        self.state.ended_ns = Some(Realtime::now().ns());
+        let ended = process::wait(self.state.pid).map(|(_, ended)| ended);
+        let how = match ended {
+            Some(Ended::Exit(code)) => {
+                self.state.exit = Some(code);
+                format!("with exit code {code}")
+            }
+            Some(Ended::Killed(signal)) => {
+                self.state.killed = Some(signal);
+                format!("by signal {signal}")
+            }
+            None => "unseen".to_owned(),
+        };
+        self.save()?;
+        Ok(how)
+    }
+
+    fn save(&mut self) -> Result<(), Failure> {
+        let what = "keep the program's state";
+        let text = serde_json::to_vec(&self.state).context(what)?;
+        let (place, partial) =
+            (state_file(&self.state.name), log_file(&self.state.name).with_extension("new"));
+        fs::write(&partial, text).and_then(|()| fs::rename(&partial, place)).context(what)
+    }
+
+    /// Return the last line of the output after a colon; nothing if there is none.
+    fn last_line(&self) -> String {
+        let text = fs::read(&self.log.path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        last.map_or(String::new(), |line| format!(": {}", line.trim()))
+    }
+}
+
+/// The kept output: a file, and the one before it.
+struct Log {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+}
+
+impl Log {
+    fn create(name: &str) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(FOLDER)?;
+        let path = log_file(name);
+        Ok(Self { file: File::create(&path)?, path, bytes: 0 })
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.bytes + bytes.len() as u64 > LOG_BYTES {
+            fs::rename(&self.path, before(&self.path))?;
+            self.file = File::create(&self.path)?;
+            self.bytes = 0;
+        }
+        self.file.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Requests about a node's files, and about programs that run as long as the node.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Write files, then start programs one after the other, each once the one before it is ready.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Start {
+    /// The folders below which files may be written; anywhere if empty. Outside of them the file system is not
+    /// the node's own.
+    #[serde(default)]
+    pub(crate) within: Vec<PathBuf>,
+    #[serde(default)]
+    pub(crate) files: Vec<NodeFile>,
+    #[serde(default)]
+    pub(crate) programs: Vec<Program>,
+}
+
+/// A file of a node.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NodeFile {
+    /// The absolute path. Missing folders are made.
+    pub(crate) path: PathBuf,
+    pub(crate) content: String,
+    #[serde(default = "readable")]
+    pub(crate) mode: u32,
+    /// The names of the owner and its group in the node, `USER` or `USER:GROUP`; root if left out.
+    #[serde(default)]
+    pub(crate) owner: Option<String>,
+}
+
+fn readable() -> u32 {
+    0o644
+}
+
+/// A program that runs as long as its node.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Program {
+    /// The name, by which its state and its output are found.
+    pub(crate) name: String,
+    pub(crate) argv: Vec<String>,
+    /// Variables in addition to the agent's own.
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// The sign that it is ready. Left out, it is ready once it runs.
+    #[serde(default)]
+    pub(crate) ready: Option<ReadySign>,
+    /// The time that it has to become ready, in ms.
+    #[serde(default = "thirty_seconds")]
+    pub(crate) within_ms: u64,
+}
+
+fn thirty_seconds() -> u64 {
+    30_000
+}
+
+/// A sign that a program is ready.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ReadySign {
+    /// A socket of the node listens at this TCP port.
+    Tcp(u16),
+    /// A socket of the node is bound to this UDP port.
+    Udp(u16),
+    /// The program printed this text.
+    Prints(String),
+    /// This path exists.
+    File(PathBuf),
+    /// This command ends with exit code 0.
+    Command(Vec<String>),
+    /// The program itself ended, with exit code 0 (true).
+    Ends(bool),
+}
+
+/// The programs that were started.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct StartDone {
+    /// The process id of each, by name.
+    pub(crate) pids: BTreeMap<String, i32>,
+}
+
+/// Report the programs that were started on the node.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Programs {}
+
+/// The state of each program, in the order of their names.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ProgramsDone {
+    pub(crate) programs: Vec<ProgramState>,
+}
+
+/// The state of a program. Times are in ns since the Unix epoch.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ProgramState {
+    pub(crate) name: String,
+    pub(crate) pid: i32,
+    pub(crate) began_ns: i64,
+    /// True if it is to end by itself.
+    pub(crate) ends: bool,
+    /// The time of its end; null while it runs.
+    pub(crate) ended_ns: Option<i64>,
+    /// The exit code; null if a signal ended it.
+    pub(crate) exit: Option<i32>,
+    /// The signal that ended it.
+    pub(crate) killed: Option<i32>,
+}
+
+/// Send the last output of a program in `stdout` frames.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Output {
+    pub(crate) name: String,
+}

@@ -1,0 +1,171 @@
+"""Requests about a node's files and long-lived programs (docs/protocol.md), with their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from pydantic import Field
+
+from delaylab.agent.replies import Count, Nothing, Reply, Text
+from delaylab.agent.requests import Request
+from delaylab.io.values import JsonObject
+
+
+class Started(Reply):
+    """The process id of each program that was started, by name."""
+
+    pids: dict[Text, Count] = Field(default_factory=dict)
+
+
+class ProgramState(Reply):
+    """The state of a program; times are in ns since 1970, by the node's clock.
+
+    `ends` is True if it is to end by itself. `ended_ns` is None while it runs. Of one that ended
+    out of its supervisor's sight, neither `exit` nor `killed` is known.
+    """
+
+    name: Text
+    pid: Count
+    began_ns: int
+    ends: bool = False
+    ended_ns: int | None = None
+    exit: int | None = None
+    killed: int | None = None
+
+    @property
+    def is_dead(self) -> bool:
+        """Return True if it ended, and was not to, or failed."""
+        return self.ended_ns is not None and not (self.ends and self.exit == 0)
+
+    @property
+    def how(self) -> str:
+        """Return its state in words."""
+        if self.ended_ns is None:
+            return "running"
+        if self.exit is not None:
+            return "done" if self.ends and self.exit == 0 else f"ended with exit code {self.exit}"
+        return "ended" if self.killed is None else f"ended by signal {self.killed}"
+
+
+class ProgramStates(Reply):
+    """The state of each program of a node."""
+
+    programs: list[ProgramState] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class NodeFile:
+    """A file to write; `owner` is `USER` or `USER:GROUP`."""
+
+    path: str
+    content: str
+    mode: int
+    owner: str | None
+
+    def message(self) -> JsonObject:
+        """Return the file as JSON values."""
+        found: JsonObject = {"path": self.path, "content": self.content, "mode": self.mode}
+        return found if self.owner is None else {**found, "owner": self.owner}
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """A sign that a program is ready; its only field is named as in a lab file."""
+
+    def message(self) -> JsonObject:
+        """Return the sign as JSON values."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True)
+class TcpSign(_Sign):
+    """A socket listens at a TCP port."""
+
+    tcp: int
+
+
+@dataclass(frozen=True)
+class UdpSign(_Sign):
+    """A socket is bound to a UDP port."""
+
+    udp: int
+
+
+@dataclass(frozen=True)
+class PrintsSign(_Sign):
+    """The program printed a text."""
+
+    prints: str
+
+
+@dataclass(frozen=True)
+class FileSign(_Sign):
+    """A path exists."""
+
+    file: str
+
+
+@dataclass(frozen=True)
+class CommandSign(_Sign):
+    """A command ends with exit code 0."""
+
+    command: list[str]
+
+
+@dataclass(frozen=True)
+class EndsSign(_Sign):
+    """The program itself ended, with exit code 0."""
+
+    ends: bool
+
+
+ReadySign = TcpSign | UdpSign | PrintsSign | FileSign | CommandSign | EndsSign
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to start, and the sign that it is ready."""
+
+    name: str
+    argv: Sequence[str]
+    env: dict[str, str]
+    ready: ReadySign | None
+    within_ms: int
+
+    def message(self) -> JsonObject:
+        """Return the program as JSON values."""
+        found: JsonObject = {
+            "name": self.name,
+            "argv": list(self.argv),
+            "env": dict(self.env),
+            "within_ms": self.within_ms,
+        }
+        return found if self.ready is None else {**found, "ready": self.ready.message()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start(Request[Started]):
+    """Write files below the folders `within`, then start programs, each once the last is ready."""
+
+    op = "start"
+    reply = Started
+    within: Sequence[str] = ()
+    files: Sequence[NodeFile] = ()
+    programs: Sequence[Program] = ()
+
+
+class Programs(Request[ProgramStates]):
+    """Ask for the state of the programs that were started."""
+
+    op = "programs"
+    reply = ProgramStates
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(Request[Nothing]):
+    """Ask for the kept output of a program, which comes as output."""
+
+    op = "output"
+    reply = Nothing
+    name: str

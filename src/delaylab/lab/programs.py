@@ -1,0 +1,125 @@
+"""The files of nodes, and the programs that run as long as their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+
+from delaylab.agent.program_requests import (
+    CommandSign,
+    EndsSign,
+    FileSign,
+    NodeFile,
+    Output,
+    PrintsSign,
+    Program,
+    Programs,
+    ProgramState,
+    ReadySign,
+    Start,
+    TcpSign,
+    UdpSign,
+)
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
+from delaylab.errors import DelaylabError
+from delaylab.lab.running import Lab
+from delaylab.plan.agent_names import node_agent
+from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
+
+STATES_S = 5.0
+"""Seconds that all nodes together have to tell the state of their programs."""
+
+
+def start_programs(lab: Lab) -> None:
+    """Write the files of all nodes and start their programs; return once all are ready.
+
+    Nodes start side by side, the programs of a node one after the other. Raises DelaylabError for
+    the first node that cannot.
+    """
+    sessions: dict[str, Session] = {}
+    for name, node in lab.spec.nodes.items():
+        if node.files or node.start:
+            sessions[name] = _start(lab, name, node.files, node.start, node.env)
+    for name, session in sessions.items():
+        try:
+            session.finish()
+        except AgentError as error:
+            raise DelaylabError(error.what, f"node {name}", error.fix) from None
+        session.close()
+
+
+def start_in(lab: Lab, node: str, programs: Iterable[ProgramSpec]) -> None:
+    """Start programs in a node of a running lab; return once all are ready."""
+    session = _start(lab, node, {}, list(programs), lab.spec.nodes[node].env)
+    session.finish()
+    session.close()
+
+
+def _start(
+    lab: Lab,
+    name: str,
+    files: dict[str, FileSpec],
+    programs: list[ProgramSpec],
+    env: dict[str, str],
+) -> Session:
+    session = lab.node_session(name)
+    within = next(agent.own_folders for agent in lab.plan.agents if agent.name == node_agent(name))
+    session.start(
+        Start(
+            within=within or (),
+            files=[
+                NodeFile(path, file.content, int(file.mode, 8), file.owner)
+                for path, file in files.items()
+            ],
+            programs=[
+                Program(
+                    each.called,
+                    each.argv,
+                    {**env, **each.env},
+                    _sign(each.ready) if each.ready else None,
+                    each.timeout.ns // 1_000_000,
+                )
+                for each in programs
+            ],
+        )
+    )
+    return session
+
+
+def _sign(ready: ReadySpec) -> ReadySign:
+    match ready:
+        case ReadySpec(tcp=int(port)):
+            return TcpSign(port)
+        case ReadySpec(udp=int(port)):
+            return UdpSign(port)
+        case ReadySpec(prints=str(text)):
+            return PrintsSign(text)
+        case ReadySpec(file=str(path)):
+            return FileSign(path)
+    return CommandSign(ready.command) if ready.command else EndsSign(True)
+
+
+def states(lab: Lab, gone: Collection[str] = ()) -> dict[str, list[ProgramState]]:
+    """Return the state of the programs of each node that has some, and whose agent is not gone."""
+    sessions = {}
+    for name, node in lab.plan.nodes.items():
+        if node.programs and node_agent(name) not in gone:
+            sessions[name] = lab.node_session(name)
+            sessions[name].start(Programs())
+    found = {}
+    for name, session in sessions.items():
+        # A node that does not answer is shown as dead, and has no state of programs.
+        with suppress(AgentError):
+            found[name] = session.finish(STATES_S).done.programs
+        session.close()
+    return found
+
+
+def output(lab: Lab, node: str, program: str) -> bytes:
+    """Return the kept output of a program: its last one to two MiB."""
+    session = lab.node_session(node)
+    session.start(Output(name=program))
+    result = session.finish()
+    session.close()
+    return result.stdout
