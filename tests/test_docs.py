@@ -16,8 +16,7 @@ from delaylab.cli import app
 from delaylab.kinds import KINDS
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import conditions_of
-from delaylab.spec.kinds import FIELDS_OF_KINDS
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from tests.plain import plain
@@ -93,6 +92,10 @@ def test_text_is_wrapped(document: Path) -> None:
     text = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.M | re.S)
     wide = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]
     assert wide == []
+
+
+def test_every_kind_of_lab_files_has_a_module() -> None:
+    assert list(KINDS) == list(FACTS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
@@ -18,14 +17,13 @@ from tools.schema_pages import MARK, PAGES, current
 from delaylab.analysis.packets import layers
 from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.tables import MEANINGS, TABLES
-from delaylab.kinds import KINDS
 from delaylab.points import CATALOGUE, IN, OUT, RESPONDER, on_way
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.kinds import NodeKind
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.source import parse
 from delaylab.spec.study import StudySpec
+from delaylab.spec.variants import all_fields
 
 DOCS = Path(__file__).parent.parent / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()
@@ -105,7 +103,7 @@ def parts_named(tree: object, names: set[str]) -> Iterator[dict[str, object]]:
 
 @pytest.mark.parametrize(("page", "model"), MODELS)
 def test_the_example_of_a_part_is_one(page: str, model: type[BaseModel]) -> None:
-    names = {field.alias or name for name, field in model.model_fields.items()}
+    names = {field.alias or name for name, field in all_fields(model).items()}
     (example,) = re.findall(
         rf"^## {heading(model)}\n(?:(?!^## ).)*?^```yaml\n(.*?)^```",
         (DOCS / page).read_text(),
@@ -138,10 +136,6 @@ def test_every_column_of_a_dataset_is_explained() -> None:
 
 def test_every_doubt_is_explained() -> None:
     assert {str(kind) for kind in DoubtKind} <= BY_HAND
-
-
-def test_every_node_kind_is_explained() -> None:
-    assert {*KINDS, *get_args(NodeKind)} <= BY_HAND
 
 
 def test_every_point_is_explained() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from copy import copy
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from delaylab.spec.claims import Limit
+from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.variants import Variants, all_fields, models_in
 from delaylab.units import Quantity
 
 PLAIN = {
@@ -37,24 +40,34 @@ def models(*roots: type[BaseModel], without: type[BaseModel]) -> Iterator[type[B
         if model not in seen:
             seen.add(model)
             yield model
-            own = sorted(model.model_fields, key=lambda name: name not in model.__annotations__)
-            parts = [model.model_fields[name].annotation for name in own]
-            waiting[:0] = [found for part in parts for found in _models_in(part)]
+            own = sorted(all_fields(model), key=lambda name: name not in model.__annotations__)
+            parts = [all_fields(model)[name].annotation for name in own]
+            waiting[:0] = [found for part in parts for found in models_in(part)]
 
 
 def fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     """Yield the fields by their names in a file; those of a base that is listed itself are not."""
     inherited = {name for base in model.__bases__ for name in getattr(base, "model_fields", ())}
     hidden = inherited if model.__name__ == "LinkSpec" else set()
-    for name, field in model.model_fields.items():
+    for name, field in all_fields(model).items():
         if name not in hidden:
-            yield field.alias or name, field
+            if issubclass(model, Variants):
+                yield name, _of_family(model, name)
+            else:
+                yield field.alias or name, field
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in get_args(annotation) for model in _models_in(part)]
+def _of_family(model: type[Variants], name: str) -> FieldInfo:
+    """Return a family's field as one: required only if every variant has it; with its kinds."""
+    whole = copy(all_fields(model)[name])
+    if whole.is_required() and not all(name in each.model_fields for each in model.variants()):
+        whole.default = None
+    if model is NodeSpec and name == "kind":
+        whole.annotation = cast(Any, Literal[tuple(FACTS)])
+    if model is NodeSpec and name in FIELDS_OF_KINDS:
+        kinds = ", ".join(f"`{kind}`" for kind in FACTS if kind in FIELDS_OF_KINDS[name])
+        whole.description = f"{whole.description} For {kinds}."
+    return whole
 
 
 def type_words(annotation: Any, *, linked: bool = False) -> str:

@@ -17,13 +17,13 @@ from delaylab.spec.conditions import (
     RateSpec,
     ReorderSpec,
 )
+from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import (
     ChangeSpec,
     EngineSpec,
     HostSpec,
     LabSpec,
     LinkSpec,
-    NodeSpec,
     UplinkSpec,
     XenSpec,
 )

@@ -29,18 +29,13 @@ pytestmark = pytest.mark.root
 
 QEMU = {"kind": "qemu", "accel": "tcg"}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "native": {"kind": "native"},
-    "shared": {"kind": "shared"},
-    "netns": {"kind": "netns"},
-    "lxc": {"kind": "lxc"},
-    "docker": {"kind": "docker"},
+    **{kind: {"kind": kind} for kind in KINDS if kind not in ("qemu", "xen")},
     "qemu-virtio": {**QEMU, "nic": "virtio"},
     "qemu-e1000": {**QEMU, "nic": "e1000"},
     "qemu-e1000e": {**QEMU, "nic": "e1000e"},
     "qemu-rtl8139": {**QEMU, "nic": "rtl8139"},
     "qemu-vmxnet3": {**QEMU, "nic": "vmxnet3"},
     "qemu-microvm": {**QEMU, "machine": "microvm"},
-    "uml": {"kind": "uml"},
     "xen-pv": {"kind": "xen", "guest": "pv"},
     "xen-pvh": {"kind": "xen", "guest": "pvh"},
 }

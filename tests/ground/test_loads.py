@@ -6,9 +6,11 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.spec.combine import Combination, combinations
+from delaylab.spec.kinds import QemuNode
 from delaylab.spec.load import study_from
 from delaylab.spec.scale import repeats
 from delaylab.spec.source import parse
+from delaylab.units import Size
 
 STUDY = """\
 study: frames
@@ -105,6 +107,8 @@ probe: {from: a, to: b}
 """
     study = study_from(parse(text, "study.yaml"))
     large, usual = combinations(study, "quick")
-    assert large.lab.nodes["a"].memory is not None
-    assert usual.lab.nodes["a"].memory is None
+    memories = [
+        node.memory for made in (large, usual) if isinstance(node := made.lab.nodes["a"], QemuNode)
+    ]
+    assert memories == [Size.parse("512MiB"), None]
     assert study.spec.factors["kind"]["vm"] == {"nodes.a": {"kind": "qemu", "host": "any"}}

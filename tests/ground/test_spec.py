@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, names
 from delaylab.spec.combine import combinations
+from delaylab.spec.kinds import FACTS
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from, load_study, study_from
 from delaylab.spec.source import parse
@@ -53,7 +54,7 @@ def test_a_lab_is_read_as_written() -> None:
             "kind: netns, host: sut}",
             "host: sut, kind: vmware}",
             5,
-            "'lxc', 'docker', 'qemu', 'uml' or 'xen'",
+            f"kind: input should be {', '.join(map(repr, [*FACTS][:-1]))} or {[*FACTS][-1]!r}, got",
         ),
         ("kind: netns, host: sut}", "kind: netns}", 5, "node 'noisy' has no host"),
         (

@@ -6,6 +6,7 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.spec.combine import Combination, combinations
+from delaylab.spec.kinds import HostedNode
 from delaylab.spec.load import study_from
 from delaylab.spec.source import parse
 
@@ -76,26 +77,32 @@ def test_the_number_of_nodes_may_be_a_factor() -> None:
     assert [len(each.work[0].on) for each in (two, three)] == [2, 3]
 
 
+def packages(made: Combination, node: str) -> list[str] | None:
+    spec = made.lab.nodes[node]
+    assert isinstance(spec, HostedNode)
+    return spec.packages
+
+
 def test_its_packages_are_added_to_those_of_its_nodes() -> None:
     work = "{name: w, on: n, command: [x], packages: [povray, bzip2]}"
     own = "{nodes.n.packages: [pigz, bzip2]}"
     none, some = study(work, f"{{own: {{none: {{}}, some: {own}}}}}")
-    assert none.lab.nodes["n-2"].packages == ["bzip2", "povray"]
-    assert some.lab.nodes["n-1"].packages == ["bzip2", "pigz", "povray"]
-    assert none.lab.nodes["far-1"].packages is None
+    assert packages(none, "n-2") == ["bzip2", "povray"]
+    assert packages(some, "n-1") == ["bzip2", "pigz", "povray"]
+    assert packages(none, "far-1") is None
 
 
 def test_only_nuttcp_is_a_package_that_images_lack() -> None:
     (one,) = study("{name: s, on: n, tcp: 1s, to: far-1, by: nuttcp}")
-    assert one.lab.nodes["n-1"].packages == one.lab.nodes["far-1"].packages == ["nuttcp"]
+    assert packages(one, "n-1") == packages(one, "far-1") == ["nuttcp"]
     (other,) = study("{name: s, on: n, tcp: 1s, to: far-1}")
-    assert other.lab.nodes["n-1"].packages is None
+    assert packages(other, "n-1") is None
 
 
 def test_a_node_with_an_image_of_its_own_keeps_it_as_it_is() -> None:
     work = "{name: w, on: n, command: [x], packages: [povray]}"
     (made,) = study(work, "{k: {own: {nodes.n.kind: lxc, nodes.n.image: /root}}}")
-    assert made.lab.nodes["n-1"].packages is None
+    assert packages(made, "n-1") is None
 
 
 def test_packages_for_a_kind_that_gets_none_are_refused() -> None:

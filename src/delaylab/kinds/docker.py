@@ -11,6 +11,7 @@ from delaylab.plan.agent_names import GUEST, NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
 from delaylab.plan.quota import quota_us
+from delaylab.spec.kinds import DockerNode
 
 PROGRAM = "dockerd"
 ENGINE = "engine.docker"
@@ -20,7 +21,7 @@ NEEDS_ROOT = (
 )
 
 
-class Docker(Kind):
+class Docker(Kind[DockerNode]):
     """A container without networking by the engine; the lab puts its own interfaces into it."""
 
     name = "docker"
@@ -30,12 +31,12 @@ class Docker(Kind):
         """Return a reason unless an engine is installed and this user is root."""
         return rights.why_not(PROGRAM) if rights.root else NEEDS_ROOT
 
-    def agent(self, node: Node) -> Agent:
+    def agent(self, node: Node[DockerNode]) -> Agent:
         """Return a monitor that waits for the container and enters its network namespace."""
         monitored = Guest("folder", deadline_ms=START_DEADLINE_MS)
         return Agent(node_agent(node.name), GUEST, cpus=node.cpus, cgroup=True, guest=monitored)
 
-    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+    def services(self, nodes: tuple[Node[DockerNode], ...]) -> tuple[Agent, ...]:
         """Return the agent that starts all of the lab's containers."""
         engine = Guest("nothing", tuple(command(nodes)), deadline_ms=START_DEADLINE_MS)
         return (Agent(ENGINE, NEW, cgroup=True, guest=engine),)
@@ -44,14 +45,14 @@ class Docker(Kind):
 KIND = Docker()
 
 
-def command(nodes: tuple[Node, ...]) -> list[str]:
+def command(nodes: tuple[Node[DockerNode], ...]) -> list[str]:
     """Return the command line of the program that starts the containers."""
     words = [sys.executable, "-m", "delaylab.kinds.helpers.docker", "--folder", "{folder}"]
     words += ["--cgroup", "{cgroup}", "--agent", "{image:agent/program}"]
     return words + [_container(node).text() for node in nodes]
 
 
-def _container(node: Node) -> Container:
+def _container(node: Node[DockerNode]) -> Container:
     spec = node.spec
     return Container(
         node.name,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node, Rights
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.kinds import XenNode
 from delaylab.units import MEBIBYTE
 
 BOOT_DEADLINE_MS = 240_000
 
 
-class Domain(guest.Machine):
+class Domain(guest.Machine[XenNode]):
     """The variant of `delaylab.kinds.xen` for a machine that runs on Xen as its dom0.
 
     The domain's memory comes from the hypervisor; only what its backends take of this machine
@@ -30,7 +30,7 @@ class Domain(guest.Machine):
         """Return None: on a dom0, domains can always be made."""
         return None
 
-    def command(self, node: Node) -> list[str]:
+    def command(self, node: Node[XenNode]) -> list[str]:
         """Return the script that runs `xl`, with its parameters in the environment."""
         spec = node.spec
         known = {
@@ -41,9 +41,9 @@ class Domain(guest.Machine):
             "MARK": "{lab}/" + f"{node.name}.domain",
             "LAB": node.lab,
             "NODE": node.name,
-            "TYPE": spec.guest or "pv",
+            "TYPE": spec.guest,
             "MEMORY": str(guest.mebibytes(spec, self.memory_mib)),
-            "VCPUS": str(spec.vcpus or 1),
+            "VCPUS": str(spec.vcpus),
             "CPUS": ",".join(map(str, node.cpus or ())),
             "CARDS": " ".join(
                 f"{cable.bridge},{cable.vif},{cable.card.mac},{cable.card.mtu}"
@@ -53,7 +53,7 @@ class Domain(guest.Machine):
         words = [f"{name}={value}" for name, value in known.items()]
         return ["env", *words, "{image:domain/start}"]
 
-    def memory(self, spec: NodeSpec) -> int:
+    def memory(self, spec: XenNode) -> int:
         """Return the bytes that the domain's backends take."""
         return self.overhead_mib * MEBIBYTE
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import TUN, Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.kinds import HostedNode, ImageNode, KernelNode, QemuNode, XenNode
 from delaylab.units import MEBIBYTE
 
 ROOT = "rootfstype=ramfs"
@@ -18,11 +19,12 @@ ROOT = "rootfstype=ramfs"
 
 The unpacked archive may take more than half of the memory, which is a tmpfs's limit.
 """
+OfMachine = TypeVar("OfMachine", bound=KernelNode | XenNode)
 QEMU_SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny")
 """QEMU's own system call filter: code that escapes from a guest into QEMU starts no program."""
 
 
-def setup(node: Node) -> JsonObject:
+def setup(node: Node[Any]) -> JsonObject:
     """Return the setup request for the agent inside; the plan adds the addresses."""
     own = [cable.card for cable in node.inner or node.cards]
     cards: list[JsonObject] = [
@@ -31,12 +33,12 @@ def setup(node: Node) -> JsonObject:
     return {"op": "setup", "hostname": node.name, "interfaces": cards, "operations": []}
 
 
-def mebibytes(spec: NodeSpec, default: int) -> int:
+def mebibytes(spec: KernelNode | XenNode, default: int) -> int:
     """Return a node's memory in MiB, rounded up."""
     return math.ceil(spec.memory.bytes / MEBIBYTE) if spec.memory else default
 
 
-def check_memory(node: Node, memory_mib: int, least_mib: int) -> None:
+def check_memory(node: Node[QemuNode], memory_mib: int, least_mib: int) -> None:
     """Raise BadInput if a node has too little memory to unpack delaylab's own image."""
     own = node.spec.kernel is None and node.spec.initrd is None and node.spec.image is None
     if own and memory_mib < least_mib:
@@ -44,20 +46,22 @@ def check_memory(node: Node, memory_mib: int, least_mib: int) -> None:
         raise BadInput(what, f"node {node.name}", f"give it {least_mib}MiB or more")
 
 
-def image_file(image: str, spec: NodeSpec, file: str) -> str:
+def image_file(image: str, spec: HostedNode, file: str) -> str:
     """Return the reference to a file of one of delaylab's images with the node's packages in it."""
     return f"{{image:{':'.join([image, *sorted({*(spec.packages or ())})])}/{file}}}"
 
 
-def root_disk(spec: NodeSpec) -> str | None:
+def root_disk(spec: KernelNode) -> str | None:
     """Return the disk that is a virtual machine's root: the user's, or one with its packages.
 
     Packages are on a disk and not in the initramfs, which is unpacked into the guest's memory.
     """
-    return image_file("disk", spec, "disk") if spec.packages else spec.image
+    if spec.packages:
+        return image_file("disk", spec, "disk")
+    return spec.image if isinstance(spec, ImageNode) else None
 
 
-def initrd(spec: NodeSpec, image: str) -> str:
+def initrd(spec: KernelNode, image: str) -> str:
     """Return the initial root: delaylab's of this image, or the node's own with the agent added."""
     if spec.initrd:
         return f"{{image:with-agent/{spec.initrd}}}"
@@ -71,7 +75,7 @@ def init(stream: str, modules: list[str]) -> str:
     return " ".join(words + (["--modules", ",".join(modules)] if modules else []))
 
 
-class Machine(Kind):
+class Machine(Kind[OfMachine]):
     """A kind whose nodes have kernels of their own, each driven over one stream."""
 
     program: str
@@ -81,11 +85,11 @@ class Machine(Kind):
     deadline_ms: int
     env: Mapping[str, str] = {}
 
-    def command(self, node: Node) -> list[str]:
+    def command(self, node: Node[OfMachine]) -> list[str]:
         """Return the command that boots a node."""
         raise NotImplementedError
 
-    def environment(self, spec: NodeSpec) -> dict[str, str]:
+    def environment(self, spec: OfMachine) -> dict[str, str]:
         """Return the environment of the program that runs a node."""
         return dict(self.env)
 
@@ -96,18 +100,19 @@ class Machine(Kind):
         """
         return rights.why_not(self.program, TUN)
 
-    def agent(self, node: Node) -> Agent:
+    def agent(self, node: Node[OfMachine]) -> Agent:
         """Return a monitor in the host's network, where the TAPs are."""
+        pin = node.spec.pin if isinstance(node.spec, QemuNode) else None
         guest = Guest(
             "stream",
             tuple(self.command(node)),
             env=self.environment(node.spec),
             deadline_ms=self.deadline_ms,
             setup=setup(node),
-            pin=tuple(node.spec.pin or ()),
+            pin=tuple(pin or ()),
         )
         return Agent(node_agent(node.name), node.network, cpus=node.cpus, guest=guest)
 
-    def memory(self, spec: NodeSpec) -> int:
+    def memory(self, spec: OfMachine) -> int:
         """Return the bytes of the guest's own memory and of its hypervisor."""
         return (mebibytes(spec, self.memory_mib) + self.overhead_mib) * MEBIBYTE

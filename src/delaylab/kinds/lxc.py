@@ -6,7 +6,7 @@ from delaylab.kinds import guest
 from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.kinds import LxcNode
 
 PROGRAM = "lxc-start"
 START_DEADLINE_MS = 30_000
@@ -29,7 +29,7 @@ READ_ONLY = ("acpi", "bus", "fs", "irq", "scsi")
 """The entries of a container's /proc that are the machine's, but which LXC leaves writable."""
 
 
-class Lxc(Kind):
+class Lxc(Kind[LxcNode]):
     """A container in the network namespace that its monitor holds."""
 
     name = "lxc"
@@ -38,12 +38,12 @@ class Lxc(Kind):
         """Return a reason unless LXC is installed and this user is root."""
         return rights.why_not(PROGRAM) if rights.root else NEEDS_ROOT
 
-    def agent(self, node: Node) -> Agent:
+    def agent(self, node: Node[LxcNode]) -> Agent:
         """Return a monitor with the network namespace that the container joins."""
         guest = Guest("folder", tuple(command(node)), deadline_ms=START_DEADLINE_MS)
         return Agent(node_agent(node.name), NEW, cpus=node.cpus, cgroup=True, guest=guest)
 
-    def memory(self, spec: NodeSpec) -> int:
+    def memory(self, spec: LxcNode) -> int:
         """Return 0: all containers share the image's pages, and processes take little else."""
         return 0
 
@@ -51,7 +51,7 @@ class Lxc(Kind):
 KIND = Lxc()
 
 
-def command(node: Node) -> list[str]:
+def command(node: Node[LxcNode]) -> list[str]:
     """Return `lxc-start` with all settings; no configuration file of LXC's is read or written."""
     words = [*OUTSIDE, PROGRAM]
     words += ["-F", "-n", f"{node.lab}.{node.name}", "-P", "{folder}", "-f", "/dev/null"]
@@ -61,7 +61,7 @@ def command(node: Node) -> list[str]:
     return words
 
 
-def _settings(node: Node) -> list[tuple[str, str]]:
+def _settings(node: Node[LxcNode]) -> list[tuple[str, str]]:
     programs = ",".join(node.capabilities)
     root = node.spec.image or guest.image_file("container", node.spec, "rootfs")
     return [
@@ -108,7 +108,7 @@ def _groups() -> list[tuple[str, str]]:
     ]
 
 
-def _limits(node: Node) -> list[tuple[str, str]]:
+def _limits(node: Node[LxcNode]) -> list[tuple[str, str]]:
     """Return limits for both versions of cgroups; LXC applies those of the mounted one."""
     limits = []
     if node.spec.memory:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node
 from delaylab.plan.model import Agent
+from delaylab.spec.kinds import NetnsNode
 
 
-class Netns(Kind):
+class Netns(Kind[NetnsNode]):
     """A node with its own network stack, sharing all else with its host. Needs no root."""
 
     name = "netns"
 
-    def agent(self, node: Node) -> Agent:
+    def agent(self, node: Node[NetnsNode]) -> Agent:
         """Return an agent in a network namespace of its own, wherever its host's is."""
         return Agent(
             node_agent(node.name),

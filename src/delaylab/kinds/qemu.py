@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.kinds import QemuNode
 
 PROGRAM = "qemu-system-x86_64"
 PORT = "delaylab"
@@ -38,7 +38,7 @@ SCRATCH_IMAGE = "{image:scratch/disk}"
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
-class Qemu(guest.Machine):
+class Qemu(guest.Machine[QemuNode]):
     """A PC or a microvm with the distribution's kernel, or the user's."""
 
     name = "qemu"
@@ -48,22 +48,22 @@ class Qemu(guest.Machine):
     deadline_ms = 120_000
     env: Mapping[str, str] = {"TMPDIR": "{folder}"}
 
-    def command(self, node: Node) -> list[str]:
+    def command(self, node: Node[QemuNode]) -> list[str]:
         """Return QEMU's command line for a node."""
         spec = node.spec
         microvm = spec.machine == "microvm"
-        nic = spec.nic or "virtio"
+        nic = spec.nic
         image = "cloud" if nic in IN_CLOUD_KERNEL else "full"
         # A microvm boots the compressed kernel; an emulated PC is faster without decompression.
         kernel = spec.kernel or f"{{image:{image}/{'bzimage' if microvm else 'kernel'}}}"
         words = [PROGRAM, "-name", f"{node.lab}.{node.name},debug-threads=on"]
         words += ["-machine", "microvm,rtc=on" if microvm else "pc"]
-        words += ["-accel", f"{{accel:{spec.accel or 'auto'}}}"]
+        words += ["-accel", f"{{accel:{spec.accel}}}"]
         memory_mib = guest.mebibytes(spec, self.memory_mib)
         root = guest.root_disk(spec)
         least_mib = LEAST_WITH_DISK_MIB if root else LEAST_MIB
         guest.check_memory(node, memory_mib, least_mib[image])
-        words += ["-m", str(memory_mib), "-smp", str(spec.vcpus or 1)]
+        words += ["-m", str(memory_mib), "-smp", str(spec.vcpus)]
         words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
         words += guest.QEMU_SANDBOX
         words += ["-serial", "stdio", "-kernel", kernel]
@@ -87,14 +87,14 @@ class Qemu(guest.Machine):
             words += ["-netdev", tap, "-device", _card(nic, microvm, number, card.card.mac)]
         return words
 
-    def environment(self, spec: NodeSpec) -> dict[str, str]:
+    def environment(self, spec: QemuNode) -> dict[str, str]:
         """Return the environment of QEMU, which keeps what guests write to disks in TMPDIR."""
         return {"TMPDIR": ON_STORAGE} if spec.scratch else super().environment(spec)
 
-    def no_send_stamp(self, spec: NodeSpec) -> str | None:
+    def no_send_stamp(self, spec: QemuNode) -> str | None:
         """Return a reason for cards whose drivers take no stamp on sending."""
-        nic = spec.nic or "virtio"
-        return f"the driver of {nic} takes no stamp on sending" if nic in NO_SEND_STAMP else None
+        lacking = spec.nic in NO_SEND_STAMP
+        return f"the driver of {spec.nic} takes no stamp on sending" if lacking else None
 
 
 KIND = Qemu()
@@ -113,7 +113,7 @@ def _disk(name: str, image: str, bus: str) -> list[str]:
     return ["-drive", drive, "-device", f"virtio-blk-{bus},drive={name}"]
 
 
-def _init(nic: str, microvm: bool, spec: NodeSpec) -> str:
+def _init(nic: str, microvm: bool, spec: QemuNode) -> str:
     modules = ["virtio_mmio" if microvm else "virtio_pci", "virtio_console", DRIVERS.get(nic, nic)]
     disks = [
         option

@@ -6,9 +6,10 @@ from delaylab.kinds.native import NEEDS_ROOT, REMEDY
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent
+from delaylab.spec.kinds import SharedNode
 
 
-class Shared(Kind):
+class Shared(Kind[SharedNode]):
     """A node isolated except for the network: the host's stack, with its own address there."""
 
     name = "shared"
@@ -17,7 +18,7 @@ class Shared(Kind):
         """Return a reason unless the host is a namespace or this user is root."""
         return NEEDS_ROOT + REMEDY if on_machine and not rights.root else None
 
-    def agent(self, node: Node) -> Agent:
+    def agent(self, node: Node[SharedNode]) -> Agent:
         """Return an agent in the host's network, with its own PID, mount, UTS, IPC namespaces."""
         isolate = ("pid", "mount", "uts", "ipc")
         return Agent(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node, Rights
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.kinds import UmlNode
 
 SCRIPT = Path(__file__).parent / "helpers" / "sealed.sh"
 # The kernel is a process of this machine and carries out requests of root in the guest: `mount -t
@@ -17,7 +17,7 @@ DISK = "/dev/ubda"
 WITHOUT_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
 
-class Uml(guest.Machine):
+class Uml(guest.Machine[UmlNode]):
     """A node whose kernel runs in user space."""
 
     name = "uml"
@@ -38,7 +38,7 @@ class Uml(guest.Machine):
             return "User-Mode Linux before 6.13 cannot save the registers of a CPU with AMX"
         return super().can_run(rights, on_machine)
 
-    def command(self, node: Node) -> list[str]:
+    def command(self, node: Node[UmlNode]) -> list[str]:
         """Return the kernel's command line, as a process of the host."""
         spec = node.spec
         kernel, initrd = spec.kernel or "{image:uml/linux}", guest.initrd(spec, "uml")
@@ -69,7 +69,7 @@ class Uml(guest.Machine):
         words += ["--", *guest.init("/dev/ttyS0", []).split()]
         return words + (["--root", DISK] if root else [])
 
-    def no_send_stamp(self, spec: NodeSpec) -> str | None:
+    def no_send_stamp(self, spec: UmlNode) -> str | None:
         """Return the reason: the vector driver does not call skb_tx_timestamp()."""
         return "User-Mode Linux's vector driver takes no stamp on sending"
 

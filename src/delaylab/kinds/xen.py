@@ -13,6 +13,7 @@ from delaylab.kinds.qemu import PORT, PROGRAM
 from delaylab.plan.agent_names import machine_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
+from delaylab.spec.kinds import XenNode
 from delaylab.spec.lab import XenSpec
 
 DOM0_MIB = 460
@@ -27,7 +28,7 @@ MODULES = (
 )
 
 
-class Xen(guest.Machine):
+class Xen(guest.Machine[XenNode]):
     """A domain, paravirtualised (pv) or in hardware with paravirtual devices (pvh)."""
 
     name = "xen"
@@ -38,11 +39,11 @@ class Xen(guest.Machine):
     overhead_mib = DOM0_MIB + HYPERVISOR_MIB + EMULATOR_MIB
     deadline_ms = BOOT_DEADLINE_MS
 
-    def here(self, rights: Rights) -> Kind:
+    def here(self, rights: Rights) -> Kind[XenNode]:
         """Return the variant without a machine around the domains if this machine is a dom0."""
         return domain.KIND if rights.dom0 else self
 
-    def command(self, node: Node) -> list[str]:
+    def command(self, node: Node[XenNode]) -> list[str]:
         """Return the command that starts the domain by its driver domain.
 
         Its stream is the domain's console.
@@ -50,11 +51,11 @@ class Xen(guest.Machine):
         spec = node.spec
         words = ["{image:agent/program}", "call", "--stream", "{stream}"]
         words += ["{lab}/" + machine_agent(node.network) + ".sock", "--"]
-        words += ["/lib/delaylab/domu", node.name, spec.guest or "pv"]
-        words += [str(guest.mebibytes(spec, self.memory_mib)), str(spec.vcpus or 1)]
+        words += ["/lib/delaylab/domu", node.name, spec.guest]
+        words += [str(guest.mebibytes(spec, self.memory_mib)), str(spec.vcpus)]
         return words + [f"{card.bridge},{card.vif},{card.card.mac}" for card in node.inner]
 
-    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+    def services(self, nodes: tuple[Node[XenNode], ...]) -> tuple[Agent, ...]:
         """Return the machine that Xen runs in, for each host with such nodes."""
         hosts = dict.fromkeys(node.network for node in nodes)
         return tuple(
@@ -65,7 +66,7 @@ class Xen(guest.Machine):
 KIND = Xen()
 
 
-def _machine(host: str, nodes: list[Node]) -> Agent:
+def _machine(host: str, nodes: list[Node[XenNode]]) -> Agent:
     domains = sum(
         guest.mebibytes(node.spec, KIND.memory_mib) + FOR_EACH_DOMAIN_MIB for node in nodes
     )

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from delaylab.errors import DoesNotFit
 from delaylab.machines import Machine
+from delaylab.spec.kinds import QemuNode
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Location
 
@@ -42,4 +43,5 @@ def _named(lab: LabSpec) -> Iterator[tuple[Location, list[int]]]:
             yield ("hosts", name, "engine", "cpus"), host.engine.cpus or []
     for name, node in lab.nodes.items():
         yield ("nodes", name, "cpus"), node.cpus or []
-        yield ("nodes", name, "pin"), node.pin or []
+        if isinstance(node, QemuNode):
+            yield ("nodes", name, "pin"), node.pin or []

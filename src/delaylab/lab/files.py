@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.errors import BadInput
-from delaylab.spec.lab import LabSpec, NodeSpec
+from delaylab.spec.kinds import ImageNode, KernelNode, NodeSpec
+from delaylab.spec.lab import LabSpec
 
 
 def check_files(lab: LabSpec) -> None:
@@ -26,9 +27,10 @@ def check_files(lab: LabSpec) -> None:
 
 
 def _files(spec: NodeSpec) -> list[tuple[str, Path]]:
-    given = {"image": spec.image, "kernel": spec.kernel, "initrd": spec.initrd}
-    found = [(field, Path(path)) for field, path in given.items() if path is not None]
+    given: dict[str, str | None] = {}
     # A Docker image given without a leading slash is a name in the container engine, not a file.
-    if spec.kind == "docker" and not (spec.image or "").startswith("/"):
-        return []
-    return found
+    if isinstance(spec, ImageNode) and (spec.kind != "docker" or (spec.image or "")[:1] == "/"):
+        given["image"] = spec.image
+    if isinstance(spec, KernelNode):
+        given |= {"kernel": spec.kernel, "initrd": spec.initrd}
+    return [(field, Path(path)) for field, path in given.items() if path is not None]

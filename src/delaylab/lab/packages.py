@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from delaylab.errors import NotHere
 from delaylab.io import programs
-from delaylab.kinds import KINDS
+from delaylab.spec.kinds import HostedNode
 from delaylab.spec.lab import LabSpec
 
 QUERY = "dpkg-query"
@@ -20,8 +20,8 @@ def check_packages(labs: Iterable[LabSpec]) -> None:
         (name, spec.kind, package)
         for lab in labs
         for name, spec in lab.nodes.items()
+        if isinstance(spec, HostedNode) and not spec.own_root
         for package in spec.packages or ()
-        if not KINDS[spec.kind].facts.own_root
     ]
     if not wanted:
         return

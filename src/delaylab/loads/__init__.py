@@ -19,7 +19,6 @@ from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, FoundRate, Running
 from delaylab.loads.stressors import stressor
 from delaylab.spec.combine import Combination
-from delaylab.spec.kinds import FACTS
 from delaylab.spec.study import LoadSpec
 
 __all__ = [
@@ -49,7 +48,7 @@ def require_tools(trials: Iterable[Combination]) -> None:
 
 def _tools(trial: Combination) -> Iterator[str]:
     """Yield the programs that nodes with this machine's files run in a trial."""
-    here = {name for name, node in trial.lab.nodes.items() if not FACTS[node.kind].own_root}
+    here = {name for name, node in trial.lab.nodes.items() if not node.own_root}
     for load in trial.loads:
         if not load.frames and here & {load.on, load.to}:
             yield "iperf3" if load.network else "stress-ng"

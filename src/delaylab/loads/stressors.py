@@ -12,7 +12,7 @@ import yaml
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
-from delaylab.spec.kinds import FACTS
+from delaylab.spec.kinds import QemuNode
 from delaylab.spec.study import LoadSpec
 
 _STRESSORS = {
@@ -55,9 +55,8 @@ def _options(lab: Lab, load: LoadSpec) -> list[str]:
     """Return a stressor's options, within its node's means."""
     options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
     node = lab.spec.nodes[load.on]
-    machine = _WITH_A_DISK if node.scratch else _IN_A_MACHINE
-    facts = FACTS[node.kind]
-    own = machine if facts.virtual_machine else _IN_A_CONTAINER if facts.container else {}
+    machine = _WITH_A_DISK if isinstance(node, QemuNode) and node.scratch else _IN_A_MACHINE
+    own = machine if node.virtual_machine else _IN_A_CONTAINER if node.container else {}
     for position, option in enumerate(options[:-1]):
         options[position + 1] = own.get(option, options[position + 1])
     return options

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from delaylab.errors import BadInput, NotHere
 from delaylab.io.values import JsonObject
@@ -26,8 +27,10 @@ from delaylab.plan.model import (
 from delaylab.plan.network import Network
 from delaylab.plan.own_folders import own_folders
 from delaylab.plan.quota import quota_us
-from delaylab.spec.capabilities import USUAL_CAPABILITIES
+from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
+from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import HERE, LabSpec
+from delaylab.units import Multiple
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Allows datagram ICMP sockets to root of a node; a user namespace may name no larger range."""
@@ -53,7 +56,7 @@ ANY_WAY_BACK = {
 
 def build(
     lab: LabSpec,
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, Kind[Any]],
     rights: Rights,
     *,
     name: str | None = None,
@@ -72,11 +75,11 @@ def build(
         reason = kinds[spec.kind].can_run(rights, not lab.hosts)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
-        for field in ("cpu_weight", "cpu_quota"):
-            if getattr(spec, field) is not None and not rights.root:
+        for field, share in zip(("cpu_weight", "cpu_quota"), _shares(spec), strict=True):
+            if share is not None and not rights.root:
                 why = "control groups are root's"
                 raise NotHere(f"node {node!r} cannot have a `{field}`: {why}")
-        missing = sorted(set(spec.capabilities or ()) - rights.capabilities)
+        missing = sorted(_capabilities(spec) - rights.capabilities)
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
             raise NotHere(f"node {node!r} cannot have its capabilities: {why}")
@@ -101,7 +104,7 @@ def build(
     return Plan(name, tuple(agents), nodes, tuple(operations))
 
 
-def _planned(lab: LabSpec, node: str, kind: Kind, network: Network) -> PlannedNode:
+def _planned(lab: LabSpec, node: str, kind: Kind[Any], network: Network) -> PlannedNode:
     spec, attachments = lab.nodes[node], tuple(network.attachments[node])
     return PlannedNode(
         kind=spec.kind,
@@ -117,7 +120,7 @@ def _planned(lab: LabSpec, node: str, kind: Kind, network: Network) -> PlannedNo
 
 
 def _agents(
-    name: str, lab: LabSpec, kinds: Mapping[str, Kind], network: Network, rights: Rights
+    name: str, lab: LabSpec, kinds: Mapping[str, Kind[Any]], network: Network, rights: Rights
 ) -> list[Agent]:
     forwarding = network.forwarding
     sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
@@ -137,7 +140,7 @@ def _agents(
     for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
         members = tuple(node for node in nodes.values() if node.spec.kind == kind)
         services += kinds[kind].services(members)
-    weighed = any(spec.cpu_weight or spec.cpu_quota for spec in lab.nodes.values())
+    weighed = any(any(_shares(spec)) for spec in lab.nodes.values())
     agents = []
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
@@ -146,15 +149,25 @@ def _agents(
         agent = replace(agent, own_folders=folders)
         own = settings(agent.name) if kind_of_node.own_stack else {}
         agent = replace(agent, sysctls=own) if own else agent
+        weight, quota = _shares(node.spec)
         if weighed:
             # All of them: a node outside of the lab's groups would compete with the lab as a whole.
-            weight = node.spec.cpu_weight or USUAL_WEIGHT
-            agent = replace(agent, cgroup=True, cpu_weight=weight)
-        if node.spec.cpu_quota is not None:
-            agent = replace(agent, cgroup=True, cpu_quota_us=quota_us(node.spec.cpu_quota))
+            agent = replace(agent, cgroup=True, cpu_weight=weight or USUAL_WEIGHT)
+        if quota is not None:
+            agent = replace(agent, cgroup=True, cpu_quota_us=quota_us(quota))
         agents.append(agent)
     wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
     return [*hosts, *services, *agents, *wire, *_engines(lab, network)]
+
+
+def _shares(spec: NodeSpec) -> tuple[int | None, Multiple | None]:
+    """Return the weight and the quota of a node's CPU time."""
+    return (spec.cpu_weight, spec.cpu_quota) if isinstance(spec, HostedNode) else (None, None)
+
+
+def _capabilities(spec: NodeSpec) -> set[Capability]:
+    """Return the capabilities that a node's programs have in addition to those of every node."""
+    return set(spec.capabilities or ()) if isinstance(spec, ProcessNode) else set()
 
 
 def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
@@ -168,16 +181,19 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
 
 
 def _node(
-    name: str, lab: LabSpec, node: str, kinds: Mapping[str, Kind], network: Network, rights: Rights
-) -> Node:
+    name: str,
+    lab: LabSpec,
+    node: str,
+    kinds: Mapping[str, Kind[Any]],
+    network: Network,
+    rights: Rights,
+) -> Node[NodeSpec]:
     spec, host = lab.nodes[node], lab.host_of(node)
     # A virtual machine's cables end in its host's bridges, which are never in this machine's own
     # network namespace.
     in_namespace = kinds[spec.kind].own_kernel or bool(lab.hosts)
     place = host_agent(host) if in_namespace else MACHINE
-    capabilities = tuple(
-        sorted((USUAL_CAPABILITIES | set(spec.capabilities or ())) & rights.capabilities)
-    )
+    capabilities = tuple(sorted((USUAL_CAPABILITIES | _capabilities(spec)) & rights.capabilities))
     return Node(
         node,
         name,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from delaylab.plan.model import Agent, DomainCable, TapDevice
 from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
-from delaylab.spec.kinds import FACTS, KindFacts
-from delaylab.spec.lab import NodeSpec, XenSpec
+from delaylab.spec.kinds import FACTS, NodeSpec
+from delaylab.spec.lab import XenSpec
 
 PACKAGES = {
     "lxc-start": "lxc",
@@ -17,6 +18,8 @@ PACKAGES = {
 }
 """Programs that kinds need, and the Debian packages that contain them."""
 TUN = "/dev/net/tun"
+OfKind = TypeVar("OfKind", bound=NodeSpec)
+"""The class of a kind's entries in a lab file."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Rights:
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(Generic[OfKind]):
     """A node as passed to its kind.
 
     `network` is the agent in whose network the host's stack is. `cards` are the cables of a virtual
@@ -53,7 +56,7 @@ class Node:
 
     name: str
     lab: str
-    spec: NodeSpec
+    spec: OfKind
     network: str
     cpus: tuple[int, ...] | None = None
     cards: tuple[TapDevice, ...] = ()
@@ -64,7 +67,7 @@ class Node:
     """The emulated machine of the host's Xen domains, if the lab file describes it."""
 
 
-class Kind:
+class Kind(Generic[OfKind]):
     """A technology that a node can be made of.
 
     `in_shared_machine`: the node shares a machine, and the machine's TAP, with the others of
@@ -79,7 +82,7 @@ class Kind:
     boot_s = 0.0
 
     @property
-    def facts(self) -> KindFacts:
+    def facts(self) -> type[NodeSpec]:
         """Return what is true of the kind, however it is made."""
         return FACTS[self.name]
 
@@ -93,7 +96,7 @@ class Kind:
         """Return True if a node's stack is in another kernel than its host's."""
         return self.facts.virtual_machine
 
-    def here(self, rights: Rights) -> Kind:
+    def here(self, rights: Rights) -> Kind[OfKind]:
         """Return the variant of the kind for a machine with these rights."""
         return self
 
@@ -104,18 +107,18 @@ class Kind:
         """
         return None
 
-    def agent(self, node: Node) -> Agent:
+    def agent(self, node: Node[OfKind]) -> Agent:
         """Return the agent that the fabric starts for a node."""
         raise NotImplementedError
 
-    def services(self, nodes: tuple[Node, ...]) -> tuple[Agent, ...]:
+    def services(self, nodes: tuple[Node[OfKind], ...]) -> tuple[Agent, ...]:
         """Return further agents that a lab with these nodes of this kind needs."""
         return ()
 
-    def no_send_stamp(self, spec: NodeSpec) -> str | None:
+    def no_send_stamp(self, spec: OfKind) -> str | None:
         """Return the reason why such a node's card gives no stamp on sending, or None."""
         return None
 
-    def memory(self, spec: NodeSpec) -> int:
+    def memory(self, spec: OfKind) -> int:
         """Return the bytes of this machine's memory that such a node takes, without its loads."""
         return 2 << 20

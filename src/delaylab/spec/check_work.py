@@ -9,7 +9,7 @@ from pydantic import Field
 
 from delaylab.spec.base import Spec
 from delaylab.spec.expand import expand, expand_work
-from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS
+from delaylab.spec.kinds import FIELDS_OF_KINDS
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names
 from delaylab.spec.needs import without_packages
@@ -75,7 +75,7 @@ def _check_trust(work: WorkSpec, lab: LabSpec, document: Document, at: Location)
     if work.mpi is None:
         return
     nodes = expand(lab).nodes
-    guests = [node for node in work.on if FACTS[nodes[node].kind].own_root]
+    guests = [node for node in work.on if nodes[node].own_root]
     if guests and len(guests) < len(work.on):
         other = next(node for node in work.on if node not in guests)
         what = (

@@ -1,61 +1,298 @@
-"""The kinds of nodes, and what is true of each: stated here, for both wings."""
+"""The kinds of nodes: what is true of each, and what a lab file says of a node of that kind."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
-NodeKind = Literal["native", "shared", "netns", "lxc", "docker", "qemu", "uml", "xen"]
+from pydantic import Field, model_validator
+
+from delaylab.spec.base import Cpus, Name, Packages
+from delaylab.spec.capabilities import Capability
+from delaylab.spec.programs import (
+    Environment,
+    FileSpec,
+    NodePath,
+    ProgramSpec,
+    check_programs,
+)
+from delaylab.spec.variants import Variants, all_fields
+from delaylab.units import Multiple, Share, Size
+
+SMALLEST_QUOTA = Multiple(Share.WHOLE // 100)
+"""The kernel's smallest quota is 1 ms in each period, which is 100 ms."""
+Memory = Annotated[
+    Size | None,
+    Field(description="The memory of a virtual machine; of a container the memory limit."),
+]
+Vcpus = Annotated[int, Field(ge=1, le=64, description="The number of virtual CPUs.")]
 
 
-@dataclass(frozen=True)
-class KindFacts:
-    """Facts about a kind of nodes.
+class NodeSpec(Variants):
+    """An emulated system."""
 
-    `own_stack` is False for nodes that use their host's network stack. A `container` and a
-    `virtual_machine` have root file systems of their own; a virtual machine has a kernel of its
-    own, too. `emulated` kinds are emulated in software where the CPU cannot run them. `fields` are
-    those of a node's entry that mean something to the kind, beyond those of every node.
+    own_stack: ClassVar[bool] = True
+    """False for nodes that use their host's network stack."""
+    own_root: ClassVar[bool] = False
+    """True for containers and virtual machines: they have root file systems of their own."""
+    container: ClassVar[bool] = False
+    virtual_machine: ClassVar[bool] = False
+    emulated: ClassVar[bool] = False
+    """True for nodes that are emulated in software where the CPU cannot run them."""
+
+    kind: str = Field(
+        "netns", description="The technology that the node is made with; see docs/kinds."
+    )
+    host: Name | None = Field(
+        None, description="The host that carries the node; left out, this machine."
+    )
+    cpus: Cpus | None = Field(None, description="The CPUs that the node's processes may use.")
+    reserved: bool = Field(
+        False,
+        description="Reserve `cpus` for this node, and for nodes that reserve exactly the same "
+        "CPUs. All other nodes need `cpus` that leave these out. Trials in which other programs "
+        "used a reserved CPU decide no claim.",
+    )
+    count: int | None = Field(
+        None, ge=0, le=1000, description="The number of such nodes, named NAME-1, NAME-2 and so on."
+    )
+    files: dict[NodePath, FileSpec] = Field(
+        default_factory=dict,
+        max_length=1000,
+        description="Files that the node gets before its programs start, by their path in it. A "
+        "node without a root file system of its own has copies of this machine's /etc, /run, /var "
+        "and /tmp, and its files are there.",
+    )
+    env: Environment = Field(
+        default_factory=dict,
+        description="Variables of the environment of the node's programs, and of `exec` and "
+        "`shell`.",
+    )
+    start: list[ProgramSpec] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Programs that run as long as the node, started one after the other, each "
+        "once the one before it is ready. `ps` shows them, `logs` their output.",
+    )
+    forwards: bool = Field(
+        False, description="Make the node a router: its kernel forwards packets between its links."
+    )
+
+    @classmethod
+    def variant_of(cls, said: Mapping[str, object]) -> type[NodeSpec]:
+        """Return the class of the kind."""
+        kind = said.get("kind", "netns")
+        if isinstance(kind, str) and kind in FACTS:
+            return FACTS[kind]
+        *names, last = map(repr, FACTS)
+        raise cls.wrong("literal_error", ("kind",), kind, expected=f"{', '.join(names)} or {last}")
+
+    @classmethod
+    def refusal(cls, name: str) -> str:
+        """Return the sentence for a field that is for other kinds."""
+        kinds = ", ".join(sorted(FIELDS_OF_KINDS[name]))
+        return f"`{name}` means nothing to kind {name_of(cls)!r}; it is for {kinds}"
+
+    @model_validator(mode="after")
+    def _reserved_cpus(self) -> Self:
+        if self.reserved and self.cpus is None:
+            raise ValueError("`reserved` needs `cpus`: those that are reserved")
+        return self
+
+    @model_validator(mode="after")
+    def _names_of_programs(self) -> Self:
+        check_programs(self.start)
+        return self
+
+
+class HostedNode(NodeSpec):
+    """A node that this machine gives its CPU time, and that programs of packages can be put into.
+
+    A Xen domain's kernel is in its driver domain's image, and its CPU time is Xen's to share out.
     """
 
-    fields: frozenset[str]
-    own_stack: bool = True
-    container: bool = False
-    virtual_machine: bool = False
-    emulated: bool = False
+    cpu_weight: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="The node's weight where nodes of the lab compete for a CPU. Nodes without one "
+        "have 100, the usual weight. Needs root.",
+    )
+    cpu_quota: Multiple | None = Field(
+        None,
+        description="The most CPU time that the node may use, as a share of one CPU: `50%`, or "
+        "`150%` of a CPU and a half. The kernel gives it anew every 100 ms. Needs root.",
+    )
+    packages: Packages | None = Field(
+        None,
+        description="Packages of the distribution whose programs the node needs. delaylab puts "
+        "them into the image of a container or a virtual machine; nodes that use this machine's "
+        "programs start only if it has them installed.",
+    )
 
-    @property
-    def own_root(self) -> bool:
-        """Return True if the nodes have root file systems of their own."""
-        return self.container or self.virtual_machine
+    @model_validator(mode="after")
+    def _smallest_quota(self) -> Self:
+        if self.cpu_quota is not None and self.cpu_quota < SMALLEST_QUOTA:
+            raise ValueError("`cpu_quota` is 1% of a CPU or more")
+        return self
 
 
-_SHARES = frozenset({"cpu_weight", "cpu_quota"})
-_PROCESSES = frozenset({"capabilities", "packages"}) | _SHARES
-_CONTAINERS = _PROCESSES | {"memory", "image"}
-# A Xen domain's kernel is in its driver domain's image, and its CPU time is Xen's to share out.
-_WITH_KERNEL = frozenset({"memory", "packages", "kernel", "initrd"}) | _SHARES
-_QEMU = _WITH_KERNEL | {"image", "vcpus", "pin", "scratch", "accel", "nic", "machine"}
-FACTS: dict[str, KindFacts] = {
-    "native": KindFacts(_PROCESSES, own_stack=False),
-    "shared": KindFacts(_PROCESSES, own_stack=False),
-    "netns": KindFacts(_PROCESSES),
-    "lxc": KindFacts(_CONTAINERS, container=True),
-    "docker": KindFacts(_CONTAINERS, container=True),
-    "qemu": KindFacts(_QEMU, virtual_machine=True, emulated=True),
-    "uml": KindFacts(_WITH_KERNEL, virtual_machine=True),
-    "xen": KindFacts(frozenset({"memory", "vcpus", "guest"}), virtual_machine=True, emulated=True),
+class ProcessNode(HostedNode):
+    """A node whose programs are processes of this machine's kernel."""
+
+    capabilities: list[Capability] | None = Field(
+        None,
+        description="Capabilities that the node's programs have in addition to those of every "
+        "node, such as sys_admin.",
+    )
+
+
+class ImageNode(HostedNode):
+    """A node that may have the user's root file system."""
+
+    image: str | None = Field(
+        None,
+        description="The root file system. lxc: a folder. docker: the name of an image, or a tar "
+        "file of a root file system or of one saved image. qemu: a disk image with ext4, which is "
+        "never written to.",
+    )
+
+    @model_validator(mode="after")
+    def _one_image(self) -> Self:
+        if self.packages and self.image is not None:
+            raise ValueError("`packages` go into delaylab's own image, and `image` is another one")
+        return self
+
+
+class KernelNode(HostedNode):
+    """A node with a kernel of its own, which the user may choose."""
+
+    virtual_machine = True
+    own_root = True
+    memory: Memory = None
+    kernel: str | None = Field(
+        None, description="The kernel that the virtual machine boots: the path of a file."
+    )
+    initrd: str | None = Field(
+        None,
+        description="The initramfs that the virtual machine boots: the path of a file. The agent "
+        "is added to it and becomes its init.",
+    )
+
+
+class NativeNode(ProcessNode):
+    """A node of plain processes of its host."""
+
+    own_stack = False
+    kind: Literal["native"]
+
+
+class SharedNode(ProcessNode):
+    """A node isolated from its host except for the network."""
+
+    own_stack = False
+    kind: Literal["shared"]
+
+
+class NetnsNode(ProcessNode):
+    """A node with a network namespace."""
+
+    kind: Literal["netns"] = "netns"
+
+
+class ContainerNode(ProcessNode, ImageNode):
+    """A container."""
+
+    container = True
+    own_root = True
+    memory: Memory = None
+
+
+class LxcNode(ContainerNode):
+    """A container by LXC."""
+
+    kind: Literal["lxc"]
+
+
+class DockerNode(ContainerNode):
+    """A container by a Docker engine."""
+
+    kind: Literal["docker"]
+
+
+class QemuNode(KernelNode, ImageNode):
+    """A virtual machine by QEMU."""
+
+    emulated = True
+    kind: Literal["qemu"]
+    vcpus: Vcpus = 1
+    scratch: bool = Field(
+        False,
+        description="Give the virtual machine a disk of 1 GiB at /var/tmp, to which `disk` loads "
+        "then write. What is written to it is kept in this machine's /var/tmp as long as the node "
+        "runs; elsewhere a guest writes to its memory.",
+    )
+    pin: Cpus | None = Field(
+        None, description="For each virtual CPU, the CPU that its thread is pinned to."
+    )
+    accel: Literal["auto", "kvm", "tcg"] = Field(
+        "auto",
+        description="The accelerator: `kvm`, `tcg` (software emulation), or `auto`: KVM if a "
+        "guest boots on it here, else TCG.",
+    )
+    nic: Literal["virtio", "vmxnet3", "e1000", "e1000e", "rtl8139"] = Field(
+        "virtio", description="The model of the virtual machine's network card."
+    )
+    machine: Literal["pc", "microvm"] = Field(
+        "pc", description="The machine type: `pc`, or `microvm` without a PCI bus."
+    )
+
+    @model_validator(mode="after")
+    def _one_machine(self) -> Self:
+        if self.pin is not None and len(self.pin) != self.vcpus:
+            raise ValueError(f"`pin` names {len(self.pin)} CPUs for {self.vcpus} vcpus")
+        if self.machine == "microvm" and self.nic != "virtio":
+            raise ValueError(f"a microvm has no PCI bus for nic {self.nic!r}; it takes virtio")
+        return self
+
+
+class UmlNode(KernelNode):
+    """A User-Mode Linux."""
+
+    kind: Literal["uml"]
+
+
+class XenNode(NodeSpec):
+    """A Xen domain."""
+
+    virtual_machine = True
+    own_root = True
+    emulated = True
+    kind: Literal["xen"]
+    memory: Memory = None
+    vcpus: Vcpus = 1
+    guest: Literal["pv", "pvh"] = Field(
+        "pv",
+        description="The type of Xen domain: `pv` is paravirtualised, `pvh` uses the hardware.",
+    )
+
+
+def name_of(node: type[NodeSpec]) -> str:
+    """Return the name of a kind."""
+    return str(get_args(node.model_fields["kind"].annotation)[0])
+
+
+FACTS: dict[str, type[NodeSpec]] = {
+    name_of(each): each for each in NodeSpec.variants() if issubclass(each, NodeSpec)
 }
-
-
-def facts_of(kind: str | None) -> KindFacts:
-    """Return what is true of a kind; of one that only another version knows, the usual."""
-    return FACTS.get(kind or "", KindFacts(frozenset()))
-
-
+"""The class of each kind, by its name."""
 FIELDS_OF_KINDS = {
-    field: frozenset(kind for kind, facts in FACTS.items() if field in facts.fields)
-    for field in sorted(frozenset[str]().union(*(facts.fields for facts in FACTS.values())))
+    field: frozenset(kind for kind, each in FACTS.items() if field in each.model_fields)
+    for field in all_fields(NodeSpec).keys() - NodeSpec.model_fields.keys()
 }
 """Each field of a node that is not for every kind -> the kinds that it is for."""
-assert tuple(FACTS) == get_args(NodeKind)
+
+
+def facts_of(kind: str | None) -> type[NodeSpec]:
+    """Return what is true of a kind; of one that only another version knows, the usual."""
+    return FACTS.get(kind or "", NodeSpec)

@@ -6,25 +6,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Cpus, Name, Packages, Shorthand, Spec
-from delaylab.spec.capabilities import Capability
+from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.kinds import FIELDS_OF_KINDS, NodeKind
-from delaylab.spec.programs import (
-    Environment,
-    FileSpec,
-    NodePath,
-    ProgramSpec,
-    check_programs,
-)
+from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
-from delaylab.units import Duration, Multiple, Rate, Share, Size
+from delaylab.units import Duration, Rate, Size
 
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
-Accel = Literal["auto", "kvm", "tcg"]
-Nic = Literal["virtio", "vmxnet3", "e1000", "e1000e", "rtl8139"]
-MachineType = Literal["pc", "microvm"]
 
 HERE = "here"
 """The name of the only host of a lab that names none: this machine."""
@@ -99,136 +88,6 @@ class HostSpec(Spec):
         None, description="The CPUs that the processes of the host and of its nodes may use."
     )
     xen: XenSpec | None = Field(None, description="The emulated machine of the host's Xen domains.")
-
-
-SMALLEST_QUOTA = Multiple(Share.WHOLE // 100)
-"""The kernel's smallest quota is 1 ms in each period, which is 100 ms."""
-
-
-class NodeSpec(Spec):
-    """An emulated system."""
-
-    kind: NodeKind = Field(
-        "netns", description="The technology that the node is made with; see docs/kinds."
-    )
-    host: Name | None = Field(
-        None, description="The host that carries the node; left out, this machine."
-    )
-    cpus: Cpus | None = Field(None, description="The CPUs that the node's processes may use.")
-    reserved: bool = Field(
-        False,
-        description="Reserve `cpus` for this node, and for nodes that reserve exactly the same "
-        "CPUs. All other nodes need `cpus` that leave these out. Trials in which other programs "
-        "used a reserved CPU decide no claim.",
-    )
-    count: int | None = Field(
-        None, ge=0, le=1000, description="The number of such nodes, named NAME-1, NAME-2 and so on."
-    )
-    memory: Size | None = Field(
-        None, description="The memory of a virtual machine; of a container the memory limit."
-    )
-    cpu_weight: int | None = Field(
-        None,
-        ge=1,
-        le=10_000,
-        description="The node's weight where nodes of the lab compete for a CPU. Nodes without one "
-        "have 100, the usual weight. Needs root.",
-    )
-    cpu_quota: Multiple | None = Field(
-        None,
-        description="The most CPU time that the node may use, as a share of one CPU: `50%`, or "
-        "`150%` of a CPU and a half. The kernel gives it anew every 100 ms. Needs root.",
-    )
-    image: str | None = Field(
-        None,
-        description="The root file system. lxc: a folder. docker: the name of an image, or a tar "
-        "file of a root file system or of one saved image. qemu: a disk image with ext4, which is "
-        "never written to.",
-    )
-    packages: Packages | None = Field(
-        None,
-        description="Packages of the distribution whose programs the node needs. delaylab puts "
-        "them into the image of a container or a virtual machine; nodes that use this machine's "
-        "programs start only if it has them installed.",
-    )
-    kernel: str | None = Field(
-        None, description="The kernel that the virtual machine boots: the path of a file."
-    )
-    initrd: str | None = Field(
-        None,
-        description="The initramfs that the virtual machine boots: the path of a file. The agent "
-        "is added to it and becomes its init.",
-    )
-    vcpus: int | None = Field(None, ge=1, le=64, description="The number of virtual CPUs.")
-    scratch: bool | None = Field(
-        None,
-        description="Give the virtual machine a disk of 1 GiB at /var/tmp, to which `disk` loads "
-        "then write. What is written to it is kept in this machine's /var/tmp as long as the node "
-        "runs; elsewhere a guest writes to its memory.",
-    )
-    pin: Cpus | None = Field(
-        None, description="For each virtual CPU, the CPU that its thread is pinned to."
-    )
-    accel: Accel | None = Field(
-        None,
-        description="The accelerator: `kvm`, `tcg` (software emulation), or `auto`: KVM if a "
-        "guest boots on it here, else TCG.",
-    )
-    nic: Nic | None = Field(None, description="The model of the virtual machine's network card.")
-    machine: MachineType | None = Field(
-        None, description="The machine type: `pc`, or `microvm` without a PCI bus."
-    )
-    guest: Literal["pv", "pvh"] | None = Field(
-        None,
-        description="The type of Xen domain: `pv` is paravirtualised, `pvh` uses the hardware.",
-    )
-    capabilities: list[Capability] | None = Field(
-        None,
-        description="Capabilities that the node's programs have in addition to those of every "
-        "node, such as sys_admin.",
-    )
-    files: dict[NodePath, FileSpec] = Field(
-        default_factory=dict,
-        max_length=1000,
-        description="Files that the node gets before its programs start, by their path in it. A "
-        "node without a root file system of its own has copies of this machine's /etc, /run, /var "
-        "and /tmp, and its files are there.",
-    )
-    env: Environment = Field(
-        default_factory=dict,
-        description="Variables of the environment of the node's programs, and of `exec` and "
-        "`shell`.",
-    )
-    start: list[ProgramSpec] = Field(
-        default_factory=list,
-        max_length=100,
-        description="Programs that run as long as the node, started one after the other, each "
-        "once the one before it is ready. `ps` shows them, `logs` their output.",
-    )
-    forwards: bool = Field(
-        False, description="Make the node a router: its kernel forwards packets between its links."
-    )
-
-    @model_validator(mode="after")
-    def _fields_of_its_kind(self) -> NodeSpec:
-        for name, kinds in FIELDS_OF_KINDS.items():
-            if getattr(self, name) is not None and self.kind not in kinds:
-                raise ValueError(
-                    f"`{name}` means nothing to kind {self.kind!r}; it is for "
-                    f"{', '.join(sorted(kinds))}"
-                )
-        check_programs(self.start)
-        if self.reserved and self.cpus is None:
-            raise ValueError("`reserved` needs `cpus`: those that are reserved")
-        if self.cpu_quota is not None and self.cpu_quota < SMALLEST_QUOTA:
-            raise ValueError("`cpu_quota` is 1% of a CPU or more")
-        if self.packages and self.image is not None:
-            raise ValueError("`packages` go into delaylab's own image, and `image` is another one")
-        if self.pin is not None and len(self.pin) != (self.vcpus or 1):
-            raise ValueError(f"`pin` names {len(self.pin)} CPUs for {self.vcpus or 1} vcpus")
-        if self.machine == "microvm" and self.nic not in (None, "virtio"):
-            raise ValueError(f"a microvm has no PCI bus for nic {self.nic!r}; it takes virtio")
-        return self
 
 
 class LinkSpec(ConditionsSpec):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.spec.kinds import FIELDS_OF_KINDS
-from delaylab.spec.lab import LabSpec, NodeSpec
+from delaylab.spec.kinds import HostedNode, ImageNode, NodeSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.work import WorkSpec
 
 
@@ -24,12 +24,12 @@ def with_needs(lab: LabSpec, work: Iterable[WorkSpec]) -> LabSpec:
 
 def without_packages(lab: LabSpec, work: WorkSpec) -> str | None:
     """Return the first node of a work that needs packages and is of a kind that gets none."""
-    kinds = FIELDS_OF_KINDS["packages"]
     nodes = (*work.on, *(work.to or ())) if work.needs else ()
-    return next((node for node in nodes if lab.nodes[node].kind not in kinds), None)
+    return next((node for node in nodes if not isinstance(lab.nodes[node], HostedNode)), None)
 
 
 def _with(spec: NodeSpec, needed: set[str]) -> NodeSpec:
-    if not needed or spec.image is not None:
+    keeps = isinstance(spec, ImageNode) and spec.image is not None
+    if not needed or keeps or not isinstance(spec, HostedNode):
         return spec
     return spec.model_copy(update={"packages": sorted({*(spec.packages or ()), *needed})})

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Container, Iterable
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
+
+from delaylab.spec.variants import all_fields, models_in
 
 Place = tuple[str | int, ...]
 KEY = "[key]"
@@ -65,7 +67,8 @@ def _is_tag(step: int | str) -> bool:
 
 
 def _sentence(problem: Any, model: type[BaseModel]) -> str:
-    field_name = next((str(s) for s in reversed(problem["loc"]) if isinstance(s, str)), "")
+    steps = (step for step in reversed(problem["loc"]) if not _is_tag(step))
+    field_name = next((step for step in steps if isinstance(step, str)), "")
     message = str(problem["msg"]).removeprefix("Value error, ")
     match problem["type"]:
         case "extra_forbidden":
@@ -113,15 +116,9 @@ def _unknown(name: str, model: type[BaseModel]) -> str:
 def _field_names(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[str]:
     seen.add(model)
     names: set[str] = set()
-    for key, info in model.model_fields.items():
+    for key, info in all_fields(model).items():
         names.add(info.alias or key)
-        for inner in _models_in(info.annotation):
+        for inner in models_in(info.annotation):
             if inner not in seen:
                 names |= _field_names(inner, seen)
     return names
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in get_args(annotation) for model in _models_in(part)]

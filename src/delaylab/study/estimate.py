@@ -6,7 +6,6 @@ import os
 
 from delaylab.kinds import KINDS
 from delaylab.spec.directions import conditioned
-from delaylab.spec.kinds import FACTS
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.study import Pace, ProbeSpec
@@ -139,12 +138,12 @@ def _searches_s(item: Planned, known: set[Key]) -> float:
 
 def _search_s(lab: LabSpec) -> float:
     engine = bool(conditioned(lab))
-    kinds = {node.kind for node in lab.nodes.values()}
-    if not any(FACTS[kind].virtual_machine for kind in kinds):
+    nodes = lab.nodes.values()
+    if not any(node.virtual_machine for node in nodes):
         return SEARCH_OF_ENGINE_S if engine else SEARCH_S
     if engine:
         return SEARCH_OF_MACHINES_AND_ENGINE_S
-    return SEARCH_OF_XEN_S if "xen" in kinds else SEARCH_OF_MACHINES_S
+    return SEARCH_OF_XEN_S if any(node.kind == "xen" for node in nodes) else SEARCH_OF_MACHINES_S
 
 
 def _boot_s(item: Planned) -> float:

@@ -12,7 +12,8 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.tables import PROGRESS
 from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.lab.running import Lab
-from delaylab.spec.lab import LabSpec, NodeSpec
+from delaylab.spec.kinds import HostedNode, NodeSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.work import WorkSpec
 from delaylab.units import Share
 from delaylab.work import command, domains
@@ -126,7 +127,8 @@ def _unit(work: WorkSpec) -> str:
 
 def _record(worker: Worker, unit: str, began_ns: int | None, node: NodeSpec) -> WorkDone:
     job, done = worker.job, worker.done
-    quota = None if node.cpu_quota is None else node.cpu_quota.value / Share.WHOLE
+    limit = node.cpu_quota if isinstance(node, HostedNode) else None
+    quota = None if limit is None else limit.value / Share.WHOLE
     told = WorkDone(
         work=job.work, node=job.node, kind=node.kind, quota=quota, unit=unit, began_ns=began_ns
     )
