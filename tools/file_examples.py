@@ -27,9 +27,10 @@ from delaylab.spec.lab import (
     UplinkSpec,
     XenSpec,
 )
+from delaylab.spec.loads import LoadSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.queue import QueueSpec
-from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
+from delaylab.spec.study import ProbeSpec, StudySpec
 from delaylab.spec.trace import TraceSpec
 from delaylab.spec.work import WorkSpec
 

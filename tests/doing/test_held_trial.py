@@ -14,7 +14,8 @@ from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
 from delaylab.spec.combine import Combination
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.loads import FramesLoad, HeldFramesLoad
+from delaylab.spec.study import ProbeSpec
 from tests.doing.conftest import measured
 
 pytestmark = pytest.mark.root
@@ -46,10 +47,10 @@ def over_routers(out: dict[str, Any]) -> LabSpec:
     )
 
 
-def frames(**load: Any) -> LoadSpec:
+def frames(**load: Any) -> FramesLoad:
     """A load of frames over both routers."""
     asked = {"frames": "held", "on": "source", "to": "sink", "over": ["out-1", "out-2"], **load}
-    return LoadSpec.model_validate(asked)
+    return FramesLoad.model_validate(asked)
 
 
 def forwarding(out: dict[str, Any], **load: Any) -> Load:
@@ -118,7 +119,9 @@ def test_frames_that_take_long_at_rest_are_not_taken_for_a_backlog() -> None:
     with temporary(carried, accounting=False) as running:
         for link in ("out-1", "out-2"):
             link_changes.change(running, link, None, ConditionsSpec.model_validate(LATE))
-        found = find_rate(running, frames(size=1450, realtime=True))
+        load = frames(size=1450, realtime=True)
+        assert isinstance(load, HeldFramesLoad)
+        found = find_rate(running, load)
     assert found.at_rest_s >= LATE_S
     assert found.frames_per_s > LOWEST_PER_S
 

@@ -20,7 +20,8 @@ from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.loads import LoadSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
 from tests.stamped import packets

@@ -16,7 +16,8 @@ from delaylab.spec.combine import Combination
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.link_conditions import Conditions
-from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.loads import LoadSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import skip_unless_runnable, wait_until

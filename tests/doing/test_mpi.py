@@ -16,7 +16,7 @@ from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import MpiWork
 from delaylab.work.crew import Crew
 from delaylab.work.mpi import latency, launch, settings
 from delaylab.work.study import doubts, prepared, records
@@ -49,17 +49,17 @@ def lab_of(kind: str = "netns", link: str = "", nodes: int = 2) -> str:
     )
 
 
-def messages(**more: Any) -> WorkSpec:
-    return WorkSpec.model_validate({"name": "m", "on": ["a", "b"], "mpi": "latency", **more})
+def messages(**more: Any) -> MpiWork:
+    return MpiWork.model_validate({"name": "m", "on": ["a", "b"], "mpi": "latency", **more})
 
 
 @contextmanager
-def running(lab: Lab, spec: WorkSpec) -> Iterator[Crew]:
+def running(lab: Lab, spec: MpiWork) -> Iterator[Crew]:
     with prepared(lab, [spec]) as crew:
         yield crew
 
 
-def measured(lab: Lab, spec: WorkSpec) -> list[WorkDone]:
+def measured(lab: Lab, spec: MpiWork) -> list[WorkDone]:
     with running(lab, spec) as crew:
         crew.go()
         crew.wait()

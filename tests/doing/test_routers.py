@@ -12,8 +12,9 @@ from delaylab.lab.start import temporary
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
+from delaylab.spec.loads import LoadSpec
 from delaylab.spec.source import parse
-from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.stamped import packets

@@ -21,7 +21,7 @@ from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import ScpWork
 from delaylab.units import Size
 from delaylab.work import sshd
 from delaylab.work.crew import Crew
@@ -58,12 +58,12 @@ def lab_of(kind: str = "netns", link: str = "", name: str = "two") -> str:
     )
 
 
-def copies(size: Size = SIZE, on: Sequence[str] = ("a",), to: str = "b") -> WorkSpec:
-    return WorkSpec.model_validate({"name": "copy", "on": list(on), "scp": size, "to": to})
+def copies(size: Size = SIZE, on: Sequence[str] = ("a",), to: str = "b") -> ScpWork:
+    return ScpWork.model_validate({"name": "copy", "on": list(on), "scp": size, "to": to})
 
 
 @contextmanager
-def copying(lab: Lab, spec: WorkSpec) -> Iterator[Crew]:
+def copying(lab: Lab, spec: ScpWork) -> Iterator[Crew]:
     with prepared(lab, [spec]) as crew:
         yield crew
 
@@ -128,7 +128,7 @@ def test_a_study_copies_on_each_kind(
 def test_each_node_gets_the_file_of_its_own_server(up: Up, run_directory: Path) -> None:
     """Also if a node both serves and fetches; the files of servers differ, as they are random."""
     lab = attach(up(lab_of()))
-    spec = WorkSpec.model_validate({"name": "c", "on": ["a", "b"], "scp": SIZE, "to": ["b", "a"]})
+    spec = ScpWork.model_validate({"name": "c", "on": ["a", "b"], "scp": SIZE, "to": ["b", "a"]})
     with copying(lab, spec) as crew:
         for folder in left(run_directory):
             assert folder.stat().st_mode & 0o777 == 0o700
@@ -360,7 +360,7 @@ def test_files_without_room_are_refused(up: Up, run_directory: Path) -> None:
     spec = {"name": "c", "on": ["a", "b"], "scp": too_much, "to": ["b", "a"]}
     with (
         pytest.raises(NotHere, match=r"2 files of .* have no room: .* set DELAYLAB_RUN"),
-        copying(lab, WorkSpec.model_validate(spec)),
+        copying(lab, ScpWork.model_validate(spec)),
     ):
         pytest.fail("there is no room")
 

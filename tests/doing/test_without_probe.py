@@ -20,8 +20,9 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.combine import Combination
 from delaylab.spec.load import lab_from
+from delaylab.spec.loads import LoadSpec
 from delaylab.spec.source import parse
-from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.study import ProbeSpec
 from delaylab.spec.work import WorkSpec
 from delaylab.trial import measure, without_probe
 from delaylab.trial.recording import Recorded

@@ -8,6 +8,7 @@ from delaylab.errors import BadInput
 from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.kinds import QemuNode
 from delaylab.spec.load import study_from
+from delaylab.spec.loads import CpuLoad, FramesLoad, HeldFramesLoad
 from delaylab.spec.scale import repeats
 from delaylab.spec.source import parse
 from delaylab.units import Size
@@ -35,15 +36,16 @@ def found(text: str, scale: str = "quick") -> dict[tuple[str, ...], Combination]
 
 def test_a_level_changes_the_loads_that_another_names() -> None:
     trials = found(STUDY)
-    assert [load.size for load in trials["held", "large"].loads if load.frames] == [1450]
-    assert [load.size for load in trials["held", "small"].loads if load.frames] == [64]
+    for size, expected in (("large", [1450]), ("small", [64])):
+        sizes = [load.size for load in trials["held", size].loads if isinstance(load, FramesLoad)]
+        assert sizes == expected
     assert trials["held", "large"].loads[1] == trials["held", "small"].loads[1]
     assert trials["rest", "large"].loads == ()
 
 
 def test_a_level_has_loads_and_changes_something_else() -> None:
     trials = found(STUDY.replace("small: {}", "small: {loads: [{cpu: 1, on: a}], probe.count: 7}"))
-    assert [load.cpu for load in trials["rest", "small"].loads] == [1]
+    assert trials["rest", "small"].loads == (CpuLoad(cpu=1, on="a"),)
     assert [load.what for load in trials["held", "small"].loads] == ["frames", "cpu", "cpu"]
     probes = [trials["rest", size].probe for size in ("small", "large")]
     assert [probe.count for probe in probes if probe is not None] == [7, 200]
@@ -51,6 +53,7 @@ def test_a_level_has_loads_and_changes_something_else() -> None:
 
 def test_a_rate_that_is_searched_for_is_held_to_the_papers_tolerance_and_sent_whole() -> None:
     load = found(STUDY)["held", "small"].loads[0]
+    assert isinstance(load, HeldFramesLoad)
     assert (str(load.lost), str(load.at)) == ("0.05%", "100%")
 
 

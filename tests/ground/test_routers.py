@@ -23,8 +23,9 @@ from delaylab.spec.combine import combinations
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from, study_from
+from delaylab.spec.loads import FramesLoad, LoadSpec
 from delaylab.spec.source import Document, parse
-from delaylab.spec.study import LoadSpec, ProbeSpec
+from delaylab.spec.study import ProbeSpec
 
 FAN = """
 lab: fan
@@ -103,7 +104,9 @@ def study_over(link: str, load: str) -> Document:
 
 def test_loads_and_probes_name_links_that_are_there() -> None:
     (made,) = combinations(study_from(study_over("out-1", "out")), "quick")
-    assert made.loads[0].over == ["out-1", "out-2", "out-3"]
+    (load,) = made.loads
+    assert isinstance(load, FramesLoad)
+    assert load.over == ["out-1", "out-2", "out-3"]
     for names in (("out-4", "out"), ("out-1", "nowhere")):
         with pytest.raises(BadInput, match="no link"):
             list(combinations(study_from(study_over(*names)), "quick"))

@@ -15,8 +15,9 @@ from delaylab.spec.combine import combinations
 from delaylab.spec.kinds import FACTS
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from, load_study, study_from
+from delaylab.spec.loads import LoadSpec
 from delaylab.spec.source import parse
-from delaylab.spec.study import ClosedLoop, LoadSpec, ProbeSpec
+from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.units import Duration
 
 LAB = """\
@@ -220,11 +221,11 @@ def test_a_scale_may_say_a_level_anew() -> None:
         "scales:\n", "scales:\n  small: {factors.load.cpu: [{cpu: 1, on: noisy}]}\n", 1
     )
     study = study_from(parse(text, "study.yaml"))
-    workers = {
-        scale: {load.workers for each in combinations(study, scale) for load in each.loads}
+    amounts = {
+        scale: {load.amount for each in combinations(study, scale) for load in each.loads}
         for scale in ("small", "paper")
     }
-    assert workers == {"small": {0, 1}, "paper": {0, 2}}
+    assert amounts == {"small": {"both-ways", 1}, "paper": {"both-ways", 2}}
 
 
 @pytest.mark.parametrize(
@@ -338,7 +339,7 @@ def test_any_text_is_a_lab_or_one_line(text: str) -> None:
 
 def test_a_load_says_what_it_is() -> None:
     load = LoadSpec.model_validate({"disk": 3, "on": "noisy"})
-    assert (load.what, load.workers) == ("disk", 3)
+    assert (load.what, load.amount) == ("disk", 3)
 
 
 words = st.from_regex(r"\A[a-z][a-z0-9-]{0,10}\Z")

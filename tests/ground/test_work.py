@@ -9,6 +9,7 @@ from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.kinds import HostedNode
 from delaylab.spec.load import study_from
 from delaylab.spec.source import parse
+from delaylab.spec.work import MpiWork, PairWork
 
 LAB = (
     "lab: {lab: l, hosts: {one: {}}, nodes: {n: {host: one, count: 2}, far: {host: one, count: 2}},"
@@ -28,6 +29,18 @@ def refusal(work: str, factors: str = "") -> str:
     return str(raised.value)
 
 
+def pairs(made: Combination) -> list[tuple[str, str]]:
+    work = made.work[0]
+    assert isinstance(work, PairWork)
+    return work.pairs
+
+
+def mpi(made: Combination) -> MpiWork:
+    work = made.work[0]
+    assert isinstance(work, MpiWork)
+    return work
+
+
 def test_counted_nodes_are_written_out() -> None:
     (made,) = study("{name: count, on: n, cpu: 10}")
     assert made.work[0].on == ["n-1", "n-2"]
@@ -35,11 +48,11 @@ def test_counted_nodes_are_written_out() -> None:
 
 def test_each_stream_has_its_far_end() -> None:
     (each,) = study("{name: s, on: n, tcp: 1s, to: far}")
-    assert each.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-2")]
+    assert pairs(each) == [("n-1", "far-1"), ("n-2", "far-2")]
     (files,) = study("{name: s, on: n, scp: 1MB, to: far}")
-    assert files.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-2")]
+    assert pairs(files) == [("n-1", "far-1"), ("n-2", "far-2")]
     (one,) = study("{name: s, on: n, tcp: 1s, to: far-1}")
-    assert one.work[0].pairs == [("n-1", "far-1"), ("n-2", "far-1")]
+    assert pairs(one) == [("n-1", "far-1"), ("n-2", "far-1")]
 
 
 def test_a_program_of_mpi_runs_on_all_its_nodes() -> None:
@@ -47,10 +60,10 @@ def test_a_program_of_mpi_runs_on_all_its_nodes() -> None:
     assert many.work[0].on == ["n-1", "n-2"]
     assert many.work[0].needs == ("openmpi-bin",)
     (one,) = study("{name: m, on: n-1, mpi: hpcc, ranks: 4}")
-    assert (one.work[0].ranks, one.work[0].needs) == (4, ("openmpi-bin", "hpcc"))
-    assert one.work[0].equations == 500
+    assert (mpi(one).ranks, one.work[0].needs) == (4, ("openmpi-bin", "hpcc"))
+    assert mpi(one).equations == 500
     (large,) = study("{name: m, on: n, mpi: hpcc, order: 3000}")
-    assert (large.work[0].equations, many.work[0].equations) == (3000, None)
+    assert (mpi(large).equations, mpi(many).equations) == (3000, None)
     (none,) = study("{name: m, on: [], mpi: latency}")
     assert none.work[0].on == []
 
@@ -69,7 +82,7 @@ def test_levels_change_work_by_its_name() -> None:
     little, much = study(
         "{name: count, on: n, cpu: 10}", "{size: {little: {}, much: {work.count.cpu: 99}}}"
     )
-    assert [each.work[0].cpu for each in (little, much)] == [10, 99]
+    assert [each.work[0].model_dump()["cpu"] for each in (little, much)] == [10, 99]
 
 
 def test_the_number_of_nodes_may_be_a_factor() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from delaylab.errors import NotHere
 from delaylab.lab.running import Lab
@@ -19,7 +19,8 @@ from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, FoundRate, Running
 from delaylab.loads.stressors import stressor
 from delaylab.spec.combine import Combination
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.loads import FramesLoad, HeldFramesLoad, LoadSpec, NetworkLoad, StressorLoad
+from delaylab.spec.work import TcpWork
 
 __all__ = [
     "Achieved",
@@ -29,9 +30,6 @@ __all__ = [
     "require_tools",
     "running",
 ]
-
-KINDS = {"network": network, "frames": frames}
-"""The functions that run loads other than stress-ng's."""
 
 
 def require_tools(trials: Iterable[Combination]) -> None:
@@ -50,10 +48,10 @@ def _tools(trial: Combination) -> Iterator[str]:
     """Yield the programs that nodes with this machine's files run in a trial."""
     here = {name for name, node in trial.lab.nodes.items() if not node.own_root}
     for load in trial.loads:
-        if not load.frames and here & {load.on, load.to}:
-            yield "iperf3" if load.network else "stress-ng"
+        if not isinstance(load, FramesLoad) and here & {*load.nodes}:
+            yield "iperf3" if isinstance(load, NetworkLoad) else "stress-ng"
     for work in trial.work:
-        if work.tcp is not None and work.by == "iperf3" and here & {*work.on, *(work.to or ())}:
+        if isinstance(work, TcpWork) and work.by == "iperf3" and here & {*work.nodes}:
             yield "iperf3"
 
 
@@ -70,7 +68,7 @@ def running(
     active. `probed` is the link by which a probe's packets arrive; these are not counted as a
     load's.
     """
-    searched = [load for load in loads if load.frames == "held"]
+    searched = [load for load in loads if isinstance(load, HeldFramesLoad)]
     found = [load for load, _ in known]
     rates = [(load, find_rate(lab, load)) for load in searched if load not in found]
     state = Running([*known, *rates], probed)
@@ -78,11 +76,24 @@ def running(
         # Frames start last and end first, so that the other loads are active while frames are
         # counted.
         for together in (
-            [load for load in loads if load.frames is None],
-            [load for load in loads if load.frames is not None],
+            [load for load in loads if not isinstance(load, FramesLoad)],
+            [load for load in loads if isinstance(load, FramesLoad)],
         ):
-            starts = [KINDS.get(load.what, stressor)(lab, load, state) for load in together]
+            starts = [_started(lab, load, state) for load in together]
             # Started in parallel, since each takes seconds in an emulated machine.
             with ThreadPoolExecutor(max(len(starts), 1)) as pool:
                 list(pool.map(stack.enter_context, starts))
         yield state
+
+
+def _started(lab: Lab, load: LoadSpec, state: Running) -> AbstractContextManager[None]:
+    """Run one load for the length of a block."""
+    match load:
+        case StressorLoad():
+            return stressor(lab, load, state)
+        case NetworkLoad():
+            return network(lab, load, state)
+        case FramesLoad():
+            return frames(lab, load, state)
+        case _:
+            raise NotImplementedError(load.what)

@@ -10,7 +10,7 @@ from delaylab.lab.running import Lab
 from delaylab.loads.generator import Generator, Sent
 from delaylab.loads.streams import Arrived, Sink, Stream, streams
 from delaylab.plan.agent_names import node_agent
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.loads import FramesLoad
 
 WARMING_PER_S, WARMING_S = 1000, 0.2
 """Rate in frames/s and length in seconds of a first burst."""
@@ -76,11 +76,11 @@ def _behind_s(link: str, per_s: float, done: Done) -> float:
 class Sending:
     """A generator and a sink of a load of frames, and the flows between them."""
 
-    def __init__(self, lab: Lab, load: LoadSpec) -> None:
+    def __init__(self, lab: Lab, load: FramesLoad) -> None:
         self.flows: list[Stream] = streams(lab, load)
-        self.sink = Sink(lab, str(load.to), self.flows)
+        self.sink = Sink(lab, load.to, self.flows)
         self.generator = Generator(lab, load, self.flows)
-        self._clocked = lab.clock(node_agent(load.on)) == lab.clock(node_agent(str(load.to)))
+        self._clocked = lab.clock(node_agent(load.on)) == lab.clock(node_agent(load.to))
         self.at_rest_s = 0.0
         """The one-way delay at rest in seconds of the slowest flow, by `measure_at_rest`; 0 if
         sender and receiver have two clocks."""

@@ -11,7 +11,7 @@ from delaylab.loads import held_rate
 from delaylab.loads.bursts import Sending
 from delaylab.loads.state import Achieved, Running
 from delaylab.loads.streams import counted, judged
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.loads import FramesLoad, HeldFramesLoad
 
 READINGS, IN_TIME_S = 3, held_rate.BEHIND_S / 2
 """A burst whose frames seem to have come late is sent again, so many times in all, if the sink was
@@ -21,7 +21,7 @@ FIRST_S = 0.5
 """The longest time in seconds that a load waits for its first frames, beyond its links' delays."""
 
 
-def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
+def find_rate(lab: Lab, load: HeldFramesLoad) -> HeldRate:
     """Find the highest rate of a load of frames that is held, by bursts."""
     sending = Sending(lab, load)
     flows = sending.flows
@@ -46,7 +46,7 @@ def find_rate(lab: Lab, load: LoadSpec) -> HeldRate:
 
 
 @contextmanager
-def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
+def frames(lab: Lab, load: FramesLoad, state: Running) -> Iterator[None]:
     """Send frames for the length of a block, and record what arrived."""
     found, sending = state.rate_of(load), Sending(lab, load)
     sink, generator, flows = sending.sink, sending.generator, sending.flows
@@ -81,8 +81,8 @@ def frames(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     state.achieved.append(Achieved(load, achieved, arrived, found))
 
 
-def _rate(load: LoadSpec, found: HeldRate | None) -> float | None:
+def _rate(load: FramesLoad, found: HeldRate | None) -> float | None:
     """Return the frames to send per second; None means as fast as possible."""
-    if found is not None:
+    if isinstance(load, HeldFramesLoad) and found is not None:
         return found.frames_per_s * float(load.at)
     return load.frames if isinstance(load.frames, float) else None

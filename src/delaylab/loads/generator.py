@@ -10,7 +10,7 @@ from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.loads.streams import DISCARD, Stream
-from delaylab.spec.study import CHECK_SEQUENCE, LoadSpec
+from delaylab.spec.loads import CHECK_SEQUENCE, FramesLoad
 
 WITHOUT_END = (1 << 32) - 1
 AS_A_PROBE = 1 << 30
@@ -42,7 +42,7 @@ class Sent:
 class Generator:
     """A generator that sends frames of several flows in turn."""
 
-    def __init__(self, lab: Lab, load: LoadSpec, flows: list[Stream]) -> None:
+    def __init__(self, lab: Lab, load: FramesLoad, flows: list[Stream]) -> None:
         self.session: Session = lab.node_session(load.on)
         self._load, self._flows = load, flows
 

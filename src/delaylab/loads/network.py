@@ -12,7 +12,7 @@ from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.plan.path import node_path
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.loads import NetworkLoad
 
 _LISTENING = re.compile(rb"Server listening")
 _FLOWS = (re.compile(rb"\[TX-C\].*sec"), re.compile(rb"\[RX-C\].*sec"))
@@ -20,9 +20,8 @@ _ONE_FLOW = (re.compile(rb"\[ *\d+\].*sec"),)
 
 
 @contextmanager
-def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
+def network(lab: Lab, load: NetworkLoad, state: Running) -> Iterator[None]:
     """Run bulk TCP between two nodes for the length of a block."""
-    assert load.to is not None
     links = node_path(lab.plan, lab.spec, load.on, load.to).links
     address = {
         load.on: address_of(lab, load.on, links[0]),
@@ -32,7 +31,7 @@ def network(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     server, client = lab.node_session(load.to), lab.node_session(load.on)
     listen = ["iperf3", "--server", "--bind", address[load.to], "--port", port, "--forceflush"]
     start(server, listen, (_LISTENING,))
-    direction = {"both-ways": ["--bidir"], "send": [], "receive": ["--reverse"]}[str(load.network)]
+    direction = {"both-ways": ["--bidir"], "send": [], "receive": ["--reverse"]}[load.network]
     argv = ["iperf3", "--client", address[load.to], "--bind", address[load.on], "--port", port]
     argv += ["--time", "86400", "--interval", "0.5", "--forceflush", *direction]
     start(client, argv, _FLOWS if load.network == "both-ways" else _ONE_FLOW)

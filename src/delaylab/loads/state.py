@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab.agent.session import Session
 from delaylab.dataset.records.rates import Flow, HeldRate
 from delaylab.dataset.records.trial import Load
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.loads import HeldFramesLoad, LoadSpec, PairLoad
 
 
 @dataclass
@@ -25,13 +25,13 @@ class Achieved:
 
     def record(self) -> Load:
         """Return the load's entry in trial.json."""
-        configured = str(self.load.network or self.load.frames or self.load.workers)
-        if self.rate is not None:
-            configured += f", {self.load.at} of it"
+        load, configured = self.load, str(self.load.amount)
+        if isinstance(load, HeldFramesLoad):
+            configured += f", {load.at} of it"
         return Load(
-            load=self.load.what,
-            on=self.load.on,
-            to=self.load.to,
+            load=load.what,
+            on=load.on,
+            to=load.to if isinstance(load, PairLoad) else None,
             configured=configured,
             achieved=self.achieved,
             flows=list(self.flows),
@@ -39,7 +39,7 @@ class Achieved:
         )
 
 
-FoundRate = tuple[LoadSpec, HeldRate]
+FoundRate = tuple[HeldFramesLoad, HeldRate]
 """A load of `frames: held`, and the rate that was found for it."""
 
 

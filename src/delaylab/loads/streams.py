@@ -17,9 +17,9 @@ from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan.path import NodePath, node_path
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.loads import FramesLoad
 from delaylab.spec.names import by_name
 from delaylab.spec.round_trip import delay_ns
-from delaylab.spec.study import LoadSpec
 
 DISCARD = 9
 """The port that RFC 863 reserves for discarded data."""
@@ -55,12 +55,11 @@ class Stream:
         return GeneratorFlow(self.interface, self.to_mac, self.source, self.target)
 
 
-def streams(lab: Lab, load: LoadSpec) -> list[Stream]:
+def streams(lab: Lab, load: FramesLoad) -> list[Stream]:
     """Return the flows of a load of frames, in the order in which they take turns."""
-    assert load.to is not None
-    arrivals: list[str | None] = [*load.over] if load.over else [None]
     return [
-        _stream(lab, node_path(lab.plan, lab.spec, load.on, load.to, over)) for over in arrivals
+        _stream(lab, node_path(lab.plan, lab.spec, load.on, load.to, over))
+        for over in load.arrivals
     ]
 
 

@@ -13,7 +13,7 @@ from delaylab.lab.running import Lab
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.spec.kinds import QemuNode
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.loads import StressorLoad
 
 _STRESSORS = {
     "cpu": ("--cpu", "{n}", "--cpu-method", "sqrt"),
@@ -35,7 +35,7 @@ _DISPATCHED = re.compile(rb"dispatching hogs")
 
 
 @contextmanager
-def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
+def stressor(lab: Lab, load: StressorLoad, state: Running) -> Iterator[None]:
     """Run the workers of one stressor for the length of a block."""
     session = lab.node_session(load.on)
     argv = ["stress-ng", *_options(lab, load), *NO_CACHE, "--metrics", "--yaml", "/dev/stdout"]
@@ -51,9 +51,9 @@ def stressor(lab: Lab, load: LoadSpec, state: Running) -> Iterator[None]:
     session.close()
 
 
-def _options(lab: Lab, load: LoadSpec) -> list[str]:
+def _options(lab: Lab, load: StressorLoad) -> list[str]:
     """Return a stressor's options, within its node's means."""
-    options = [part.format(n=load.workers) for part in _STRESSORS[load.what]]
+    options = [part.format(n=load.amount) for part in _STRESSORS[load.what]]
     node = lab.spec.nodes[load.on]
     machine = _WITH_A_DISK if isinstance(node, QemuNode) and node.scratch else _IN_A_MACHINE
     own = machine if node.virtual_machine else _IN_A_CONTAINER if node.container else {}

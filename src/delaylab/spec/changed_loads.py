@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from delaylab.spec.loads import LOADS, LoadSpec
 from delaylab.spec.source import Document, Location
-from delaylab.spec.study import LOADS, LoadSpec
+from delaylab.spec.variants import all_fields
 
 LOADS_ROOT = "loads"
 
@@ -40,7 +41,7 @@ def loads_of(value: object, document: Document, at: Location) -> list[LoadSpec]:
 def load_change(path: str, value: object, document: Document, at: Location) -> LoadChange:
     """Read `loads.KIND.FIELD`; raise BadInput if there is no such kind or field."""
     _, kind, field = (*path.split(".", 2), "", "")[:3]
-    if kind not in LOADS or field not in LoadSpec.model_fields:
+    if kind not in LOADS or field not in all_fields(LoadSpec):
         raise document.refuse(
             f"{path!r} leads to nothing", at, f"loads.KIND.FIELD, of {', '.join(LOADS)}"
         )

@@ -14,7 +14,7 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names
 from delaylab.spec.needs import without_packages
 from delaylab.spec.source import Document, Location, validate
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import MpiWork, PairWork, WorkSpec
 
 WORK = "work"
 
@@ -40,8 +40,8 @@ def work_of(
     said = replace(document, data={WORK: data}, elsewhere=here)
     found = validate(_Work, said).work
     for index, each in enumerate(found):
-        for field in ("on", "to"):
-            for node in getattr(each, field) or ():
+        for field, nodes in each.ends.items():
+            for node in nodes:
                 if node not in known:
                     fix = f"nodes: {', '.join(lab.nodes)}"
                     raise said.refuse(f"no node {node!r}", (WORK, index, field), fix)
@@ -72,7 +72,7 @@ def _check_trust(work: WorkSpec, lab: LabSpec, document: Document, at: Location)
 
     Its nodes start programs on each other: a guest could run any on this machine.
     """
-    if work.mpi is None:
+    if not isinstance(work, MpiWork):
         return
     nodes = expand(lab).nodes
     guests = [node for node in work.on if nodes[node].own_root]
@@ -90,12 +90,12 @@ def _check_ends(work: WorkSpec, document: Document, at: Location) -> None:
     double = next((node for node in work.on if work.on.count(node) > 1), None)
     if double is not None:
         raise document.refuse(f"{double!r} is listed twice", (*at, "on"))
-    if work.mpi is not None and work.on and (len(work.on) == 1) == (work.ranks is None):
+    if isinstance(work, MpiWork) and work.on and (len(work.on) == 1) == (work.ranks is None):
         what = f"a program of MPI on {len(work.on)} nodes"
         if len(work.on) == 1:
             raise document.refuse("a program of MPI on one node needs `ranks`", (*at, "on"))
         raise document.refuse(f"{what} has one rank on each", (*at, "ranks"), "leave `ranks` out")
-    if work.to is None:
+    if not isinstance(work, PairWork):
         return
     if len(work.to) not in (1, len(work.on)) and work.on:
         what = f"`on` has {len(work.on)} nodes, and `to` has {len(work.to)}"

@@ -21,12 +21,13 @@ from delaylab.spec.check_work import work_of
 from delaylab.spec.counts import check_trials
 from delaylab.spec.expand import expand, expand_loads
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.loads import FramesLoad, HeldFramesLoad, LoadSpec, PairLoad
 from delaylab.spec.names import links_of
 from delaylab.spec.names import names as names_in
 from delaylab.spec.needs import with_needs
 from delaylab.spec.scale import changeable, scaled
 from delaylab.spec.source import Document, Location, validate
-from delaylab.spec.study import LoadSpec, ProbeSpec, StudySpec
+from delaylab.spec.study import ProbeSpec, StudySpec
 from delaylab.spec.work import WorkSpec
 
 SYSCTLS = "sysctls"
@@ -178,14 +179,14 @@ def _checked(
     known, links = names_in(lab), links_of(lab)
     probe = None if probe_data is None else probe_of(probe_data, given, lab, document)
     for load in loads:
-        for node in filter(None, (load.on, load.to)):
+        for node in load.nodes:
             known_node(lab, known, node, document, ("factors",))
     for load in loads:
-        if load.to is not None and is_counted(lab, load.to):
+        if isinstance(load, PairLoad) and is_counted(lab, load.to):
             raise document.refuse(f"{load.to!r} stands for many nodes (`count:`)", ("factors",))
-        for link in load.over or ():
+        for link in (load.over or ()) if isinstance(load, FramesLoad) else ():
             one_of(link, list(links), document, "factors")
-        for factor in load.once_across or ():
+        for factor in (load.once_across or ()) if isinstance(load, HeldFramesLoad) else ():
             if factor not in levels:
                 raise document.refuse(
                     f"`once_across` names no factor: {factor!r}",

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
+from delaylab.spec.loads import FramesLoad, LoadSpec
 from delaylab.spec.names import Names, counted, is_many, link_name, links_of, names
-from delaylab.spec.study import LoadSpec
 from delaylab.spec.work import WorkSpec
 
 
@@ -47,7 +47,7 @@ def expand(lab: LabSpec) -> LabSpec:
 def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple[LoadSpec, ...]:
     """Return the loads written out: one per node of a count, over each of the links of a count."""
     return tuple(
-        load.model_copy(update={"on": name, "over": _over(load, links)})
+        load.model_copy(update={"on": name, **_over(load, links)})
         for load in loads
         for name in nodes[load.on]
     )
@@ -58,16 +58,18 @@ def expand_work(work: Iterable[WorkSpec], nodes: Names) -> tuple[WorkSpec, ...]:
     return tuple(
         each.model_copy(
             update={
-                "on": [node for name in each.on for node in nodes[name]],
-                "to": None if each.to is None else [n for name in each.to for n in nodes[name]],
+                field: [node for name in named for node in nodes[name]]
+                for field, named in each.ends.items()
             }
         )
         for each in work
     )
 
 
-def _over(load: LoadSpec, links: Names) -> list[str] | None:
-    return None if load.over is None else [each for name in load.over for each in links[name]]
+def _over(load: LoadSpec, links: Names) -> Names:
+    if not isinstance(load, FramesLoad) or load.over is None:
+        return {}
+    return {"over": [each for name in load.over for each in links[name]]}
 
 
 def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:

@@ -16,7 +16,7 @@ def with_needs(lab: LabSpec, work: Iterable[WorkSpec]) -> LabSpec:
     """
     needed: dict[str, set[str]] = {}
     for each in work:
-        for node in (*each.on, *(each.to or ())):
+        for node in each.nodes:
             needed.setdefault(node, set()).update(each.needs)
     nodes = {name: _with(spec, needed.get(name, set())) for name, spec in lab.nodes.items()}
     return lab.model_copy(update={"nodes": nodes}) if nodes != lab.nodes else lab
@@ -24,7 +24,7 @@ def with_needs(lab: LabSpec, work: Iterable[WorkSpec]) -> LabSpec:
 
 def without_packages(lab: LabSpec, work: WorkSpec) -> str | None:
     """Return the first node of a work that needs packages and is of a kind that gets none."""
-    nodes = (*work.on, *(work.to or ())) if work.needs else ()
+    nodes = work.nodes if work.needs else ()
     return next((node for node in nodes if not isinstance(lab.nodes[node], HostedNode)), None)
 
 

@@ -9,115 +9,20 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from delaylab.spec.addresses import outside
-from delaylab.spec.base import NAME, Name, Names, Spec
+from delaylab.spec.base import NAME, Name, Spec
 from delaylab.spec.claims import ClaimSpec, LevelName
 from delaylab.spec.lab import IpVersion, LabSpec
+from delaylab.spec.loads import LoadSpec
 from delaylab.spec.work import WorkSpec
-from delaylab.units import Duration, Multiple, Share
+from delaylab.units import Duration
 
 Protocol = Literal["icmp", "udp", "tcp", "http"]
-Direction = Literal["both-ways", "send", "receive"]
 CLOSED_LOOP: Final = "closed-loop"
-STRESSORS = ("cpu", "io", "disk", "memory")
-ON_THE_NETWORK = ("network", "frames")
-LOADS = (*STRESSORS, *ON_THE_NETWORK)
-MOST_WORKERS = 10_000
 MOST_PACKETS = 100_000_000
 FIRST_SOURCE_PORT, SOURCE_PORTS = 10_240, 22_528
 """The source ports of a probe by TCP or HTTP, one for each packet of a trial: up to 32767, below
 those that the kernel gives to other programs."""
 PHASES_AT_REST = 3
-CHECK_SEQUENCE = 4
-"""Bytes of the check sequence of a frame, which programs never see; RFC 2544 sizes include them."""
-SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
-
-
-class LoadSpec(Spec):
-    """A load on one node: workers of a stressor, bulk TCP, or frames at a rate."""
-
-    cpu: int | None = Field(
-        None, gt=0, le=MOST_WORKERS, description="The number of workers that compute."
-    )
-    io: int | None = Field(
-        None, gt=0, le=MOST_WORKERS, description="The number of workers that call sync()."
-    )
-    disk: int | None = Field(
-        None,
-        gt=0,
-        le=MOST_WORKERS,
-        description="The number of workers that write and delete a file.",
-    )
-    memory: int | None = Field(
-        None, gt=0, le=MOST_WORKERS, description="The number of workers that map and unmap memory."
-    )
-    network: Direction | None = Field(
-        None, description="The direction of bulk TCP flows, as seen from the node `on`."
-    )
-    frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max", "held"] | None = Field(
-        None,
-        description="UDP frames per second, one way, which nobody answers. `max`: as fast as "
-        "possible. `held`: the highest rate that arrives, found by search before the load.",
-    )
-    lost: Share = Field(
-        Share(500_000),
-        description="For `frames: held`: the largest share of frames that do not arrive, or "
-        "arrive out of order, at which a rate counts as held.",
-    )
-    at: Multiple = Field(
-        Multiple(Share.WHOLE), description="For `frames: held`: the share of the held rate to send."
-    )
-    once_across: Names | None = Field(
-        None,
-        description="For `frames: held`: the factors whose levels share one rate. Trials that "
-        "differ only in these factors use the same rate. The search runs once in each "
-        "block of trials, in the lab of the first trial that needs the rate. Left out, each trial "
-        "searches.",
-    )
-    size: int = Field(
-        64,
-        ge=SMALLEST_FRAME,
-        le=LARGEST_FRAME,
-        description="The size of each frame in bytes, with Ethernet's header and check sequence.",
-    )
-    realtime: bool = Field(
-        False,
-        description="Send the frames with real-time scheduling, as a separate machine would, if "
-        "allowed.",
-    )
-    on: Name = Field(description="The node that the load runs on.")
-    to: Name | None = Field(
-        None, description="For `network` and `frames`: the node at the other end."
-    )
-    over: Names | None = Field(
-        None,
-        description="The link by which frames arrive at `to`; of several links, each is used in "
-        "turn.",
-    )
-
-    @model_validator(mode="after")
-    def _one_load(self) -> LoadSpec:
-        given = [name for name in LOADS if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"a load is exactly one of {', '.join(LOADS)}")
-        if (given[0] in ON_THE_NETWORK) != (self.to is not None):
-            raise ValueError("a load of network or frames needs `to`, and no other has it")
-        if self.frames is None and (self.over is not None or self.realtime):
-            raise ValueError("only a load of frames has `over` and `realtime`")
-        if self.frames != "held" and self.model_fields_set & {"lost", "at", "once_across"}:
-            raise ValueError("only a load of `frames: held` has `lost`, `at` and `once_across`")
-        if self.at.value == 0:
-            raise ValueError("`at` is more than 0%")
-        return self
-
-    @property
-    def what(self) -> str:
-        """Return the kind of the load, one of LOADS."""
-        return next(name for name in LOADS if getattr(self, name) is not None)
-
-    @property
-    def workers(self) -> int:
-        """Return the number of workers of a stressor; 0 for a load on the network."""
-        return getattr(self, self.what) if self.what in STRESSORS else 0
 
 
 @dataclass(frozen=True)

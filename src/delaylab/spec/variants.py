@@ -1,10 +1,10 @@
-"""Parts of a file that have variants, each with fields of its own."""
+"""Parts of a file that have variants, each with fields of its own: nodes, loads and work."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
@@ -72,6 +72,24 @@ class Variants(Spec):
         """Return the error that pydantic has for a value; its place is in the mapping."""
         problem = InitErrorDetails(type=kind, loc=at, input=got, ctx=more)
         return ValidationError.from_exception_data(cls.__name__, [problem])
+
+
+class Jobs(Variants):
+    """The base of a family whose variants are told by their main field, of which there is one."""
+
+    what: ClassVar[str]
+    """The name of the main field."""
+
+    @classmethod
+    def named_in(cls, said: Mapping[str, object], family: str) -> type[Self]:
+        """Return the variant whose main field a mapping has; raise ValueError if it has not one."""
+        known: dict[str, type[Self]] = {}
+        for each in cls.variants():
+            known.setdefault(each.what, each)
+        given = [variant for name, variant in known.items() if name in said]
+        if len(given) != 1:
+            raise ValueError(f"{family} is exactly one of {', '.join(known)}")
+        return given[0]
 
 
 @cache

@@ -10,14 +10,14 @@ from delaylab.dataset import store
 from delaylab.dataset.records.rates import HeldRate
 from delaylab.lab.running import Lab
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import LoadSpec
+from delaylab.spec.loads import HeldFramesLoad
 from delaylab.study.order import Planned
 
 Key = tuple[int, tuple[tuple[str, str], ...], str]
 """The trials that share a rate: their block, the levels that they have in common, and the load."""
 
 
-def key(item: Planned, load: LoadSpec) -> Key:
+def key(item: Planned, load: HeldFramesLoad) -> Key:
     """Return the key of the trials that share a load's rate with a trial."""
     shared = load.once_across or ()
     levels = item.combination.levels.items()
@@ -46,9 +46,10 @@ class BlockRates:
         return found
 
 
-def _shared(item: Planned) -> Iterator[LoadSpec]:
+def _shared(item: Planned) -> Iterator[HeldFramesLoad]:
     """Yield the loads of a trial whose rate is searched once for several trials."""
-    yield from (load for load in item.combination.loads if load.once_across)
+    held = (load for load in item.combination.loads if isinstance(load, HeldFramesLoad))
+    yield from (load for load in held if load.once_across)
 
 
 def recalled(out: Path, planned: Sequence[Planned], done: Collection[str]) -> dict[Key, HeldRate]:

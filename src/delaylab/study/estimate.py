@@ -7,9 +7,10 @@ import os
 from delaylab.kinds import KINDS
 from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.loads import FramesLoad, HeldFramesLoad
 from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.study import Pace, ProbeSpec
-from delaylab.spec.work import ORDER, WorkSpec
+from delaylab.spec.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
 from delaylab.trial.rest import schedule
@@ -78,7 +79,7 @@ def packets(item: Planned) -> int:
 def _measured_s(item: Planned) -> float:
     """Return the estimated seconds of a trial in a lab that is up."""
     probe, loads = item.combination.probe, item.combination.loads
-    frames = [load for load in loads if load.frames is not None]
+    frames = [load for load in loads if isinstance(load, FramesLoad)]
     loads_s = LOAD_S * len(loads) + FRAMES_S * len(frames)
     if probe is None:
         return loads_s + 2 * REST_S + _work_s(item) + PHASE_S
@@ -105,14 +106,15 @@ def _packets_s(probe: ProbeSpec, round_trip_s: float, work_s: float) -> float:
 def _work_s(item: Planned) -> float:
     """Return the estimated seconds of a trial's work. The time of a command is not known: 0."""
     work = item.combination.work
-    busy_s = [UNIT_S * (each.cpu or 0) for each in work for _ in each.on]
-    busy_s += [COPY_BYTE_S * each.scp.bytes for each in work if each.scp for _ in each.on]
-    programs_s = [_mpi_s(each) for each in work if each.mpi and each.on]
-    streams_s = [each.tcp.seconds for each in work if each.tcp is not None]
+    busy_s = [UNIT_S * each.cpu for each in work if isinstance(each, CpuWork) for _ in each.on]
+    copies = (each for each in work if isinstance(each, ScpWork))
+    busy_s += [COPY_BYTE_S * each.scp.bytes for each in copies for _ in each.on]
+    programs_s = [_mpi_s(each) for each in work if isinstance(each, MpiWork) and each.on]
+    streams_s = [each.tcp.seconds for each in work if isinstance(each, TcpWork)]
     return max([0.0, *busy_s, sum(busy_s) / CORES, *streams_s, *programs_s])
 
 
-def _mpi_s(work: WorkSpec) -> float:
+def _mpi_s(work: MpiWork) -> float:
     """Return the estimated seconds of a program of MPI.
 
     hpcc updates memory at random for most of its time, and that memory grows with the square of the
@@ -130,7 +132,7 @@ def _between_s(pace: Pace, round_trip_s: float) -> float:
 
 def _searches_s(item: Planned, known: set[Key]) -> float:
     """Return the estimated seconds of a trial's searches; `known` are those made before it."""
-    held = [load for load in item.combination.loads if load.frames == "held"]
+    held = [load for load in item.combination.loads if isinstance(load, HeldFramesLoad)]
     new = [load for load in held if not load.once_across or key(item, load) not in known]
     known.update(key(item, load) for load in new)
     return _search_s(item.combination.lab) * len(new)

@@ -12,6 +12,7 @@ from delaylab.plan.model import Plan
 from delaylab.plan.path import node_path
 from delaylab.spec.combine import Combination, StudyFile
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.loads import FramesLoad, PairLoad
 from delaylab.study.order import Planned
 
 Ends = tuple[str, str, str | None]
@@ -53,9 +54,8 @@ def _ends(combination: Combination) -> Iterator[tuple[str, Ends]]:
     if probe is not None and not probe.outside:
         yield "probe", (probe.sender, probe.to, probe.over)
     for load in combination.loads:
-        arrivals: list[str | None] = [*load.over] if load.over else [None]
-        if load.to is not None:
-            for over in arrivals:
+        if isinstance(load, PairLoad):
+            for over in load.arrivals if isinstance(load, FramesLoad) else [None]:
                 yield "factors", (load.on, load.to, over)
 
 

@@ -23,6 +23,7 @@ from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
 from delaylab.spec.combine import Combination, StudyFile
+from delaylab.spec.work import MpiWork
 from delaylab.study.estimate import packets
 from delaylab.study.fits import emulated
 from delaylab.study.order import Planned
@@ -141,7 +142,8 @@ def _designs(
 
 def _equations(combination: Combination) -> int | None:
     """Return how many equations the first work of hpcc solves; None if there is none."""
-    active = (work.equations for work in combination.work if work.on)
+    programs = (work for work in combination.work if isinstance(work, MpiWork) and work.on)
+    active = (work.equations for work in programs)
     return next((each for each in active if each is not None), None)
 
 

@@ -8,7 +8,7 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import CommandWork
 from delaylab.work.jobs import Done, Job, done_of, last_line, seconds_of
 
 _LONGEST = 4096
@@ -19,7 +19,7 @@ _LINE_ENDS = re.compile(rb"[\r\n]")
 class Reports:
     """Numbers in a command's output: how much was done when, and the rate that it printed last."""
 
-    def __init__(self, work: WorkSpec) -> None:
+    def __init__(self, work: CommandWork) -> None:
         self._progress = re.compile(work.progress) if work.progress else None
         self._result = re.compile(work.result) if work.result else None
         self._rests: dict[FrameKind, bytes] = {}
@@ -56,12 +56,12 @@ class Reports:
             self._rate = rate
 
 
-def job(work: WorkSpec, node: str) -> Job:
+def job(work: CommandWork, node: str) -> Job:
     """Return the job by which a node does a work of `command`."""
     reports = Reports(work)
     return Job(
         node,
-        Exec(argv=work.command or [], hold=True),
+        Exec(argv=work.command, hold=True),
         reports.done,
         work=work.name,
         prepare=Exec(argv=work.prepare) if work.prepare else None,

@@ -14,7 +14,7 @@ from delaylab.agent.requests import Exec, Terminal
 from delaylab.agent.result import AgentError, Result
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import ScpWork
 from delaylab.units import Size
 from delaylab.work import sshd
 from delaylab.work.folders import Folder, folders
@@ -64,13 +64,13 @@ class Output:
 
 
 @contextmanager
-def fetches(lab: Lab, work: WorkSpec, first: int = 0) -> Iterator[list[Job]]:
+def fetches(lab: Lab, work: ScpWork, first: int = 0) -> Iterator[list[Job]]:
     """Start a server on each far node; provide the jobs of the nodes that fetch its file.
 
     Servers of one stack need different ports, so each has its own, from the `first` on. Raises
     DelaylabError if a server does not start, NotHere if the files have no room.
     """
-    size = work.scp.bytes if work.scp is not None else 0
+    size = work.scp.bytes
     _require_room(lab, work.on, size)
     far = list(dict.fromkeys(to for _, to in work.pairs))
     ports = {node: _FIRST_PORT + (first + at) % _PORTS for at, node in enumerate(far)}
@@ -118,12 +118,12 @@ def _fill(size: int) -> Callable[[Folder], bytes]:
     return fill
 
 
-def _job(lab: Lab, work: WorkSpec, near: Folder, far: Folder, port: int) -> Job:
+def _job(lab: Lab, work: ScpWork, near: Folder, far: Folder, port: int) -> Job:
     host = address(lab, near.node, far.node)
     source = f"{sshd.login(lab, far.node)}@{f'[{host}]' if ':' in host else host}"
     argv = ["scp", "-s", *sshd.client_options(near, port)]
     argv += [f"{source}:{sshd.seen(lab, far, SERVED)}", near.file(FETCHED)]
-    size = work.scp.bytes if work.scp is not None else 0
+    size = work.scp.bytes
     output = Output(size)
 
     def read(result: Result[Exit]) -> Done:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 import polars as pl
 
@@ -14,7 +14,7 @@ from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.lab.running import Lab
 from delaylab.spec.kinds import HostedNode, NodeSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec
 from delaylab.units import Share
 from delaylab.work import command, domains
 from delaylab.work.arithmetic import computed
@@ -36,23 +36,7 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
     jobs: list[Job] = []
     with ExitStack() as stack:
         for each in work:
-            if each.tcp is not None:
-                tcp = streams(
-                    lab,
-                    each.pairs,
-                    round(each.tcp.seconds),
-                    by=each.by,
-                    first=len(jobs),
-                    work=each.name,
-                    deadline_s=each.deadline.seconds,
-                )
-                jobs += stack.enter_context(tcp)
-            elif each.mpi is not None and each.on:
-                jobs += stack.enter_context(together(lab, each))
-            elif each.scp is not None:
-                jobs += stack.enter_context(fetches(lab, each, first=len(jobs)))
-            else:
-                jobs += [_job(each, node) for node in each.on]
+            jobs += stack.enter_context(_jobs(lab, each, len(jobs))) if each.on else []
         crew = stack.enter_context(ready(lab, jobs))
         crew.domains_s = domains.times_s(lab) if jobs else {}
         yield crew
@@ -108,21 +92,36 @@ def _failed(work: str, failures: Sequence[tuple[str, JobFailed]]) -> Doubt:
     )
 
 
-def _job(work: WorkSpec, node: str) -> Job:
-    if work.command is not None:
-        return command.job(work, node)
-    request = Compute(units=work.cpu or 1, hold=True)
+def _jobs(lab: Lab, work: WorkSpec, first: int) -> AbstractContextManager[list[Job]]:
+    """Provide the jobs of a work; `first` is the number of jobs before it, for its ports."""
+    match work:
+        case CpuWork():
+            return nullcontext([_arithmetic(work, node) for node in work.on])
+        case TcpWork():
+            deadline_s = work.deadline.seconds
+            name, seconds = work.name, round(work.tcp.seconds)
+            return streams(
+                lab, work.pairs, seconds, by=work.by, first=first, work=name, deadline_s=deadline_s
+            )
+        case ScpWork():
+            return fetches(lab, work, first=first)
+        case MpiWork():
+            return together(lab, work)
+        case CommandWork():
+            return nullcontext([command.job(work, node) for node in work.on])
+        case _:
+            raise NotImplementedError(work.what)
+
+
+def _arithmetic(work: CpuWork, node: str) -> Job:
+    request = Compute(units=work.cpu, hold=True)
     return Job(node, request, computed, work=work.name, deadline_s=work.deadline.seconds)
 
 
 def _unit(work: WorkSpec) -> str:
-    if work.cpu is not None:
-        return "units/s"
-    if work.tcp is not None:
-        return "bit/s"
-    if work.scp is not None:
-        return "B/s"
-    return work.unit or ("" if work.result else "runs/s")
+    if isinstance(work, CommandWork) and (work.unit or work.result):
+        return work.unit
+    return work.rate_unit
 
 
 def _record(worker: Worker, unit: str, began_ns: int | None, node: NodeSpec) -> WorkDone:

@@ -14,7 +14,7 @@ from delaylab.agent.result import AgentError
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
-from delaylab.spec.work import ORDER, WorkSpec
+from delaylab.spec.work import MpiWork
 from delaylab.work.folders import Folder
 
 COMMAND: Sequence[str] = ("hpcc",)
@@ -67,9 +67,9 @@ both neighbours and receives from both at once; the time of that is divided by i
 """
 
 
-def put(_: Lab, nodes: Sequence[Folder], work: WorkSpec) -> None:
+def put(_: Lab, nodes: Sequence[Folder], work: MpiWork) -> None:
     """Write the program's input where rank 0 reads it."""
-    nodes[0].write(_INPUT, input_of((work.ranks or 1) * len(nodes), work.equations or ORDER))
+    nodes[0].write(_INPUT, input_of((work.ranks or 1) * len(nodes), work.order))
 
 
 def input_of(ranks: int, order: int) -> bytes:

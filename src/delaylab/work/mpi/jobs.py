@@ -10,7 +10,7 @@ from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.lab.running import Lab
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import MpiWork
 from delaylab.work.folders import Folder, folders
 from delaylab.work.jobs import Done, Job, Started
 from delaylab.work.mpi import hpcc, latency
@@ -25,7 +25,7 @@ class Benchmark(Protocol):
 
     COMMAND: Sequence[str]
 
-    def put(self, lab: Lab, nodes: Sequence[Folder], work: WorkSpec, /) -> None:
+    def put(self, lab: Lab, nodes: Sequence[Folder], work: MpiWork, /) -> None:
         """Put what the program needs into the folders of its nodes."""
 
     def read(self, output: bytes, first: Folder, /) -> Found:
@@ -36,7 +36,7 @@ PROGRAMS: dict[str, Benchmark] = {"latency": latency, "hpcc": hpcc}
 
 
 @contextmanager
-def together(lab: Lab, work: WorkSpec) -> Iterator[list[Job]]:
+def together(lab: Lab, work: MpiWork) -> Iterator[list[Job]]:
     """Start an MPI program on the nodes of a work, and provide their jobs, which wait.
 
     Raises DelaylabError if it does not start.
@@ -44,7 +44,7 @@ def together(lab: Lab, work: WorkSpec) -> Iterator[list[Job]]:
     with ExitStack() as stack:
         made = stack.enter_context(folders(lab, work.on, work.name))
         own = [made[node] for node in work.on]
-        what = PROGRAMS[work.mpi or ""]
+        what = PROGRAMS[work.mpi]
         what.put(lab, own, work)
         program = stack.enter_context(launched(lab, own, work.ranks or 1, what.COMMAND))
 
@@ -54,7 +54,7 @@ def together(lab: Lab, work: WorkSpec) -> Iterator[list[Job]]:
         yield [_job(work, program, node, found) for node in work.on]
 
 
-def _job(work: WorkSpec, program: Program, node: str, read: Callable[[bytes], Found]) -> Job:
+def _job(work: MpiWork, program: Program, node: str, read: Callable[[bytes], Found]) -> Job:
     daemon = program.daemons[node]
     first = node == work.on[0]
     return Job(

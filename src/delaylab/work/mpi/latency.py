@@ -11,7 +11,7 @@ from delaylab.dataset.records.work import Figure, Latency
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import host_agent
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import MpiWork
 from delaylab.work.folders import Folder, folders
 from delaylab.work.mpi.settings import FOLDER
 
@@ -21,7 +21,7 @@ _MOST = 1000
 _COMPILER = "mpicc.openmpi"
 
 
-def put(lab: Lab, nodes: Sequence[Folder], _: WorkSpec) -> None:
+def put(lab: Lab, nodes: Sequence[Folder], _: MpiWork) -> None:
     """Compile the program on this machine, and put it into the folders of its nodes.
 
     Raises NotHere if it cannot be compiled.

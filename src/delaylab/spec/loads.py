@@ -1,0 +1,167 @@
+"""Models of the loads in a study file: competing work, which runs until it is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from delaylab.spec.base import Name, Names
+from delaylab.spec.variants import Jobs
+from delaylab.units import Multiple, Share
+
+Workers = Annotated[int, Field(gt=0, le=10_000)]
+CHECK_SEQUENCE = 4
+"""Bytes of the check sequence of a frame, which programs never see; RFC 2544 sizes include them."""
+SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
+
+
+class LoadSpec(Jobs):
+    """A load on one node: workers of a stressor, bulk TCP, or frames at a rate."""
+
+    on: Name = Field(description="The node that the load runs on.")
+
+    @classmethod
+    def variant_of(cls, said: Mapping[str, object]) -> type[LoadSpec]:
+        """Return the class of the one load."""
+        found = LoadSpec.named_in(said, "a load")
+        if issubclass(found, PairLoad) != ("to" in said):
+            raise ValueError("a load of network or frames needs `to`, and no other has it")
+        return HeldFramesLoad if said.get("frames") == "held" else found
+
+    @classmethod
+    def refusal(cls, name: str) -> str:
+        """Return the sentence for a field of other loads."""
+        if name not in FramesLoad.model_fields:
+            return "only a load of `frames: held` has `lost`, `at` and `once_across`"
+        names = "`size`" if name == "size" else "`over` and `realtime`"
+        return f"only a load of frames has {names}"
+
+    @property
+    def amount(self) -> object:
+        """Return the value of the main field."""
+        return getattr(self, self.what)
+
+    @property
+    def nodes(self) -> list[str]:
+        """Return all nodes that the load names."""
+        return [self.on]
+
+
+class StressorLoad(LoadSpec):
+    """Workers of a stressor, whose number is the value of the main field."""
+
+
+class CpuLoad(StressorLoad):
+    """Workers that compute."""
+
+    what = "cpu"
+    cpu: Workers = Field(description="The number of workers that compute.")
+
+
+class IoLoad(StressorLoad):
+    """Workers that call sync()."""
+
+    what = "io"
+    io: Workers = Field(description="The number of workers that call sync().")
+
+
+class DiskLoad(StressorLoad):
+    """Workers that write and delete a file."""
+
+    what = "disk"
+    disk: Workers = Field(description="The number of workers that write and delete a file.")
+
+
+class MemoryLoad(StressorLoad):
+    """Workers that map and unmap memory."""
+
+    what = "memory"
+    memory: Workers = Field(description="The number of workers that map and unmap memory.")
+
+
+class PairLoad(LoadSpec):
+    """A load on the way between two nodes."""
+
+    to: Name = Field(description="For `network` and `frames`: the node at the other end.")
+
+    @property
+    def nodes(self) -> list[str]:
+        """Return both nodes."""
+        return [self.on, self.to]
+
+
+class NetworkLoad(PairLoad):
+    """Bulk TCP."""
+
+    what = "network"
+    network: Literal["both-ways", "send", "receive"] = Field(
+        description="The direction of bulk TCP flows, as seen from the node `on`."
+    )
+
+
+class FramesLoad(PairLoad):
+    """UDP frames, one way."""
+
+    what = "frames"
+    frames: Annotated[float, Field(gt=0, le=20e6)] | Literal["max", "held"] = Field(
+        description="UDP frames per second, one way, which nobody answers. `max`: as fast as "
+        "possible. `held`: the highest rate that arrives, found by search before the load.",
+    )
+    size: int = Field(
+        64,
+        ge=SMALLEST_FRAME,
+        le=LARGEST_FRAME,
+        description="The size of each frame in bytes, with Ethernet's header and check sequence.",
+    )
+    realtime: bool = Field(
+        False,
+        description="Send the frames with real-time scheduling, as a separate machine would, if "
+        "allowed.",
+    )
+    over: Names | None = Field(
+        None,
+        description="The link by which frames arrive at `to`; of several links, each is used in "
+        "turn.",
+    )
+
+    @property
+    def arrivals(self) -> list[str | None]:
+        """Return the links by which frames arrive, in turn; None for any."""
+        return [*self.over] if self.over else [None]
+
+
+class FixedFramesLoad(FramesLoad):
+    """Frames at a rate that the study gives, or as fast as possible."""
+
+
+class HeldFramesLoad(FramesLoad):
+    """Frames at a rate that a search finds."""
+
+    frames: Literal["held"]
+    lost: Share = Field(
+        Share(500_000),
+        description="For `frames: held`: the largest share of frames that do not arrive, or "
+        "arrive out of order, at which a rate counts as held.",
+    )
+    at: Multiple = Field(
+        Multiple(Share.WHOLE), description="For `frames: held`: the share of the held rate to send."
+    )
+    once_across: Names | None = Field(
+        None,
+        description="For `frames: held`: the factors whose levels share one rate. Trials that "
+        "differ only in these factors use the same rate. The search runs once in each "
+        "block of trials, in the lab of the first trial that needs the rate. Left out, each trial "
+        "searches.",
+    )
+
+    @model_validator(mode="after")
+    def _some_share(self) -> Self:
+        if self.at.value == 0:
+            raise ValueError("`at` is more than 0%")
+        return self
+
+
+LOADS = tuple(dict.fromkeys(each.what for each in LoadSpec.variants()))
+"""The names of all loads."""
