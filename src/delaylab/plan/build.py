@@ -145,7 +145,7 @@ def _agents(
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
         agent = kind_of_node.agent(node)
-        folders = own_folders(node.name, node.spec, own_root=kind_of_node.facts.own_root)
+        folders = own_folders(node.name, node.spec)
         agent = replace(agent, own_folders=folders)
         own = settings(agent.name) if kind_of_node.own_stack else {}
         agent = replace(agent, sysctls=own) if own else agent

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from delaylab.errors import BadInput
-from delaylab.spec.lab import NodeSpec
+from delaylab.spec.kinds import NodeSpec
 
 OWN_FOLDERS = ("/etc", "/run", "/var", "/tmp")
 
 
-def own_folders(node: str, spec: NodeSpec, *, own_root: bool) -> tuple[str, ...] | None:
+def own_folders(node: str, spec: NodeSpec) -> tuple[str, ...] | None:
     """Return the folders that a node needs copies of for its files and programs; None if none.
 
     Raises BadInput for a file elsewhere, which would be this machine's.
     """
-    if own_root or not (spec.files or spec.start):
+    if spec.own_root or not (spec.files or spec.start):
         return None
     for path in spec.files:
         if not any(path.startswith(f"{folder}/") for folder in OWN_FOLDERS):
