@@ -13,7 +13,7 @@ from delaylab.dataset import store
 from delaylab.dataset.intact import check_intact, read_intact
 from delaylab.errors import BadInput, DelaylabError
 from tests import synthetic
-from tests.hostile.command import delaylab
+from tests.command import delaylab
 from tests.synthetic import Condition
 
 FIRST, SECOND = Condition(load="rest", packets=20), Condition(load="cpu", packets=20)

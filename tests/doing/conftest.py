@@ -24,9 +24,10 @@ from delaylab.machines import LOCAL
 from delaylab.spec.combine import Combination
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
+from tests import command as command_line
 
-SOURCE = Path(__file__).parent.parent.parent / "src"
-DELAYLAB = Path(sys.executable).parent / "delaylab"
+SOURCE = command_line.SOURCE
+DELAYLAB = command_line.DELAYLAB
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Up = Callable[[str], str]
 NOBODY = 65534
@@ -124,19 +125,32 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def delaylab(tmp_path: Path) -> Run:
-    """Call the command line as a user does; `code` is the exit code that is expected."""
+    """Call the command line as a user does; `code` is the exit code that is expected.
+
+    With further arguments, which are those of `subprocess.run`, it has a process that imports all
+    anew; without them, one that need not.
+    """
 
     def call(*argv: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [str(DELAYLAB), *argv],
-            capture_output=True,
-            text=True,
-            timeout=more.pop("timeout", 120),
-            check=False,
-            cwd=tmp_path,
-            env={**os.environ, **more.pop("env", {})},
-            **more,
-        )
+        command = [str(DELAYLAB), *argv]
+        timeout_s = more.pop("timeout", 120)
+        environment = {**os.environ, **more.pop("env", {})}
+        if more:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+                cwd=tmp_path,
+                env=environment,
+                **more,
+            )
+        else:
+            said = command_line.delaylab(
+                *argv, folder=tmp_path, environment=environment, timeout_s=timeout_s
+            )
+            done = subprocess.CompletedProcess(command, said.code, said.out, said.err)
         assert done.returncode == code, done.stdout + done.stderr
         return done
 

@@ -7,27 +7,24 @@ says), the lists in `dataset`, and `generated` for what is too large to keep.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from delaylab.io.printable import printable
+from tests.command import Done, delaylab, imports_s
 from tests.hostile.cases import Case, made_of, valid
-from tests.hostile.command import Done, delaylab
 from tests.hostile.dataset import refused, shown
 from tests.hostile.generated import GENERATED
 
 HERE = Path(__file__).parent
-TIMES, PEAK_MIB = 5.0, 300.0
-"""The most CPU time of a refusal, as a multiple of the witness's, and the most memory."""
-WITNESS = Case("witness", "", lambda _: ["run", "--dry-run", str(HERE / "witness.yaml")])
-"""A study file whose error is seen at once: its refusal costs what the program's start costs."""
+TIMES, PEAK_MIB = 1.0, 300.0
+"""The most CPU time of a refusal, as a multiple of what importing all verbs costs, and the most
+memory."""
 
 
 def of_files(folder: str, *verb: str) -> Iterator[Case]:
@@ -66,46 +63,24 @@ SHOWN = [
 
 
 class Runs:
-    """The commands of all cases that were chosen, run beside each other in threads."""
+    """The commands of cases, each in a folder of its own."""
 
-    def __init__(self, folder: Path, chosen: list[Case]) -> None:
+    def __init__(self, folder: Path) -> None:
         valid(folder)
         self._folder = folder
-        self._pool = ThreadPoolExecutor(os.cpu_count())
-        self._runs = {case.name: self._start(case) for case in (WITNESS, *chosen)}
 
     def of(self, case: Case) -> Done:
-        """Wait for a case; one that was not begun with the others begins now."""
-        return (self._runs.get(case.name) or self._start(case)).result()
-
-    def folder(self, case: Case) -> Path:
-        return self._folder / re.sub(r"\W", "-", case.name)
-
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def _start(self, case: Case) -> Future[Done]:
-        return self._pool.submit(self._run, case)
-
-    def _run(self, case: Case) -> Done:
         folder = self.folder(case)
         folder.mkdir()
         return delaylab(*case.build(folder), folder=folder)
 
+    def folder(self, case: Case) -> Path:
+        return self._folder / re.sub(r"\W", "-", case.name)
+
 
 @pytest.fixture(scope="session")
-def runs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Runs]:
-    calls = [getattr(item, "callspec", None) for item in request.session.items]
-    chosen = [
-        call.params["case"] for call in calls if call and isinstance(call.params.get("case"), Case)
-    ]
-    # Where pytest itself has several processes, each runs its own tests' cases only.
-    alone = "PYTEST_XDIST_WORKER" not in os.environ
-    made = Runs(tmp_path_factory.mktemp("hostile"), chosen if alone else [])
-    yield made
-    made.close()
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(tmp_path_factory.mktemp("hostile"))
 
 
 def clean(text: str) -> bool:
@@ -125,7 +100,7 @@ def test_it_is_refused_in_one_line(runs: Runs, case: Case) -> None:
     assert "Traceback" not in done.err + done.out
     assert case.says in lines[0]
     assert len(lines[0]) < 1000
-    assert done.cpu_s < TIMES * runs.of(WITNESS).cpu_s, done
+    assert done.cpu_s < TIMES * imports_s(), done
     assert done.peak_mib < PEAK_MIB, done
 
 

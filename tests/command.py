@@ -1,0 +1,129 @@
+"""The command line, called as a user calls it, without importing it anew for each command.
+
+Importing the verbs costs more than most of them do. A server imports them, once for each process of
+pytest. Each command is a child of the server, and runs what the program `delaylab` runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).parent.parent / "src"
+DELAYLAB = Path(sys.executable).parent / "delaylab"
+MOST_BYTES = 1 << 17
+"""The most bytes of a request to the server."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended: its exit code, what it said, and what it cost after its imports."""
+
+    code: int
+    out: str
+    err: str
+    cpu_s: float
+    peak_mib: float
+
+
+# It first says what its imports cost. Models are built at first use: here, once for all commands.
+SERVER = f"""
+import gc, json, os, pkgutil, select, signal, socket, sys
+import delaylab
+for module in pkgutil.walk_packages(delaylab.__path__, "delaylab."):
+    if not module.name.endswith("__main__"):
+        __import__(module.name)
+from delaylab.__main__ import main
+from delaylab.dataset.records import study, trial
+from delaylab.spec import lab, study as study_file
+for model in (study.StudyRecord, trial.TrialRecord, lab.LabSpec, study_file.StudySpec):
+    model.model_rebuild()
+gc.freeze()
+asking = socket.socket(fileno=int(sys.argv[1]))
+asking.send(json.dumps(sum(os.times()[:2])).encode())
+while True:
+    request, files, _, _ = socket.recv_fds(asking, {MOST_BYTES}, 3)
+    if not request:
+        sys.exit()
+    asked = json.loads(request)
+    pid = os.fork()
+    if not pid:
+        break
+    for file in files:
+        os.close(file)
+    ended = os.pidfd_open(pid)
+    if not select.select([ended], [], [], asked["timeout"])[0]:
+        os.kill(pid, signal.SIGKILL)
+    os.close(ended)
+    _, status, usage = os.wait4(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    cost = [code, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]
+    asking.send(json.dumps(cost).encode())
+asking.close()
+for number, file in enumerate(files):
+    os.dup2(file, number)
+    os.close(file)
+sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)
+sys.stderr = open(2, "w", buffering=1, closefd=False)
+os.chdir(asked["folder"])
+os.environ.clear()
+os.environ.update(asked["environment"])
+sys.argv = asked["argv"]
+main()
+"""
+
+
+@functools.cache
+def _server() -> tuple[socket.socket, float]:
+    """Start the server, which ends with this process; return a socket to it and what it cost."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # Tests look for processes that their labs left, by the run directory in their environment.
+    environment = {name: each for name, each in os.environ.items() if name != "DELAYLAB_RUN"}
+    with its:
+        subprocess.Popen(
+            [sys.executable, "-c", SERVER, str(its.fileno())],
+            env={**environment, "PYTHONPATH": str(SOURCE)},
+            stdin=subprocess.DEVNULL,
+            pass_fds=[its.fileno()],
+        )
+    return ours, json.loads(ours.recv(MOST_BYTES))
+
+
+def imports_s() -> float:
+    """Return the CPU time in s that importing all verbs took."""
+    return _server()[1]
+
+
+def delaylab(
+    *argv: str, folder: Path, environment: Mapping[str, str] | None = None, timeout_s: float = 60
+) -> Done:
+    """Call the command line in a folder, which has its labs unless an environment is given.
+
+    It is killed at its timeout. Returns once no process can write to its output any more.
+    """
+    environment = environment or {**os.environ, "DELAYLAB_RUN": str(folder)}
+    server, _ = _server()
+    (out, its_out), (err, its_err), nothing = os.pipe(), os.pipe(), os.open(os.devnull, os.O_RDONLY)
+    asked = {"argv": [str(DELAYLAB), *argv], "folder": str(folder), "timeout": timeout_s}
+    request = json.dumps({**asked, "environment": {**environment}}).encode()
+    files = [nothing, its_out, its_err]
+    socket.send_fds(server, [request], files)
+    for file in files:
+        os.close(file)
+    with ThreadPoolExecutor(2) as pool:
+        said, complained = pool.map(_all_of, (out, err))
+    code, cpu_s, peak_mib = json.loads(server.recv(MOST_BYTES))
+    return Done(code, said, complained, cpu_s, peak_mib)
+
+
+def _all_of(file: int) -> str:
+    with open(file, encoding="utf-8") as opened:
+        return opened.read()
