@@ -100,7 +100,9 @@ def of(groups: Iterable[Group], environments: Sequence[str]) -> list[Group]:
     return [
         group
         for group in groups
-        if group.factors.get("environment") in environments and blocks(group, RTT)
+        if group.factors.get("environment") in environments
+        and group.packets is not None
+        and group.packets.samples[RTT].count()
     ]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from delaylab.analysis.statistics import influence
 from delaylab.analysis.statistics.influence import Statistic, Variation
 from delaylab.analysis.statistics.memory import autocorrelation_times, ranks, share_time
-from delaylab.analysis.statistics.quantiles import FEWEST, Located, locate
+from delaylab.analysis.statistics.quantiles import FEWEST, Located, last_axis_medians, locate
 from delaylab.analysis.statistics.runs import (
     LEVEL,
     Floats,
@@ -68,7 +68,7 @@ def of_medians(function: Callable[..., Floats]) -> Statistic:
     """Return a statistic for `estimate`: a function of the series' medians, in their order."""
 
     def of(series: Sequence[Floats]) -> Floats:
-        return np.asarray(function(*(np.median(values, axis=-1) for values in series)))
+        return np.asarray(function(*map(last_axis_medians, series)))
 
     return of
 

@@ -215,12 +215,22 @@ def _at(ordered: Floats, place: float) -> float:
     return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
+def last_axis_medians(values: Floats) -> Floats:
+    """Return what `np.median(values, axis=-1)` does; rows that are one row broadcast cost one."""
+    return np.broadcast_to(np.median(_distinct(values), axis=-1), values.shape[:-1])
+
+
+def _distinct(values: Floats) -> Floats:
+    """Return the first row alone if all rows are one row that was broadcast."""
+    return values[:1] if values.ndim > 1 and values.strides[0] == 0 else values
+
+
 def last_axis_quantiles(values: Floats, qs: Sequence[float], *, presorted: bool = False) -> Floats:
     """Return what `np.quantile(values, qs, axis=-1)` does, by sorting, which is many times faster.
 
     numpy sorts with the CPU's vector instructions, and partitions without them.
     """
-    ordered = values if presorted else np.sort(values, axis=-1)
+    ordered = values if presorted else np.sort(_distinct(values), axis=-1)
     n = ordered.shape[-1]
     found = []
     for q in qs:
@@ -230,4 +240,4 @@ def last_axis_quantiles(values: Floats, qs: Sequence[float], *, presorted: bool 
         share = place - below
         step = high - low
         found.append(low + step * share if share < 0.5 else high - step * (1 - share))
-    return np.stack(found)
+    return np.broadcast_to(np.stack(found), (len(qs), *values.shape[:-1]))
