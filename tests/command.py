@@ -82,35 +82,45 @@ main()
 
 
 @functools.cache
-def _server() -> tuple[socket.socket, float]:
+def _server(python: str, user: int | None) -> tuple[socket.socket, float]:
     """Start the server, which ends with this process; return a socket to it and what it cost."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # Tests look for processes that their labs left, by the run directory in their environment.
     environment = {name: each for name, each in os.environ.items() if name != "DELAYLAB_RUN"}
+    packages = [path for path in sys.path if path.endswith("site-packages")]
     with its:
         subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(its.fileno())],
-            env={**environment, "PYTHONPATH": str(SOURCE)},
+            [python, "-c", SERVER, str(its.fileno())],
+            env={**environment, "PYTHONPATH": ":".join([str(SOURCE), *packages])},
+            cwd="/",
             stdin=subprocess.DEVNULL,
             pass_fds=[its.fileno()],
+            user=user,
+            group=user,
+            extra_groups=None if user is None else [],
         )
     return ours, json.loads(ours.recv(MOST_BYTES))
 
 
 def imports_s() -> float:
     """Return the CPU time in s that importing all verbs took."""
-    return _server()[1]
+    return _server(sys.executable, None)[1]
 
 
 def delaylab(
-    *argv: str, folder: Path, environment: Mapping[str, str] | None = None, timeout_s: float = 60
+    *argv: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = 60,
+    python: str = sys.executable,
+    user: int | None = None,
 ) -> Done:
     """Call the command line in a folder, which has its labs unless an environment is given.
 
     It is killed at its timeout. Returns once no process can write to its output any more.
     """
     environment = environment or {**os.environ, "DELAYLAB_RUN": str(folder)}
-    server, _ = _server()
+    server, _ = _server(python, user)
     (out, its_out), (err, its_err), nothing = os.pipe(), os.pipe(), os.open(os.devnull, os.O_RDONLY)
     asked = {"argv": [str(DELAYLAB), *argv], "folder": str(folder), "timeout": timeout_s}
     request = json.dumps({**asked, "environment": {**environment}}).encode()

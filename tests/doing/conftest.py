@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -131,10 +132,17 @@ def delaylab(tmp_path: Path) -> Run:
     anew; without them, one that need not.
     """
 
+    return _caller(sys.executable, None, tmp_path, {})
+
+
+def _caller(python: str, user: int | None, folder: Path, own: dict[str, str | None]) -> Run:
+    """Return a function that calls the command line in a folder, with an environment of its own."""
+
     def call(*argv: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
-        command = [str(DELAYLAB), *argv]
         timeout_s = more.pop("timeout", 120)
-        environment = {**os.environ, **more.pop("env", {})}
+        everything = {**os.environ, **own, **more.pop("env", {})}
+        environment = {name: value for name, value in everything.items() if value is not None}
+        command = [python, "-c", "from delaylab.__main__ import main; main()", *argv]
         if more:
             done = subprocess.run(
                 command,
@@ -142,13 +150,21 @@ def delaylab(tmp_path: Path) -> Run:
                 text=True,
                 timeout=timeout_s,
                 check=False,
-                cwd=tmp_path,
+                cwd=folder,
                 env=environment,
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
                 **more,
             )
         else:
             said = command_line.delaylab(
-                *argv, folder=tmp_path, environment=environment, timeout_s=timeout_s
+                *argv,
+                folder=folder,
+                environment=environment,
+                timeout_s=timeout_s,
+                python=python,
+                user=user,
             )
             done = subprocess.CompletedProcess(command, said.code, said.out, said.err)
         assert done.returncode == code, done.stdout + done.stderr
@@ -185,30 +201,10 @@ def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run
         "HOME": str(folder),
         **environment,
     }
-    script = "from delaylab.cli import main; main()"
-
-    def call(*argv: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
-        everything = {**os.environ, **own, **more.pop("env", {})}
-        timeout = more.pop("timeout", 120)
-        done = subprocess.run(
-            [python, "-c", script, *argv],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            cwd=folder,
-            env={name: value for name, value in everything.items() if value is not None},
-            user=uid,
-            group=uid,
-            extra_groups=[],
-            **more,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
-
-    return call
+    return _caller(python, uid, folder, own)
 
 
+@functools.cache
 def _python_for_all() -> str:
     """A Python of this version that everybody may run: this one may be in root's home."""
     for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
