@@ -122,6 +122,7 @@ def test_repeats_that_differ_by_themselves_are_no_difference() -> None:
         assert effect.interval[0] < 0 < effect.interval[1]
 
 
+@settings(max_examples=25)  # statsmodels takes 60 ms for each
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_is_statsmodels(ps: list[float]) -> None:
     expected = multipletests(ps, method="holm")[1] if ps else []

@@ -77,8 +77,18 @@ def run(
     return added.interval
 
 
-@pytest.mark.parametrize("trials", [1, 3])
-@pytest.mark.parametrize("count", [10, 20, 40])
+@pytest.mark.parametrize(
+    ("count", "trials"),
+    [
+        (10, 1),
+        (10, 3),
+        (40, 1),
+        *(
+            pytest.param(*between, marks=pytest.mark.slow)
+            for between in ((20, 1), (20, 3), (40, 3))
+        ),
+    ],
+)
 @pytest.mark.parametrize("name", MACHINES)
 def test_taps_that_cost_nothing_seem_to_cost_something_in_5_of_100_runs(
     name: str, count: int, trials: int

@@ -48,6 +48,11 @@ def oliveira(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return papers.write(place, "oliveira2022", delays, without_vmxnet3)
 
 
+@pytest.fixture(scope="module")
+def oliveira_groups(oliveira: Path) -> list[Group]:
+    return list(groups(read_study(oliveira)))
+
+
 def by_title(tables: list[Table]) -> dict[str, Table]:
     return {table.title.partition(":")[0]: table for table in tables}
 
@@ -91,10 +96,11 @@ def test_dantas_page_has_its_figures(dantas: Path) -> None:
     assert_statistics_are_named(dantas)
 
 
-def test_oliveira_overhead_is_a_row_for_every_scenario_measured(oliveira: Path) -> None:
-    found = list(groups(read_study(oliveira)))
-    table = by_title(oliveira2022.PAPER.tables(found))["RTT and virtualisation overhead"]
-    assert len(table.rows) == len(found)
+def test_oliveira_overhead_is_a_row_for_every_scenario_measured(
+    oliveira_groups: list[Group],
+) -> None:
+    table = by_title(oliveira2022.PAPER.tables(oliveira_groups))["RTT and virtualisation overhead"]
+    assert len(table.rows) == len(oliveira_groups)
     rows = [dict(zip(table.head, row, strict=True)) for row in table.rows]
     virtio = next(r for r in rows if r["environment"] == "kvm-virtio" and r["vms"] == "0")
     # 90 µs at the card and five more segments of 5 µs each.
@@ -102,8 +108,8 @@ def test_oliveira_overhead_is_a_row_for_every_scenario_measured(oliveira: Path) 
     assert "kvm-vmxnet3" not in {row["environment"] for row in rows}
 
 
-def test_oliveira_outliers_stand_beside_the_papers(oliveira: Path) -> None:
-    tables = oliveira2022.PAPER.tables(list(groups(read_study(oliveira))))
+def test_oliveira_outliers_stand_beside_the_papers(oliveira_groups: list[Group]) -> None:
+    tables = oliveira2022.PAPER.tables(oliveira_groups)
     kvm = next(t for t in tables if t.title.endswith("KVM"))
     first = kvm.rows[0]
     assert first[:2] == ["network", "responder"]
