@@ -14,7 +14,7 @@ import yaml
 from delaylab import read
 from delaylab.dataset import store
 from delaylab.lab.packages import not_installed
-from tests.doing.conftest import Run, as_json, skip_unless_runnable
+from tests.doing.conftest import Run, as_json, left_to_slow, skip_unless_runnable
 from tests.doing.test_packages import need
 from tests.images.conftest import NEEDS_APT
 
@@ -63,7 +63,7 @@ def test_routers(delaylab: Run) -> None:
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "uml", "qemu"])
+@pytest.mark.parametrize("kind", ["netns", "qemu", *left_to_slow("lxc", "docker", "uml")])
 def test_render(delaylab: Run, tmp_path: Path, kind: str) -> None:
     """In small: an emulated machine takes 30 times the time."""
     need(kind)

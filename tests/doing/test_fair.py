@@ -52,7 +52,7 @@ TWO = f"lab: two\nhosts: {{one: {{}}}}\nnodes: {TWO_NODES}\n" + (
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "qemu", *left_to_slow("lxc", "docker", "uml")])
+@pytest.mark.parametrize("kind", ["netns", *left_to_slow("lxc", "docker", "qemu", "uml")])
 def test_equal_nodes_get_equal_shares(delaylab: Run, up: Up, kind: str) -> None:
     skip_unless_runnable(kind)
     nodes = ", ".join(f"{name}: {{kind: {kind}, host: one}}" for name in WEIGHTS)
