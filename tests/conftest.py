@@ -21,6 +21,37 @@ settings.load_profile("any machine")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+TESTS = Path(__file__).parent
+LONGEST = (
+    "hostile/test_hostile.py",
+    "controls/test_controls.py",
+    "report/test_papers.py",
+    "analysis/clocks/test_ticks.py",
+    "analysis/test_compared.py",
+    "test_study_plans.py",
+    "analysis/test_coverage.py",
+    "doing/test_examples.py",
+    "doing/test_kinds.py",
+    "doing/test_interrupt.py",
+    "doing/test_work.py",
+    "doing/test_tutorials.py",
+    "doing/test_packages.py",
+    "doing/test_fair.py",
+    "doing/test_containers.py",
+    "images/test_build.py",
+    "doing/test_mpi.py",
+    "doing/security/test_dead_agents.py",
+    "doing/test_links.py",
+)
+"""The files with the longest tests, which come first: one that began last would hold up the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the longest files first, and all others in their order."""
+    place = {TESTS / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Give each run a folder of its own for its tests' files.
