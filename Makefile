@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup light kinds quickstart quick lint check format test test-tools test-pure test-rust test-real test-slow controls fuzz bench coverage docs site lock wheel clean
+.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check format test test-tools test-pure test-rust test-real test-slow controls fuzz bench coverage docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -39,8 +39,11 @@ lint: light
 	$(VENV)/ruff check src tests benches tools examples
 	$(VENV)/mypy
 
-check: lint
+check: light
 	@tools/setup.sh --packages
+	@$(BESIDE) lint lint-rust
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
 
@@ -51,10 +54,17 @@ format: light
 
 # Tests that send packets, boot guests or run the agent. The others are pure, and most of them quick.
 REAL := tests/packets tests/images tests/doing tests/test_wheel.py
-LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers
+LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers tests/report/test_papers.py \
+	tests/test_study_plans.py
+# A file's tests stay on one worker; the longest files come first (tests/conftest.py).
 PYTEST := $(VENV)/pytest --numprocesses logical --dist loadscope
+BESIDE := $(MAKE) --no-print-directory --jobs 2 --output-sync
 
-quick: lint
+# mypy works on one CPU alone.
+quick: light
+	@$(BESIDE) lint quick-tests
+
+quick-tests:
 	$(PYTEST) -m 'not slow and not agent' $(REAL:%=--ignore %) $(LONG:%=--ignore %)
 
 # What fails soonest comes first: style and types, then pure tests, Rust, real packets. T is one room: a
