@@ -128,9 +128,13 @@ def delaylab(
     socket.send_fds(server, [request], files)
     for file in files:
         os.close(file)
-    with ThreadPoolExecutor(2) as pool:
-        said, complained = pool.map(_all_of, (out, err))
-    code, cpu_s, peak_mib = json.loads(server.recv(MOST_BYTES))
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            said, complained = pool.map(_all_of, (out, err))
+        code, cpu_s, peak_mib = json.loads(server.recv(MOST_BYTES))
+    except BaseException:
+        _server.cache_clear()  # its answer to this command may still come
+        raise
     return Done(code, said, complained, cpu_s, peak_mib)
 
 
