@@ -149,6 +149,7 @@ def test_a_program_that_is_not_ready_ends_up_with_one_line(
     assert "node one" in line
     assert says in line
     assert our_processes(str(run_directory)) == []
+    assert [*run_directory.iterdir()] == []
     assert as_json(delaylab("ps", "--json")) == {"labs": []}
 
 
@@ -223,3 +224,32 @@ def test_names_of_programs_differ(tmp_path: Path) -> None:
         lab(node={"start": ["sleep 1", ["sleep", "2"]]})
     shown = json.dumps(lab(node={"start": ["sleep 1"]}).model_dump(mode="json"))
     assert "sleep 1" in shown
+
+
+def test_a_killed_supervisor_takes_its_program_with_it() -> None:
+    with temporary(lab(node={"start": [{"run": "exec sleep 1000", "name": "watched"}]})) as running:
+        (state,) = states(running)["one"]
+        above = inside(running, "one", "ps", "-o", "ppid=", "-p", str(state.pid))
+        inside(running, "one", "kill", "-9", above)
+        wait_until(lambda: states(running)["one"][0].is_dead)
+        (state,) = states(running)["one"]
+        assert state.how == "ended"
+
+
+def test_without_root_too(nobody: Run, tmp_path: Path) -> None:
+    spec = {
+        "lab": "rootless",
+        "hosts": {"sut": {}},
+        "nodes": {
+            "one": {
+                "files": {"/etc/delaylab-test/own": "text"},
+                "start": [{"run": "cat /etc/delaylab-test/own", "ready": {"ends": True}}],
+            }
+        },
+    }
+    file = tmp_path / "lab.yaml"
+    file.write_text(yaml.safe_dump(spec))
+    file.chmod(0o644)
+    nobody("up", str(file))
+    assert nobody("logs", "one").stdout == "text"
+    nobody("down", "rootless")

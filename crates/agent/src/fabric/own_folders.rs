@@ -1,6 +1,7 @@
 //! Folders of this machine of which a node has a copy of its own.
 
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
@@ -34,11 +35,26 @@ pub(crate) fn make(folders: &[PathBuf], place: &Path) -> Result<(), Failure> {
             fs::create_dir(made).with_context(what)?;
         }
         // The layer's folder shows the owner and mode of the upper one.
-        chown(&upper, Some(about.uid()), Some(about.gid())).with_context(what)?;
+        match chown(&upper, Some(about.uid()), Some(about.gid())) {
+            // A user namespace without that owner: the lab's root, who is this user, takes its place.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            done => done.with_context(what)?,
+        }
         fs::set_permissions(&upper, Permissions::from_mode(about.mode())).with_context(what)?;
-        mount::layer(folder, &upper, &work).with_context(what)?;
+        match mount::layer(folder, &upper, &work) {
+            // A user namespace cannot layer over a folder that has mounts of the machine below it
+            // (has_locked_children, fs/namespace.c): the node has an empty one.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                mount::bind(Path::new(&upper), folder).with_context(what)?;
+            }
+            done => done.with_context(what)?,
+        }
     }
-    std::env::set_current_dir("/").context("leave the copies")?;
     // The lab's names were shown above the folder that is now covered.
-    names.map_or(Ok(()), |names| fs::write(names::SYSTEM, names)).context("keep the lab's names")
+    if let Ok(names) = names {
+        let shown = fs::write("hosts", names)
+            .and_then(|()| mount::bind(Path::new("hosts"), Path::new(names::SYSTEM)));
+        shown.context("keep the lab's names")?;
+    }
+    std::env::set_current_dir("/").context("leave the copies")
 }
