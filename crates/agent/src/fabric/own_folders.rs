@@ -53,6 +53,8 @@ pub(crate) fn make(folders: &[PathBuf], place: &Path) -> Result<(), Failure> {
     // The lab's names were shown above the folder that is now covered.
     if let Ok(names) = names {
         let shown = fs::write("hosts", names)
+            // The programs of a node may run as any user.
+            .and_then(|()| fs::set_permissions("hosts", Permissions::from_mode(0o644)))
             .and_then(|()| mount::bind(Path::new("hosts"), Path::new(names::SYSTEM)));
         shown.context("keep the lab's names")?;
     }
