@@ -53,19 +53,73 @@ def test_a_link_to_what_is_not_there_and_one_that_is_there_stay_out(root: Path) 
     assert (root / "bin/mpiexec").read_text() == "the package's own"
 
 
-def test_users_of_the_system_are_those_that_scripts_and_sysusers_name(tmp_path: Path) -> None:
+FRR = """\
+addgroup --system frrvty
+adduser \\
+	--system \\
+	--ingroup frr \\
+	--home /nonexistent \\
+	frr
+usermod -a -G frrvty frr
+mkdir -m 0755 -p /var/log/frr
+mkdir -p /etc/$WHERE
+"""
+
+
+def accounts(place: Path, name: str) -> list[list[str]]:
+    return [line.split(":") for line in (place / name).read_text().splitlines()]
+
+
+def test_accounts_of_the_system_are_those_that_scripts_and_sysusers_name(tmp_path: Path) -> None:
     folder = tmp_path / settings.SYSUSERS
     folder.mkdir(parents=True)
-    (folder / "a.conf").write_text('# users\nu messagebus - "bus"\ng other -\nu! locked - - -\n')
-    settings.write_users([SSH], tmp_path, tmp_path)
-    users = [line.split(":") for line in (tmp_path / "passwd").read_text().splitlines()]
-    assert [(user[0], user[2]) for user in users] == [
-        ("locked", "100"),
-        ("messagebus", "101"),
-        ("sshd", "102"),
+    text = '# users\nu messagebus - "bus"\ng other -\nu! locked - - -\nm locked other\n'
+    (folder / "a.conf").write_text(text)
+    settings.write_accounts([SSH], tmp_path, tmp_path)
+    assert [(user[0], user[2], user[3]) for user in accounts(tmp_path, "passwd")] == [
+        ("locked", "100", "100"),
+        ("messagebus", "101", "101"),
+        ("sshd", "103", "103"),
     ]
-    groups = [line.split(":") for line in (tmp_path / "group").read_text().splitlines()]
-    assert [(group[0], group[2]) for group in groups] == [(user[0], user[3]) for user in users]
+    assert [(group[0], group[2], group[3]) for group in accounts(tmp_path, "group")] == [
+        ("locked", "100", ""),
+        ("messagebus", "101", ""),
+        ("other", "102", "locked"),
+        ("sshd", "103", ""),
+    ]
+
+
+def test_a_user_has_the_groups_that_its_script_gives_it(tmp_path: Path) -> None:
+    settings.write_accounts([FRR], tmp_path, tmp_path)
+    (user,) = accounts(tmp_path, "passwd")
+    groups = {group[0]: (group[2], group[3]) for group in accounts(tmp_path, "group")}
+    assert user[0] == "frr"
+    assert groups["frr"] == (user[3], "")
+    assert groups["frrvty"][1] == "frr"
+
+
+def test_folders_of_scripts_are_made_and_no_link_is_followed(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "srv").symlink_to(outside)
+    settings.make_folders([FRR + "mkdir -p /srv/x\nmkdir /a/../b\nmkdir here\n"], root)
+    made = {str(path.relative_to(root)) for path in root.rglob("*")}
+    assert made == {"var", "var/log", "var/log/frr", "srv"}
+    assert [*outside.iterdir()] == []
+
+
+def test_services_find_the_common_files_of_pam(tmp_path: Path) -> None:
+    (tmp_path / "etc/pam.d").mkdir(parents=True)
+    settings.write_pam(tmp_path)
+    assert [*(tmp_path / "etc/pam.d").iterdir()] == [], "no package brings PAM's modules"
+    (tmp_path / settings.PAM_UNIX).parent.mkdir(parents=True)
+    (tmp_path / settings.PAM_UNIX).write_text("")
+    (tmp_path / "etc/pam.d/common-auth").write_text("a package's own")
+    settings.write_pam(tmp_path)
+    assert (tmp_path / "etc/pam.d/common-auth").read_text() == "a package's own"
+    text = (tmp_path / "etc/pam.d/common-session-noninteractive").read_text()
+    assert text == "session required pam_unix.so\n"
 
 
 UNPACKED = {

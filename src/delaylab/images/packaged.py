@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from delaylab.images import apt, disk, settings, tools, tree
@@ -22,7 +23,7 @@ FILES = {
 """Image with packages -> name in `{image:…}` -> kind of layer, and file in that layer."""
 LONGEST = 80
 """The most characters of a folder's name that are names of packages."""
-FORM = 1
+FORM = 5
 
 
 def split(name: str) -> tuple[str, list[str]]:
@@ -59,7 +60,7 @@ def _folder(kind: str, packages: list[str]) -> str:
 
 
 def _content(unpacked: Path, out: Path, progress: Progress) -> None:
-    """Write `rootfs` with the packages' files, and `passwd` and `group` with their users."""
+    """Write `rootfs` with the packages' files, and `passwd` and `group` with their accounts."""
     progress("collecting files", 0)
     root = out / "rootfs"
     tree.move(unpacked, root)
@@ -68,7 +69,9 @@ def _content(unpacked: Path, out: Path, progress: Progress) -> None:
         for path in sorted((unpacked / apt.CONTROL).glob("*/postinst"))
     ]
     settings.link_alternatives(scripts, root)
-    settings.write_users(scripts, root, out)
+    settings.write_accounts(scripts, root, out)
+    settings.make_folders(scripts, root)
+    settings.write_pam(root)
 
 
 Maker = Callable[[Parts, Path, Progress], None]
@@ -81,10 +84,13 @@ def _rootfs(packages: list[str]) -> Maker:
         root, content = out / "rootfs", parts[_folder("packages", packages)]
         shutil.copytree(parts["tools"] / "rootfs", root, symlinks=True, copy_function=tree.link)
         tree.lay_over(content / "rootfs", root)
+        with suppress(FileExistsError):
+            (root / "var/run").symlink_to("../run")
         for name in ("passwd", "group"):
             known = (root / "etc" / name).read_text()
             (root / "etc" / name).unlink()  # it may be a link to the file of another layer
             (root / "etc" / name).write_text(known + (content / name).read_text())
+        settings.write_shadow(root)
 
     return make
 

@@ -32,7 +32,7 @@ pub(crate) fn write(file: &NodeFile, within: &[PathBuf]) -> Result<(), Failure> 
 }
 
 /// Return the ids of an owner, `USER` or `USER:GROUP`, as the node knows them (passwd(5), group(5)).
-fn ids(owner: &str) -> Result<(u32, u32), Failure> {
+pub(crate) fn ids(owner: &str) -> Result<(u32, u32), Failure> {
     let (user, group) =
         owner.split_once(':').map_or((owner, None), |(user, group)| (user, Some(group)));
     let of_user = entry("/etc/passwd", user)?;

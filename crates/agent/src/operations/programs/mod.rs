@@ -4,6 +4,7 @@
 //! keeps the program's output and its state in [`FOLDER`], and ends with the node, as all of its processes do.
 
 mod files;
+mod folders;
 mod ready;
 mod supervisor;
 
@@ -44,6 +45,9 @@ enum Report {
 
 /// Write files and start programs; return once all programs are ready.
 pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, Failure> {
+    if !request.programs.is_empty() {
+        folders::make(&request.within);
+    }
     for file in &request.files {
         files::write(file, &request.within)?;
     }
