@@ -60,11 +60,12 @@ while True:
     for file in files:
         os.close(file)
     ended = os.pidfd_open(pid)
-    if not select.select([ended], [], [], asked["timeout"])[0]:
+    late = not select.select([ended], [], [], asked["timeout"])[0]
+    if late:
         os.kill(pid, signal.SIGKILL)
     os.close(ended)
     _, status, usage = os.wait4(pid, 0)
-    code = os.waitstatus_to_exitcode(status)
+    code = None if late else os.waitstatus_to_exitcode(status)
     cost = [code, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]
     asking.send(json.dumps(cost).encode())
 asking.close()
@@ -117,7 +118,8 @@ def delaylab(
 ) -> Done:
     """Call the command line in a folder, which has its labs unless an environment is given.
 
-    It is killed at its timeout. Returns once no process can write to its output any more.
+    Returns once no process can write to its output any more. Raises TimeoutExpired, as
+    `subprocess.run` does, if the command had to be killed at its timeout.
     """
     environment = environment or {**os.environ, "DELAYLAB_RUN": str(folder)}
     server, _ = _server(python, user)
@@ -135,6 +137,8 @@ def delaylab(
     except BaseException:
         _server.cache_clear()  # its answer to this command may still come
         raise
+    if code is None:
+        raise subprocess.TimeoutExpired(argv, timeout_s)
     return Done(code, said, complained, cpu_s, peak_mib)
 
 
