@@ -39,6 +39,7 @@ LONGEST = (
     "doing/test_fair.py",
     "doing/test_containers.py",
     "images/test_build.py",
+    "test_wheel.py",
     "doing/test_mpi.py",
     "doing/security/test_dead_agents.py",
     "doing/test_links.py",
