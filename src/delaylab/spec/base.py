@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -63,8 +63,8 @@ class TracksNamedFields(Spec):
     """A model that keeps named fields apart from omitted ones, also when it is written out."""
 
     @model_serializer(mode="wrap")
-    def _only_what_is_named(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        whole: dict[str, Any] = handler(self)
+    def _only_what_is_named(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        whole: dict[str, object] = handler(self)
         fields = type(self).model_fields
         unnamed = fields.keys() - self.model_fields_set
         hidden = unnamed | {fields[name].alias for name in unnamed}
@@ -78,13 +78,13 @@ class Shorthand(TracksNamedFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_main(cls, value: Any) -> Any:
+    def _from_main(cls, value: object) -> object:
         return value if isinstance(value, dict | cls) else {cls.MAIN: value}
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         whole = handler.resolve_ref_schema(handler(schema))
         return {"anyOf": [whole, {"type": ["string", "number"]}]}
 
@@ -93,14 +93,14 @@ class NoneRemoves:
     """A marker for a field that the word `none` removes, wherever it was set before."""
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        def read(value: Any) -> Any:
+    def __get_pydantic_core_schema__(cls, of: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: object) -> object:
             return None if value == "none" else value
 
-        return core_schema.no_info_before_validator_function(read, handler(source))
+        return core_schema.no_info_before_validator_function(read, handler(of))
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {"anyOf": [handler(schema), {"const": "none"}]}

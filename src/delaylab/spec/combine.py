@@ -75,7 +75,7 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
     Raises BadInput if one of them is invalid.
     """
 
-    def change(root: dict[str, object], path: str, value: Any, at: Location) -> None:
+    def change(root: dict[str, object], path: str, value: object, at: Location) -> None:
         _change(root, path, value, study.document, at)
 
     this = scaled(study.spec, study.document, scale, change)
@@ -110,7 +110,7 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
 
 
 def _change(
-    root: dict[str, object], path: str, value: Any, document: Document, at: Location
+    root: dict[str, object], path: str, value: object, document: Document, at: Location
 ) -> Location:
     """Change a value, and return its place."""
     *steps, last = _steps(path)
@@ -140,7 +140,7 @@ def _steps(path: str) -> list[str]:
     return path.split(".")
 
 
-def _index(items: list[Any], step: str) -> int:
+def _index(items: list[object], step: str) -> int:
     """Return the index of an item of a list by its name, or else by its number."""
     named = (
         index
@@ -207,7 +207,7 @@ def _named(levels: dict[str, str]) -> str:
     return ", ".join(f"{factor}={level}" for factor, level in levels.items()) or "these nodes"
 
 
-def _put(data: Any, at: Location, value: Any) -> Any:
+def _put(data: Any, at: Location, value: object) -> object:
     if not at:
         return value
     return {**data, at[0]: _put(data[at[0]], at[1:], value)}

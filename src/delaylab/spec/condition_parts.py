@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator
 
@@ -33,18 +33,13 @@ Framing = Annotated[Size, at_most(Size(engine.LARGEST_FRAMING))]
 Correlation = Annotated[Share, AfterValidator(_less_than_all)]
 
 
-def default(kind: type[engine.Part], name: str) -> Any:
-    """Return the engine's default of a field."""
-    return kind.model_fields[name].default
-
-
 def default_share(kind: type[engine.Part], name: str) -> Share:
     """Return the engine's default of a field as a share."""
-    return Share.of(default(kind, name))
+    return Share.of(kind.model_fields[name].default)
 
 
 def named_parts(
-    kind: type[engine.Model], model: TracksNamedFields, *tags: str, **parts: tuple[str, Any]
+    kind: type[engine.Model], model: TracksNamedFields, *tags: str, **parts: tuple[str, object]
 ) -> engine.Model:
     """Return the engine's form of those fields that the file names.
 

@@ -7,7 +7,7 @@ changed.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -18,7 +18,6 @@ from delaylab.spec.condition_parts import (
     Framing,
     Time,
     at_most,
-    default,
     default_share,
     named_parts,
 )
@@ -62,7 +61,7 @@ class JitterSpec(Shorthand):
         "others the standard deviation, of a table its unit."
     )
     distribution: DistributionSpec = Field(
-        DistributionSpec.model_validate(default(engine.Jitter, "distribution")),
+        DistributionSpec.model_validate(engine.Jitter.model_fields["distribution"].default),
         description="The distribution of the jitter.",
     )
     correlation: Correlation = Field(
@@ -172,7 +171,7 @@ class ReorderSpec(Shorthand):
         description="The correlation of successive packets in overtaking or not.",
     )
     gap: engine.Gap = Field(
-        default(engine.Reorder, "gap"),
+        engine.Reorder.model_fields["gap"].default,
         description="The smallest distance of two overtaking packets, in packets: with 5, at most "
         "every fifth packet overtakes.",
     )
@@ -282,7 +281,7 @@ class ConditionsSpec(TracksNamedFields):
         if not self.says_conditions():
             return engine.NOTHING
         named = {
-            key: _built(getattr(self, field))
+            key: _built(self, field)
             for field, key in KEYS.items()
             if field in self.model_fields_set
         }
@@ -298,7 +297,8 @@ KEYS = {
 _CONDITIONS = frozenset({"profile", *KEYS})
 
 
-def _built(value: Any) -> Any:
+def _built(conditions: ConditionsSpec, field: str) -> object:
+    value = getattr(conditions, field)
     if value is None:
         return None
     if isinstance(value, Duration):

@@ -8,8 +8,6 @@ random changes by both.
 
 from __future__ import annotations
 
-from typing import Any
-
 from delaylab.spec.link_conditions import Conditions, Model, Part, Queue, made_of
 
 ALTERNATIVES = {
@@ -53,8 +51,8 @@ def _merged(before: Model, changes: Model) -> Model:
     return made_of(type(changes), values)
 
 
-def _part(before: Any, change: Any) -> Any:
+def _part(before: object, change: object) -> object:
     """Return one field after a change: merged if both are parts of the same type."""
-    if isinstance(change, Part) and type(before) is type(change):
+    if isinstance(change, Part) and isinstance(before, Part) and type(before) is type(change):
         return _merged(before, change)
     return change

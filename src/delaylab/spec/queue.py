@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -64,7 +64,7 @@ class QueueSpec(Shorthand):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_main(cls, value: object) -> Any:
+    def _from_main(cls, value: object) -> object:
         if isinstance(value, dict | cls):
             return value
         if value == "sender":

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
 
 from delaylab.errors import BadInput
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import Level, StudySpec
 
-Change = Callable[[dict[str, object], str, Any, Location], None]
+Change = Callable[[dict[str, object], str, object, Location], None]
 Block = dict[str, list[str]]
 DESIGN, REPEAT = "design", "repeat"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Container, Iterable
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from delaylab.spec.variants import all_fields, models_in
 
@@ -37,7 +37,7 @@ def sentences(
     return list(found.items())
 
 
-def _meant(problems: Iterable[Any]) -> list[Any]:
+def _meant(problems: Iterable[ErrorDetails]) -> list[ErrorDetails]:
     """Return the problems of the form that the user meant, where a field may have several.
 
     A misspelt field also leaves another one missing, which is then left out.
@@ -66,7 +66,7 @@ def _is_tag(step: int | str) -> bool:
     return isinstance(step, str) and (step.endswith("Spec") or step.startswith(("list[", "dict[")))
 
 
-def _sentence(problem: Any, model: type[BaseModel]) -> str:
+def _sentence(problem: ErrorDetails, model: type[BaseModel]) -> str:
     steps = (step for step in reversed(problem["loc"]) if not _is_tag(step))
     field_name = next((step for step in steps if isinstance(step, str)), "")
     message = str(problem["msg"]).removeprefix("Value error, ")
@@ -87,7 +87,7 @@ def _sentence(problem: Any, model: type[BaseModel]) -> str:
             return f"{field_name}: {message[0].lower()}{message[1:]}, got {_short(got)}"
 
 
-def _unknown_key(problem: Any) -> str:
+def _unknown_key(problem: ErrorDetails) -> str:
     """Return the sentence for a key of a mapping that is none of those allowed."""
     mapping, given = problem["loc"][0], str(problem["input"])
     known = re.findall("'([^']+)'", problem["ctx"]["expected"])

@@ -147,7 +147,7 @@ def _parse(text: str, name: str, folder: Path) -> Document:
 
 def _plain(
     node: yaml.Node, at: Location, lines: dict[Location, int], loader: _Loader, name: str
-) -> Any:
+) -> object:
     lines[at] = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
         return [_plain(item, (*at, i), lines, loader, name) for i, item in enumerate(node.value)]
@@ -169,7 +169,7 @@ def _plain(
     return _scalar(node, loader, name)
 
 
-def _scalar(node: yaml.Node, loader: _Loader, name: str) -> Any:
+def _scalar(node: yaml.Node, loader: _Loader, name: str) -> object:
     # YAML 1.1 reads 0640 as an octal number, which is then 416; YAML 1.2 does not.
     if isinstance(node, yaml.ScalarNode) and re.fullmatch(r"0[0-9]+", str(node.value)):
         return node.value

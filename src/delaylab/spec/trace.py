@@ -6,7 +6,7 @@ import csv
 import io
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -73,7 +73,7 @@ class TraceSpec(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _was_read(cls, value: object) -> Any:
+    def _was_read(cls, value: object) -> object:
         if isinstance(value, str):
             raise ValueError(f"the trace {value!r} was not read: load the lab from its file")
         return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Any, ClassVar, Self, get_args
+from typing import ClassVar, Self, get_args
 
 from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
@@ -37,10 +37,10 @@ class Variants(Spec):
         return list(dict.fromkeys(below)) or [cls]
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, of: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         variants = cls.variants()
         if variants == [cls]:
-            return handler(source)
+            return handler(of)
         union = core_schema.union_schema([handler.generate_schema(each) for each in variants])
         return core_schema.no_info_before_validator_function(cls._read, union)
 
@@ -105,7 +105,7 @@ def all_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return fields
 
 
-def models_in(annotation: Any) -> Collection[type[BaseModel]]:
+def models_in(annotation: object) -> Collection[type[BaseModel]]:
     """Return the models that an annotation names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
