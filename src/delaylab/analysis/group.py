@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +20,7 @@ from delaylab.analysis.packets.accounting import Account, PhaseAccount
 from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.statistics.quantiles import Summary
-from delaylab.analysis.statistics.runs import Floats
+from delaylab.analysis.statistics.runs import Floats, NumberT
 from delaylab.analysis.work import Work
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.trial import TrialRecord
@@ -245,6 +244,6 @@ def load_name(trial: TrialRecord) -> str:
     return "+".join(names) or REST
 
 
-def by_trial(values: NDArray[Any], trials: NDArray[np.intp]) -> list[NDArray[Any]]:
+def by_trial(values: NDArray[NumberT], trials: NDArray[np.intp]) -> list[NDArray[NumberT]]:
     """Return the values of each trial, given the number of each value's trial in rising order."""
     return np.split(values, np.flatnonzero(np.diff(trials)) + 1) if len(values) else []

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from delaylab.analysis.usable import usable
 from delaylab.api.loading import File
 from delaylab.dataset.intact import read_intact
 from delaylab.dataset.records.study import StudyRecord
-from delaylab.dataset.records.tables import PROBES, PROGRESS
+from delaylab.dataset.records.tables import PROBES, PROGRESS, Schema
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import FACTOR, Study
 from delaylab.papers.findings import findings
@@ -40,7 +40,7 @@ DELAYS = {
     "receiving": "receiving_one_way_ns",
 }
 KEYS = ("probe", "seq", "phase")
-SEGMENTS: dict[str, Any] = {
+SEGMENTS: Schema = {
     "probe": pl.UInt32,
     "seq": pl.UInt32,
     "phase": pl.String,
@@ -54,7 +54,7 @@ SEGMENTS: dict[str, Any] = {
     "delay_ns": pl.Int64,
     "bound_ns": pl.Float64,
 }
-WORK: dict[str, Any] = {
+WORK: Schema = {
     "work": pl.String,
     "node": pl.String,
     "kind": pl.String,
@@ -88,7 +88,7 @@ class Dataset:
         `rtt_wire_ns`; `sending_one_way_ns` and `receiving_one_way_ns`. A delay is null where one of
         its points did not see the packet.
         """
-        empty: dict[str, Any] = {**PROBES, **dict.fromkeys(DELAYS.values(), pl.Int64)}
+        empty: Schema = {**PROBES, **dict.fromkeys(DELAYS.values(), pl.Int64)}
         return self._of_trials(self._packets, empty, probed=True)
 
     def segments(self, phase: str | None = MEASURED) -> pl.DataFrame:
@@ -154,7 +154,7 @@ class Dataset:
     def _of_trials(
         self,
         table: Callable[[TrialRecord], pl.DataFrame],
-        empty: dict[str, Any],
+        empty: Schema,
         *,
         probed: bool = False,
     ) -> pl.DataFrame:

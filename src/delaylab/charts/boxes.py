@@ -31,11 +31,9 @@ def box_plot(
     rows: Rows, x: str, title: str, order: Sequence[Any], colour: str | None = None
 ) -> alt.LayerChart:
     """Return boxes side by side; `colour` is the field whose values stand beside each other."""
-    across: dict[str, Any] = {"x": alt.X(f"{x}:N", title=title, sort=list(order))}
+    base = alt.Chart(inline(rows)).encode(x=alt.X(f"{x}:N", title=title, sort=list(order)))
     if colour is not None:
-        across["xOffset"] = alt.XOffset(f"{colour}:N")
-        across["color"] = coloured(rows, colour)
-    base = alt.Chart(inline(rows)).encode(**across)
+        base = base.encode(xOffset=alt.XOffset(f"{colour}:N"), color=coloured(rows, colour))
     return alt.LayerChart(
         layer=[
             base.mark_rule().encode(y=delay_y(BOX_AXIS, "low"), y2="high:Q"),

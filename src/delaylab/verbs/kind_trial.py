@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -106,7 +105,7 @@ def _rtt_us(stamps: pl.DataFrame) -> float | None:
     )
     if not {"request", "reply"} <= set(app.columns):
         return None
-    median: Any = (app["reply"] - app["request"]).drop_nulls().median()
+    median = app.select(pl.col("reply") - pl.col("request")).median().item()
     return None if median is None else float(median) / 1000
 
 

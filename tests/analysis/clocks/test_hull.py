@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from delaylab.analysis.clocks.hull import RESOLUTION_NS, Feasible, feasible
-from delaylab.analysis.clocks.line import Floats, Line, Nanoseconds
+from delaylab.analysis.clocks.line import Line, Nanoseconds
+from delaylab.analysis.statistics.runs import Floats
 
 MAX_DRIFT = 500e-6
 EPOCH = 1_700_000_000_000_000_000

@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 
 from delaylab.analysis.clocks.hull import Feasible
-from delaylab.analysis.clocks.line import Floats, Nanoseconds
+from delaylab.analysis.clocks.line import Nanoseconds
 from delaylab.analysis.clocks.steps import MAX_SLEWED, Limits, change
+from delaylab.analysis.statistics.runs import Floats
 
 # Number of moments between two parts at which their lines are compared.
 _MOMENTS = 257

@@ -10,12 +10,11 @@ convex polygon. Its widest spread at a time is the bound there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from delaylab.analysis.clocks.line import Floats, Line, Nanoseconds
+from delaylab.analysis.clocks.line import Line, Nanoseconds
+from delaylab.analysis.statistics.runs import Floats, Numbers
 
 # A stamp is a whole number of ns, and its clock may be read a little early.
 RESOLUTION_NS = 1.0
@@ -50,7 +49,7 @@ class Feasible:
         rates = (self.corners[:, 1] - self.corners[:, 0]) / (self.end_ns - self.start_ns)
         return float(rates.min()), float(rates.max())
 
-    def bound(self, reference_ns: NDArray[Any]) -> Floats:
+    def bound(self, reference_ns: Numbers) -> Floats:
         """Return the largest error of the middle line in ns at these times of the reference."""
         share = np.asarray(reference_ns - self.start_ns, dtype=np.float64)
         share /= self.end_ns - self.start_ns

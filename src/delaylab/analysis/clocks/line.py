@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delaylab.analysis.statistics.runs import Floats, Numbers
+
 Nanoseconds = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Line:
         """Return the drift in ppm: µs per second."""
         return self.drift * 1e6
 
-    def offset(self, reference_ns: NDArray[Any]) -> Floats:
+    def offset(self, reference_ns: Numbers) -> Floats:
         """Return the clock's offset in ns, less `base_ns`, at these times of the reference."""
         since = np.asarray(reference_ns - self.origin_ns, dtype=np.float64)
         return self.offset_ns + self.drift * since

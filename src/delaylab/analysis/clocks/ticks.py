@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from delaylab.analysis.clocks.line import Floats, Nanoseconds
+from delaylab.analysis.clocks.line import Nanoseconds
+from delaylab.analysis.statistics.runs import Floats
 
 # Smallest tick that is told from a clock that shows every nanosecond.
 FINEST_NS = 50.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.segments import columns
+from delaylab.analysis.statistics.runs import Numbers
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
 
@@ -21,7 +20,7 @@ STEP_NS = 1_000_000
 
 
 def doubts(
-    trials: list[TrialRecord], measured: pl.DataFrame, account: Account, user_ns: NDArray[Any]
+    trials: list[TrialRecord], measured: pl.DataFrame, account: Account, user_ns: Numbers
 ) -> list[Doubt]:
     """Return the doubts recorded with a group's trials, and those that its data raise.
 
@@ -163,7 +162,7 @@ def _closed(account: Account) -> Iterator[Doubt]:
         )
 
 
-def _clock(measured: pl.DataFrame, user_ns: NDArray[Any]) -> Iterator[Doubt]:
+def _clock(measured: pl.DataFrame, user_ns: Numbers) -> Iterator[Doubt]:
     early = int((measured["slip_ns"].drop_nulls() < -STEP_NS).sum())
     negative = int((user_ns < 0).sum())
     if early or negative:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import bound, column
+from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.trial import TrialRecord
 
@@ -77,7 +76,7 @@ def _uplink(near: str) -> str:
     return near.replace(".vif", ".uplink") if near.endswith(".vif") else f"{near}.uplink"
 
 
-def _us(table: pl.DataFrame, before: str, after: str) -> NDArray[Any]:
+def _us(table: pl.DataFrame, before: str, after: str) -> Floats:
     return (table[after] - table[before]).drop_nulls().to_numpy() / 1000
 
 
@@ -100,7 +99,7 @@ def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, 
             yield "reply", hop.end, hop.far, hop.near
 
 
-def _measured(delay_us: NDArray[Any], longer_us: NDArray[Any], direction: Direction) -> Measured:
+def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> Measured:
     error = None
     if direction.steady and not any(name in direction.configured.named for name in VARIES):
         configured_us = (direction.configured.delay_ns or 0) / 1000

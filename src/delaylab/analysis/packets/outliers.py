@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from delaylab.analysis.statistics.runs import Floats, Numbers
 
 # Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers: |modified z| above 3.5.
 THRESHOLD = 3.5
@@ -30,12 +31,12 @@ class Scale:
         """Return True if the scale is the median absolute deviation."""
         return self.by == MAD
 
-    def scores(self, values: NDArray[Any]) -> NDArray[np.float64]:
+    def scores(self, values: Numbers) -> Floats:
         """Return each value's distance from the median in standard deviations."""
         distance = np.asarray(values - self.median, dtype=np.float64)
         return distance / self.sigma if self.sigma else np.zeros(len(values))
 
-    def flags(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def flags(self, values: Numbers) -> NDArray[np.bool_]:
         """Return a mask of the values that are outliers."""
         return np.abs(self.scores(values)) > THRESHOLD
 
@@ -50,7 +51,7 @@ class Share:
     of_all: float
 
 
-def robust_scale(values: NDArray[Any]) -> Scale:
+def robust_scale(values: Numbers) -> Scale:
     """Return the scale of values by their median absolute deviation.
 
     If that is 0, because more than half of the values are equal (clocks that tick coarsely), the
@@ -66,13 +67,13 @@ def robust_scale(values: NDArray[Any]) -> Scale:
     return Scale(median, sigma, by)
 
 
-def outliers(values: NDArray[Any]) -> NDArray[np.bool_]:
+def outliers(values: Numbers) -> NDArray[np.bool_]:
     """Return a mask of the values over `THRESHOLD` robust standard deviations from the median."""
     return robust_scale(values).flags(values)
 
 
 def outlier_shares(
-    series: Iterable[tuple[Mapping[str, str], NDArray[Any]]], factors: Iterable[str]
+    series: Iterable[tuple[Mapping[str, str], Numbers]], factors: Iterable[str]
 ) -> tuple[Scale, list[Share]]:
     """Return the scale of all series together, and each scenario's share of their outliers.
 

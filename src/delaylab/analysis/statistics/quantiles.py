@@ -11,16 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delaylab.analysis.statistics.memory import quantile_times
 from delaylab.analysis.statistics.runs import (
     LEVEL,
     Floats,
     Interval,
+    Numbers,
     Series,
     as_run,
     spread,
@@ -120,7 +120,7 @@ class Located:
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 
-def summarise(delay_ns: NDArray[Any] | Sequence[NDArray[Any]]) -> Summary:
+def summarise(delay_ns: Numbers | Sequence[Numbers]) -> Summary:
     """Summarise delays given in ns, in the order of sending: a series, or one for each trial."""
     run = [trial / 1000 for trial in as_run(delay_ns)]
     n = sum(map(len, run))

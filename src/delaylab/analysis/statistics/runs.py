@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+NumberT = TypeVar("NumberT", np.float64, np.int64)
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.float64 | np.int64]
 Interval = tuple[float, float]
 Run = Sequence[Floats]
 """The trials of one combination of levels: one series each, which shares no queue with another."""
@@ -18,7 +21,7 @@ LEVEL = 0.95
 """Confidence level of intervals that readers see."""
 
 
-def as_run(series: Series) -> list[Floats]:
+def as_run(series: Numbers | Sequence[Numbers]) -> list[Floats]:
     """Return the trials of a run that have packets; a plain series is a run of one trial."""
     trials = [series] if isinstance(series, np.ndarray) else series
     return [np.asarray(trial, dtype=np.float64) for trial in trials if len(trial)]

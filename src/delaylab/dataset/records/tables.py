@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 
+Schema = Mapping[str, DataTypeClass]
+"""The type of each column of a table."""
 STAMPS = {
     "probe": pl.UInt32,
     "seq": pl.UInt32,
@@ -27,7 +30,7 @@ PROBES = {
 }
 HOSTS = {"time_ns": pl.Int64, "place": pl.String, "metric": pl.String, "value": pl.Float64}
 PROGRESS = {"work": pl.String, "node": pl.String, "since_ns": pl.Int64, "done": pl.Float64}
-TABLES: dict[str, dict[str, Any]] = {
+TABLES: dict[str, Schema] = {
     "stamps": STAMPS,
     "probes": PROBES,
     "hosts": HOSTS,
