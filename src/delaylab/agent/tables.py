@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,12 +26,13 @@ class _Reader:
     rows: int
     position: int
 
-    def take(self, kind: str) -> Any:
+    def take(self, kind: str, name: str = "") -> pl.Series:
         import numpy as np  # noqa: PLC0415  slow to load, and most verbs need none
+        import polars as pl  # noqa: PLC0415
 
         values = np.frombuffer(self.data, np.dtype(kind), self.rows, self.position)
         self.position += values.nbytes
-        return values
+        return pl.Series(name, values)
 
 
 def decode(part: bytes) -> pl.DataFrame:
@@ -51,28 +52,28 @@ def _decoded(part: bytes) -> pl.DataFrame:
     begin = _LENGTH.size + length
     header = json.loads(part[_LENGTH.size : begin])
     reader = _Reader(part, header["rows"], begin)
-    columns = [_column(reader, about) for about in header["columns"]]
+    columns = [
+        _column(reader, each["name"], each["type"], each.get("values", []), each.get("nullable"))
+        for each in header["columns"]
+    ]
     if reader.position != len(part):
         raise ValueError(f"{len(part) - reader.position} bytes follow the last column")
     return pl.DataFrame(columns)
 
 
-def _column(reader: _Reader, about: dict[str, Any]) -> pl.Series:
-    import polars as pl  # noqa: PLC0415
-
-    name, kind = about["name"], about["type"]
+def _column(
+    reader: _Reader, name: str, kind: str, texts: list[str], nullable: bool | None
+) -> pl.Series:
     if kind in ("text", "label"):
-        return _texts(reader, name, about.get("values", []), label=kind == "label")
-    known = reader.take("?") if about.get("nullable") else None
-    values = pl.Series(name, reader.take(_NUMBERS[kind]))
-    return values if known is None else values.set(pl.Series(~known), None)
+        return _texts(reader, name, texts, label=kind == "label")
+    known = reader.take("?") if nullable else None
+    values = reader.take(_NUMBERS[kind], name)
+    return values if known is None else values.set(~known, None)
 
 
 def _texts(reader: _Reader, name: str, values: list[str], *, label: bool) -> pl.Series:
     import polars as pl  # noqa: PLC0415
 
-    indices = reader.take("<u4")
-    missing = len(values)
-    places = pl.Series(indices).replace(_MISSING, missing)
+    places = reader.take("<u4").replace(_MISSING, len(values))
     texts = pl.Series(name, [*values, None], dtype=pl.String).gather(places)
     return texts.cast(pl.Categorical) if label else texts

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from socketserver import ThreadingMixIn
-from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
@@ -16,6 +15,8 @@ AT_ONCE = 16
 """The most connections at once; a scraper needs one."""
 PATIENCE_S = 10.0
 """The longest time that a connection may wait for its client."""
+
+_Request = socket.socket | tuple[bytes, socket.socket]
 
 
 class _Handler(WSGIRequestHandler):
@@ -28,12 +29,13 @@ class _Handler(WSGIRequestHandler):
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
-    def __init__(self, *args: Any, **more: Any) -> None:
+    def server_activate(self) -> None:
+        """Listen, with room for so many connections."""
         self._free = threading.Semaphore(AT_ONCE)
         self.refused = 0
-        super().__init__(*args, **more)
+        super().server_activate()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: _Request, client_address: object) -> None:
         """Serve a connection in a thread of its own, or close it if there are too many."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
@@ -41,14 +43,14 @@ class _Server(ThreadingMixIn, WSGIServer):
             self.refused += 1
             self.shutdown_request(request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: _Request, client_address: object) -> None:
         """Serve a connection, and then make room for another one."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: _Request, client_address: object) -> None:
         """Ignore the error of one connection: its client has gone, or was too slow."""
 
 

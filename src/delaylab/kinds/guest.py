@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.plan.agent_names import node_agent
-from delaylab.plan.kind import TUN, Kind, Node, Rights
+from delaylab.plan.kind import TUN, Kind, Node, OfKind, Rights
 from delaylab.plan.model import Agent, Guest
 from delaylab.spec.kinds import HostedNode, ImageNode, KernelNode, QemuNode, XenNode
 from delaylab.units import MEBIBYTE
@@ -24,7 +24,7 @@ QEMU_SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny"
 """QEMU's own system call filter: code that escapes from a guest into QEMU starts no program."""
 
 
-def setup(node: Node[Any]) -> JsonObject:
+def setup(node: Node[OfKind]) -> JsonObject:
     """Return the setup request for the agent inside; the plan adds the addresses."""
     own = [cable.card for cable in node.inner or node.cards]
     cards: list[JsonObject] = [

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from delaylab.errors import BadInput, NotHere
 from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
 from delaylab.plan.agent_names import MACHINE, WIRE, host_agent, link_agent, node_agent
 from delaylab.plan.conditioned import engine_links
-from delaylab.plan.kind import Kind, Node, Rights
+from delaylab.plan.kind import AnyKind, Node, Rights
 from delaylab.plan.model import (
     Address,
     Agent,
@@ -56,7 +55,7 @@ ANY_WAY_BACK = {
 
 def build(
     lab: LabSpec,
-    kinds: Mapping[str, Kind[Any]],
+    kinds: Mapping[str, AnyKind],
     rights: Rights,
     *,
     name: str | None = None,
@@ -104,7 +103,7 @@ def build(
     return Plan(name, tuple(agents), nodes, tuple(operations))
 
 
-def _planned(lab: LabSpec, node: str, kind: Kind[Any], network: Network) -> PlannedNode:
+def _planned(lab: LabSpec, node: str, kind: AnyKind, network: Network) -> PlannedNode:
     spec, attachments = lab.nodes[node], tuple(network.attachments[node])
     return PlannedNode(
         kind=spec.kind,
@@ -120,7 +119,7 @@ def _planned(lab: LabSpec, node: str, kind: Kind[Any], network: Network) -> Plan
 
 
 def _agents(
-    name: str, lab: LabSpec, kinds: Mapping[str, Kind[Any]], network: Network, rights: Rights
+    name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], network: Network, rights: Rights
 ) -> list[Agent]:
     forwarding = network.forwarding
     sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
@@ -184,7 +183,7 @@ def _node(
     name: str,
     lab: LabSpec,
     node: str,
-    kinds: Mapping[str, Kind[Any]],
+    kinds: Mapping[str, AnyKind],
     network: Network,
     rights: Rights,
 ) -> Node[NodeSpec]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from delaylab.plan.model import Agent, DomainCable, TapDevice
 from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
@@ -122,3 +122,7 @@ class Kind(Generic[OfKind]):
     def memory(self, spec: OfKind) -> int:
         """Return the bytes of this machine's memory that such a node takes, without its loads."""
         return 2 << 20
+
+
+AnyKind: TypeAlias = Kind[Any]
+"""A kind whose nodes' class is not known; a plan passes each kind its own nodes alone."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from delaylab.plan.addresses import LinkAddresses
 from delaylab.plan.agent_names import WIRE, machine_agent, node_agent
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.cables import Cables
 from delaylab.plan.conditioned import ConditionedLink
-from delaylab.plan.kind import Kind
+from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import (
     Address,
     DomainCable,
@@ -35,7 +34,7 @@ from delaylab.spec.round_trip import one_way_ns, tries
 class Network:
     """A collector of the operations that a lab's links need."""
 
-    def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, Kind[Any]]) -> None:
+    def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind]) -> None:
         self.lab = lab
         self.attachments: dict[str, list[Attachment]] = {node: [] for node in lab.nodes}
         self.crosses = False

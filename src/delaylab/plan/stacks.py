@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 from delaylab.plan.addresses import mac
 from delaylab.plan.agent_names import host_agent, node_agent
-from delaylab.plan.kind import Kind
+from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import End
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
@@ -21,14 +20,14 @@ IFNAMSIZ = 15
 class NodeStacks:
     """The networks and interface names of a lab; each call of `numbered` takes a new name."""
 
-    def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, Kind[Any]]) -> None:
+    def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind]) -> None:
         self.name, self.lab, self._kinds = name, lab, kinds
         self._count: Counter[tuple[str, str]] = Counter()
         self.machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         """The agent in this machine's own network namespace, if a node is in that stack."""
         self.networks = {node: self._find_network(node) for node in lab.nodes}
 
-    def kind(self, node: str) -> Kind[Any]:
+    def kind(self, node: str) -> AnyKind:
         """Return the kind of a node."""
         return self._kinds[self.spec(node).kind]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
@@ -44,7 +43,7 @@ def read(result: Result[Exit]) -> Done:
     return done_of(result.done, rate, progress=progress)
 
 
-def _progress(intervals: Sequence[Any]) -> Iterator[tuple[int, float]]:
+def _progress(intervals: Sequence[dict[str, dict[str, float]]]) -> Iterator[tuple[int, float]]:
     """Yield the bits that the sender had handed to its kernel at the end of each interval."""
     bits = 0.0
     for interval in intervals:
