@@ -9,7 +9,7 @@ import numpy as np
 
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.charts.lazy import alt
-from delaylab.charts.vega import INK, Row, Rows, delay_scale, delay_ticks, inline
+from delaylab.charts.vega import INK, Row, Rows, delay_scale, delay_ticks, inline, seen
 
 # Whiskers reach to these quantiles; the box to the quartiles.
 WHISKERS = (0.05, 0.95)
@@ -69,7 +69,7 @@ def filled(rows: Rows, column: str, row: str) -> Rows:
 
     Without these the renderer would move other panels into the empty places.
     """
-    columns, lines_ = _seen(rows, column), _seen(rows, row)
+    columns, lines_ = seen(rows, column), seen(rows, row)
     have = {(each[column], each[row]) for each in rows}
     blank = dict.fromkeys(("low", "q1", "us", "q3", "high", "per_s"))
     empty = [
@@ -83,19 +83,15 @@ def filled(rows: Rows, column: str, row: str) -> Rows:
 
 def coloured(rows: Rows, field: str) -> alt.Color:
     """Return a colour for each value of a field, in their order of appearance."""
-    seen = _seen(rows, field)
-    return alt.Color(f"{field}:N", scale=alt.Scale(domain=seen, range=COLOURS[: len(seen)]))
+    values = seen(rows, field)
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=values, range=COLOURS[: len(values)]))
 
 
 def grid(chart: alt.Chart | alt.LayerChart, rows: Rows, column: str, row: str) -> alt.FacetChart:
     """Return a chart repeated for every pair of values of two fields; rows must be `filled`."""
-    columns = _seen(rows, column)
+    columns = seen(rows, column)
     head = alt.Header(title=None, labelFontSize=12, labelFontWeight=600)
     return chart.properties(width=WIDTHS.get(len(columns), 200), height=190).facet(
         column=alt.Column(f"{column}:N", header=head, sort=columns),
-        row=alt.Row(f"{row}:N", header=head, sort=_seen(rows, row)),
+        row=alt.Row(f"{row}:N", header=head, sort=seen(rows, row)),
     )
-
-
-def _seen(rows: Rows, field: str) -> list[Any]:
-    return list(dict.fromkeys(row[field] for row in rows))

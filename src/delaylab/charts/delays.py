@@ -19,6 +19,7 @@ from delaylab.charts.vega import (
     delay_axis,
     inline,
     render,
+    seen,
     setup_colours,
 )
 
@@ -57,7 +58,7 @@ def network_rtt(groups: list[Group]) -> Chart | None:
             rows += _ecdf_rows(group, column, {"setup": setup, "stamp": stamp})
     if not rows:
         return None
-    names = _seen(rows, "setup")
+    names = seen(rows, "setup")
     chart = _ecdf(rows).encode(
         color=colour("setup", names, setup_colours(names), "sender"),
         strokeDash=alt.StrokeDash(
@@ -84,8 +85,8 @@ def load_rtt(groups: list[Group]) -> Chart | None:
         rows += _ecdf_rows(group, "total", {"setup": setup, "load": group.load})
     if not rows:
         return None
-    names = _seen(rows, "setup")
-    chart = _ecdf(rows).encode(color=colour("load", _seen(rows, "load"), LOADS, "load"))
+    names = seen(rows, "setup")
+    chart = _ecdf(rows).encode(color=colour("load", seen(rows, "load"), LOADS, "load"))
     return render(
         "rtt-per-load",
         "User RTT less wire RTT, by load",
@@ -126,7 +127,7 @@ def directions(groups: list[Group]) -> Chart | None:
         "One-way delay under network load: sending and receiving",
         "One-way delay from user space to the wire, and from the wire to user space, each as a "
         f"density on a logarithmic axis. {_counts(groups, 'network')}",
-        _facet(chart, _seen(rows, "setup")),
+        _facet(chart, seen(rows, "setup")),
     )
 
 
@@ -165,10 +166,6 @@ def _facet(chart: alt.Chart, names: list[str]) -> alt.FacetChart:
     width = {1: 860, 2: 430, 3: 275}.get(len(names), 210)
     facet = alt.Facet("setup:N", header=header, sort=names)
     return chart.properties(width=width, height=220).facet(facet=facet, columns=ROW)
-
-
-def _seen(rows: Rows, field: str) -> list[str]:
-    return list(dict.fromkeys(str(row[field]) for row in rows))
 
 
 def _counts(groups: list[Group], load: str | None = None) -> str:

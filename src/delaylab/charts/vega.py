@@ -74,6 +74,11 @@ def inline(rows: Rows) -> alt.NamedData:
     return alt.NamedData(name)
 
 
+def seen(rows: Rows, field: str) -> list[Any]:
+    """Return the values of a field, each once, in their order of appearance."""
+    return list(dict.fromkeys(row[field] for row in rows))
+
+
 def _datasets(spec: object) -> dict[str, Rows]:
     """Return the rows of all data that a chart refers to by name."""
     if isinstance(spec, list):
