@@ -135,7 +135,7 @@ def _carry(outer: Session, stream: socket.socket) -> None:
     with stream, suppress(AgentError, OSError):
         while True:
             ready = {fd for fd, _ in poll.poll()}
-            if outer.fileno() in ready and outer.poll_done() is not None:
+            if outer.fileno() in ready and outer.poll_done():
                 break
             if stream.fileno() in ready:
                 data = stream.recv(CHUNK)

@@ -198,14 +198,15 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
         ],
         filter=TapFilter("udp", 4, probe=1, port=PORT),
     )
-    tap.start(request)
+    result = tap.start(request)
     tap.event(10)
     link_engines.reports(lab, reset=True)
     count = case.per_second * SECONDS
     sent = generate(lab, link_names(case.links), count, 1_000_000_000 // case.per_second, 100)
     report = settled(lab)
     tap.stop()
-    stamps = tap.finish(60).table("stamps")
+    tap.finish(60)
+    stamps = result.table("stamps")
     tap.close()
     ways = [way for way in report.directions if way.node == NEAR]
     left = sum(way.left.frames for way in ways)

@@ -198,12 +198,13 @@ def tapped(bed: Bed, count: int, interval_ns: int, size: int) -> pl.DataFrame:
         interfaces=[TapInterface(name, point) for name, point in ports.items()],
         filter=TapFilter("udp", 4, probe=1, port=PORT),
     )
-    tap.start(request)
+    result = tap.start(request)
     tap.event(30)
     generate(bed, count, interval_ns, size)
     settled(bed)
     tap.stop()
-    stamps = tap.finish(120).table("stamps")
+    tap.finish(120)
+    stamps = result.table("stamps")
     tap.close()
     table = stamps.with_columns(pl.col("point").cast(pl.String))
     return table.pivot(on="point", index="seq", values="time_ns")

@@ -63,24 +63,24 @@ def _quartile(times: list[float]) -> float:
     return statistics.quantiles(times, n=4)[0]
 
 
-def _measure(lab: Lab, far: str, taps: int, by: str) -> tuple[float, int]:
+def _measure(lab: Lab, far: str, number: int, by: str) -> tuple[float, int]:
     """Return the microseconds per round trip, and the number of packets that taps dropped."""
-    sessions = []
-    for number, (agent, interface) in enumerate(POINTS[:taps]):
+    taps = []
+    for point, (agent, interface) in enumerate(POINTS[:number]):
         session = lab.session(agent)
         request = Tap(
-            interfaces=[TapInterface(interface, f"p{number}")],
+            interfaces=[TapInterface(interface, f"p{point}")],
             filter=TapFilter("icmp", 4, probe=1, ident=IDENT),
             tcx=by == "tcx",
         )
-        session.start(request)
+        taps.append((session, session.start(request)))
         session.event(10)
-        sessions.append(session)
     result = probe(lab, far, count=COUNT, interval_ns=0, stamps=["app"], realtime=True)
     dropped = 0
-    for session in sessions:
+    for session, stamped in taps:
         session.stop()
-        (tap,) = session.finish(30).done.interfaces
+        session.finish(30)
+        (tap,) = stamped.done.interfaces
         assert tap.by == by, tap
         dropped += tap.dropped
         session.close()

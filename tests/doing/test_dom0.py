@@ -58,13 +58,13 @@ class Dom0:
         """What a command says, on either stream."""
         session, said = self.lab.session("xen.sut"), bytearray()
         session.on_output = lambda frame: said.extend(frame.payload)
-        session.start(Exec(argv=["env", PATH, *argv], stdin=True, tty=tty))
+        result = session.start(Exec(argv=["env", PATH, *argv], stdin=True, tty=tty))
         if tty is None:
             for piece in (stdin, b""):
                 session.stdin(piece)
-        done = session.finish(120).done
+        session.finish(120)
         session.close()
-        assert done == {"exit": code}, (argv, done, said.decode())
+        assert result.done.exit == code, (argv, result.done, said.decode())
         return said.decode()
 
     def agent(self, name: str, *argv: str, code: int = 0) -> str:
@@ -114,7 +114,7 @@ class Inner:
         self._frames, decoder = list[Frame](), Decoder()
         self._session.on_output = lambda frame: self._frames.extend(decoder.feed(frame.payload))
         argv = ["env", PATH, "delaylab-agent", "fabric"]
-        self._session.start(Exec(argv=argv, stdin=True))
+        self._result = self._session.start(Exec(argv=argv, stdin=True))
         self._keeper = self._session.event(30).started
 
     def __enter__(self) -> Inner:
@@ -140,12 +140,14 @@ class Inner:
     def leave(self) -> None:
         """Let go of the leash; the keeper ends well."""
         self._session.stdin(b"")
-        assert self._session.finish(60).done == {"exit": 0}, self._frames[1:]
+        self._session.finish(60)
+        assert self._result.done.exit == 0, self._frames[1:]
 
     def kill(self) -> None:
         """The keeper, which can do nothing more; what it left is swept."""
         self._dom0.run("kill", "-9", str(self._keeper))
-        assert self._session.finish(60).done == {"killed": 9}
+        self._session.finish(60)
+        assert self._result.done.killed == 9
         self._dom0.run("delaylab-agent", "fabric", "--sweep", RUN)
 
 

@@ -179,15 +179,16 @@ def test_work_that_dies_is_named_with_what_it_said_last(up: Up) -> None:
 def test_held_requests_do_nothing_before_they_may(up: Up) -> None:
     lab = attach(up(TWO))
     session = lab.node_session("a")
-    session.start(Compute(units=5, hold=True))
+    compute = session.start(Compute(units=5, hold=True))
     session.event(10)
     session.stop()
-    assert session.finish(10).done.units == 0
-    session.start(Exec(argv=["true"], hold=True))
+    session.finish(10)
+    assert compute.done.units == 0
+    command = session.start(Exec(argv=["true"], hold=True))
     session.event(10)
     session.stop()
-    ended = session.finish(10).done
-    assert (ended.exit, ended.began_ns) == (None, None)
+    session.finish(10)
+    assert (command.done.exit, command.done.began_ns) == (None, None)
 
 
 def test_a_command_tells_its_times(up: Up) -> None:

@@ -81,12 +81,12 @@ def test_whatever_an_agent_says_is_a_result_or_one_error(
     reader.start()
     problem = None
     try:
-        session.start(Exec(argv=["cat"], stdin=True))
+        result = session.start(Exec(argv=["cat"], stdin=True))
         os.write(theirs[1], b"".join(Frame(kind, text).encode() for kind, text in said)[:60_000])
         os.close(theirs[1])
         if with_input:
             session.stdin(bytes(200_000))
-        result = session.finish()
+        session.finish()
         assert isinstance(result.done, replies.Exit)
         result.table("stamps")
     except AgentError as error:
@@ -134,12 +134,13 @@ def test_an_end_that_came_together_with_an_event_is_not_waited_for() -> None:
     reader, answers = os.pipe()
     requests, writer = os.pipe()
     session = Session("node.a", Descriptors(reader, writer, lambda: None))
-    session.start(Hello())
+    result = session.start(Hello())
     event, done = ({"event": {"ready": True}}, {"done": {"version": "1", "pid": 1, "clock": "c"}})
     for message in (event, done):
         frame = Frame(FrameKind.MESSAGE, json.dumps(message).encode())
         os.write(answers, frame.encode())
     session.event(1)
-    assert wait_watching(session, []).done.pid == 1
+    wait_watching(session, [])
+    assert result.done.pid == 1
     for descriptor in (reader, answers, requests, writer):
         os.close(descriptor)

@@ -6,9 +6,9 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.replies import Event, Exit
@@ -30,7 +30,7 @@ class Session:
         self.on_output: Callable[[Frame], None] | None = None
         self._stream = stream
         self._decoder, self._frames = Decoder(), list[Frame]()
-        self._result: Result[Any] = Result(Hello())
+        self._result: Result[BaseModel] = Result(Hello())
         self._under_way = 0
         self._closed = False
 
@@ -52,7 +52,7 @@ class Session:
             self._stream.close()
 
     def start(self, request: Request[R_co]) -> Result[R_co]:
-        """Send a request; `event` and `finish` read its answers and fill the result."""
+        """Send a request, and return its result, which `finish` or `poll_done` fills."""
         result = Result(request)
         self._result = result
         self._under_way = 0
@@ -131,8 +131,8 @@ class Session:
 
     def finish(
         self, timeout: float | None = None, on_event: Callable[[Event], None] | None = None
-    ) -> Result[Any]:
-        """Read to the request's end and return its result.
+    ) -> None:
+        """Read to the request's end.
 
         Events are passed to `on_event`. Raises AgentError with the agent's message if the request
         failed, or after `timeout` seconds.
@@ -142,7 +142,7 @@ class Session:
             message = self._message(None if deadline is None else deadline - time.monotonic())
             if "done" in message:
                 self._result.raw = _object(message["done"])
-                return self._result
+                return
             if on_event is not None:
                 on_event(self._event(message))
 
@@ -162,12 +162,11 @@ class Session:
         """
         if not self._frames and not self._readable(timeout):
             raise AgentError(f"no sign of life within {timeout:.0f} s", self.label)
-        done = self.poll_done()
-        if done is not None:
-            raise AgentError(f"it ended: {done.raw}", self.label)
+        if self.poll_done():
+            raise AgentError(f"it ended: {self._result.raw}", self.label)
 
-    def poll_done(self, on_event: Callable[[Event], None] | None = None) -> Result[Any] | None:
-        """Process received frames; return the result if the request has ended, else None.
+    def poll_done(self, on_event: Callable[[Event], None] | None = None) -> bool:
+        """Process received frames; return True if the request has ended.
 
         Events are passed to `on_event`. Blocks in at most one read. Raises AgentError if the
         request failed.
@@ -182,10 +181,10 @@ class Session:
             message = self._parsed(frame)
             if "done" in message:
                 self._result.raw = _object(message["done"])
-                return self._result
+                return True
             if on_event is not None:
                 on_event(self._event(message))
-        return None
+        return False
 
     def check(self) -> bool:
         """Read what has come of a request that goes on until it is stopped; never wait for more.
@@ -340,7 +339,7 @@ class Watched(Protocol):
         """Read what has come; return False once there is nothing more to watch."""
 
 
-def _ended_by_itself(result: Result[Any]) -> str:
+def _ended_by_itself(result: Result[BaseModel]) -> str:
     """Return which request, or which program of one, ended before it was told to, and how."""
     request, answer = result.request, result.done
     if isinstance(request, Exec) and isinstance(answer, Exit):
@@ -348,20 +347,11 @@ def _ended_by_itself(result: Result[Any]) -> str:
     return f"{request.op} ended by itself"
 
 
-def wait_watching(session: Session, others: Sequence[Watched]) -> Result[Any]:
+def wait_watching(session: Session, others: Sequence[Watched]) -> None:
     """Finish one session's request; raise at once if a request of another one fails or ends."""
-    if session.has_frames:
-        return session.finish()
-    arrived = False
-
-    def arrive() -> bool:
-        nonlocal arrived
-        arrived = True
-        return True
-
     loop = Loop()
     for other in others:
         loop.add(other, other.check)
-    loop.add(session, arrive)
-    loop.run(lambda: arrived)
-    return session.finish()
+    loop.add(session, lambda: True)
+    loop.run(lambda: session.has_frames or readable(session, 0))
+    session.finish()

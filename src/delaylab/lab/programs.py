@@ -102,16 +102,17 @@ def _sign(ready: ReadySpec) -> ReadySign:
 
 def states(lab: Lab, gone: Collection[str] = ()) -> dict[str, list[ProgramState]]:
     """Return the state of the programs of each node that has some, and whose agent is not gone."""
-    sessions = {}
+    asked = {}
     for name, node in lab.plan.nodes.items():
         if node.programs and node_agent(name) not in gone:
-            sessions[name] = lab.node_session(name)
-            sessions[name].start(Programs())
+            session = lab.node_session(name)
+            asked[name] = session, session.start(Programs())
     found = {}
-    for name, session in sessions.items():
+    for name, (session, result) in asked.items():
         # A node that does not answer is shown as dead, and has no state of programs.
         with suppress(AgentError):
-            found[name] = session.finish(STATES_S).done.programs
+            session.finish(STATES_S)
+            found[name] = result.done.programs
         session.close()
     return found
 
@@ -119,7 +120,7 @@ def states(lab: Lab, gone: Collection[str] = ()) -> dict[str, list[ProgramState]
 def output(lab: Lab, node: str, program: str) -> bytes:
     """Return the kept output of a program: its last one to two MiB."""
     session = lab.node_session(node)
-    session.start(Output(name=program))
-    result = session.finish()
+    result = session.start(Output(name=program))
+    session.finish()
     session.close()
     return result.stdout

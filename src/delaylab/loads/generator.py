@@ -57,15 +57,19 @@ class Generator:
             port=DISCARD,
             realtime=self._load.realtime,
         )
-        self.session.start(request)
+        self._result = self.session.start(request)
         self.session.event(START_DEADLINE_S)
 
     def send_one_each(self) -> Sent:
         """Send one frame of each flow at once, and return the result."""
         self.begin(None, len(self._flows))
-        return Sent.of(self.session.finish(STOP_DEADLINE_S).done)
+        return self._finished()
 
     def end(self) -> Sent:
         """Stop sending and return the result."""
         self.session.stop()
-        return Sent.of(self.session.finish(STOP_DEADLINE_S).done)
+        return self._finished()
+
+    def _finished(self) -> Sent:
+        self.session.finish(STOP_DEADLINE_S)
+        return Sent.of(self._result.done)

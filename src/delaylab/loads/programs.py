@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
-from delaylab.agent.result import AgentError
+from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 
@@ -21,8 +21,9 @@ STOP_DEADLINE_S = 20
 
 @dataclass
 class Output:
-    """The output of a load's program so far."""
+    """The output of a load's program so far; `result` is filled once it has ended."""
 
+    result: Result[Exit]
     text: bytearray = field(default_factory=bytearray)
     stdout: bytearray = field(default_factory=bytearray)
 
@@ -41,9 +42,8 @@ def start(
     Raises DelaylabError with its last line, and its `name` if others start it, if it does not start
     in time.
     """
-    output = Output()
+    output = Output(session.start(Exec(argv=argv)))
     session.on_output = output.add
-    session.start(Exec(argv=argv))
     session.event(START_DEADLINE_S)
     deadline = time.monotonic() + START_DEADLINE_S
     while not all(pattern.search(output.text) for pattern in ready):
@@ -60,22 +60,22 @@ def run(session: Session, argv: list[str], given: bytes = b"") -> bytes:
 
     Raises DelaylabError with its last line if it fails or takes too long.
     """
-    session.start(Exec(argv=argv, stdin=True))
+    result = session.start(Exec(argv=argv, stdin=True))
     deadline = time.monotonic() + RUN_DEADLINE_S
     if given:
         session.stdin(given, deadline)
     session.stdin(b"")
-    result = session.finish(deadline - time.monotonic())
+    session.finish(deadline - time.monotonic())
     if result.done.exit != 0:
         last = _last_line(result.stderr or result.stdout, f"exit code {result.done.exit}")
         raise DelaylabError(f"{argv[0]} failed: {last}", session.label)
     return result.stdout
 
 
-def end(session: Session) -> Exit:
-    """Interrupt a program, wait until it has ended, and return how it did."""
+def end(session: Session) -> None:
+    """Interrupt a program, and wait until it has ended."""
     session.signal(signal.SIGINT)
-    return Exit.model_validate(session.finish(STOP_DEADLINE_S).raw)
+    session.finish(STOP_DEADLINE_S)
 
 
 def _last_line(said: bytes | bytearray, otherwise: str) -> str:

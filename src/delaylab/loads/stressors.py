@@ -43,8 +43,8 @@ def stressor(lab: Lab, load: StressorLoad, state: Running) -> Iterator[None]:
     state.sessions.append(session)
     yield
     state.sessions.remove(session)
-    written = end(session).written_bytes
-    found = _achieved(bytes(output.stdout), written)
+    end(session)
+    found = _achieved(bytes(output.stdout), output.result.done.written_bytes)
     if load.what == "cpu":
         found["cpus"] = float(len(lab.spec.cpus_of(load.on) or range(os.cpu_count() or 1)))
     state.achieved.append(Achieved(load, found))

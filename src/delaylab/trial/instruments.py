@@ -25,15 +25,19 @@ PORT = 8462
 
 @dataclass
 class Instruments:
-    """The sessions that record during a probe."""
+    """The sessions that record during a probe, each with its result.
+
+    There is at most one reflector.
+    """
 
     watch: Session
-    taps: list[Session] = field(default_factory=list)
-    reflector: Session | None = None
+    machine: Result[measuring_replies.Watch]
+    taps: dict[Session, Result[Taps]] = field(default_factory=dict)
+    reflector: dict[Session, Result[measuring_replies.Reflect]] = field(default_factory=dict)
 
     def all(self) -> list[Session]:
         """Return the sessions of all instruments that are on."""
-        return [s for s in (*self.taps, self.reflector, self.watch) if s is not None]
+        return [*self.taps, *self.reflector, self.watch]
 
 
 def identifier(probe: ProbeSpec, probe_id: int) -> int:
@@ -50,13 +54,13 @@ def port(probe: ProbeSpec) -> int:
 
 
 @contextmanager
-def recording_machine(lab: Lab) -> Iterator[Session]:
+def recording_machine(lab: Lab) -> Iterator[tuple[Session, Result[measuring_replies.Watch]]]:
     """Record the machine's state; the recorder is ready when the block begins."""
     recorder = lab.machine.session()
     try:
-        recorder.start(Watch(interval_ns=WATCH_INTERVAL_NS, places=_places(lab)))
+        result = recorder.start(Watch(interval_ns=WATCH_INTERVAL_NS, places=_places(lab)))
         recorder.event(READY_S)
-        yield recorder
+        yield recorder, result
     finally:
         recorder.close()
 
@@ -65,14 +69,14 @@ def recording_machine(lab: Lab) -> Iterator[Session]:
 def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
     """Run the reflector (but for ICMP) and the machine's record, ready when the block begins."""
     with recording_machine(lab) as recorder:
-        instruments = Instruments(recorder)
+        instruments = Instruments(*recorder)
         if probe.protocol != "icmp" and not probe.outside:
-            instruments.reflector = lab.node_session(probe.to)
+            reflector = lab.node_session(probe.to)
             reflect = Reflect(
                 port=port(probe), ip=probe.ip, stamps=True, probe=probe_id, protocol=probe.protocol
             )
-            instruments.reflector.start(reflect)
-            instruments.reflector.event(READY_S)
+            instruments.reflector[reflector] = reflector.start(reflect)
+            reflector.event(READY_S)
         yield instruments
 
 
@@ -107,8 +111,8 @@ def tap(
             file = str(target)
         session = lab.session(agent)
         # Nothing is attached to an interface of the machine itself: a ring only listens.
-        session.start(Tap(interfaces=wanted, filter=packets, pcap=file, tcx=not probe.outside))
-        instruments.taps.append(session)
+        request = Tap(interfaces=wanted, filter=packets, pcap=file, tcx=not probe.outside)
+        instruments.taps[session] = session.start(request)
     for session in instruments.taps:
         session.event(READY_S)
 
@@ -121,22 +125,12 @@ def switch_taps(instruments: Instruments, on: bool) -> None:
         session.event(READY_S)
 
 
-@dataclass(frozen=True)
-class Stopped:
-    """The results of the taps, of the reflector (if any) and of the machine's record."""
-
-    taps: list[Result[Taps]]
-    reflected: Result[measuring_replies.Reflect] | None
-    machine: Result[measuring_replies.Watch]
-
-
-def stop(instruments: Instruments) -> Stopped:
-    """Stop all instruments and return their results."""
+def stop(instruments: Instruments) -> None:
+    """Stop all instruments; their results are then complete."""
     for session in instruments.all():
         session.stop()
-    taps = [tap.finish(READY_S) for tap in instruments.taps]
-    reflected = instruments.reflector.finish(READY_S) if instruments.reflector else None
-    return Stopped(taps, reflected, instruments.watch.finish(READY_S))
+    for session in instruments.all():
+        session.finish(READY_S)
 
 
 def _places(lab: Lab) -> list[Place]:

@@ -56,7 +56,7 @@ def measure(
     after = _around(lab, combination, probe)
     return Recording(
         _measurement(lab, combination, probe, path, done, (before, after)),
-        done.recorded.machine.table("hosts"),
+        done.instruments.machine.table("hosts"),
         work.progress(done.under_load.crew),
         done.stamps(lab),
         done.packets,
@@ -102,7 +102,7 @@ def _measurement(
     """Return the record of a trial from what its phases left."""
     before, after = around
     loaded, pace = done.under_load, done.pace
-    taps = [entry for result in done.recorded.taps for entry in result.done.interfaces]
+    taps = [entry for result in done.instruments.taps.values() for entry in result.done.interfaces]
     return Measurement(
         sender=_endpoint(combination, probe.sender),
         responder=_far_end(combination, probe),
@@ -135,7 +135,7 @@ def _measurement(
         reserved=reserved(combination.lab),
         taps=taps,
         rest_blocks=done.rest,
-        repeats=repeats.count(done.recorded.taps, done.packets),
+        repeats=repeats.count(done.instruments.taps.values(), done.packets),
         hops=[Hop(**asdict(hop)) for hop in path.hops],
         links=loaded.links,
         responder_icmp={name: after.icmp[name] - count for name, count in before.icmp.items()},

@@ -18,7 +18,7 @@ from delaylab.plan.probe_way import ProbeWay
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import Pace, ProbeSpec
 from delaylab.trial import rate_search
-from delaylab.trial.instruments import Instruments, Stopped, listening, stop, switch_taps, tap
+from delaylab.trial.instruments import Instruments, listening, stop, switch_taps, tap
 from delaylab.trial.repeats import LEGS
 from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender
@@ -35,7 +35,6 @@ class Phases:
 
     sender: Sender
     instruments: Instruments
-    recorded: Stopped
     rest: list[RestBlock]
     search: Search | None
     pace: Pace
@@ -50,11 +49,10 @@ class Phases:
         """Return all stamps as one table, each with the name of its kernel's clock."""
         own = _of_clock(self.sender.clock)
         parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in self.sender.stamps]
-        reflector, reflected = self.instruments.reflector, self.recorded.reflected
-        if reflected is not None and reflector is not None:
+        for reflector, reflected in self.instruments.reflector.items():
             clock = _of_clock(lab.clock(reflector.label))
             parts.append(reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
-        for session, result in zip(self.instruments.taps, self.recorded.taps, strict=True):
+        for session, result in self.instruments.taps.items():
             clock = _of_clock(lab.clock(session.label))
             parts.append(
                 result.table("stamps").with_columns(pl.col("point").cast(pl.String), clock)
@@ -94,8 +92,8 @@ def run(
         arrives_by = path.hops[-1].link if path.hops else None
         loaded = under_load(lab, combination, arrives_by, rates, send)
         sender.run("after", probe.at_rest, probe.pace_at_rest)
-        recorded = stop(instruments)
-    return Phases(sender, instruments, recorded, rest, search, pace, loaded)
+        stop(instruments)
+    return Phases(sender, instruments, rest, search, pace, loaded)
 
 
 def _search(probe: ProbeSpec, sender: Sender) -> Search | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import polars as pl
@@ -13,7 +14,7 @@ from delaylab.dataset.records.repeats import Repeats
 LEGS: tuple[Literal["request"], Literal["reply"]] = ("request", "reply")
 
 
-def count(taps: list[Result[Taps]], packets: pl.DataFrame) -> list[Repeats]:
+def count(taps: Iterable[Result[Taps]], packets: pl.DataFrame) -> list[Repeats]:
     """Return the counts of repeated packets, given the trial's schedule with its phases."""
     parts = [tap.table("repeats").with_columns(pl.col("point").cast(pl.String)) for tap in taps]
     if not parts:

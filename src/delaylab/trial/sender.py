@@ -94,9 +94,10 @@ class Sender:
             # Programs would hand a reply over before the sender's own stack had it.
             tcx=not closed,
         )
-        self._session.start(request)
+        result = self._session.start(request)
         self._session.event(READY_S)
-        return wait_watching(self._session, [*self._instruments.all(), *watched])
+        wait_watching(self._session, [*self._instruments.all(), *watched])
+        return result
 
 
 def _of_phase(phase: str, packets: pl.DataFrame) -> pl.DataFrame:

@@ -31,7 +31,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
     before the work begins, and the phase `load` lasts until all work has ended.
     """
     clock_before, changes_before = wall_minus_monotonic(), changed_links.requests(lab)
-    with recording_machine(lab) as recorder:
+    with recording_machine(lab) as (recorder, machine):
         before = _rest(recorder, "before")
         times: list[PhaseTime] = []
 
@@ -44,7 +44,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         loaded = under_load(lab, combination, None, rates, work_alone)
         after = _rest(recorder, "after")
         recorder.stop()
-        machine = recorder.finish(READY_S)
+        recorder.finish(READY_S)
     clock_step = wall_minus_monotonic() - clock_before
     changed = changed_links.doubts(changes_before, changed_links.requests(lab))
     record = Measurement(

@@ -49,7 +49,7 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
     tty_size = _terminal_size() if terminal else None
     try:
         with _raw_terminal(terminal):
-            session.start(
+            result = session.start(
                 Exec(
                     argv=argv,
                     env=_environment(lab, node),
@@ -58,11 +58,11 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
                     window=OUTPUT_WINDOW,
                 )
             )
-            done = _relay(session)
+            _relay(session)
     except AgentError as error:
         raise _not_run(error, argv[0], node) or error from None
     lab.close()
-    return _exit_code(session, done)
+    return _exit_code(session, result.done)
 
 
 def _environment(lab: Lab, node: str) -> dict[str, str] | None:
@@ -92,11 +92,11 @@ def captured(
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     session = lab.node_session(node)
     try:
-        session.start(Exec(argv=argv, env=_environment(lab, node), stdin=True))
+        result = session.start(Exec(argv=argv, env=_environment(lab, node), stdin=True))
         if stdin:
             session.stdin(stdin, deadline)
         session.stdin(b"")
-        result = session.finish(timeout_s)
+        session.finish(timeout_s)
     except AgentError:
         if time.monotonic() < deadline - _ROUNDED_S:
             raise
@@ -115,16 +115,15 @@ def _exit_code(session: Session, done: Exit) -> int:
     return done.exit
 
 
-def _relay(session: Session) -> Exit:
+def _relay(session: Session) -> None:
     """Pass input and output until the command ends; input waits while the command reads none."""
     stdin = sys.stdin.fileno()
-    open_input = True
-    while True:
+    open_input, ended = True, False
+    while not ended:
         poll = select.poll()
         poll.register(session.fileno(), select.POLLIN)
         if open_input and session.room:
             poll.register(stdin, select.POLLIN)
-        result = None
         try:
             ready = {fd for fd, _ in poll.poll()}
             # Ctrl-C is the command's, whatever this process is doing when it comes.
@@ -134,12 +133,10 @@ def _relay(session: Session) -> Exit:
                     session.stdin(data)
                     open_input = bool(data)
                 if session.fileno() in ready:
-                    result = session.poll_done()
+                    ended = session.poll_done()
         except KeyboardInterrupt:
-            if result is None:
+            if not ended:
                 session.signal(signal.SIGINT)
-        if result is not None:
-            return Exit.model_validate(result.raw)
 
 
 class Printer:

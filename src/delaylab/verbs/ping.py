@@ -198,7 +198,7 @@ def finish(session: Session, on_packet: OnPacket) -> bool:
                 readable(session, None)
                 # What was read of the stream must not be lost to a Ctrl-C.
                 with deferred():
-                    ended = session.poll_done(on_event) is not None
+                    ended = session.poll_done(on_event)
         except KeyboardInterrupt:
             if interrupted:
                 raise

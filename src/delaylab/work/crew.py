@@ -10,6 +10,7 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Watched
@@ -34,7 +35,7 @@ class Worker:
         self._session = started.session if started else lab.node_session(job.node)
         folders = lab.keeper.agents[lab.agent_name(job.node)].cgroups
         self._group = lab.machine.control_group(folders)
-        self._result: Result[BaseModel] | None = started.result if started else None
+        self._result = started.result if started else Result(job.request)
         self._cpu_before: float | None = None
         self._vcpus_before: float | None = None
         self._began_ns = 0
@@ -98,7 +99,7 @@ class Worker:
     def give_up(self, seconds: float) -> None:
         """Take a job that has not ended for failed, and end it by `close`."""
         if not self.ended:
-            said = last_line(self._result) if self._result is not None else "nothing"
+            said = last_line(self._result)
             self._fail(f"it did not end within {seconds:g} s; it said last: {said}")
             self.close()
 
@@ -108,35 +109,34 @@ class Worker:
     def _prepared(self) -> None:
         end_s = time.monotonic() + self.job.deadline_s
         try:
-            result = self._session.finish(self.job.deadline_s)
+            self._session.finish(self.job.deadline_s)
         except AgentError:
             if time.monotonic() < end_s - _ROUNDED_S:
                 raise
             what = f"its preparation did not end within {self.job.deadline_s:g} s"
             raise AgentError(what) from None
-        if result.done.exit != 0:
-            raise AgentError(f"its preparation failed: {last_line(result)}")
+        if not isinstance(done := self._result.done, Exit) or done.exit != 0:
+            raise AgentError(f"its preparation failed: {last_line(self._result)}")
 
     def _read(self) -> None:
-        result = self._session.poll_done()
-        if result is None:
+        if not self._session.poll_done():
             return
         after, vcpus = self._group.cpu_s(), self._group.vcpus_s()
         self.done = replace(
-            self.job.read(result),
+            self.job.read(self._result),
             host_cpu_s=_since(self._cpu_before, after),
             vcpu_s=_since(self._vcpus_before, vcpus),
         )
 
     def _hear(self, frame: Frame) -> None:
         """Pass output on, and keep only the latest of it."""
-        result, listen = self._result, self.job.listen
-        if result is None or listen is None:
+        listen = self.job.listen
+        if listen is None:
             return
         if frame.kind == FrameKind.STDOUT:
-            result.stdout = frame.payload
+            self._result.stdout = frame.payload
         else:
-            result.stderr = frame.payload
+            self._result.stderr = frame.payload
         listen(frame, time.monotonic_ns() - self._began_ns)
 
     def _guarded(self, act: Callable[[], object]) -> None:

@@ -75,7 +75,8 @@ class Program:
     def _ended(self) -> Ended | str:
         """The end of the program, for which this waits; or the reason why it failed."""
         try:
-            done = self.launcher.finish(END_DEADLINE_S).done
+            self.launcher.finish(END_DEADLINE_S)
+            done = self.result.done
         except AgentError as error:
             return error.what
         wall_s = (time.monotonic_ns() - self.began_ns) / 1e9
@@ -197,7 +198,7 @@ def _read(program: Program, said: bytes, end_s: float) -> None:
     def read(session: Session, name: str, result: Result[Exit]) -> bool:
         heard.append(name)
         try:
-            if session.poll_done() is None:
+            if not session.poll_done():
                 return True
         except AgentError as error:
             raise DelaylabError(f"{name} did not start: {error.what}") from None
