@@ -8,7 +8,7 @@ from typing import Literal
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.requests import Request
-from delaylab.io.values import JsonObject
+from delaylab.io.values import JsonObject, Message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +69,15 @@ class Reflect(Request[measuring_replies.Reflect]):
 
 
 @dataclass(frozen=True)
-class TapInterface:
+class TapInterface(Message):
     """An interface to capture at, and the name of its point."""
 
     name: str
     point: str
 
-    def message(self) -> JsonObject:
-        """Return the interface as JSON values."""
-        return {"name": self.name, "point": self.point}
-
 
 @dataclass(frozen=True)
-class TapFilter:
+class TapFilter(Message):
     """The packets to capture; 0 in `probe`, `ident` or `port` matches any.
 
     For `tcp` and `http`, `ident` is the source port of the packet with sequence number 0.
@@ -92,11 +88,6 @@ class TapFilter:
     probe: int = 0
     ident: int = 0
     port: int = 0
-
-    def message(self) -> JsonObject:
-        """Return the filter as JSON values."""
-        whose = {"probe": self.probe, "ident": self.ident, "port": self.port}
-        return {"protocol": self.protocol, "ip": self.ip, **whose}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,16 +103,12 @@ class Tap(Request[measuring_replies.Taps]):
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(Message):
     """A process whose network and control groups are watched."""
 
     name: str
     pid: int
     cgroups: dict[str, str]
-
-    def message(self) -> JsonObject:
-        """Return the place as JSON values."""
-        return {"name": self.name, "pid": self.pid, "cgroups": self.cgroups}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +138,7 @@ class Route(Request[measuring_replies.Route]):
 
 
 @dataclass(frozen=True)
-class GeneratorFlow:
+class GeneratorFlow(Message):
     """The interface and the addresses of a flow of frames."""
 
     interface: str

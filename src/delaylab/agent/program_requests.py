@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from delaylab.agent.replies import Count, Nothing, Reply, Text
 from delaylab.agent.requests import Request
-from delaylab.io.values import JsonObject
+from delaylab.io.values import Message
 
 
 class Started(Reply):
@@ -55,7 +55,7 @@ class ProgramStates(Reply):
 
 
 @dataclass(frozen=True)
-class NodeFile:
+class NodeFile(Message):
     """A file to write; `owner` is `USER` or `USER:GROUP`."""
 
     path: str
@@ -63,58 +63,44 @@ class NodeFile:
     mode: int
     owner: str | None
 
-    def message(self) -> JsonObject:
-        """Return the file as JSON values."""
-        found: JsonObject = {"path": self.path, "content": self.content, "mode": self.mode}
-        return found if self.owner is None else {**found, "owner": self.owner}
-
 
 @dataclass(frozen=True)
-class _Sign:
-    """A sign that a program is ready; its only field is named as in a lab file."""
-
-    def message(self) -> JsonObject:
-        """Return the sign as JSON values."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-
-@dataclass(frozen=True)
-class TcpSign(_Sign):
+class TcpSign(Message):
     """A socket listens at a TCP port."""
 
     tcp: int
 
 
 @dataclass(frozen=True)
-class UdpSign(_Sign):
+class UdpSign(Message):
     """A socket is bound to a UDP port."""
 
     udp: int
 
 
 @dataclass(frozen=True)
-class PrintsSign(_Sign):
+class PrintsSign(Message):
     """The program printed a text."""
 
     prints: str
 
 
 @dataclass(frozen=True)
-class FileSign(_Sign):
+class FileSign(Message):
     """A path exists."""
 
     file: str
 
 
 @dataclass(frozen=True)
-class CommandSign(_Sign):
+class CommandSign(Message):
     """A command ends with exit code 0."""
 
     command: list[str]
 
 
 @dataclass(frozen=True)
-class EndsSign(_Sign):
+class EndsSign(Message):
     """The program itself ended, with exit code 0."""
 
     ends: bool
@@ -124,7 +110,7 @@ ReadySign = TcpSign | UdpSign | PrintsSign | FileSign | CommandSign | EndsSign
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(Message):
     """A program to start, and the sign that it is ready."""
 
     name: str
@@ -132,16 +118,6 @@ class Program:
     env: dict[str, str]
     ready: ReadySign | None
     within_ms: int
-
-    def message(self) -> JsonObject:
-        """Return the program as JSON values."""
-        found: JsonObject = {
-            "name": self.name,
-            "argv": list(self.argv),
-            "env": dict(self.env),
-            "within_ms": self.within_ms,
-        }
-        return found if self.ready is None else {**found, "ready": self.ready.message()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,13 @@ A field that is None is left out. The agent refuses fields that it does not know
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel
 
 from delaylab.agent import replies
-from delaylab.io.values import JsonObject
+from delaylab.io.values import JsonObject, Message
 
 if TYPE_CHECKING:
     from delaylab.plan.model import Plan
@@ -23,7 +23,7 @@ R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Generic[R_co]):
+class Request(Message, Generic[R_co]):
     """The base of all requests; `R_co` is the type of the answer."""
 
     op: ClassVar[str]
@@ -31,21 +31,11 @@ class Request(Generic[R_co]):
 
     def message(self) -> JsonObject:
         """Return the request as JSON values."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: _plain(value) for name, value in named.items() if value is not None}
-        return {"op": self.op, **given}
+        return {"op": self.op, **super().message()}
 
     def read(self, done: object) -> R_co:
         """Return the answer; raise ValidationError if it is malformed."""
         return cast(R_co, self.reply.model_validate(done))
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "message"):
-        return value.message()
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    return value
 
 
 class Hello(Request[replies.Hello]):
@@ -56,16 +46,12 @@ class Hello(Request[replies.Hello]):
 
 
 @dataclass(frozen=True)
-class Terminal:
+class Terminal(Message):
     """The size of a terminal in characters, and its kind (TERM)."""
 
     rows: int
     cols: int
     term: str
-
-    def message(self) -> JsonObject:
-        """Return the terminal as JSON values."""
-        return {"rows": self.rows, "cols": self.cols, "term": self.term}
 
 
 @dataclass(frozen=True, kw_only=True)

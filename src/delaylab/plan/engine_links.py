@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.io.values import JsonObject
+from delaylab.io.values import JsonObject, Message
 from delaylab.spec.link_conditions import Conditions
 
 
 @dataclass(frozen=True)
-class Port:
+class Port(Message):
     """The end of a link's member on a host.
 
     `node` is the node that sends into the port; it is None behind an uplink, whose frames another
@@ -35,46 +35,33 @@ class Port:
 
 
 @dataclass(frozen=True)
-class EngineLink:
+class EngineLink(Message):
     """The part of one link on one host."""
 
     link: str
     mtu: int
     members: tuple[Port, ...]
 
-    def message(self) -> JsonObject:
-        """Return the link in the engine's form."""
-        members = [member.message() for member in self.members]
-        return {"link": self.link, "mtu": self.mtu, "members": members}
-
 
 @dataclass(frozen=True)
-class Change:
+class Change(Message):
     """A change of the conditions of the frames that one node sends on a link."""
 
     link: str
     node: str
     set: Conditions
 
-    def message(self) -> JsonObject:
-        """Return the change in the engine's form."""
-        return {"link": self.link, "node": self.node, "set": self.set.message()}
-
 
 @dataclass(frozen=True)
-class Moment:
+class Moment(Message):
     """The changes at one time after the engine's start, in nanoseconds."""
 
     at_ns: int
     changes: tuple[Change, ...]
 
-    def message(self) -> JsonObject:
-        """Return the changes in the engine's form."""
-        return {"at_ns": self.at_ns, "changes": [each.message() for each in self.changes]}
-
 
 @dataclass(frozen=True)
-class EngineLinks:
+class EngineLinks(Message):
     """All links with conditions of one host, and the settings of their engine.
 
     `engine` is `own` or `kernel`.
@@ -86,17 +73,6 @@ class EngineLinks:
     memory_bytes: int
     links: tuple[EngineLink, ...]
     timeline: tuple[Moment, ...]
-
-    def message(self) -> JsonObject:
-        """Return the links in the engine's form."""
-        return {
-            "engine": self.engine,
-            "seed": self.seed,
-            "realtime": self.realtime,
-            "memory_bytes": self.memory_bytes,
-            "links": [link.message() for link in self.links],
-            "timeline": [moment.message() for moment in self.timeline],
-        }
 
     def ports(self, link: str) -> tuple[Port, ...]:
         """Return the ports of a link; none if the engine does not carry it."""
