@@ -25,33 +25,13 @@ SECTOR = 512
 SIZE = struct.Struct("<I")  # the decompressed size: the payload's last bytes
 
 
-def _gunzip(data: bytes) -> bytes:
-    return zlib.decompressobj(wbits=31).decompress(data)
-
-
-def _unxz(data: bytes) -> bytes:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(data)
-
-
-def _unlzma(data: bytes) -> bytes:
-    return lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(data)
-
-
-def _bunzip2(data: bytes) -> bytes:
-    return bz2.BZ2Decompressor().decompress(data)
-
-
-def _unzstd(data: bytes) -> bytes:
-    # A frame need not state its decompressed size, so the streaming decompressor is used.
-    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-
-
 DECOMPRESSORS: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": _gunzip,
-    b"\xfd7zXZ\0": _unxz,
-    b"\x5d\0\0": _unlzma,
-    b"BZh": _bunzip2,
-    b"\x28\xb5\x2f\xfd": _unzstd,
+    b"\x1f\x8b": lambda data: zlib.decompressobj(wbits=31).decompress(data),
+    b"\xfd7zXZ\0": lambda data: lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(data),
+    b"\x5d\0\0": lambda data: lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(data),
+    b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data),
+    # A frame need not state its decompressed size, so the streaming decompressor is used.
+    b"\x28\xb5\x2f\xfd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
 }
 
 

@@ -79,14 +79,10 @@ def _libraries(unpacked: Path) -> dict[str, str]:
 
 def _copy(unpacked: Path, root: Path, place: str) -> Path:
     """Copy a file, symbolic links followed, to its place in the tree; return its source."""
-    source, target = unpacked / place, _target(root, place)
+    source, target = unpacked / place, root / place.removeprefix("usr/")
     if not source.is_file():
         raise NotHere(f"the packages have no /{place}", fix="report this as a bug")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
     target.chmod(0o755)
     return source
-
-
-def _target(root: Path, place: str) -> Path:
-    return root / place.removeprefix("usr/")

@@ -13,22 +13,6 @@ from delaylab.charts.layer_table import Part
 from delaylab.charts.tables import Table
 from delaylab.charts.vega import Chart
 
-
-def no_charts(_: list[Group]) -> list[Chart]:
-    """Return no charts."""
-    return []
-
-
-def no_tables(_: list[Group]) -> list[Table]:
-    """Return no tables."""
-    return []
-
-
-def no_layer_table(_: list[Group]) -> list[Part]:
-    """Return no table of layers."""
-    return []
-
-
 World = Callable[[Design, Random], Group]
 """A function that draws imagined trials of a design from a paper's numbers."""
 
@@ -49,9 +33,9 @@ class Paper:
 
     name: str
     claims: Sequence[Claim] = ()
-    charts: Callable[[list[Group]], list[Chart]] = no_charts
-    tables: Callable[[list[Group]], list[Table]] = no_tables
-    layer_table: Callable[[list[Group]], list[Part]] = no_layer_table
+    charts: Callable[[list[Group]], list[Chart]] = lambda _: []
+    tables: Callable[[list[Group]], list[Table]] = lambda _: []
+    layer_table: Callable[[list[Group]], list[Part]] = lambda _: []
     layer_note: str = ""
     on_hardware: bool = False
     world: World | None = None

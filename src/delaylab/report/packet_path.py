@@ -253,7 +253,7 @@ def _cell(x: float, width: float, top: float, part: SegmentSummary, name: Tail) 
     known = delay.median.at_most if delay.median.value is None else delay.median.value
     if known is None:
         return ""
-    shade = _shade(known)
+    shade = min(len(RAMP) - 1, max(0, int(log10(known)) if known >= 1 else 0))
     below = f"± {words.delay(part.bound_us)}" if part.bound_us else words.quantile(delay.tail(name))
     ink = LIGHT if shade >= 4 else DARK
     middle = top + ROW / 2
@@ -286,10 +286,6 @@ def _ends(part: SegmentSummary, place: dict[tuple[str, str], float]) -> tuple[fl
         return place["request", "intended"], place["request", "sender.app"]
     legs = ("request", "reply") if part.leg == "turn" else (part.leg, part.leg)
     return place[legs[0], part.start], place[legs[1], part.end]
-
-
-def _shade(us: float) -> int:
-    return min(len(RAMP) - 1, max(0, int(log10(us)) if us >= 1 else 0))
 
 
 def _count(group: Group) -> str:
