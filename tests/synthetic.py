@@ -15,8 +15,8 @@ from scipy.signal import lfilter
 
 from delaylab.analysis.claims.imagined import ACTED
 from delaylab.dataset import store
-from delaylab.dataset.records.rest import RestBlock
 from delaylab.dataset.records.tables import HOSTS, TABLES
+from delaylab.dataset.records.trial import RestBlock
 from delaylab.trial.rest import schedule
 
 REQUEST = {

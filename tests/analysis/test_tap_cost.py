@@ -14,7 +14,7 @@ from scipy.signal import lfilter
 
 from delaylab.analysis.packets.instrument import AtRest, Pairs, cost
 from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.dataset.records.rest import RestBlock
+from delaylab.dataset.records.trial import RestBlock
 from delaylab.trial.rest import FEWEST, MOST, WARMING, schedule
 
 RUNS = 1000

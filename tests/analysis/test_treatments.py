@@ -15,8 +15,7 @@ from delaylab.analysis.doubts.machine_state import PhaseState
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
 from delaylab.analysis.treatments.check import checks
 from delaylab.dataset.records.doubts import DoubtKind, doubt
-from delaylab.dataset.records.reserved import ReservedCpus
-from delaylab.dataset.records.trial import Load, TrialRecord
+from delaylab.dataset.records.trial import Load, ReservedCpus, TrialRecord
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from tests import synthetic

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 from tools.protocol_page import protocol
 
 from delaylab.agent import (
-    link_replies,
     link_requests,
     measuring_replies,
     measuring_requests,
@@ -55,7 +54,7 @@ from tests.packets.agents import Agent, Pair, mac
 from tests.plain import plain
 
 ADDED = {"host", "agent", "engine"}
-HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_replies.Links: ADDED}
+HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_requests.Report: ADDED}
 """Fields that this side adds to an answer."""
 ONLY_HERE = {"nodes"}
 FLOW = measuring_requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
@@ -243,9 +242,9 @@ def test_conditions_go_to_the_link_engine_and_come_back() -> None:
             empty = Conditions(**dict.fromkeys(Conditions.model_fields))
             session.call(link_requests.LinkSet(changes=[Change("wan", "a", empty)]))
             done = session.call(link_requests.LinkSet(changes=[Change("wan", "a", conditions)]))
-            assert unknown(done.raw, link_replies.Changed) == []
+            assert unknown(done.raw, link_requests.Changed) == []
             report = session.call(link_requests.Links(reset=True))
-            assert unknown(report.raw, link_replies.Links) == []
+            assert unknown(report.raw, link_requests.Report) == []
             (there,) = (each.configured for each in report.done.directions if each.node == "a")
             named = {name for name in there.named if getattr(there, name) is not None}
             assert {n: getattr(there, n) for n in named} == pytest.approx(conditions.named)

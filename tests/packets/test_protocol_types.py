@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from tools.protocol_page import Schema, named, protocol
 
 from delaylab.agent import (
-    link_replies,
     link_requests,
     measuring_requests,
     program_requests,
@@ -33,7 +32,7 @@ MODULES = (requests, measuring_requests, link_requests, program_requests)
 NOT_FROM_PYTHON = {"setup"}
 """Requests that a monitor sends."""
 ADDED: dict[type, set[str]] = {
-    link_replies.Links: {"host", "agent", "engine"},
+    link_requests.Report: {"host", "agent", "engine"},
     Direction: {"nodes"},
     Doubt: {"values"},
 }

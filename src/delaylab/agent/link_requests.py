@@ -1,4 +1,4 @@
-"""Requests to a link engine (docs/protocol.md), as types."""
+"""Requests to a link engine (docs/protocol.md) and their answers, as types."""
 
 from __future__ import annotations
 
@@ -6,28 +6,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from delaylab.agent import link_replies, replies
+from delaylab.agent import replies
+from delaylab.agent.replies import Reply, Text
 from delaylab.agent.requests import Request
+from delaylab.dataset.records.links import Direction, EngineReport
 
 if TYPE_CHECKING:
     from delaylab.plan.engine_links import Change
 
 
+class Report(EngineReport):
+    """A link engine's report as the agent sends it, which does not know the host's name."""
+
+    host: Text = ""
+
+
+class Changed(Reply):
+    """The directions of a link engine after a change."""
+
+    directions: list[Direction]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Links(Request[link_replies.Links]):
+class Links(Request[Report]):
     """Ask a link engine for its report; `reset` starts its counters anew."""
 
     op = "links"
-    reply = link_replies.Links
+    reply = Report
     reset: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkSet(Request[link_replies.Changed]):
+class LinkSet(Request[Changed]):
     """Change conditions; all changes are checked before one is made."""
 
     op = "link-set"
-    reply = link_replies.Changed
+    reply = Changed
     changes: Sequence[Change]
 
 

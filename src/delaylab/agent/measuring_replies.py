@@ -6,7 +6,7 @@ from typing import Literal
 
 from delaylab.agent.replies import Count, Reply, Text
 from delaylab.dataset.records.doubts import Doubt
-from delaylab.dataset.records.late import Late
+from delaylab.dataset.records.links import Late
 from delaylab.dataset.records.taps import Tap
 
 

@@ -13,9 +13,8 @@ from typing import TypeVar
 
 import polars as pl
 
-from delaylab.dataset.records.repeats import Repeats
 from delaylab.dataset.records.taps import Tap
-from delaylab.dataset.records.trial import Hop, PointPath, TrialRecord
+from delaylab.dataset.records.trial import Hop, PointPath, Repeats, TrialRecord
 from delaylab.points import FAR, HOP, NEAR, OF_ROUTER, location
 
 Item = TypeVar("Item", Tap, Repeats)

@@ -11,7 +11,7 @@ import polars as pl
 
 from delaylab import loads
 from delaylab.dataset.records.rates import Search
-from delaylab.dataset.records.rest import RestBlock
+from delaylab.dataset.records.trial import RestBlock
 from delaylab.lab import link_changes
 from delaylab.lab.running import Lab
 from delaylab.plan.probe_way import ProbeWay

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.dataset.records.reserved import ReservedCpus
-from delaylab.dataset.records.trial import Measurement
+from delaylab.dataset.records.trial import Measurement, ReservedCpus
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.reserved import reserved_cpus
 

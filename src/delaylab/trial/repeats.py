@@ -9,7 +9,7 @@ import polars as pl
 
 from delaylab.agent.measuring_replies import Taps
 from delaylab.agent.result import Result
-from delaylab.dataset.records.repeats import Repeats
+from delaylab.dataset.records.trial import Repeats
 
 LEGS: tuple[Literal["request"], Literal["reply"]] = ("request", "reply")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from delaylab.dataset.records.rest import RestBlock
+from delaylab.dataset.records.trial import RestBlock
 from delaylab.spec.study import Pace
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration

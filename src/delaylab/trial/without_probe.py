@@ -9,8 +9,7 @@ from typing import Literal
 from delaylab import loads
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
-from delaylab.dataset.records.phases import PhaseTime
-from delaylab.dataset.records.trial import Measurement
+from delaylab.dataset.records.trial import Measurement, PhaseTime
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.trial import changed_links

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from delaylab.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab.analysis.claims.doubted import ClaimDoubt, doubts_of
-from delaylab.analysis.claims.emulation import emulated_aside
 from delaylab.analysis.claims.finding import (
     OWN_VERDICTS,
     VERDICTS,
@@ -21,6 +20,7 @@ from delaylab.analysis.claims.rule import Rule, Stand, half_width
 from delaylab.analysis.claims.words import amount, rule_in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.treatments.check import Untreated, treated
+from delaylab.dataset.records.doubts import DoubtKind
 
 MOST_TIMES = 1000
 """The largest number of times as many trials that a reason names."""
@@ -231,3 +231,20 @@ def _left_out(untreated: Sequence[Untreated]) -> str:
     first = untreated[0]
     more = f", and {len(untreated) - 1} more" if len(untreated) > 1 else ""
     return f". Left out, because {first.check.failure}: {first.text}{more}"
+
+
+def emulated_aside(measured: Sequence[Measured]) -> list[Measured]:
+    """Return the scenarios with emulated ones set aside, unless no other could decide."""
+    others = [each for each in measured if not each.aside and not _is_emulated(each)]
+    if not others:
+        return list(measured)
+    return [replace(each, aside=True) if _is_emulated(each) else each for each in measured]
+
+
+def _is_emulated(found: Measured) -> bool:
+    return any(
+        warning.kind == DoubtKind.EMULATED
+        for group in found.groups
+        for trial in group.trials
+        for warning in trial.warnings
+    )

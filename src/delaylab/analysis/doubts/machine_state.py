@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.packets.instrument import TAPPED, UNTAPPED
-from delaylab.dataset.records.phases import PhaseTime
+from delaylab.dataset.records.trial import PhaseTime
 
 # Interval at which the record is meant to have samples.
 INTERVAL_NS = 100_000_000

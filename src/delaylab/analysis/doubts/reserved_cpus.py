@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.doubts.machine_state import MACHINE, Window
-from delaylab.dataset.records.reserved import ReservedCpus
-from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.trial import ReservedCpus, TrialRecord
 
 
 @dataclass(frozen=True, slots=True)

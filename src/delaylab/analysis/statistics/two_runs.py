@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from delaylab.analysis.statistics.effects import Effect, shifts
-from delaylab.analysis.statistics.packet_shares import share_of_packets
-from delaylab.analysis.statistics.runs import Floats
+from delaylab.analysis.statistics.memory import autocorrelation_times
+from delaylab.analysis.statistics.runs import LEVEL, Floats, Interval, Series, as_run, whole
+from delaylab.analysis.statistics.shares import wilson
 from delaylab.analysis.statistics.student import distance, error_of_difference
 
 # Level of the intervals, by which verdicts are given. A comparison has a hundred lines or more, so
@@ -45,3 +46,15 @@ def share_difference(before: Sequence[Floats], after: Sequence[Floats]) -> Effec
     error, freedom = error_of_difference(*means)
     least = distance(freedom, CERTAIN) * error
     return Effect(value, (value - max(low, least), value + max(high, least)))
+
+
+def share_of_packets(series: Series, level: float = LEVEL) -> tuple[float, Interval]:
+    """Return the share of packets with 1 among those with 0 or 1, and its interval.
+
+    It is Wilson's, for as many packets as are independent. What trials differ by is not in it.
+    """
+    run = as_run(series)
+    share = float(whole(run).mean())
+    time = float(autocorrelation_times([trial[None, :] for trial in run])[0])
+    effective = sum(map(len, run)) / time
+    return share, wilson(share, effective, distance(effective - 1, level))

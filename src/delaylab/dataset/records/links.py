@@ -6,14 +6,26 @@ from typing import Annotated
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import MOST_LISTED, Count, Nanoseconds, Record, Text
-from delaylab.dataset.records.late import Late
+from delaylab.dataset.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
 from delaylab.spec.link_conditions import NOTHING, Conditions
 
 WATCHED_NS = 20_000_000
 """Shortest time over which the CPU's delays are judged: five ticks of a 250 Hz timer, in ns."""
 
 Texts = Annotated[list[Text], Field(max_length=MOST_LISTED)]
+
+
+class Late(Record):
+    """Lateness: how long after its due time the engine sent each frame, in ns."""
+
+    count: Count = Field(0, description="The number of frames.")
+    mean_ns: Nanoseconds | Number | None = Field(None, description="The mean lateness.")
+    min_ns: Nanoseconds | Number | None = Field(None, description="The smallest lateness.")
+    p50_ns: Nanoseconds | Number | None = Field(None, description="The median lateness.")
+    p99_ns: Nanoseconds | Number | None = Field(
+        None, description="The lateness that one frame in 100 exceeds."
+    )
+    max_ns: Nanoseconds | Number | None = Field(None, description="The largest lateness.")
 
 
 class Tally(Record):

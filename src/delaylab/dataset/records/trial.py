@@ -20,11 +20,7 @@ from delaylab.dataset.records.base import (
 )
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
-from delaylab.dataset.records.phases import PhaseTime
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
-from delaylab.dataset.records.repeats import Repeats
-from delaylab.dataset.records.reserved import ReservedCpus
-from delaylab.dataset.records.rest import RestBlock
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.spec.link_conditions import NOTHING, check_configured
@@ -117,6 +113,49 @@ class Hop(Record):
     end: Text = Field(description="The node that a request goes to.")
     near: Point = Field("sender.vif", description="The point before the link.")
     far: Point = Field("responder.vif", description="The point after the link.")
+
+
+class PhaseTime(Record):
+    """Time of one phase of a trial without a probe, by this machine's clock."""
+
+    phase: Literal["before", "load", "after"] = Field(
+        description="The phase: at rest `before` the work, `load` while nodes work, and at rest "
+        "`after` it."
+    )
+    start_ns: Nanoseconds = Field(description="When it began, since the Unix epoch.")
+    end_ns: Nanoseconds = Field(description="When it ended, since the Unix epoch.")
+
+
+class RestBlock(Record):
+    """Consecutive packets at rest that were all sent with the taps on, or all with the taps off.
+
+    Two neighbouring blocks, one of each, are a pair.
+    """
+
+    pair: Count = Field(description="The number of the pair, from 0 on.")
+    tapped: bool = Field(description="True if the taps were on.")
+    first_seq: Count = Field(description="The sequence number of the block's first packet.")
+    packets: Count = Field(description="The number of packets sent.")
+
+
+class Repeats(Record):
+    """Further sightings of packets at one point, on one leg and in one phase."""
+
+    phase: Word = Field(description="The phase of the trial.")
+    leg: Literal["request", "reply"] = Field(description="The leg: `request` or `reply`.")
+    point: Text = Field(description="The point of the tap.")
+    packets: Count = Field(description="The number of sightings beyond each packet's first.")
+
+
+class ReservedCpus(Record):
+    """CPUs that only these nodes of a lab may use."""
+
+    cpus: Annotated[list[Count], Field(max_length=MOST_LISTED)] = Field(
+        description="The numbers of the CPUs."
+    )
+    nodes: Annotated[list[Word], Field(max_length=MOST_LISTED)] = Field(
+        description="The nodes that they are reserved for."
+    )
 
 
 class Measurement(Record):
