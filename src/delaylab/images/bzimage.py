@@ -12,9 +12,8 @@ import struct
 import zlib
 from collections.abc import Callable
 
+import lz4.block
 import zstandard
-
-from delaylab.images import lz4
 
 HEADER = 0x202
 HEADER_MAGIC = b"HdrS"
@@ -22,7 +21,11 @@ FIRST_WITH_PAYLOAD = 0x208
 SETUP_SECTORS = 0x1F1
 PAYLOAD = 0x248
 SECTOR = 512
-SIZE = struct.Struct("<I")  # the decompressed size: the payload's last bytes
+SIZE = struct.Struct("<I")
+"""The decompressed size, in the payload's last bytes; the length of a block of LZ4."""
+LZ4_MAGIC = b"\x02\x21\x4c\x18"
+LZ4_BLOCK = 8 << 20
+"""The most bytes of a block of LZ4, decompressed."""
 
 
 DECOMPRESSORS: dict[bytes, Callable[[bytes], bytes]] = {
@@ -61,9 +64,28 @@ def vmlinux(image: bytes) -> bytes:
     begin = ((image[SETUP_SECTORS] or 4) + 1) * SECTOR + offset
     payload = image[begin : begin + length - SIZE.size]
     (size,) = SIZE.unpack_from(image, begin + length - SIZE.size)
-    if payload.startswith(lz4.MAGIC):
-        return lz4.decompress(payload, size)
+    if payload.startswith(LZ4_MAGIC):
+        return _decompress_lz4(payload, size)
     kernel = decompress(payload)
     if len(kernel) != size:
         raise ValueError(f"its kernel has {len(kernel)} bytes, its header says {size}")
     return kernel
+
+
+def _decompress_lz4(data: bytes, size: int) -> bytes:
+    """Return the `size` bytes of a frame in LZ4's legacy format; raise ValueError if it is damaged.
+
+    The frame does not state the size. It is a magic number, then blocks, each after its length
+    (github.com/lz4/lz4, doc/lz4_Frame_format.md, "Legacy frame").
+    """
+    parts = []
+    position = len(LZ4_MAGIC)
+    for begin in range(0, size, LZ4_BLOCK):
+        try:
+            (length,) = SIZE.unpack_from(data, position)
+            block = data[position + SIZE.size : position + SIZE.size + length]
+            parts.append(lz4.block.decompress(block, min(LZ4_BLOCK, size - begin)))
+        except (struct.error, lz4.block.LZ4BlockError) as error:
+            raise ValueError(f"damaged after {begin} bytes: {error}") from None
+        position += SIZE.size + length
+    return b"".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rich.table import Table
 from rich.text import Text
@@ -88,16 +88,12 @@ def _phase(phase: PhaseAccount) -> JsonObject:
         "sent": phase.sent,
         "answered": phase.answered,
         "late": phase.late,
-        "lost": _legs(phase.lost),
+        "lost": asdict(phase.lost),
         "refused": phase.refused,
         "unsent": phase.unsent,
-        "duplicated": _legs(phase.duplicated),
-        "reordered": _legs(phase.reordered),
+        "duplicated": asdict(phase.duplicated),
+        "reordered": asdict(phase.reordered),
     }
-
-
-def _legs(found: ByLeg) -> JsonObject:
-    return {"request": found.request, "reply": found.reply, "unknown": found.unknown}
 
 
 def _table(rows: list[Fate]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from rich.text import Text
 
@@ -27,9 +28,9 @@ def terminal(report: Report, width: int) -> Iterator[Text]:
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
-    """Return the trial's outages."""
+    """Return the trial's outages; times in s."""
     found = group.packets.timelines if group and group.packets else []
-    return {"outages": [_json(each) for line in found for each in line.outages]}
+    return {"outages": [asdict(each) for line in found for each in line.outages]}
 
 
 def lines(groups: list[Group]) -> list[str]:
@@ -62,14 +63,3 @@ def _length(outage: Outage) -> str:
     if outage.most_s is None:
         return f"at least {least}"
     return f"{least} to {words.seconds(outage.most_s)}"
-
-
-def _json(outage: Outage) -> JsonObject:
-    """Return an outage as plain JSON values; times in s."""
-    return {
-        "start_s": outage.start_s,
-        "end_s": outage.end_s,
-        "packets": outage.packets,
-        "least_s": outage.least_s,
-        "most_s": outage.most_s,
-    }
