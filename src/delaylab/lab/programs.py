@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 
 from delaylab.agent.program_requests import (
@@ -25,7 +25,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
-from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
+from delaylab.spec.programs import ReadySpec
 
 STATES_S = 5.0
 """Seconds that all nodes together have to tell the state of their programs."""
@@ -40,7 +40,7 @@ def start_programs(lab: Lab) -> None:
     sessions: dict[str, Session] = {}
     for name, node in lab.spec.nodes.items():
         if node.files or node.start:
-            sessions[name] = _start(lab, name, node.files, node.start, node.env)
+            sessions[name] = _start(lab, name)
     for name, session in sessions.items():
         try:
             session.finish()
@@ -49,38 +49,25 @@ def start_programs(lab: Lab) -> None:
         session.close()
 
 
-def start_in(lab: Lab, node: str, programs: Iterable[ProgramSpec]) -> None:
-    """Start programs in a node of a running lab; return once all are ready."""
-    session = _start(lab, node, {}, list(programs), lab.spec.nodes[node].env)
-    session.finish()
-    session.close()
-
-
-def _start(
-    lab: Lab,
-    name: str,
-    files: dict[str, FileSpec],
-    programs: list[ProgramSpec],
-    env: dict[str, str],
-) -> Session:
-    session = lab.node_session(name)
+def _start(lab: Lab, name: str) -> Session:
+    node, session = lab.spec.nodes[name], lab.node_session(name)
     within = next(agent.own_folders for agent in lab.plan.agents if agent.name == node_agent(name))
     session.start(
         Start(
             within=within or (),
             files=[
                 NodeFile(path, file.content, int(file.mode, 8), file.owner)
-                for path, file in files.items()
+                for path, file in node.files.items()
             ],
             programs=[
                 Program(
                     each.called,
                     each.argv,
-                    {**env, **each.env},
+                    {**node.env, **each.env},
                     _sign(each.ready) if each.ready else None,
                     each.timeout.ns // 1_000_000,
                 )
-                for each in programs
+                for each in node.start
             ],
         )
     )

@@ -217,20 +217,12 @@ def record(
     )
 
 
-def acting(load: str, achieved: Mapping[str, float] | None = None) -> list[Load]:
-    """Return loads, joined by `+`, that did what they stand for; none at rest.
-
-    `achieved` tells otherwise.
-    """
+def acting(load: str) -> list[Load]:
+    """Return loads, joined by `+`, that did what they stand for; none at rest."""
     if load in ("rest", "none"):
         return []
     return [
-        Load(
-            load=name,
-            on="noisy",
-            achieved=dict(ACTED.get(name, {}) if achieved is None else achieved),
-        )
-        for name in load.split("+")
+        Load(load=name, on="noisy", achieved=dict(ACTED.get(name, {}))) for name in load.split("+")
     ]
 
 
