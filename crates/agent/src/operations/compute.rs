@@ -4,16 +4,13 @@
 //! CPU time that the node was given, and nothing else.
 
 use std::hint::black_box;
-use std::time::Duration;
 
 use delaylab_os::clock::{self, EpochOffset, Monotonic, Span};
-use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Usage};
 use delaylab_proto::{Context, Failure, Table};
 
 use super::{hold, tables};
 use crate::protocol::programs::{Compute, ComputeDone};
-use crate::protocol::running::Order;
 use crate::session::Session;
 
 /// The steps of one unit: each depends on the one before. A unit takes some 0.2 ms of a CPU of today.
@@ -43,7 +40,7 @@ pub(super) fn serve(request: Compute, session: &mut Session) -> Result<ComputeDo
     let (mut units, mut state) = (0, 0x9E37_79B9_7F4A_7C15);
     let mut rows = Vec::new();
     let mut due = began;
-    while going && units < request.units && !stopped(session)? {
+    while going && units < request.units && !session.must_end()? {
         for _ in 0..AT_ONCE.min(request.units - units) {
             state = unit(black_box(state));
             units += 1;
@@ -75,18 +72,6 @@ fn unit(mut state: u64) -> u64 {
         state ^= state << 17;
     }
     state
-}
-
-fn stopped(session: &mut Session) -> Result<bool, Failure> {
-    let on = [(session.input(), Interest::Read)];
-    if !poll::wait(&on, Some(Duration::ZERO)).context("compute")?[0] {
-        return Ok(false);
-    }
-    let orders = session.orders()?;
-    if orders.contains(&Order::Closed) {
-        return Err(Failure::new("compute", "the client went away"));
-    }
-    Ok(orders.contains(&Order::Stop))
 }
 
 fn usage() -> Result<Usage, Failure> {

@@ -8,12 +8,12 @@ use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::interface::interface_index;
 use delaylab_os::socket;
 use delaylab_os::socket::filter::Program;
-use delaylab_os::socket::order_counter::{Order as InOrder, OrderCounter};
+use delaylab_os::socket::order_counter::{Order, OrderCounter};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::MAGIC;
 
 use crate::protocol::generating::{Discard, DiscardDone, Discarded};
-use crate::protocol::running::{Event, Order};
+use crate::protocol::running::Event;
 use crate::session::Session;
 
 /// Bind an IPv4 UDP port until `stop`, so that the kernel does not answer packets to it by ICMP errors.
@@ -28,13 +28,10 @@ pub(super) fn serve(request: Discard, session: &mut Session) -> Result<DiscardDo
     }
     let address = socket::local_address(socket.as_fd()).context("name the port")?;
     session.event(&Event::listening(address.port()))?;
-    loop {
+    while !session.must_end()? {
         poll::wait(&[(session.input(), Interest::Read)], None).with_context(what)?;
-        let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
-        if session.orders()?.iter().any(ends) {
-            return Ok(DiscardDone { interfaces: counted.as_ref().map(Counted::read) });
-        }
     }
+    Ok(DiscardDone { interfaces: counted.as_ref().map(Counted::read) })
 }
 
 /// The interfaces whose frames are counted.
@@ -64,7 +61,7 @@ impl Counted {
 
     fn read(&self) -> BTreeMap<String, Discarded> {
         let counts = self.interfaces.iter().map(|(name, index)| {
-            let InOrder { received, reordered } = self.counter.of(*index);
+            let Order { received, reordered } = self.counter.of(*index);
             (name.clone(), Discarded { received, reordered })
         });
         counts.collect()

@@ -17,7 +17,7 @@ use delaylab_wire::{
 };
 
 use crate::protocol::generating::{Flow, Generate, GenerateDone};
-use crate::protocol::running::{Event, Order};
+use crate::protocol::running::Event;
 use crate::session::Session;
 use crate::timing::lateness::Lateness;
 use crate::timing::pace::Pace;
@@ -120,7 +120,7 @@ impl<'a> Generator<'a> {
             let now = pace.keep(Monotonic::now()).context("wait for the next frame")?;
             if now - looked > ORDERS {
                 looked = now;
-                if must_end(session)? {
+                if session.must_end()? {
                     break;
                 }
             }
@@ -199,11 +199,6 @@ fn write(flow: &Flow, port: u16, header: ProbeRepr, frame: &mut [u8]) {
     let pseudo = pseudo_header(flow.from.into(), flow.to.into(), Protocol::Udp as u8, length);
     UdpRepr { from_port: port, to_port: port }
         .emit(&mut frame[ETHERNET_HEADER + IPV4_HEADER..], pseudo);
-}
-
-fn must_end(session: &mut Session) -> Result<bool, Failure> {
-    let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
-    Ok(session.orders()?.iter().any(ends))
 }
 
 /// The catch-up rate, as a multiple of the configured rate. This keeps a stall from filling queues with one

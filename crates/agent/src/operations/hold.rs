@@ -6,8 +6,8 @@ use delaylab_proto::{Context, Failure};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
 
-/// Report that all is ready, then block until the client says `go`. Return false if it says `stop` instead;
-/// fail if it goes away.
+/// Report that all is ready, then block until the client says `go`. Return false if it says `stop` or goes
+/// away instead.
 pub(super) fn until_go(session: &mut Session) -> Result<bool, Failure> {
     session.event(&Event::READY)?;
     loop {
@@ -15,15 +15,8 @@ pub(super) fn until_go(session: &mut Session) -> Result<bool, Failure> {
         for order in session.orders()? {
             match order {
                 Order::Go => return Ok(true),
-                Order::Stop => return Ok(false),
-                Order::Closed => {
-                    return Err(Failure::new("wait for the start", "the client went away"));
-                }
-                Order::Signal(_)
-                | Order::Stdin(_)
-                | Order::Used(_)
-                | Order::Keep
-                | Order::Pause(_) => {}
+                Order::Stop | Order::Closed => return Ok(false),
+                _ => {}
             }
         }
     }

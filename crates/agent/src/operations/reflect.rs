@@ -13,12 +13,10 @@ use delaylab_os::socket::{self, connection, local_address};
 use delaylab_os::stamps::{self, StampIds, Wanted};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{Leg, ProbeRepr, ProbeView};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::tables::{Stamp, send_stamps};
 use crate::protocol::measuring::{Protocol, Reflect, ReflectDone};
-use crate::protocol::running::{Event, Order};
+use crate::protocol::running::Event;
 use crate::session::Session;
 
 const SLOTS: usize = 64;
@@ -93,18 +91,10 @@ impl Reflector {
 
     fn run(&mut self, session: &mut Session) -> Result<(), Failure> {
         loop {
-            let mut fds = [
-                PollFd::new(session.input(), PollFlags::POLLIN),
-                PollFd::new(self.fd.as_fd(), PollFlags::POLLIN),
-            ];
-            match poll(&mut fds, PollTimeout::NONE) {
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(error) => return Err(Failure::new("wait for packets", error)),
-            }
-            let ordered = fds[0].revents().is_some_and(|events| !events.is_empty());
+            let on = [session.input(), self.fd.as_fd()];
+            let [ordered, _] = poll::wait_exactly(on, None).context("wait for packets")?;
             self.echo_all().context("reflect packets")?;
-            let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
-            if ordered && session.orders()?.iter().any(ends) {
+            if ordered && session.must_end()? {
                 return Ok(());
             }
         }
@@ -337,8 +327,7 @@ impl Responder {
             let ready = poll::wait(&on, None).context("wait for connections")?;
             self.answer(&ready[2..]);
             self.accept().context("accept a connection")?;
-            let ends = |order: &Order| matches!(order, Order::Stop | Order::Closed);
-            if ready[0] && session.orders()?.iter().any(ends) {
+            if ready[0] && session.must_end()? {
                 return Ok(());
             }
         }

@@ -141,6 +141,11 @@ impl Session {
         Ok(orders)
     }
 
+    /// Return true if the client has said `stop` or has gone, without blocking. Other pending orders are dropped.
+    pub(crate) fn must_end(&mut self) -> Result<bool, Failure> {
+        Ok(self.orders()?.iter().any(|order| matches!(order, Order::Stop | Order::Closed)))
+    }
+
     /// Block until the next request; return `None` once the client has gone. Orders that came too late for
     /// their request are dropped.
     pub(crate) fn request(&mut self) -> Result<Option<Value>, Failure> {

@@ -14,7 +14,6 @@ use super::live::Live;
 use super::log::Log;
 use super::schedule::Schedule;
 use crate::protocol::measuring::{By, Probe, Warning};
-use crate::protocol::running::Order;
 use crate::session::Session;
 use crate::timing::clock_steps::ClockSteps;
 use crate::timing::pace::{REST, RealTimeBudget};
@@ -93,7 +92,7 @@ pub(super) fn run(
         let next = live.due(log, now, next);
         let next = path.gives_up_at().map_or(next, |time| next.min(time));
         let woken = waiting.wait(path.fd(), session.input(), now, next)?;
-        if woken && stopped(session)? {
+        if woken && session.must_end()? {
             path.receive(log)?;
             path.collect(log)?;
             log.note_stop(now - schedule.patience(log));
@@ -125,11 +124,6 @@ fn send_due(
     let taken = path.send(log, first, due)?;
     schedule.note_sent(log, now, due, taken);
     Ok(taken > first)
-}
-
-fn stopped(session: &mut Session) -> Result<bool, Failure> {
-    let orders = session.orders()?;
-    Ok(orders.iter().any(|order| matches!(order, Order::Stop | Order::Closed)))
 }
 
 /// Remove the thread's timer slack, so that a sleep ends on time.

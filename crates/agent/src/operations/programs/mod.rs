@@ -19,7 +19,6 @@ use delaylab_proto::{Context, Failure, Frame, Kind};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::programs::Nothing;
-use crate::protocol::running::Order;
 use crate::protocol::starting::{
     Output, Program, ProgramState, Programs, ProgramsDone, Start, StartDone,
 };
@@ -98,8 +97,7 @@ fn report(
             BufReader::new(reports).read_line(&mut line).context(what)?;
             return serde_json::from_str(&line).context(what);
         }
-        let ended = |order| matches!(order, Order::Stop | Order::Closed);
-        if ready[1] && session.orders()?.into_iter().any(ended) {
+        if ready[1] && session.must_end()? {
             supervisor.kill().context(what)?;
             return Err(Failure::new(what, "the client did not wait for it"));
         }

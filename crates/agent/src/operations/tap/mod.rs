@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::netlink::Route;
 use delaylab_os::netlink::qdiscs::InterfaceQueues;
 use delaylab_os::ring::blocks::RETIRE;
@@ -15,7 +16,6 @@ use delaylab_os::tcx::tap::Seen;
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::Leg;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::tables::{Stamp, send_repeats, send_stamps};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
@@ -158,18 +158,10 @@ fn wait(
     orders: Option<BorrowedFd<'_>>,
     timeout: Option<Duration>,
 ) -> Result<bool, Failure> {
-    let timeout = timeout
-        .map_or(PollTimeout::NONE, |time| PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO));
     let sources = taps.iter().filter_map(|tap| tap.source.as_ref()).map(Source::fd);
-    let mut fds: Vec<_> = sources.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-    let order_at = fds.len();
-    fds.extend(orders.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-    match poll(&mut fds, timeout) {
-        Ok(_) | Err(Errno::EINTR) => {}
-        Err(error) => return Err(Failure::new("wait for packets", error)),
-    }
-    let order = fds.get(order_at).and_then(PollFd::revents);
-    Ok(order.is_some_and(|events| !events.is_empty()))
+    let on: Vec<_> = sources.chain(orders).map(|fd| (fd, Interest::Read)).collect();
+    let ready = poll::wait(&on, timeout).context("wait for packets")?;
+    Ok(orders.is_some() && ready.last() == Some(&true))
 }
 
 impl Tapped {

@@ -13,7 +13,7 @@ use delaylab_proto::{Context, Failure, Frame, Kind, Table};
 
 use crate::network::counters;
 use crate::protocol::network::{Watch, WatchDone, WatchPlace};
-use crate::protocol::running::{Event, Order};
+use crate::protocol::running::Event;
 use crate::session::Session;
 use machine::Machine;
 
@@ -49,24 +49,15 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
     Ok(WatchDone { samples: taken, missed })
 }
 
-/// Wait until the time has come and return true; return false if the client stops the sampling.
+/// Wait until the time has come and return true; return false if the client stops the sampling or goes away.
 fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
     loop {
         let left = due.saturating_duration_since(Instant::now());
         let ready = poll::wait(&[(session.input(), Interest::Read)], Some(left))
             .context("wait for the next sample")?;
         if ready[0] {
-            for order in session.orders()? {
-                match order {
-                    Order::Stop => return Ok(false),
-                    Order::Closed => return Err(Failure::new("watch", "the client went away")),
-                    Order::Signal(_)
-                    | Order::Stdin(_)
-                    | Order::Used(_)
-                    | Order::Keep
-                    | Order::Pause(_)
-                    | Order::Go => {}
-                }
+            if session.must_end()? {
+                return Ok(false);
             }
         } else if left.is_zero() {
             return Ok(true);
