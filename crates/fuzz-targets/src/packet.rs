@@ -45,8 +45,8 @@ pub(crate) fn cut<T: Copy + PartialEq + std::fmt::Debug>(
 fn anywhere(bytes: &[u8]) {
     let address = |last| IpAddr::from([10, 0, 0, last]);
     let ends = (address(1), address(2));
-    let _ = ipv4(bytes);
-    let _ = ipv6(bytes);
+    let _ = ip(bytes, |bytes| IpView::v4(bytes));
+    let _ = ip(bytes, |bytes| IpView::v6(bytes));
     let _ = transport(bytes, Protocol::Udp, 0, ends);
     let _ = transport(bytes, Protocol::Icmp, 0, ends);
     let _ = transport(bytes, Protocol::Icmpv6, 0, ends);
@@ -66,6 +66,9 @@ fn leg(sighting: &Sighting) {
     }
 }
 
+/// A constructor of the view of an IP packet.
+type Wrap = fn(&[u8]) -> Result<IpView<'_>, NotAProbe>;
+
 /// Parse by the views alone, and check each on the way.
 fn layers(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
     let view = EthernetView::new(bytes)?;
@@ -78,62 +81,46 @@ fn layers(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
     assert_eq!(header[..12], bytes[..12]);
     assert_eq!(header[12..], bytes[12 + 4 * tags..][..2], "another type behind {tags} tags");
     match repr.ether_type {
-        EtherType::Ipv4 => ipv4(payload),
-        EtherType::Ipv6 => ipv6(payload),
+        EtherType::Ipv4 => ip(payload, |bytes| IpView::v4(bytes)),
+        EtherType::Ipv6 => ip(payload, |bytes| IpView::v6(bytes)),
     }
 }
 
-fn ipv4(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
-    let view = Ipv4View::new(bytes)?;
-    let payload = view.payload();
-    let total = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+fn ip(bytes: &[u8], wrap: Wrap) -> Result<Sighting, NotAProbe> {
+    let view = wrap(bytes)?;
+    let (v6, payload) = (view.is_v6(), view.payload());
+    let (at, beyond) = if v6 { (4, IPV6_HEADER) } else { (2, 0) };
+    let total = beyond + usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
     inside(payload, bytes, total);
-    let repr = Ipv4Repr::parse(&view)?;
-    let mut again = vec![0; IPV4_HEADER];
+    let repr = IpRepr::parse(&view)?;
+    let mut again = vec![0; repr.length()];
     again.extend_from_slice(payload);
     repr.emit(&mut again);
-    let header = &again[..IPV4_HEADER];
-    assert_eq!(Sum::default().over(header).finish(), 0, "wrong checksum");
-    let same = Ipv4View::new(&again).expect("what was written is read");
-    assert_eq!(Ipv4Repr::parse(&same), Ok(repr));
+    let sum = |bytes: &[u8]| Sum::default().over(&bytes[..IPV4_HEADER]).finish();
+    assert!(v6 || sum(&again) == 0, "wrong checksum");
+    let same = wrap(&again).expect("what was written is read");
+    assert_eq!(IpRepr::parse(&same), Ok(repr));
     assert_eq!(same.payload(), payload);
     if total == again.len() && bytes.len() >= total {
-        // Except for the type of service, the identification, the flags and so the checksum.
-        for part in [0..1, 2..4, 8..10, 12..total] {
+        assert_eq!(again[0] >> 4, bytes[0] >> 4);
+        // Except for the type of service, the identification, the flags and so the checksum; for the traffic class
+        // and the flow label.
+        let parts = match v6 {
+            true => vec![4..IPV6_HEADER, IPV6_HEADER..total],
+            false => vec![0..1, 2..4, 8..10, 12..total],
+        };
+        for part in parts {
             assert_eq!(again[part.clone()], bytes[part], "written otherwise than read");
         }
-        if again[..10] == bytes[..10] && Sum::default().over(&bytes[..IPV4_HEADER]).finish() == 0 {
+        if !v6 && again[..10] == bytes[..10] && sum(bytes) == 0 {
             one_checksum(&again[10..12], &bytes[10..12]);
         }
     }
-    match repr.protocol {
-        Protocol::Icmpv6 | Protocol::Tcp => Err(NotAProbe::Other),
-        protocol => transport(payload, protocol, repr.ttl, (repr.from.into(), repr.to.into())),
-    }
-}
-
-fn ipv6(bytes: &[u8]) -> Result<Sighting, NotAProbe> {
-    let view = Ipv6View::new(bytes)?;
-    let payload = view.payload();
-    let total = IPV6_HEADER + usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
-    inside(payload, bytes, total);
-    let repr = Ipv6Repr::parse(&view)?;
-    let mut again = vec![0; IPV6_HEADER];
-    again.extend_from_slice(payload);
-    repr.emit(&mut again);
-    let same = Ipv6View::new(&again).expect("what was written is read");
-    assert_eq!(Ipv6Repr::parse(&same), Ok(repr));
-    assert_eq!(same.payload(), payload);
-    if total == again.len() && bytes.len() >= total {
-        // Except for the traffic class and the flow label.
-        assert_eq!(again[0] >> 4, bytes[0] >> 4);
-        assert_eq!(again[4..], bytes[4..total], "written otherwise than read");
-    }
-    match repr.protocol {
-        Protocol::Icmp | Protocol::Tcp => Err(NotAProbe::Other),
-        protocol => {
-            transport(payload, protocol, repr.hop_limit, (repr.from.into(), repr.to.into()))
+    match (repr.protocol, v6) {
+        (Protocol::Tcp, _) | (Protocol::Icmpv6, false) | (Protocol::Icmp, true) => {
+            Err(NotAProbe::Other)
         }
+        (protocol, _) => transport(payload, protocol, repr.ttl, (repr.from, repr.to)),
     }
 }
 
@@ -232,20 +219,15 @@ pub fn seed(random: &mut Random) -> Seed {
     let mut packet = vec![0; header];
     packet.extend_from_slice(&extra.bytes);
     packet.extend_from_slice(&transport);
-    match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => {
-            Ipv4Repr { from, to, protocol, ttl: random.bits() as u8 }.emit(&mut packet);
-            packet[0] += (extra.bytes.len() / 4) as u8;
-            if fragment {
-                let [high, low] = random.pick(&[[0x20, 0], [0, 1], [0x1f, 0xff]]);
-                packet[6..8].copy_from_slice(&[high, low]);
-            }
+    IpRepr { from, to, protocol, ttl: random.bits() as u8 }.emit(&mut packet);
+    if v6 {
+        packet[6] = extra.first.unwrap_or(protocol as u8);
+    } else {
+        packet[0] += (extra.bytes.len() / 4) as u8;
+        if fragment {
+            let flags = random.pick(&[[0x20, 0], [0, 1], [0x1f, 0xff]]);
+            packet[6..8].copy_from_slice(&flags);
         }
-        (IpAddr::V6(from), IpAddr::V6(to)) => {
-            Ipv6Repr { from, to, protocol, hop_limit: random.bits() as u8 }.emit(&mut packet);
-            packet[6] = extra.first.unwrap_or(protocol as u8);
-        }
-        _ => unreachable!("both of one family"),
     }
 
     let mut bytes = ethernet(random, v6, tags);

@@ -1,6 +1,6 @@
 //! Target `tcp`: any bytes are a TCP segment or a reason why not.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use delaylab_wire::*;
 
@@ -45,20 +45,11 @@ fn leg(segment: &TcpSegment) {
 
 /// Parse by the views alone, and check the last of them.
 fn layers(bytes: &[u8]) -> Result<TcpSegment, NotAProbe> {
-    let ethernet = EthernetView::new(bytes)?;
-    let (protocol, payload, ttl) = match ethernet.ether_type()? {
-        EtherType::Ipv4 => {
-            let view = Ipv4View::new(ethernet.payload())?;
-            (view.protocol()?, view.payload(), view.ttl())
-        }
-        EtherType::Ipv6 => {
-            let view = Ipv6View::new(ethernet.payload())?;
-            (view.protocol()?, view.payload(), view.hop_limit())
-        }
-    };
-    if protocol != Protocol::Tcp {
+    let packet = IpView::in_frame(&EthernetView::new(bytes)?)?;
+    if packet.protocol()? != Protocol::Tcp {
         return Err(NotAProbe::Other);
     }
+    let payload = packet.payload();
     let view = TcpView::new(payload)?;
     inside(view.payload(), payload, payload.len());
     let header = payload.len() - view.payload().len();
@@ -66,7 +57,7 @@ fn layers(bytes: &[u8]) -> Result<TcpSegment, NotAProbe> {
     assert_eq!(payload[..2], view.from_port().to_be_bytes());
     assert_eq!(payload[2..4], view.to_port().to_be_bytes());
     assert_eq!(payload[13], view.flags());
-    Ok(TcpSegment::parse(&view, ttl))
+    Ok(TcpSegment::parse(&view, packet.ttl()))
 }
 
 /// Generate a frame with a TCP segment. One in sixteen must be rejected: its header is shorter than it must be.
@@ -74,22 +65,16 @@ pub fn seed(random: &mut Random) -> Seed {
     let v6 = random.chance(50);
     let flawed = random.below(16) == 0;
     let segment = segment(random, flawed);
-    let header = if v6 { IPV6_HEADER } else { IPV4_HEADER };
-    let mut packet = vec![0; header];
-    packet.extend_from_slice(&segment);
-    let (protocol, hops) = (Protocol::Tcp, random.bits() as u8);
-    let ether_type = if v6 {
-        let (from, to) = (Ipv6Addr::from_bits(1), Ipv6Addr::from_bits(2));
-        Ipv6Repr { from, to, protocol, hop_limit: hops }.emit(&mut packet);
-        EtherType::Ipv6
-    } else {
-        let (from, to) = (Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
-        Ipv4Repr { from, to, protocol, ttl: hops }.emit(&mut packet);
-        EtherType::Ipv4
+    let (from, to): (IpAddr, IpAddr) = match v6 {
+        true => (Ipv6Addr::from_bits(1).into(), Ipv6Addr::from_bits(2).into()),
+        false => (Ipv4Addr::from_bits(1).into(), Ipv4Addr::from_bits(2).into()),
     };
-    let mut bytes = vec![0; ETHERNET_HEADER];
-    EthernetRepr { to: [2; 6], from: [4; 6], ether_type }.emit(&mut bytes);
-    bytes.extend_from_slice(&packet);
+    let ip = IpRepr { from, to, protocol: Protocol::Tcp, ttl: random.bits() as u8 };
+    let header = ip.length();
+    let mut bytes = vec![0; ETHERNET_HEADER + header];
+    bytes.extend_from_slice(&segment);
+    EthernetRepr { to: [2; 6], from: [4; 6], ether_type: ip.ether_type() }.emit(&mut bytes);
+    ip.emit(&mut bytes[ETHERNET_HEADER..]);
     if random.chance(30) {
         // Ethernet pads short frames.
         bytes.resize(bytes.len() + random.below(20), 0);

@@ -1,8 +1,8 @@
 //! Finding the probe packet, or the TCP segment, in a captured frame.
 
 use crate::{
-    EchoRepr, EchoView, EtherType, EthernetView, Ipv4View, Ipv6View, ProbeRepr, ProbeView,
-    Protocol, TcpSegment, TcpView, UdpRepr, UdpView,
+    EchoRepr, EchoView, EthernetView, IpView, ProbeRepr, ProbeView, Protocol, TcpSegment, TcpView,
+    UdpRepr, UdpView,
 };
 
 /// The transport header of a probe packet.
@@ -41,15 +41,15 @@ impl Sighting {
 /// Parse the probe packet in an Ethernet frame, which may be cut after the probe header. Checksums are not
 /// verified: with offloads a captured packet has none yet. Fail if the frame carries no probe packet.
 pub fn parse(frame: &[u8]) -> Result<Sighting, NotAProbe> {
-    packet_in(frame)?.sighting()
+    sighting(&packet_in(frame)?)
 }
 
 /// Parse the TCP segment in an Ethernet frame, which may be cut after the TCP header; a segment with data must
 /// have some of it. Checksums are not verified. Fail if the frame carries none.
 pub fn parse_tcp(frame: &[u8]) -> Result<TcpSegment, NotAProbe> {
     let packet = packet_in(frame)?;
-    match packet.protocol {
-        Protocol::Tcp => Ok(TcpSegment::parse(&TcpView::new(packet.payload)?, packet.ttl)),
+    match packet.protocol()? {
+        Protocol::Tcp => Ok(TcpSegment::parse(&TcpView::new(packet.payload())?, packet.ttl())),
         _ => Err(NotAProbe::Other),
     }
 }
@@ -57,64 +57,35 @@ pub fn parse_tcp(frame: &[u8]) -> Result<TcpSegment, NotAProbe> {
 /// Parse the probe packet in an IP packet, as a raw socket receives it. Fail if it carries no probe packet.
 pub fn parse_ip(packet: &[u8]) -> Result<Sighting, NotAProbe> {
     match packet.first().map(|byte| byte >> 4) {
-        Some(4) => Packet::ipv4(packet)?.sighting(),
-        Some(6) => Packet::ipv6(packet)?.sighting(),
+        Some(4) => sighting(&IpView::v4(packet)?),
+        Some(6) => sighting(&IpView::v6(packet)?),
         Some(_) => Err(NotAProbe::Other),
         None => Err(NotAProbe::Truncated("IP")),
     }
 }
 
-/// The parts of an IP packet that matter to probes.
-struct Packet<'a> {
-    protocol: Protocol,
-    payload: &'a [u8],
-    ttl: u8,
+fn packet_in(frame: &[u8]) -> Result<IpView<'_>, NotAProbe> {
+    IpView::in_frame(&EthernetView::new(frame)?)
 }
 
-/// Find the IP packet in an Ethernet frame.
-fn packet_in(frame: &[u8]) -> Result<Packet<'_>, NotAProbe> {
-    let ethernet = EthernetView::new(frame)?;
-    match ethernet.ether_type()? {
-        EtherType::Ipv4 => Packet::ipv4(ethernet.payload()),
-        EtherType::Ipv6 => Packet::ipv6(ethernet.payload()),
-    }
-}
-
-impl<'a> Packet<'a> {
-    fn ipv4(packet: &'a [u8]) -> Result<Self, NotAProbe> {
-        let view = Ipv4View::new(packet)?;
-        match view.protocol()? {
-            Protocol::Icmpv6 => Err(NotAProbe::Other),
-            protocol => Ok(Self { protocol, payload: view.payload(), ttl: view.ttl() }),
+fn sighting(packet: &IpView<'_>) -> Result<Sighting, NotAProbe> {
+    let protocol = packet.protocol()?;
+    let (transport, payload) = match protocol {
+        Protocol::Udp => {
+            let view = UdpView::new(packet.payload())?;
+            (Transport::Udp(UdpRepr::parse(&view)), view.payload())
         }
-    }
-
-    fn ipv6(packet: &'a [u8]) -> Result<Self, NotAProbe> {
-        let view = Ipv6View::new(packet)?;
-        match view.protocol()? {
-            Protocol::Icmp => Err(NotAProbe::Other),
-            protocol => Ok(Self { protocol, payload: view.payload(), ttl: view.hop_limit() }),
+        Protocol::Icmp | Protocol::Icmpv6 if packet.is_v6() == (protocol == Protocol::Icmpv6) => {
+            let view = EchoView::new(packet.payload(), protocol)?;
+            if view.code() != 0 {
+                return Err(NotAProbe::Malformed("ICMP"));
+            }
+            (Transport::Echo(EchoRepr::parse(&view)), view.payload())
         }
-    }
-
-    fn sighting(&self) -> Result<Sighting, NotAProbe> {
-        let (transport, payload) = match self.protocol {
-            Protocol::Tcp => return Err(NotAProbe::Other),
-            Protocol::Udp => {
-                let view = UdpView::new(self.payload)?;
-                (Transport::Udp(UdpRepr::parse(&view)), view.payload())
-            }
-            Protocol::Icmp | Protocol::Icmpv6 => {
-                let view = EchoView::new(self.payload, self.protocol)?;
-                if view.code() != 0 {
-                    return Err(NotAProbe::Malformed("ICMP"));
-                }
-                (Transport::Echo(EchoRepr::parse(&view)), view.payload())
-            }
-        };
-        let probe = ProbeRepr::parse(&ProbeView::new(payload)?);
-        Ok(Sighting { transport, probe, ttl: self.ttl })
-    }
+        _ => return Err(NotAProbe::Other),
+    };
+    let probe = ProbeRepr::parse(&ProbeView::new(payload)?);
+    Ok(Sighting { transport, probe, ttl: packet.ttl() })
 }
 
 /// The half of a round trip that a packet belongs to.

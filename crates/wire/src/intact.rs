@@ -1,9 +1,6 @@
 //! Recognition of captured packets that were corrupted on their way.
 
-use crate::{
-    EtherType, EthernetView, Ipv4View, Ipv6View, NotAProbe, Protocol, Sum, UDP_HEADER, be,
-    pseudo_header,
-};
+use crate::{EthernetView, IpView, NotAProbe, Protocol, Sum, UDP_HEADER, be, pseudo_header};
 use std::net::IpAddr;
 
 /// Return true if the frame carries a packet whose checksum is wrong, in its IPv4 header or in its ICMP, ICMPv6,
@@ -26,24 +23,14 @@ pub fn icmp_is_intact(message: &[u8]) -> bool {
 
 /// Return true if the checksums of a frame are right; fail where the bytes do not show it.
 fn checked(frame: &[u8]) -> Result<bool, NotAProbe> {
-    let ethernet = EthernetView::new(frame)?;
-    let packet = ethernet.payload();
-    match ethernet.ether_type()? {
-        EtherType::Ipv4 => {
-            let view = Ipv4View::new(packet)?;
-            let header = usize::from(packet[0] & 0x0f) * 4;
-            if Sum::default().over(&packet[..header]).finish() != 0 {
-                return Ok(false);
-            }
-            whole(view.payload(), usize::from(be::u16(packet, 2)) - header)?;
-            message(view.payload(), view.from().into(), view.to().into(), view.protocol()?)
-        }
-        EtherType::Ipv6 => {
-            let view = Ipv6View::new(packet)?;
-            whole(packet, crate::IPV6_HEADER + usize::from(be::u16(packet, 4)))?;
-            message(view.payload(), view.from().into(), view.to().into(), view.protocol()?)
-        }
+    let packet = IpView::in_frame(&EthernetView::new(frame)?)?;
+    if !packet.is_v6() && Sum::default().over(packet.header()).finish() != 0 {
+        return Ok(false);
     }
+    if !packet.is_whole() {
+        return Err(NotAProbe::Truncated("captured"));
+    }
+    message(packet.payload(), packet.from(), packet.to(), packet.protocol()?)
 }
 
 /// Fail unless all `length` bytes were captured.
@@ -86,21 +73,24 @@ fn message(
 mod tests {
     use super::*;
     use crate::{
-        ETHERNET_HEADER, EchoRepr, EthernetRepr, IPV4_HEADER, IPV6_HEADER, Ipv4Repr, Ipv6Repr, Leg,
-        UdpRepr,
+        ETHERNET_HEADER, EchoRepr, EthernetRepr, IPV4_HEADER, IPV6_HEADER, IpRepr, Leg, UdpRepr,
     };
     use proptest::prelude::*;
 
-    /// Build a frame with a payload in this protocol; UDP and ICMP get their checksum.
-    fn frame(protocol: Protocol, v6: bool, payload: &[u8]) -> Vec<u8> {
-        let header = ETHERNET_HEADER + if v6 { IPV6_HEADER } else { IPV4_HEADER };
-        let mut frame = vec![0; header];
-        frame.extend([0; UDP_HEADER]);
-        frame.extend(payload);
-        let (from, to): (IpAddr, IpAddr) = match v6 {
+    fn addresses(v6: bool) -> (IpAddr, IpAddr) {
+        match v6 {
             true => ([1u16; 8].into(), [2u16; 8].into()),
             false => ([10, 0, 0, 1].into(), [10, 0, 0, 2].into()),
-        };
+        }
+    }
+
+    /// Build a frame with a payload in this protocol; UDP and ICMP get their checksum.
+    fn frame(protocol: Protocol, v6: bool, payload: &[u8]) -> Vec<u8> {
+        let (from, to) = addresses(v6);
+        let ip = IpRepr { from, to, protocol, ttl: 64 };
+        let header = ETHERNET_HEADER + ip.length();
+        let mut frame = vec![0; header + UDP_HEADER];
+        frame.extend(payload);
         let message = &mut frame[header..];
         let pseudo = pseudo_header(from, to, protocol as u8, message.len());
         if protocol == Protocol::Udp {
@@ -109,18 +99,8 @@ mod tests {
             let pseudo = if v6 { pseudo } else { Sum::default() };
             EchoRepr { leg: Leg::Reply, ident: 3, seq: 4 }.emit(message, protocol, pseudo);
         }
-        let bytes = &mut frame[ETHERNET_HEADER..];
-        match (from, to) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => {
-                Ipv4Repr { from, to, protocol, ttl: 64 }.emit(bytes);
-            }
-            (IpAddr::V6(from), IpAddr::V6(to)) => {
-                Ipv6Repr { from, to, protocol, hop_limit: 64 }.emit(bytes);
-            }
-            _ => unreachable!("both addresses are of one family"),
-        }
-        let ether_type = if v6 { EtherType::Ipv6 } else { EtherType::Ipv4 };
-        EthernetRepr { to: [2; 6], from: [4; 6], ether_type }.emit(&mut frame);
+        ip.emit(&mut frame[ETHERNET_HEADER..]);
+        EthernetRepr { to: [2; 6], from: [4; 6], ether_type: ip.ether_type() }.emit(&mut frame);
         frame
     }
 
@@ -136,10 +116,7 @@ mod tests {
         for v6 in [false, true] {
             let mut bytes = frame(Protocol::Udp, v6, b"data");
             let start = bytes.len() - UDP_HEADER - 4;
-            let (from, to): (IpAddr, IpAddr) = match v6 {
-                true => ([1u16; 8].into(), [2u16; 8].into()),
-                false => ([10, 0, 0, 1].into(), [10, 0, 0, 2].into()),
-            };
+            let (from, to) = addresses(v6);
             let sum = !pseudo_header(from, to, 17, UDP_HEADER + 4).finish();
             bytes[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
             assert!(!is_corrupted(&bytes), "v6: {v6}");
@@ -179,7 +156,7 @@ mod tests {
             let mut bytes = frame(Protocol::Icmp, false, b"data");
             bytes[ETHERNET_HEADER + bit / 8] ^= 1 << (bit % 8);
             // A version, a length or a fragment that cannot be is refused by the parsers.
-            let refused = Ipv4View::new(&bytes[ETHERNET_HEADER..]).is_err();
+            let refused = IpView::v4(&bytes[ETHERNET_HEADER..]).is_err();
             prop_assert!(is_corrupted(&bytes) || refused);
         }
 

@@ -9,8 +9,7 @@ mod frame;
 mod header;
 pub mod http;
 mod intact;
-mod ipv4;
-mod ipv6;
+mod ip;
 pub mod pcapng;
 mod tcp;
 mod udp;
@@ -21,7 +20,6 @@ pub use ethernet::{ETHERNET_HEADER, EtherType, EthernetRepr, EthernetView, VLAN_
 pub use frame::{Leg, NotAProbe, Sighting, Transport, parse, parse_ip, parse_tcp};
 pub use header::{MAGIC, PROBE_HEADER, ProbeRepr, ProbeView, VERSION};
 pub use intact::{icmp_is_intact, is_corrupted};
-pub use ipv4::{IPV4_HEADER, Ipv4Repr, Ipv4View, Protocol};
-pub use ipv6::{IPV6_HEADER, Ipv6Repr, Ipv6View};
+pub use ip::{IPV4_HEADER, IPV6_HEADER, IpRepr, IpView, Protocol};
 pub use tcp::{TCP_HEADER, TcpSegment, TcpView};
 pub use udp::{UDP_HEADER, UdpRepr, UdpView};

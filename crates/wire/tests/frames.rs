@@ -11,13 +11,14 @@ fn frame(v6: bool, transport: Transport, probe: ProbeRepr, size: usize) -> Vec<u
         (Transport::Echo(_), true) => Protocol::Icmpv6,
         (Transport::Echo(_), false) => Protocol::Icmp,
     };
-    let network = ETHERNET_HEADER + if v6 { IPV6_HEADER } else { IPV4_HEADER };
-    let mut bytes = vec![0; network + UDP_HEADER + size];
     let (from, to): (IpAddr, IpAddr) = if v6 {
         (Ipv6Addr::from(1u128).into(), Ipv6Addr::from(2u128).into())
     } else {
         (Ipv4Addr::from(1u32).into(), Ipv4Addr::from(2u32).into())
     };
+    let ip = IpRepr { from, to, protocol, ttl: 64 };
+    let network = ETHERNET_HEADER + ip.length();
+    let mut bytes = vec![0; network + UDP_HEADER + size];
     probe.emit(&mut bytes[network + UDP_HEADER..]);
     let pseudo = match (transport, v6) {
         (Transport::Echo(_), false) => Sum::default(),
@@ -27,18 +28,8 @@ fn frame(v6: bool, transport: Transport, probe: ProbeRepr, size: usize) -> Vec<u
         Transport::Udp(udp) => udp.emit(&mut bytes[network..], pseudo),
         Transport::Echo(echo) => echo.emit(&mut bytes[network..], protocol, pseudo),
     }
-    let ether_type = match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => {
-            Ipv4Repr { from, to, protocol, ttl: 64 }.emit(&mut bytes[ETHERNET_HEADER..]);
-            EtherType::Ipv4
-        }
-        (IpAddr::V6(from), IpAddr::V6(to)) => {
-            Ipv6Repr { from, to, protocol, hop_limit: 64 }.emit(&mut bytes[ETHERNET_HEADER..]);
-            EtherType::Ipv6
-        }
-        _ => unreachable!("both of one family"),
-    };
-    EthernetRepr { to: [2; 6], from: [4; 6], ether_type }.emit(&mut bytes);
+    ip.emit(&mut bytes[ETHERNET_HEADER..]);
+    EthernetRepr { to: [2; 6], from: [4; 6], ether_type: ip.ether_type() }.emit(&mut bytes);
     bytes
 }
 

@@ -12,7 +12,7 @@ use delaylab_os::process::scheduling;
 use delaylab_os::socket::packet_socket::{self, FrameBatch};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::{
-    ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, Ipv4Repr, PROBE_HEADER, ProbeRepr,
+    ETHERNET_HEADER, EtherType, EthernetRepr, IPV4_HEADER, IpRepr, PROBE_HEADER, ProbeRepr,
     Protocol, UDP_HEADER, UdpRepr, pseudo_header,
 };
 
@@ -188,15 +188,16 @@ fn write(flow: &Flow, port: u16, header: ProbeRepr, frame: &mut [u8]) {
     // A locally administered address that nobody else uses, so nobody answers to it.
     let from = [2, 0x64, 0x6c, 0, 0, 1];
     EthernetRepr { to: flow.to_mac.0, from, ether_type: EtherType::Ipv4 }.emit(frame);
+    let (from, to) = (flow.from.into(), flow.to.into());
     let packet = &mut frame[ETHERNET_HEADER..];
-    Ipv4Repr { from: flow.from, to: flow.to, protocol: Protocol::Udp, ttl: 64 }.emit(packet);
+    IpRepr { from, to, protocol: Protocol::Udp, ttl: 64 }.emit(packet);
     let length = frame.len() - ETHERNET_HEADER - IPV4_HEADER;
     if frame.len() >= PAYLOAD + PROBE_HEADER {
         header.emit(&mut frame[PAYLOAD..]);
     } else {
         frame[PAYLOAD..PAYLOAD + 4].copy_from_slice(&header.seq.to_be_bytes());
     }
-    let pseudo = pseudo_header(flow.from.into(), flow.to.into(), Protocol::Udp as u8, length);
+    let pseudo = pseudo_header(from, to, Protocol::Udp as u8, length);
     UdpRepr { from_port: port, to_port: port }
         .emit(&mut frame[ETHERNET_HEADER + IPV4_HEADER..], pseudo);
 }

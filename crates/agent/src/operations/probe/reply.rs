@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use delaylab_os::socket::Flavour;
 use delaylab_os::socket::batch::Message;
-use delaylab_wire::{EchoView, Ipv4View, Leg, PROBE_HEADER, ProbeView, Protocol, icmp_is_intact};
+use delaylab_wire::{EchoView, IpView, Leg, PROBE_HEADER, ProbeView, Protocol, icmp_is_intact};
 
 use super::log::Log;
 use super::route::SCOUT;
@@ -45,7 +45,7 @@ impl Expected {
             return Some(Received::Reply { place, flaw });
         }
         let has_ip_header = self.flavour == Flavour::IcmpRaw && self.protocol == Protocol::Icmp;
-        let icmp = if has_ip_header { Ipv4View::new(bytes).ok()?.payload() } else { bytes };
+        let icmp = if has_ip_header { IpView::v4(bytes).ok()?.payload() } else { bytes };
         let echo = EchoView::new(icmp, self.protocol).ok()?;
         if echo.leg() != Leg::Reply {
             return None;

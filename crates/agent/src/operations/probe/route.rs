@@ -14,9 +14,8 @@ use delaylab_os::socket::filter::{Match, Program, Transport};
 use delaylab_os::socket::{self, Flavour};
 use delaylab_proto::Failure;
 use delaylab_wire::{
-    ECHO_HEADER, ETHERNET_HEADER, EchoRepr, EtherType, EthernetRepr, EthernetView, IPV4_HEADER,
-    IPV6_HEADER, Ipv4Repr, Ipv4View, Ipv6Repr, Ipv6View, Leg, ProbeRepr, Protocol as Number, Sum,
-    UDP_HEADER, UdpRepr, pseudo_header,
+    ECHO_HEADER, ETHERNET_HEADER, EchoRepr, EthernetRepr, EthernetView, IpRepr, IpView, Leg,
+    ProbeRepr, Protocol as Number, Sum, UDP_HEADER, UdpRepr, pseudo_header,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use nix::sys::time::TimeSpec;
@@ -31,20 +30,13 @@ const UNHEARD: Duration = Duration::from_secs(3);
 /// The bytes of a packet that hold all of its headers.
 const HEADERS: usize = 128;
 
-/// The IP header of a packet.
-#[derive(Clone, Copy, Debug)]
-enum Network {
-    V4(Ipv4Repr),
-    V6(Ipv6Repr),
-}
-
 /// The fields that are the same in all packets of a probe.
 #[derive(Debug)]
 pub(super) struct ProbeRoute {
     /// The index of the egress interface.
     pub interface: u32,
     ethernet: EthernetRepr,
-    network: Network,
+    ip: IpRepr,
     /// The ICMP identifier, or the UDP source port.
     pub ident: u16,
     /// The UDP destination port; 0 for ICMP.
@@ -96,7 +88,7 @@ impl ProbeRoute {
                 }
             });
         }
-        let (interface, ethernet, network) = route.expect("the loop ends with a route");
+        let (interface, ethernet, ip) = route.expect("the loop ends with a route");
         if ethernet.to == [0; 6] {
             // On loopback the kernel drops packets from packet sockets as martians.
             return Err(Failure::new(
@@ -105,30 +97,20 @@ impl ProbeRoute {
             )
             .fix("use mode \"socket\""));
         }
-        Ok(Self { interface, ethernet, network, ident, port: to.port(), _holder: holder })
+        Ok(Self { interface, ethernet, ip, ident, port: to.port(), _holder: holder })
     }
 
     /// Return the length of a frame with `size` bytes behind the ICMP or UDP header.
     pub(super) fn frame_length(&self, size: usize) -> usize {
-        ETHERNET_HEADER + self.network_header() + UDP_HEADER + size
-    }
-
-    fn network_header(&self) -> usize {
-        match self.network {
-            Network::V4(_) => IPV4_HEADER,
-            Network::V6(_) => IPV6_HEADER,
-        }
+        ETHERNET_HEADER + self.ip.length() + UDP_HEADER + size
     }
 
     /// Write a whole frame.
     pub(super) fn emit(&self, frame: &mut [u8], probe: ProbeRepr) {
-        let start = ETHERNET_HEADER + self.network_header();
+        let start = ETHERNET_HEADER + self.ip.length();
         let message = &mut frame[start..];
         probe.emit(&mut message[UDP_HEADER..]);
-        let (from, to, protocol): (IpAddr, IpAddr, Number) = match self.network {
-            Network::V4(ip) => (ip.from.into(), ip.to.into(), ip.protocol),
-            Network::V6(ip) => (ip.from.into(), ip.to.into(), ip.protocol),
-        };
+        let IpRepr { from, to, protocol, .. } = self.ip;
         let pseudo = match protocol {
             Number::Icmp => Sum::default(),
             _ => pseudo_header(from, to, protocol as u8, message.len()),
@@ -139,10 +121,7 @@ impl ProbeRoute {
             let echo = EchoRepr { leg: Leg::Request, ident: self.ident, seq: probe.seq as u16 };
             echo.emit(message, protocol, pseudo);
         }
-        match self.network {
-            Network::V4(ip) => ip.emit(&mut frame[ETHERNET_HEADER..]),
-            Network::V6(ip) => ip.emit(&mut frame[ETHERNET_HEADER..]),
-        }
+        self.ip.emit(&mut frame[ETHERNET_HEADER..]);
         self.ethernet.emit(frame);
     }
 }
@@ -166,14 +145,11 @@ pub(super) fn filter(
     Program::frames(&Match { transport, ip, probe, magic, snap })
 }
 
-fn headers(frame: &Captured<'_>) -> Option<(u32, EthernetRepr, Network)> {
+fn headers(frame: &Captured<'_>) -> Option<(u32, EthernetRepr, IpRepr)> {
     let view = EthernetView::new(frame.data).ok()?;
     let ethernet = EthernetRepr::parse(&view).ok()?;
-    let network = match ethernet.ether_type {
-        EtherType::Ipv4 => Network::V4(Ipv4Repr::parse(&Ipv4View::new(view.payload()).ok()?).ok()?),
-        EtherType::Ipv6 => Network::V6(Ipv6Repr::parse(&Ipv6View::new(view.payload()).ok()?).ok()?),
-    };
-    Some((frame.interface, ethernet, network))
+    let ip = IpRepr::parse(&IpView::in_frame(&view).ok()?).ok()?;
+    Some((frame.interface, ethernet, ip))
 }
 
 /// The mark of the packet that makes the kernel resolve. It is not a probe's magic number, so no tap takes it
