@@ -3,14 +3,12 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
-use common::{AGENT, Process, assert_gone, build, connect, connect_as, exec, fresh_dir, own, star};
+use common::{
+    Home, NOBODY, Process, assert_gone, build, connect, connect_as, exec, fresh_dir, own, refused,
+    star,
+};
 use serde_json::{Value, json};
-
-const NOBODY: u32 = 65534;
 
 fn up(fabric: &mut Process, request: &Value) -> Value {
     let end = fabric.client.call(request).end;
@@ -83,56 +81,39 @@ fn a_failure_half_way_leaves_nothing_and_names_its_cause() {
         (unmade, "use interface eth7 in node.n1"),
     ];
     for (operation, what) in cases {
-        let dir = fresh_dir();
         let mut plan = star(2, &[], true);
         plan["operations"].as_array_mut().unwrap().push(operation);
-        let mut fabric = Process::start("fabric");
-        let end = fabric.client.call(&build("half", &dir, &plan)).end;
-        assert_eq!(end["error"]["what"], what, "{end}");
-        assert_ne!(end["error"]["why"], "");
-        assert_eq!(fabric.end(), Some(1));
-        assert_gone("half", &dir);
+        let error = refused("half", &plan);
+        assert_eq!(error["what"], what, "{error}");
+        assert_ne!(error["why"], "");
     }
 }
 
 #[test]
 fn a_sysctl_that_the_kernel_lacks_is_named() {
-    let dir = fresh_dir();
     let plan =
         json!({"agents": [{"name": "a", "network": "new", "sysctls": {"net.no.such": "1"}}]});
-    let mut fabric = Process::start("fabric");
-    let end = fabric.client.call(&build("sysctl", &dir, &plan)).end;
-    assert_eq!(end["error"]["what"], "set net.no.such = 1 in a", "{end}");
-    assert_eq!(fabric.end(), Some(1));
-    assert_gone("sysctl", &dir);
+    assert_eq!(refused("sysctl", &plan)["what"], "set net.no.such = 1 in a");
 }
 
 #[test]
 fn an_ordinary_user_builds_a_lab_and_not_on_the_machine() {
-    let home = fresh_dir();
-    fs::create_dir(&home).unwrap();
-    // Like /tmp: everybody may create entries, and nobody may remove those of others.
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
-    let agent = home.join("agent");
-    fs::copy(AGENT, &agent).unwrap();
-    let start = || Process::spawn(Command::new(&agent).arg("fabric").uid(NOBODY).gid(NOBODY));
-    let dir = home.join("lab");
-    let mut request = build("plain", &dir, &star(2, &["pid", "mount", "uts", "ipc"], true));
-    request["rootless"] = true.into();
-    let mut fabric = start();
+    let home = Home::make();
+    let mut request = home.build("plain", &star(2, &["pid", "mount", "uts", "ipc"], true));
+    let mut fabric = home.fabric();
     let done = up(&mut fabric, &request);
     assert_eq!(done["warnings"], json!(["no control groups: they need root"]));
     let ping = exec(&["ping", "-c1", "-W5", "10.9.0.2"]);
     let another = connect(socket(&done, "node.n1")).finish().end;
     assert_eq!(another["error"]["what"], "talk to this agent", "{another}");
-    let ping = connect_as(NOBODY, &agent, socket(&done, "node.n1")).call(&ping);
+    let ping = connect_as(NOBODY, &home.agent, socket(&done, "node.n1")).call(&ping);
     assert_eq!(ping.end["done"]["exit"], 0, "{}", ping.stdout());
     assert_eq!(fabric.end(), Some(0));
-    assert_gone("plain", &dir);
+    assert_gone("plain", &home.dir.join("lab"));
     request["plan"] = json!({"agents": [{"name": "m", "network": "machine"}]});
-    let mut fabric = start();
+    let mut fabric = home.fabric();
     let end = fabric.client.call(&request).end;
     assert_eq!(end["error"]["what"], "start agent m", "{end}");
     assert_eq!(fabric.end(), Some(1));
-    fs::remove_dir_all(home).unwrap();
+    home.remove();
 }

@@ -133,38 +133,32 @@ fn a_sweep_leaves_labs_that_are_up() {
     fs::remove_dir(home).unwrap();
 }
 
-#[test]
-fn a_lab_that_is_kept_goes_on_until_it_is_told_to_end() {
+/// Build a lab and ask to keep it; then let go of it by `leave`. Assert that it serves on until its keeper is told to end.
+fn assert_kept(lab: &str, leave: impl Fn(&mut Process)) {
     let dir = fresh_dir();
     let mut fabric = Process::start("fabric");
-    let request = build("kept", &dir, &star(1, &[], false));
-    let done = fabric.client.call(&request).end["done"].clone();
+    let done = fabric.client.call(&build(lab, &dir, &star(1, &[], false))).end["done"].clone();
     let keeper = PidFd::open(i32::try_from(fabric.child.id()).unwrap()).unwrap();
     fabric.client.send(&serde_json::json!({"keep": true}));
-    assert!(fabric.client.frame().is_none(), "it lets go of its output");
+    leave(&mut fabric);
     let socket = done["agents"]["node.n1"]["socket"].as_str().unwrap();
     let hello = common::connect(socket).call(&serde_json::json!({"op": "hello"})).end;
     assert!(hello["done"]["pid"].is_u64(), "{hello}");
     keeper.signal(15).unwrap();
     assert_eq!(fabric.end(), Some(0));
-    assert_gone("kept", &dir);
+    assert_gone(lab, &dir);
+}
+
+#[test]
+fn a_lab_that_is_kept_goes_on_until_it_is_told_to_end() {
+    assert_kept("kept", |fabric| {
+        assert!(fabric.client.frame().is_none(), "it lets go of its output");
+    });
 }
 
 #[test]
 fn a_lab_that_is_kept_outlives_a_client_that_goes_at_once() {
-    let dir = fresh_dir();
-    let mut fabric = Process::start("fabric");
-    let request = build("kept-at-once", &dir, &star(1, &[], false));
-    let done = fabric.client.call(&request).end["done"].clone();
-    let keeper = PidFd::open(i32::try_from(fabric.child.id()).unwrap()).unwrap();
-    fabric.client.send(&serde_json::json!({"keep": true}));
-    fabric.close();
-    let socket = done["agents"]["node.n1"]["socket"].as_str().unwrap();
-    let hello = common::connect(socket).call(&serde_json::json!({"op": "hello"})).end;
-    assert!(hello["done"]["pid"].is_u64(), "{hello}");
-    keeper.signal(15).unwrap();
-    assert_eq!(fabric.end(), Some(0));
-    assert_gone("kept-at-once", &dir);
+    assert_kept("kept-at-once", Process::close);
 }
 
 #[test]

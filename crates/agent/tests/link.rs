@@ -3,15 +3,10 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 use common::links::{Lab, plan, under};
-use common::{AGENT, Process, assert_gone, build, fresh_dir};
+use common::{Home, refused};
 use serde_json::{Value, json};
-
-const NOBODY: u32 = 65534;
 
 #[test]
 fn each_direction_has_its_own_delay() {
@@ -110,13 +105,10 @@ fn a_shared_link_reaches_all_and_what_is_for_one_reaches_no_other() {
     for answer in ["fd09::2", "fd09::3"] {
         assert!(replies.contains(answer), "every node answers: {replies}");
     }
-    let received = |node: &str| {
-        let said = lab.client(&format!("node.{node}")).call(&json!({"op": "counters"})).end;
-        said["done"]["interfaces"]["eth0"]["rx_packets"].as_u64().unwrap()
-    };
-    let before = received("n3");
+    let received = || lab.counter("n3", "rx_packets");
+    let before = received();
     assert_eq!(lab.ping("n1", "10.9.0.2", 200, &[]).len(), 200);
-    assert!(received("n3") - before < 20, "only multicast reaches n3");
+    assert!(received() - before < 20, "only multicast reaches n3");
     lab.down();
 }
 
@@ -129,13 +121,9 @@ fn stacks_can_be_kept_off_the_engine_s_cpus() {
         plan
     };
     let cpus = delaylab_os::process::scheduling::online_cpus();
-    let dir = fresh_dir();
-    let mut fabric = Process::start("fabric");
     let all: Vec<usize> = (0..cpus).collect();
-    let end = fabric.client.call(&build("nowhere", &dir, &steering(&all))).end;
-    assert!(end["error"]["why"].as_str().unwrap().contains("none beside these"), "{end}");
-    assert_eq!(fabric.end(), Some(1));
-    assert_gone("nowhere", &dir);
+    let error = refused("nowhere", &steering(&all));
+    assert!(error["why"].as_str().unwrap().contains("none beside these"), "{error}");
     if cpus < 2 {
         return;
     }
@@ -206,34 +194,19 @@ fn plans_that_cannot_be_are_refused_before_anything_is_made() {
         (plan(&[json!({}), json!({})], &json!({"memory_bytes": 1000})), "make the memory of links"),
     ];
     for (plan, what) in cases {
-        let dir = fresh_dir();
-        let mut fabric = Process::start("fabric");
-        let end = fabric.client.call(&build("refused", &dir, &plan)).end;
-        assert_eq!(end["error"]["what"], what, "{end}");
-        assert_eq!(fabric.end(), Some(1));
-        assert_gone("refused", &dir);
+        let error = refused("refused", &plan);
+        assert_eq!(error["what"], what, "{error}");
     }
 }
 
 #[test]
 fn an_ordinary_user_has_links_with_conditions_too() {
-    let home = fresh_dir();
-    fs::create_dir(&home).unwrap();
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
-    let agent = home.join("agent");
-    fs::copy(AGENT, &agent).unwrap();
-    let mut fabric = Process::spawn(Command::new(&agent).arg("fabric").uid(NOBODY).gid(NOBODY));
+    let home = Home::make();
     let conditions =
         json!({"delay_ns": 5_000_000, "rate": {"bps": 9_000_000}, "queue": {"held": "sender"}});
     let card = json!({"in": "node.n1", "on": "eth0"});
     let first = json!({"conditions": conditions, "card": card});
-    let plan = plan(&[first, json!({})], &json!({}));
-    let mut request = build("user", &home.join("lab"), &plan);
-    request["rootless"] = true.into();
-    let end = fabric.client.call(&request).end;
-    assert!(end["error"].is_null(), "{end}");
-    let (name, dir, done) = ("user".into(), home.join("lab"), end["done"].clone());
-    let lab = Lab { name, dir, fabric, done, user: Some((NOBODY, agent)) };
+    let lab = Lab::up_in(&home, "user", &plan(&[first, json!({})], &json!({})));
     let times = lab.ping("n1", "10.9.0.2", 20, &[]);
     assert!(times.len() == 20 && times.iter().all(|&time| time >= 5.0), "{times:?}");
     let queue = lab.run("n1", &["tc", "qdisc", "show", "dev", "eth0", "root"]);
@@ -242,7 +215,7 @@ fn an_ordinary_user_has_links_with_conditions_too() {
     assert_eq!(links["realtime"], false);
     assert!(links["notes"][0].as_str().unwrap().starts_with("not in real time: "), "{links}");
     lab.down();
-    fs::remove_dir_all(home).unwrap();
+    home.remove();
 }
 
 #[test]

@@ -3,22 +3,12 @@
 
 mod common;
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-
-use common::links::{Lab, mac, plan, under};
+use common::links::{self, Lab, number, plan, under};
+use common::{Home, refused};
 use serde_json::{Value, json};
-
-const NOBODY: u32 = 65534;
 
 fn kernel() -> Value {
     json!({"engine": "kernel"})
-}
-
-fn number(direction: &Value, at: &str) -> u64 {
-    direction.pointer(at).and_then(Value::as_u64).unwrap_or_else(|| panic!("{at}: {direction}"))
 }
 
 #[test]
@@ -47,17 +37,15 @@ fn a_cable_of_the_kernel_carries_all_and_loses_what_is_asked() {
 
 /// Send frames from `n1` faster than the link carries them. Return the rate at which they leave the link in
 /// bits per second, with Ethernet's framing.
-fn carried_bps(lab: &Lab, count: u64, size: u64) -> f64 {
+fn carried_bps(lab: &Lab, count: u32, size: usize) -> f64 {
     lab.ask(json!({"op": "links", "reset": true}));
-    let flow = json!({"interface": "eth0", "to_mac": mac(2), "from": "10.9.0.1", "to": "10.9.0.2"});
     let mut sender = lab.client("node.n1");
-    sender.send(&json!({"op": "generate", "flows": [flow], "probe": 1, "count": count,
-        "interval_ns": 20_000, "size": size, "port": 7}));
+    sender.send(&links::generate([1, 2], count, 20_000, size));
     let moment = |links: &Value| {
         let left = number(&links["directions"][0], "/out/frames");
         (links["now_ns"].as_f64().unwrap(), left as f64)
     };
-    let waits = |left: f64| (1.0..count as f64).contains(&left);
+    let waits = |left: f64| (1.0..f64::from(count)).contains(&left);
     let first = moment(&lab.until("under way", |links| waits(moment(links).1)));
     let now = || moment(&lab.links());
     let last = std::iter::repeat_with(now).take_while(|moment| waits(moment.1)).last();
@@ -70,7 +58,7 @@ fn carried_bps(lab: &Lab, count: u64, size: u64) -> f64 {
 
 /// Return true if a rate is kept within 1 % in one of three tries. After a pause of the machine a token
 /// bucket catches up by at most 10 ms, but an error in counting shows in every try.
-fn keeps(lab: &Lab, asked_bps: f64, count: u64, size: u64) -> bool {
+fn keeps(lab: &Lab, asked_bps: f64, count: u32, size: usize) -> bool {
     let off = || (carried_bps(lab, count, size) / asked_bps - 1.0).abs();
     std::iter::repeat_with(off).take(3).any(|off| off < 0.01)
 }
@@ -128,14 +116,9 @@ fn what_the_kernel_cannot_do_is_refused_before_anything_is_made() {
         (json!({"loss": {"model": "pattern", "runs": [9, 1]}}), "has no `loss` by a pattern"),
         (json!({"rate": {"bps": 7}}), "8 is its least"),
     ] {
-        let dir = common::fresh_dir();
-        let mut fabric = common::Process::start("fabric");
-        let plan = plan(&[under(asked), json!({})], &kernel());
-        let end = fabric.client.call(&common::build("refused", &dir, &plan)).end;
-        assert_eq!(end["error"]["what"], "make the conditions of link wan of n1", "{end}");
-        assert!(end["error"]["why"].as_str().unwrap().contains(why), "{end}");
-        assert_eq!(fabric.end(), Some(1));
-        common::assert_gone("refused", &dir);
+        let error = refused("refused", &plan(&[under(asked), json!({})], &kernel()));
+        assert_eq!(error["what"], "make the conditions of link wan of n1", "{error}");
+        assert!(error["why"].as_str().unwrap().contains(why), "{error}");
     }
 }
 
@@ -148,13 +131,8 @@ fn a_timeline_is_tried_beforehand_and_kept() {
         links["timeline"] = json!([{"at_ns": 1_000_000, "changes": [change]}]);
         plan(&[under(asked.clone()), json!({})], &links)
     };
-    let dir = common::fresh_dir();
-    let mut fabric = common::Process::start("fabric");
-    let refused = to(json!({"queue": {"bytes": 9000}}));
-    let end = fabric.client.call(&common::build("refused", &dir, &refused)).end;
-    assert_eq!(end["error"]["what"], "change link wan 1000000 ns on", "{end}");
-    assert_eq!(fabric.end(), Some(1));
-
+    let error = refused("refused", &to(json!({"queue": {"bytes": 9000}})));
+    assert_eq!(error["what"], "change link wan 1000000 ns on", "{error}");
     let lab = Lab::up("kerneltime", &to(json!({"rate": {"bps": 8_000_000}})));
     lab.until("changed", |links| links["directions"][0]["asked"]["rate"]["bps"] == 8_000_000);
     lab.ping("n1", "10.9.0.2", 3, &[]);
@@ -164,22 +142,11 @@ fn a_timeline_is_tried_beforehand_and_kept() {
 
 #[test]
 fn an_ordinary_user_has_links_in_the_kernel_too() {
-    let home = common::fresh_dir();
-    fs::create_dir(&home).unwrap();
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
-    let agent = home.join("agent");
-    fs::copy(common::AGENT, &agent).unwrap();
-    let mut command = Command::new(&agent);
-    let mut fabric = common::Process::spawn(command.arg("fabric").uid(NOBODY).gid(NOBODY));
+    let home = Home::make();
     let plan = plan(&[under(json!({"rate": {"bps": 4_000_000}})), json!({})], &kernel());
-    let mut request = common::build("kerneluser", &home.join("lab"), &plan);
-    request["rootless"] = true.into();
-    let end = fabric.client.call(&request).end;
-    assert!(end["error"].is_null(), "{end}");
-    let (name, dir, done) = ("kerneluser".into(), home.join("lab"), end["done"].clone());
-    let lab = Lab { name, dir, fabric, done, user: Some((NOBODY, agent)) };
+    let lab = Lab::up_in(&home, "kerneluser", &plan);
     assert_eq!(lab.ping("n1", "10.9.0.2", 20, &[]).len(), 20);
     assert_eq!(lab.links()["state"], "running");
     lab.down();
-    fs::remove_dir_all(home).unwrap();
+    home.remove();
 }

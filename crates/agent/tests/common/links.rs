@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Client, Process, assert_gone, build, connect, connect_as, exec, fresh_dir};
+use super::{
+    Client, Home, NOBODY, Process, assert_gone, build, cable, connect, connect_as, exec, fresh_dir,
+    mac,
+};
 
 /// A lab of one host whose link `wan` joins nodes `n1`… under these conditions.
 pub(crate) struct Lab {
@@ -27,12 +30,7 @@ pub(crate) fn plan(members: &[Value], more: &Value) -> Value {
     for (number, member) in (1..).zip(members) {
         let (name, port) = (format!("node.n{number}"), format!("vif-n{number}"));
         agents.push(json!({"name": name, "network": "new"}));
-        operations.push(json!({"do": "veth", "ends": [
-            {"in": "host.h", "name": port},
-            {"in": name, "name": "eth0", "mac": mac(number), "mtu": 1500}]}));
-        for address in [format!("10.9.0.{number}/24"), format!("fd09::{number}/64")] {
-            operations.push(json!({"do": "address", "in": name, "on": "eth0", "address": address}));
-        }
+        operations.extend(cable(number, 1500));
         operations.push(json!({"do": "offloads", "in": name, "on": "eth0", "enabled": false}));
         let mut entry = json!({"port": port, "node": format!("n{number}")});
         merge(&mut entry, member);
@@ -48,10 +46,6 @@ fn merge(into: &mut Value, more: &Value) {
     for (key, value) in more.as_object().unwrap() {
         into[key] = value.clone();
     }
-}
-
-pub(crate) fn mac(number: usize) -> String {
-    format!("02:00:00:00:00:{number:02x}")
 }
 
 /// Build a member whose frames have these conditions.
@@ -74,10 +68,25 @@ pub(crate) fn number(way: &Value, at: &str) -> u64 {
 impl Lab {
     pub(crate) fn up(name: &str, plan: &Value) -> Self {
         let dir = fresh_dir();
-        let mut fabric = Process::start("fabric");
-        let end = fabric.client.call(&build(name, &dir, plan)).end;
+        Self::built(name, &build(name, &dir, plan), dir, Process::start("fabric"), None)
+    }
+
+    /// Bring up a lab of an ordinary user.
+    pub(crate) fn up_in(home: &Home, name: &str, plan: &Value) -> Self {
+        let user = Some((NOBODY, home.agent.clone()));
+        Self::built(name, &home.build(name, plan), home.dir.join("lab"), home.fabric(), user)
+    }
+
+    fn built(
+        name: &str,
+        request: &Value,
+        dir: PathBuf,
+        mut fabric: Process,
+        user: Option<(u32, PathBuf)>,
+    ) -> Self {
+        let end = fabric.client.call(request).end;
         assert!(end["error"].is_null(), "{end}");
-        Self { name: name.to_owned(), dir, fabric, done: end["done"].clone(), user: None }
+        Self { name: name.to_owned(), dir, fabric, done: end["done"].clone(), user }
     }
 
     pub(crate) fn client(&self, agent: &str) -> Client<UnixStream> {
@@ -93,6 +102,18 @@ impl Lab {
         let end = self.client("link.h").call(&request).end;
         assert!(end["error"].is_null(), "{request}: {end}");
         end["done"].clone()
+    }
+
+    /// Send frames from a node, all of which the kernel takes.
+    pub(crate) fn generate(&self, node: &str, request: &Value) {
+        let end = self.client(&format!("node.{node}")).call(request).end;
+        assert_eq!(end["done"]["sent"], request["count"], "{end}");
+    }
+
+    /// Return a counter of a node's interface.
+    pub(crate) fn counter(&self, node: &str, name: &str) -> u64 {
+        let end = self.client(&format!("node.{node}")).call(&json!({"op": "counters"})).end;
+        number(&end, &format!("/done/interfaces/eth0/{name}"))
     }
 
     pub(crate) fn links(&self) -> Value {

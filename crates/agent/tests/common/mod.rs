@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ use delaylab_proto::{Frame, Kind, STDIN_WINDOW, Window, read_frame, write_frame}
 use serde_json::{Value, json};
 
 pub(crate) const AGENT: &str = env!("CARGO_BIN_EXE_delaylab-agent");
+/// The ordinary user.
+pub(crate) const NOBODY: u32 = 65534;
 
 /// Return a directory below the system's temporary one that no other test uses and that does not exist yet.
 pub(crate) fn fresh_dir() -> PathBuf {
@@ -187,24 +190,78 @@ pub(crate) fn build(lab: &str, dir: &Path, plan: &Value) -> Value {
     json!({"op": "build", "lab": own(lab), "dir": dir, "plan": plan})
 }
 
+/// Assert that a plan is refused and that nothing of its lab is left. Return the failure.
+pub(crate) fn refused(lab: &str, plan: &Value) -> Value {
+    let dir = fresh_dir();
+    let mut fabric = Process::start("fabric");
+    let end = fabric.client.call(&build(lab, &dir, plan)).end;
+    assert_eq!(fabric.end(), Some(1), "{end}");
+    assert_gone(lab, &dir);
+    end["error"].clone()
+}
+
+/// A folder in which an ordinary user may work, and their copy of the agent in it.
+pub(crate) struct Home {
+    pub dir: PathBuf,
+    pub agent: PathBuf,
+}
+
+impl Home {
+    pub(crate) fn make() -> Self {
+        let dir = fresh_dir();
+        fs::create_dir(&dir).unwrap();
+        // Like /tmp: everybody may create entries, and nobody may remove those of others.
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777)).unwrap();
+        let agent = dir.join("agent");
+        fs::copy(AGENT, &agent).unwrap();
+        Self { dir, agent }
+    }
+
+    /// Start a keeper of the user.
+    pub(crate) fn fabric(&self) -> Process {
+        Process::spawn(Command::new(&self.agent).arg("fabric").uid(NOBODY).gid(NOBODY))
+    }
+
+    /// Build the request for a lab of the user.
+    pub(crate) fn build(&self, lab: &str, plan: &Value) -> Value {
+        let mut request = build(lab, &self.dir.join("lab"), plan);
+        request["rootless"] = true.into();
+        request
+    }
+
+    pub(crate) fn remove(self) {
+        fs::remove_dir_all(self.dir).unwrap();
+    }
+}
+
+/// Build the operations that make a node's end of a veth to a port of `host.h`, with its addresses.
+pub(crate) fn cable(node: usize, mtu: u32) -> Vec<Value> {
+    let name = format!("node.n{node}");
+    let ends = json!([{"in": "host.h", "name": format!("vif-n{node}")},
+        {"in": name, "name": "eth0", "mac": mac(node), "mtu": mtu}]);
+    let address = |address| json!({"do": "address", "in": name, "on": "eth0", "address": address});
+    vec![
+        json!({"do": "veth", "ends": ends}),
+        address(format!("10.9.0.{node}/24")),
+        address(format!("fd09::{node}/64")),
+    ]
+}
+
+pub(crate) fn mac(number: usize) -> String {
+    format!("02:00:00:00:00:{number:02x}")
+}
+
 /// Build a plan of nodes `n1`… on a bridge in the namespace of `host.h`.
 pub(crate) fn star(nodes: usize, isolate: &[&str], cgroup: bool) -> Value {
     let mut agents = vec![json!({"name": "host.h", "network": "new", "cgroup": cgroup})];
     let mut operations = Vec::new();
     let mut ports = Vec::new();
     for node in 1..=nodes {
-        let name = format!("node.n{node}");
-        let port = format!("vif-n{node}");
-        agents.push(json!({"name": name, "network": "new", "isolate": isolate,
+        agents.push(json!({"name": format!("node.n{node}"), "network": "new", "isolate": isolate,
             "hostname": format!("n{node}"), "cgroup": cgroup,
             "sysctls": {"net.ipv4.ip_forward": "1", "-net.none.such": "1"}}));
-        operations.push(json!({"do": "veth", "ends": [
-            {"in": "host.h", "name": port},
-            {"in": name, "name": "eth0", "mac": format!("02:00:00:00:00:{node:02x}"), "mtu": 1400}]}));
-        for address in [format!("10.9.0.{node}/24"), format!("fd09::{node}/64")] {
-            operations.push(json!({"do": "address", "in": name, "on": "eth0", "address": address}));
-        }
-        ports.push(port);
+        operations.extend(cable(node, 1400));
+        ports.push(format!("vif-n{node}"));
     }
     operations.push(json!({"do": "bridge", "in": "host.h", "name": "lan", "ports": ports}));
     json!({"agents": agents, "operations": operations})
