@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use delaylab_proto::Failure;
 
-use connect::{call, join, relay};
+use connect::{call, relay};
 use operations::serve;
 
 /// Work for delaylab where packets are: build labs, run commands and probes, stamp packets.
@@ -77,11 +77,11 @@ fn main() -> ExitCode {
     let result = match verb {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init, serve),
-        Verb::Join { socket } => join::run(&socket),
+        Verb::Join { socket } => relay::to_agent(&socket),
         Verb::Kernel => link::kernel::print_support(),
         Verb::Protocol => protocol::schema::print(),
         Verb::Supervise => operations::supervise(),
-        Verb::Relay { device } => relay::run(&device),
+        Verb::Relay { device } => relay::to_console(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),
