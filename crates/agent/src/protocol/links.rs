@@ -171,7 +171,7 @@ pub(crate) struct LinkTimeline {}
 pub(crate) struct LinkRestart {}
 
 /// The report of an engine of either kind, or in place of one that has ended.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct EngineReport {
     pub state: State,
     /// The reason why the engine is down.
@@ -199,10 +199,11 @@ pub(crate) struct EngineReport {
 }
 
 /// The state of an engine.
-#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     Running,
+    #[default]
     Down,
 }
 

@@ -11,9 +11,7 @@ use crate::link::configured::DirectionConfig;
 use crate::link::data::direction::Snapshot;
 use crate::network::counters;
 use crate::protocol::generating::Late;
-use crate::protocol::links::{
-    CpuNoiseSummary, DirectionReport, EngineReport, Memory, Pauses, State, Waiting,
-};
+use crate::protocol::links::{DirectionReport, EngineReport, State, Waiting};
 use crate::protocol::network::InterfaceCounters;
 
 /// The counters of all interfaces at one moment.
@@ -72,35 +70,18 @@ impl EngineReport {
     pub(crate) fn running(since_ns: i64, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
         Self {
             state: State::Running,
-            why: None,
             pid: Some(std::process::id()),
             late: Some(Late::default()),
-            ..Self::empty(since_ns, now_ns, directions)
+            since_ns,
+            now_ns,
+            directions,
+            ..Self::default()
         }
     }
 
     /// Build the report in place of an engine that has ended.
     pub(crate) fn down(why: Option<String>, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
-        Self { why, ..Self::empty(now_ns, now_ns, directions) }
-    }
-
-    fn empty(since_ns: i64, now_ns: i64, directions: Vec<DirectionReport>) -> Self {
-        Self {
-            state: State::Down,
-            why: None,
-            pid: None,
-            realtime: false,
-            notes: Vec::new(),
-            since_ns,
-            now_ns,
-            memory: Memory::default(),
-            pauses: Pauses::default(),
-            cpu_noise: CpuNoiseSummary::default(),
-            dropped_ring: 0,
-            unknown_port: 0,
-            late: None,
-            directions,
-        }
+        Self { why, since_ns: now_ns, now_ns, directions, ..Self::default() }
     }
 }
 
