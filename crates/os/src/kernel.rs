@@ -66,6 +66,14 @@ impl NetworkParameters {
         let written = nix::unistd::write(&file, value.as_bytes())?;
         if written == value.len() { Ok(()) } else { Err(Errno::EINVAL.into()) }
     }
+
+    /// Set the parameter as [`Self::set`] does, if the kernel has it.
+    pub fn set_if_there(&self, name: &str, value: &str) -> io::Result<()> {
+        match self.set(name, value) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
 }
 
 /// Convert a parameter's name to a path. Dots separate folders, unless a slash comes first

@@ -1,7 +1,6 @@
 //! The configuration of an agent of a lab, and the steps by which its process becomes that agent.
 
 use std::fs::{self, DirBuilder};
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
@@ -170,15 +169,15 @@ impl Member<'_> {
         let configured =
             self.agent.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (sysctl, value) in tables.chain(configured) {
-            let (sysctl, optional) =
-                sysctl.strip_prefix('-').map_or((sysctl, false), |sysctl| (sysctl, true));
-            match network.set(sysctl, value) {
-                Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {}
-                result => result.map_err(|error| {
-                    let fix = format!("write it as `-{sysctl}` if the lab can do without");
-                    Failure::new(format!("set {sysctl} = {value} in {name}"), error).fix(fix)
-                })?,
-            }
+            let set = match sysctl.strip_prefix('-') {
+                Some(sysctl) => network.set_if_there(sysctl, value),
+                None => network.set(sysctl, value),
+            };
+            set.map_err(|error| {
+                let sysctl = sysctl.trim_start_matches('-');
+                let fix = format!("write it as `-{sysctl}` if the lab can do without");
+                Failure::new(format!("set {sysctl} = {value} in {name}"), error).fix(fix)
+            })?;
         }
         Ok(())
     }

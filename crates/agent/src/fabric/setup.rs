@@ -53,11 +53,11 @@ pub(crate) fn serve(request: Setup, _: &mut Session) -> Result<Nothing, Failure>
 fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
     let network = kernel::NetworkParameters::current(None).context("set sysctls")?;
     for (name, value) in sysctls {
-        let plain = name.strip_prefix('-').unwrap_or(name);
-        match network.set(plain, value) {
-            Err(error) if plain != name && error.kind() == io::ErrorKind::NotFound => {}
-            result => result.with_context(|| format!("set {plain}"))?,
+        match name.strip_prefix('-') {
+            Some(name) => network.set_if_there(name, value),
+            None => network.set(name, value),
         }
+        .with_context(|| format!("set {}", name.trim_start_matches('-')))?;
     }
     Ok(())
 }

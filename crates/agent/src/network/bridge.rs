@@ -1,7 +1,5 @@
 //! rtnetlink(7) attributes of the kernel's bridges, which carry links like a cable or a hub.
 
-use std::io;
-
 use delaylab_os::kernel;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -65,11 +63,8 @@ pub(crate) fn quieten<'a>(interfaces: impl Iterator<Item = &'a str>) -> Result<(
         interfaces.flat_map(|interface| QUIET.map(|set| (interface, set)))
     {
         let name = name.replace("{}", interface);
-        match sysctls.set(&name, value) {
-            // A kernel without IPv6 sends none anyway.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            result => result.with_context(|| format!("set {name}"))?,
-        }
+        // A kernel without IPv6 sends none anyway.
+        sysctls.set_if_there(&name, value).with_context(|| format!("set {name}"))?;
     }
     Ok(())
 }
