@@ -6,9 +6,9 @@
 //! one, about 13 ms for each interface (kernel/bpf/tcx.c, `tcx_entry_sync`), and a host may have thousands. A
 //! filter takes less than 1 ms.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::rc::Rc;
-use std::{fmt, io};
 
 use aya::maps::{Array, IterableMap};
 use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact};
@@ -47,6 +47,7 @@ fn attach(program: &mut SchedClassifier, interface: &str, queue: Queue) -> io::R
 static DROP_OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/drop.o");
 
 /// The attached program, which is detached on drop.
+#[derive(Debug)]
 pub struct DropAll {
     _program: Ebpf,
 }
@@ -63,12 +64,6 @@ impl DropAll {
             attach(program, name, Queue::New)?;
         }
         Ok(Self { _program: object })
-    }
-}
-
-impl fmt::Debug for DropAll {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "DropAll")
     }
 }
 

@@ -80,9 +80,9 @@ impl Reflector {
         };
         Ok(Self {
             fd,
-            incoming: ReceiveBatch::new(SLOTS, DATAGRAM, true),
+            incoming: ReceiveBatch::with_sources(SLOTS, DATAGRAM),
             outgoing: SendBatch::new(SLOTS, DATAGRAM),
-            errors: ReceiveBatch::new(2 * SLOTS, 1, false),
+            errors: ReceiveBatch::without_sources(2 * SLOTS, 1),
             ids,
             log: Log::default(),
             reflected: 0,

@@ -51,7 +51,7 @@ fn describe(interface: u32) -> io::Result<(LinkHeader, Vec<u8>)> {
     let mut message = LinkMessage::default();
     message.header.index = interface;
     let answer = ask(RouteNetlinkMessage::GetLink(message), libc::RTM_NEWLINK)?;
-    let header = LinkHeader::parse(&answer).map_err(|error| io::Error::other(error.to_string()))?;
+    let header = LinkHeader::parse(&answer).map_err(io::Error::other)?;
     Ok((header, answer))
 }
 

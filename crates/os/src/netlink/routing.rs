@@ -40,8 +40,7 @@ pub fn next_hop(to: IpAddr) -> io::Result<NextHop> {
     message.header.destination_prefix_length = length as u8;
     message.attributes.push(RouteAttribute::Destination(address));
     let answer = ask(RouteNetlinkMessage::GetRoute(message), libc::RTM_NEWROUTE)?;
-    let header =
-        RouteHeader::parse(&answer).map_err(|error| io::Error::other(error.to_string()))?;
+    let header = RouteHeader::parse(&answer).map_err(io::Error::other)?;
     let context = (header.address_family, header.kind, RouteLwEnCapType::None);
     let (mut interface, mut neighbour) = (None, to);
     for attribute in attributes(&answer, &header)
@@ -85,8 +84,7 @@ pub fn resolution(hop: NextHop) -> io::Result<Resolution> {
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(Resolution::Unknown),
         Err(error) => Err(error),
         Ok(answer) => {
-            let header = NeighbourHeader::parse(&answer)
-                .map_err(|error| io::Error::other(error.to_string()))?;
+            let header = NeighbourHeader::parse(&answer).map_err(io::Error::other)?;
             Ok(match header.state {
                 NeighbourState::Incomplete => Resolution::Pending,
                 NeighbourState::Failed | NeighbourState::None => Resolution::Unknown,

@@ -67,12 +67,6 @@ impl FrameRing {
         Ok(Self { mapped, frames, size, block, next: 0 })
     }
 
-    /// Start to capture the frames that arrive at any interface and pass the filter, uncut: up to `bytes`
-    /// from the Ethernet header on. Fails as [`Self::open`] does.
-    pub fn whole(filter: &Program, frames: usize, bytes: usize) -> io::Result<Self> {
-        Self::open(0, filter, frames, bytes, false)
-    }
-
     /// Return the socket: readable when a packet has come, in error when the interface has gone away.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {

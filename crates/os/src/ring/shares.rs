@@ -1,8 +1,8 @@
 //! A socket filter that divides a ring among the interfaces that fill it (`bpf/share.c`), so that none of
 //! them takes all of it.
 
+use std::io;
 use std::os::fd::BorrowedFd;
-use std::{fmt, io};
 
 use aya::{EbpfLoader, Pod};
 
@@ -32,6 +32,7 @@ struct Settings {
 unsafe impl Pod for Settings {}
 
 /// The program at a socket, attached as long as the socket is open.
+#[derive(Debug)]
 pub struct RingShares {
     taken: SharedArray,
     refused: SharedArray,
@@ -72,11 +73,5 @@ impl RingShares {
     #[must_use]
     pub fn refused(&self, interface: u32) -> u64 {
         self.refused.get(interface)
-    }
-}
-
-impl fmt::Debug for RingShares {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "RingShares")
     }
 }

@@ -153,10 +153,7 @@ impl ReceiveBatch {
     }
 
     /// Allocate the buffers; those for source addresses are given to the kernel only with `named`.
-    // Public until the agent is moved.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn new(slots: usize, size: usize, named: bool) -> Self {
+    fn new(slots: usize, size: usize, named: bool) -> Self {
         let mut buffers = vec![0; slots * size].into_boxed_slice();
         // SAFETY: all zeros is a valid sockaddr_storage.
         let mut names: Box<[libc::sockaddr_storage]> =

@@ -35,7 +35,7 @@ impl Intake {
         let frames = RING_FRAMES.min(RING_BYTES / longest);
         // Open the ring closed: frames that arrive before the program counts would be missing in its
         // counters.
-        let ring = FrameRing::whole(&Program::nothing(), frames, longest)?;
+        let ring = FrameRing::open(0, &Program::nothing(), frames, longest, false)?;
         let shares = RingShares::attach(ring.fd(), interfaces, ring.frames());
         if shares.is_err() {
             Program::interfaces(interfaces).attach(ring.fd())?;

@@ -64,8 +64,7 @@ pub(super) fn remove(index: u32) -> RouteNetlinkMessage {
 
 /// Create or change a qdisc of an interface.
 pub(super) fn queue(index: u32, queue: &Qdisc) -> RouteNetlinkMessage {
-    let mut message = TcMessage::default();
-    message.header.index = index.cast_signed();
+    let mut message = TcMessage::with_index(index.cast_signed());
     message.header.parent = TcHandle::from(queue.parent);
     message.header.handle = TcHandle::from(queue.handle);
     message.attributes = vec![
@@ -77,8 +76,7 @@ pub(super) fn queue(index: u32, queue: &Qdisc) -> RouteNetlinkMessage {
 
 /// Remove a qdisc with the frames in it.
 pub(super) fn remove_queue(index: u32, handle: u32, parent: u32) -> RouteNetlinkMessage {
-    let mut message = TcMessage::default();
-    message.header.index = index.cast_signed();
+    let mut message = TcMessage::with_index(index.cast_signed());
     message.header.parent = TcHandle::from(parent);
     message.header.handle = TcHandle::from(handle);
     RouteNetlinkMessage::DelQueueDiscipline(message)
@@ -86,8 +84,7 @@ pub(super) fn remove_queue(index: u32, handle: u32, parent: u32) -> RouteNetlink
 
 /// Create the hook of an interface at which filters see received frames.
 pub(super) fn ingress(index: u32) -> RouteNetlinkMessage {
-    let mut message = TcMessage::default();
-    message.header.index = index.cast_signed();
+    let mut message = TcMessage::with_index(index.cast_signed());
     message.header.parent = TcHandle::CLSACT;
     message.header.handle = TcHandle { major: u16::MAX, minor: 0 };
     message.attributes = vec![TcAttribute::Kind("clsact".into())];
@@ -111,8 +108,7 @@ pub(super) fn redirect(index: u32, to: u32) -> RouteNetlinkMessage {
         attribute(TCA_U32_SEL, &selector),
         attribute(TCA_U32_ACT, &attribute(1, &action.concat())),
     ];
-    let mut message = TcMessage::default();
-    message.header.index = index.cast_signed();
+    let mut message = TcMessage::with_index(index.cast_signed());
     message.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
     message.header.info = SECOND_OF_ALL;
     message.attributes = vec![
