@@ -23,13 +23,13 @@ use crate::protocol::mac::Mac;
 const TAP_QUEUE: u32 = 10_000;
 
 /// The place of one end of a veth: the network namespace of a process, and an index (0: any).
-pub(super) struct Place {
+pub(super) struct VethEnd {
     pub pid: u32,
     pub index: u32,
 }
 
 /// Create a veth with each end in its namespace.
-pub(super) fn veth(ends: [&End; 2], places: &[Place; 2]) -> RouteNetlinkMessage {
+pub(super) fn veth(ends: [&End; 2], places: &[VethEnd; 2]) -> RouteNetlinkMessage {
     let mut link = end(ends[0], &places[0]);
     let peer = InfoVeth::Peer(end(ends[1], &places[1]));
     link.attributes.push(LinkAttribute::LinkInfo(vec![
@@ -39,7 +39,7 @@ pub(super) fn veth(ends: [&End; 2], places: &[Place; 2]) -> RouteNetlinkMessage 
     RouteNetlinkMessage::NewLink(link)
 }
 
-fn end(end: &End, place: &Place) -> LinkMessage {
+fn end(end: &End, place: &VethEnd) -> LinkMessage {
     let mut link = named(&end.name, end.mac, end.mtu);
     link.header.index = place.index;
     link.attributes.push(LinkAttribute::NetNsPid(place.pid));

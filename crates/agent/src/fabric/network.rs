@@ -9,7 +9,7 @@ use delaylab_os::process::{PidFd, namespace};
 use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
-use super::message::{self, Place};
+use super::message::{self, VethEnd};
 use super::plan::NetNs;
 use super::report::Roster;
 use crate::link;
@@ -235,7 +235,7 @@ impl<'a> Network<'a> {
                     return Ok(false);
                 }
             }
-            let place = |end: &End, netns: NetNs| Place {
+            let place = |end: &End, netns: NetNs| VethEnd {
                 pid: agent(netns)
                     .and_then(|index| roster.pid(index))
                     .map_or_else(std::process::id, i32::cast_unsigned),

@@ -31,7 +31,7 @@ struct Reflector {
     outgoing: SendBatch,
     errors: ReceiveBatch,
     ids: Option<StampIds>,
-    log: Log,
+    log: ReplyLog,
     reflected: u64,
 }
 
@@ -84,7 +84,7 @@ impl Reflector {
             outgoing: SendBatch::new(SLOTS, DATAGRAM),
             errors: ReceiveBatch::without_sources(2 * SLOTS, 1),
             ids,
-            log: Log::default(),
+            log: ReplyLog::default(),
             reflected: 0,
         })
     }
@@ -209,9 +209,9 @@ struct Entry {
 
 /// The reflected packets in the order of their replies.
 #[derive(Debug, Default)]
-pub(super) struct Log(Vec<Entry>);
+pub(super) struct ReplyLog(Vec<Entry>);
 
-impl Log {
+impl ReplyLog {
     /// Return the place of the next packet.
     pub(super) fn end(&self) -> u32 {
         self.0.len() as u32
@@ -306,7 +306,7 @@ fn serve_connections(
         answered: 0,
     };
     responder.run(session)?;
-    send_stamps(session, &POINTS, Log::default().stamps(0))?;
+    send_stamps(session, &POINTS, ReplyLog::default().stamps(0))?;
     Ok(ReflectDone { reflected: responder.answered })
 }
 

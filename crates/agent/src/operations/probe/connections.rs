@@ -24,7 +24,7 @@ use super::engine::ProbePath;
 use super::entry::NEVER;
 use super::exchange::{Answer, Progress, request_text};
 use super::log::Log;
-use super::sightings::InterfaceStamps;
+use super::observer::InterfaceStamps;
 use super::socket::describe;
 use crate::operations::transport::SYN_GIVEN_UP;
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};

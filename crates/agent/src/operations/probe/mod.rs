@@ -6,12 +6,12 @@ mod entry;
 mod exchange;
 mod live;
 mod log;
+mod observer;
 mod packet;
 mod reply;
 mod request;
 mod route;
 mod schedule;
-mod sightings;
 mod socket;
 
 use delaylab_os::process::memory::Locked;

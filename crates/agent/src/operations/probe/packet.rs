@@ -11,15 +11,15 @@ use delaylab_proto::{Context, Failure};
 
 use super::engine::ProbePath;
 use super::log::Log;
+use super::observer::Observer;
 use super::route::ProbeRoute;
-use super::sightings::Sightings;
 use crate::protocol::measuring::{By, Probe, Warning, WarningKind};
 
 /// A packet socket for sending, and the observer of packets at the interface.
 #[derive(Debug)]
 pub(super) struct PathByPacketSocket {
     sender: OwnedFd,
-    sightings: Sightings,
+    observer: Observer,
     route: ProbeRoute,
     /// True to stamp requests as they go out.
     stack: bool,
@@ -29,14 +29,14 @@ pub(super) struct PathByPacketSocket {
 impl PathByPacketSocket {
     pub(super) fn open(request: &Probe) -> Result<Self, Failure> {
         let route = ProbeRoute::find(request)?;
-        let sightings = Sightings::open(request, &route).context("open packet sockets")?;
+        let observer = Observer::open(request, &route).context("open packet sockets")?;
         let sender = packet_socket::open().context("open packet sockets")?;
         packet_socket::bind(sender.as_fd(), route.interface, 0).context("open packet sockets")?;
         socket::set_buffers(sender.as_fd(), socket::LARGE_BUFFER).context("open packet sockets")?;
         let length = route.frame_length(request.size);
         let outgoing = SendBatch::new(usize::from(request.batch), length);
         let stack = request.wanted().stack;
-        Ok(Self { sender, sightings, route, stack, outgoing })
+        Ok(Self { sender, observer, route, stack, outgoing })
     }
 }
 
@@ -55,7 +55,7 @@ impl ProbePath for PathByPacketSocket {
             match self.outgoing.send(self.sender.as_fd(), slots.0, slots.1) {
                 Ok(taken) => {
                     if self.stack {
-                        self.sightings.note_sent(log, next, next + taken as u32);
+                        self.observer.note_sent(log, next, next + taken as u32);
                     }
                     next += taken as u32;
                 }
@@ -74,23 +74,23 @@ impl ProbePath for PathByPacketSocket {
     }
 
     fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
-        Ok(self.sightings.take(log, self.route.port))
+        Ok(self.observer.take(log, self.route.port))
     }
 
     fn collect(&mut self, _: &mut Log) -> Result<(), Failure> {
-        self.sightings.check()
+        self.observer.check()
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.sightings.fd()
+        self.observer.fd()
     }
 
     fn by(&self) -> By {
-        self.sightings.by()
+        self.observer.by()
     }
 
     fn warn(&self, warnings: &mut Vec<Warning>) {
-        if let Ok(dropped @ 1..) = self.sightings.dropped() {
+        if let Ok(dropped @ 1..) = self.observer.dropped() {
             warnings.push(Warning::new(
                 WarningKind::RepliesDropped,
                 format!("{dropped} packets found the receive ring full"),

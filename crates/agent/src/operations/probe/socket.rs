@@ -18,8 +18,8 @@ use nix::errno::Errno;
 
 use super::engine::ProbePath;
 use super::log::Log;
+use super::observer::{note_sent, open_for_socket, take_replies};
 use super::reply::{Expected, Received};
-use super::sightings::{note_sent, open_for_socket, take_replies};
 use crate::protocol::measuring::{By, Probe, Protocol, Warning, WarningKind};
 
 /// The bytes of an error's packet to receive: an ICMP and a probe header, and more than that.

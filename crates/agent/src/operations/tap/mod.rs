@@ -1,6 +1,6 @@
 //! `tap`: stamps of a probe's packets on interfaces of this network namespace.
 
-mod counts;
+mod counter;
 mod source;
 
 use std::io;
@@ -21,7 +21,7 @@ use super::tables::{Stamp, send_repeats, send_stamps};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
-use counts::Counts;
+use counter::PacketCounter;
 use source::{Capture, Source};
 
 /// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
@@ -36,7 +36,7 @@ struct Tapped {
     /// A source that pauses and can be put back.
     resting: Option<Source>,
     by: By,
-    counts: Counts,
+    counter: PacketCounter,
     /// The packets dropped by sources that were closed.
     dropped: u32,
     queues: InterfaceQueues,
@@ -169,9 +169,9 @@ impl Tapped {
         let what = format!("tap {}", interface.name);
         let index = nix::net::if_::if_nametoindex(interface.name.as_str()).context(&what)?;
         let queues = queues(index).context(&what)?;
-        let counts = Counts::default();
+        let counter = PacketCounter::default();
         let (source, resting, by, dropped) = (None, None, By::Ring, 0);
-        let mut tap = Self { interface, index, source, resting, by, counts, dropped, queues };
+        let mut tap = Self { interface, index, source, resting, by, counter, dropped, queues };
         tap.resume(capturing)?;
         Ok(tap)
     }
@@ -218,7 +218,7 @@ impl Tapped {
         sightings: &mut Sightings,
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
-        let Self { source: Some(source), counts, .. } = self else { return Ok(()) };
+        let Self { source: Some(source), counter, .. } = self else { return Ok(()) };
         let drained = source.drain(|seen| {
             let stamp = match seen {
                 Seen::Packet { probe, seq, reply, time } => {
@@ -229,18 +229,18 @@ impl Tapped {
                     if let Some(capture) = capture {
                         capture.write(point, &frame);
                     }
-                    counts.parse(&frame, point, filter)
+                    counter.parse(&frame, point, filter)
                 }
                 Seen::Corrupted(frame) => {
                     if let (Some(capture), Some(frame)) = (&mut *capture, &frame) {
                         capture.write(point, frame);
                     }
-                    counts.unparsed += 1;
+                    counter.unparsed += 1;
                     None
                 }
             };
             if let Some(stamp) = stamp {
-                let new = counts.is_new(&stamp);
+                let new = counter.is_new(&stamp);
                 let list = if new { &mut sightings.stamps } else { &mut sightings.repeats };
                 list.push(stamp);
             }
@@ -264,7 +264,7 @@ impl Tapped {
     fn counts(&mut self, now: InterfaceQueues) -> Result<TapCounts, Failure> {
         let resting = self.resting.as_mut().map_or(Ok(0), Source::dropped);
         let resting = resting.map_err(|error| self.failure(error))?;
-        let Counts { packets, unparsed, repeated, .. } = self.counts;
+        let PacketCounter { packets, unparsed, repeated, .. } = self.counter;
         Ok(TapCounts {
             point: self.interface.point.clone(),
             packets,

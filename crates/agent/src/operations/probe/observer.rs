@@ -32,12 +32,12 @@ const MORE: usize = 48;
 /// The observer: programs at the interface where the kernel allows them, else a packet ring. The ring is
 /// slower, since the kernel copies every packet into it and then still processes the reply.
 #[derive(Debug)]
-pub(super) enum Sightings {
+pub(super) enum Observer {
     Tcx(Box<TcxSender>),
     Ring(FrameRing),
 }
 
-impl Sightings {
+impl Observer {
     pub(super) fn open(request: &Probe, route: &ProbeRoute) -> io::Result<Self> {
         let to = request.destination().map_err(|failure| io::Error::other(failure.to_string()))?;
         if let Some(programs) = open_programs(request, route.interface, to, route.ident) {

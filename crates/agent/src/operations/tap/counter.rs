@@ -9,9 +9,9 @@ use crate::operations::tables::Stamp;
 use crate::operations::transport::SYN_GIVEN_UP;
 use crate::protocol::measuring::{Protocol, TapFilter};
 
-/// The packet counters of one interface.
+/// The counter of the packets of one interface, which finds their stamps.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct PacketCounter {
     seen: Seen,
     /// Packets that were stamped.
     pub packets: u64,
@@ -23,7 +23,7 @@ pub(super) struct Counts {
     unanswered: HashMap<u32, i64>,
 }
 
-impl Counts {
+impl PacketCounter {
     /// Return the stamp of a captured frame, if it is a packet of the probe and its leg is known.
     pub(super) fn parse(
         &mut self,
@@ -157,62 +157,49 @@ mod tests {
         frame
     }
 
-    /// Return the stamp of the segment of `seq`, as sequence number and leg.
-    fn stamp(counts: &mut Counts, seq: u16, flags: u8, time_ns: i64) -> Option<(u32, Leg)> {
-        let request = flags == SYN;
-        let (from, to) = if request { (FIRST + seq, PORT) } else { (PORT, FIRST + seq) };
-        let data = segment(from, to, flags);
-        let original = data.len() as u32;
-        let frame = Captured {
-            data: &data,
-            original,
-            time: Realtime::from_ns(time_ns),
-            outgoing: false,
-            interface: 1,
-        };
+    /// Return the stamp of a segment.
+    fn stamp_of(counter: &mut PacketCounter, data: &[u8], time_ns: i64) -> Option<Stamp> {
+        let (original, time) = (data.len() as u32, Realtime::from_ns(time_ns));
+        let frame = Captured { data, original, time, outgoing: false, interface: 1 };
         let filter = serde_json::json!(
             {"probe": 7, "protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
-        let filter: TapFilter = serde_json::from_value(filter).unwrap();
-        let stamp = counts.parse(&frame, 0, &filter)?;
+        counter.parse(&frame, 0, &serde_json::from_value(filter).unwrap())
+    }
+
+    /// Return the stamp of the segment of `seq`, as sequence number and leg.
+    fn stamp(counter: &mut PacketCounter, seq: u16, flags: u8, time_ns: i64) -> Option<(u32, Leg)> {
+        let request = flags == SYN;
+        let (from, to) = if request { (FIRST + seq, PORT) } else { (PORT, FIRST + seq) };
+        let stamp = stamp_of(counter, &segment(from, to, flags), time_ns)?;
         assert_eq!((stamp.probe, stamp.time_ns), (7, time_ns));
         Some((stamp.seq, stamp.leg))
     }
 
     #[test]
     fn the_source_port_gives_the_sequence_number() {
-        let mut counts = Counts::default();
-        assert_eq!(stamp(&mut counts, 5, SYN, 10), Some((5, Leg::Request)));
-        assert_eq!(stamp(&mut counts, 5, SYN_ACK, 20), Some((5, Leg::Reply)));
-        assert_eq!(stamp(&mut counts, 6, SYN, 30), Some((6, Leg::Request)));
-        assert_eq!(stamp(&mut counts, 6, RST_ACK, 40), Some((6, Leg::Reply)));
-        assert_eq!(counts.unparsed, 0);
+        let mut counter = PacketCounter::default();
+        assert_eq!(stamp(&mut counter, 5, SYN, 10), Some((5, Leg::Request)));
+        assert_eq!(stamp(&mut counter, 5, SYN_ACK, 20), Some((5, Leg::Reply)));
+        assert_eq!(stamp(&mut counter, 6, SYN, 30), Some((6, Leg::Request)));
+        assert_eq!(stamp(&mut counter, 6, RST_ACK, 40), Some((6, Leg::Reply)));
+        assert_eq!(counter.unparsed, 0);
     }
 
     #[test]
     fn an_answer_that_was_sent_again_is_not_stamped() {
-        let mut counts = Counts::default();
-        assert_eq!(stamp(&mut counts, 5, SYN, 0), Some((5, Leg::Request)));
-        assert_eq!(stamp(&mut counts, 5, SYN_ACK, SYN_GIVEN_UP.ns() + 1), None);
-        assert_eq!(stamp(&mut counts, 5, SYN_ACK, 3 * SYN_GIVEN_UP.ns()), None);
-        assert_eq!(counts.repeated, 2);
+        let mut counter = PacketCounter::default();
+        assert_eq!(stamp(&mut counter, 5, SYN, 0), Some((5, Leg::Request)));
+        assert_eq!(stamp(&mut counter, 5, SYN_ACK, SYN_GIVEN_UP.ns() + 1), None);
+        assert_eq!(stamp(&mut counter, 5, SYN_ACK, 3 * SYN_GIVEN_UP.ns()), None);
+        assert_eq!(counter.repeated, 2);
     }
 
     #[test]
     fn other_segments_have_no_stamp() {
-        let mut counts = Counts::default();
+        let mut counter = PacketCounter::default();
         const ACK: u8 = 0x10;
-        assert_eq!(stamp(&mut counts, 5, ACK, 0), None);
-        let below = segment(FIRST - 1, PORT, SYN);
-        let frame = Captured {
-            data: &below,
-            original: 54,
-            time: Realtime::from_ns(1),
-            outgoing: false,
-            interface: 1,
-        };
-        let filter = serde_json::json!({"protocol": "tcp", "ip": 4, "ident": FIRST, "port": PORT});
-        let filter: TapFilter = serde_json::from_value(filter).unwrap();
-        assert_eq!(counts.parse(&frame, 0, &filter), None);
+        assert_eq!(stamp(&mut counter, 5, ACK, 0), None);
+        assert_eq!(stamp_of(&mut counter, &segment(FIRST - 1, PORT, SYN), 1), None);
     }
 
     #[test]
