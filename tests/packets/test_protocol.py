@@ -20,6 +20,7 @@ from delaylab.agent import (
     link_requests,
     measuring_replies,
     measuring_requests,
+    program_requests,
     replies,
     requests,
 )
@@ -74,6 +75,12 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             window=1 << 20,
             hold=False,
         ),
+        "start": program_requests.Start(
+            within=[str(pcap.parent)],
+            files=[program_requests.NodeFile(f"{pcap}.text", "text", 0o644, "root:root")],
+            programs=[],
+        ),
+        "programs": program_requests.Programs(),
         "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(
             probe=7,
@@ -197,9 +204,9 @@ def test_a_name_that_differs_is_seen() -> None:
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
-    """`setup` is sent by a monitor, never by Python."""
-    links = {"links", "link-set", "link-timeline", "link-restart"}
-    assert protocol()["operations"].keys() - {"setup"} == {*whole(Path()), *links}
+    """A monitor sends `setup`; `output` needs a program (tests/doing/test_programs.py)."""
+    others = {"links", "link-set", "link-timeline", "link-restart", "output"}
+    assert protocol()["operations"].keys() - {"setup"} == {*whole(Path()), *others}
 
 
 ALL_CONDITIONS = [
