@@ -97,11 +97,23 @@ def test_exec_gives_output_and_exit_code(delaylab: Run, testbed: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_up_twice_is_refused_and_changes_nothing(delaylab: Run, testbed: Path) -> None:
+def test_up_twice_changes_nothing_and_another_file_is_refused(
+    delaylab: Run, testbed: Path, tmp_path: Path
+) -> None:
     delaylab("up", str(testbed))
     before = as_json(delaylab("ps", "--json"))
-    again = delaylab("up", str(testbed), code=1)
-    assert "is up already" in again.stderr
+    assert "lab testbed was up: it is as its file says" in delaylab("up", str(testbed)).stdout
+    assert as_json(delaylab("ps", "--json")) == before
+    other = tmp_path / "other.yaml"
+    text = testbed.read_text()
+    other.write_text(
+        text.replace("rate: 100Mbit", "rate: 50Mbit", 1).replace(
+            "vps: {kind: shared, ", "vps: {kind: netns, "
+        )
+    )
+    said = only_line(delaylab("up", str(other), code=1).stderr)
+    assert "hosts.sut.uplink.rate: 100Mbit, not 50Mbit" in said
+    assert "nodes.vps.kind: shared, not netns" in said
     assert as_json(delaylab("ps", "--json")) == before
 
 

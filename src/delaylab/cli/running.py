@@ -63,7 +63,10 @@ def up(
     name: Annotated[str | None, typer.Option(help="The name of the lab; else the file's.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Start a lab, which runs until `down`. If it runs already, restart its links that are down."""
+    """Start a lab, which runs until `down`. If it runs already, restart its links that are down.
+
+    A lab that runs as its file says is left as it is; one of another file is refused.
+    """
     from delaylab.verbs import labs
     from delaylab.verbs import up as verb
     from delaylab.verbs.lab_file import load
