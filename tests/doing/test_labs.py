@@ -102,7 +102,7 @@ def test_up_twice_changes_nothing_and_another_file_is_refused(
 ) -> None:
     delaylab("up", str(testbed))
     before = as_json(delaylab("ps", "--json"))
-    assert "lab testbed was up: it is as its file says" in delaylab("up", str(testbed)).stdout
+    assert "lab testbed was up: nothing was changed" in delaylab("up", str(testbed)).stdout
     assert as_json(delaylab("ps", "--json")) == before
     other = tmp_path / "other.yaml"
     text = testbed.read_text()

@@ -65,7 +65,7 @@ def up(
 ) -> None:
     """Start a lab, which runs until `down`. If it runs already, restart its links that are down.
 
-    A lab that runs as its file says is left as it is; one of another file is refused.
+    A lab that runs from the same file is left as it is; one from another file is refused.
     """
     from delaylab.verbs import labs
     from delaylab.verbs import up as verb

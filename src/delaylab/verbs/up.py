@@ -38,7 +38,7 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
             again = f"delaylab down {lab.name}, then up again; or give it another --name"
             raise DelaylabError(what, fix=again)
         revived = link_changes.revive(lab)
-        said = "its links were down and are up again" if revived else "it is as its file says"
+        said = "its links were down and are up again" if revived else "nothing was changed"
         lab.notes = (*lab.notes, doubt(DoubtKind.FABRIC, f"lab {lab.name} was up: {said}", ""))
         yield lab
         return
