@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,12 @@ import pytest
 import yaml
 
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.kinds import KINDS as KINDS_OF_NODES
 from delaylab.lab.programs import output, states
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
@@ -120,6 +122,8 @@ def test_ready_means_that_its_sign_is_there(tmp_path: Path) -> None:
         )
         assert fetched == "200"
         assert [each.how for each in states(running)["one"]] == ["running"] * 4
+        # The program before `asked` made it late, and `asked` waited for that program.
+        inside(running, "one", "test", "-e", mark)
         assert not Path(mark).exists(), "/tmp of the node is its own"
 
 
@@ -169,6 +173,9 @@ def test_ps_shows_a_dead_program_and_logs_its_last_words(delaylab: Run, tmp_path
     }
     file = tmp_path / "lab.yaml"
     file.write_text(yaml.safe_dump(spec))
+    planned = delaylab("plan", str(file)).stdout
+    assert "write    one: /etc/words" in planned
+    assert "start    one: speaker" in planned
     delaylab("up", str(file))
 
     def programs() -> list[dict[str, Any]]:
@@ -221,11 +228,12 @@ def test_no_file_of_a_node_is_outside_of_it() -> None:
     assert out.resolve().read_bytes() == before
 
 
-def test_names_of_programs_differ(tmp_path: Path) -> None:
+def test_names_of_programs_differ() -> None:
     with pytest.raises(ValueError, match="two programs are called 'sleep'"):
         lab(node={"start": ["sleep 1", ["sleep", "2"]]})
-    shown = json.dumps(lab(node={"start": ["sleep 1"]}).model_dump(mode="json"))
-    assert "sleep 1" in shown
+    named = lab(node={"start": ["sleep 1", {"run": ["sleep", "2"], "name": "other"}]})
+    made = build(named, KINDS_OF_NODES, Rights(root=True))
+    assert made.nodes["one"].programs == ("sleep", "other")
 
 
 def test_a_killed_supervisor_takes_its_program_with_it() -> None:

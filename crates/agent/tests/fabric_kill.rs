@@ -133,7 +133,8 @@ fn a_sweep_leaves_labs_that_are_up() {
     fs::remove_dir(home).unwrap();
 }
 
-/// Build a lab and ask to keep it; then let go of it by `leave`. Assert that it serves on until its keeper is told to end.
+/// Build a lab, order the keeper to keep it, and leave the keeper by `leave`. Assert that the lab serves until the
+/// keeper is ordered to end.
 fn assert_kept(lab: &str, leave: impl Fn(&mut Process)) {
     let dir = fresh_dir();
     let mut fabric = Process::start("fabric");

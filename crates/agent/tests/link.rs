@@ -123,7 +123,7 @@ fn stacks_can_be_kept_off_the_engine_s_cpus() {
     let cpus = delaylab_os::process::scheduling::online_cpus();
     let all: Vec<usize> = (0..cpus).collect();
     let error = refused("nowhere", &steering(&all));
-    assert!(error["why"].as_str().unwrap().contains("none beside these"), "{error}");
+    assert!(error["why"].as_str().unwrap().contains("no others than these"), "{error}");
     if cpus < 2 {
         return;
     }

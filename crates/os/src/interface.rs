@@ -120,7 +120,7 @@ fn ask_driver(fd: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Res
 pub fn keep_off_cpus(sys: BorrowedFd<'_>, interface: &str, cpus: &[usize]) -> io::Result<()> {
     let others: Vec<usize> = (0..online_cpus()).filter(|cpu| !cpus.contains(cpu)).collect();
     if others.is_empty() {
-        let why = format!("the machine has {} CPUs, none beside these", online_cpus());
+        let why = format!("the machine has {} CPUs, and no others than these", online_cpus());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let path = format!("class/net/{interface}/queues/rx-0/rps_cpus");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -28,7 +29,7 @@ from delaylab.plan.agent_names import node_agent
 from delaylab.spec.programs import ReadySpec
 
 STATES_S = 5.0
-"""Seconds that all nodes together have to tell the state of their programs."""
+"""Seconds that all nodes together have to report the state of their programs."""
 
 
 def start_programs(lab: Lab) -> None:
@@ -95,10 +96,11 @@ def states(lab: Lab, gone: Collection[str] = ()) -> dict[str, list[ProgramState]
             session = lab.node_session(name)
             asked[name] = session, session.start(Programs())
     found = {}
+    deadline = time.monotonic() + STATES_S
     for name, (session, result) in asked.items():
         # A node that does not answer is shown as dead, and has no state of programs.
         with suppress(AgentError):
-            session.finish(STATES_S)
+            session.finish(max(0.0, deadline - time.monotonic()))
             found[name] = result.done.programs
         session.close()
     return found

@@ -112,6 +112,7 @@ def _planned(lab: LabSpec, node: str, kind: AnyKind, network: Network) -> Planne
         stack=next((each.agent for each in attachments), node_agent(node)),
         own_root=kind.facts.own_root,
         no_send_stamp=kind.no_send_stamp(spec),
+        files=tuple(spec.files),
         programs=tuple(program.called for program in spec.start),
         env=spec.env,
         attachments=attachments,

@@ -189,8 +189,8 @@ class PlannedNode:
     `own_stack` is True if it has a network stack of its own; otherwise it uses its host's. `stack`
     is the agent in whose network its stack is. `own_root` is True if it has a root file
     system of its own. `no_send_stamp` is the reason why its card gives no stamp on sending, None if
-    it gives one. `programs` are those that run as long as the node, `env` are
-    variables of its programs' environment.
+    it gives one. `files` are the paths of its files, `programs` those that run
+    as long as the node, `env` are variables of its programs' environment.
     """
 
     kind: str
@@ -199,6 +199,7 @@ class PlannedNode:
     stack: str
     own_root: bool
     no_send_stamp: str | None = None
+    files: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()

@@ -75,7 +75,7 @@ class Variants(Spec):
 
 
 class Jobs(Variants):
-    """The base of a family whose variants are told by their main field, of which there is one."""
+    """The base of a family in which each variant has one main field, whose presence selects it."""
 
     what: ClassVar[str]
     """The name of the main field."""

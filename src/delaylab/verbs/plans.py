@@ -12,7 +12,7 @@ from delaylab.plan.model import Operation, Plan, Veth, operation_message
 
 
 def print_plan(plan: Plan, console: Console) -> None:
-    """Print what `up` would do, one line per operation."""
+    """Print what `up` would do: its operations, then the files and programs of nodes."""
     print_lines(_plan_lines(plan), console)
 
 
@@ -29,6 +29,10 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     for operation in plan.operations:
         name, words = _words(operation)
         yield f"  {name:<8} {words}"
+    for name, node in plan.nodes.items():
+        for what, listed in (("write", node.files), ("start", node.programs)):
+            if listed:
+                yield f"  {what:<8} {name}: {', '.join(listed)}"
 
 
 def _words(operation: Operation) -> tuple[str, str]:

@@ -37,7 +37,7 @@ pub(super) fn serve(request: Exec, session: &mut Session) -> Result<ExecDone, Fa
 /// A running command and this process's ends of its streams.
 struct Running {
     pid: i32,
-    /// The offset of the clock when the command began, by which its times are told.
+    /// The offset between the clocks when the command began: it gives the times of its begin and end.
     offset: EpochOffset,
     began: Monotonic,
     handle: PidFd,

@@ -70,9 +70,9 @@ fn launch(program: &Program, session: &mut Session) -> Result<i32, Failure> {
     let mut command = Command::new("/proc/self/exe");
     command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut supervisor = command.spawn().with_context(what)?;
-    let told = serde_json::to_vec(program).with_context(what)?;
+    let description = serde_json::to_vec(program).with_context(what)?;
     let mut input = supervisor.stdin.take().expect("it was asked for");
-    input.write_all(&told).with_context(what)?;
+    input.write_all(&description).with_context(what)?;
     drop(input);
     let reports = supervisor.stdout.take().expect("it was asked for");
     match report(reports, &mut supervisor, session)? {

@@ -40,9 +40,9 @@ pub(crate) fn supervise() -> Result<(), Failure> {
         Ok(supervised) => (Report::Ready(supervised.state.pid), Some(supervised)),
         Err(failure) => (Report::Failed(failure), None),
     };
-    let told = serde_json::to_string(&report).context("report")?;
-    // A client that has gone is told nothing.
-    let _ = writeln!(io::stdout(), "{told}");
+    let report = serde_json::to_string(&report).context("report")?;
+    // The client may have left: its end of the pipe is then closed.
+    let _ = writeln!(io::stdout(), "{report}");
     supervised.map_or(Ok(()), |mut supervised| supervised.until_its_end())
 }
 
