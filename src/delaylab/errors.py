@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+NEAR = 0.75
+"""The least similarity of a suggested name: words of four letters and more may differ in one."""
 
 
 @dataclass(slots=True)
@@ -53,3 +58,14 @@ class NotHere(DelaylabError):
 
 class DoesNotFit(NotHere):
     """A lab that needs more than this machine has; a study skips that level. Exit code 3."""
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'X'?` for a name that is near to a known one; "" if none is."""
+    close = difflib.get_close_matches(given, list(known), 1, cutoff=NEAR)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def is_near(given: str, known: str) -> bool:
+    """Return True if one name may be meant by the other."""
+    return bool(did_you_mean(given, [known]))

@@ -48,7 +48,8 @@ class Quantity:
     @classmethod
     def parse(cls, text: str | int | float) -> Self:
         """Read text such as ``250ms``; raise ValueError with the expected form if it is invalid."""
-        got = repr(text) if len(str(text)) <= LONGEST_TEXT else f"{str(text)[:LONGEST_TEXT]!r} …"
+        shown = "nothing" if text is None else repr(text)
+        got = shown if len(shown) <= LONGEST_TEXT else f"{str(text)[:LONGEST_TEXT]!r} …"
         expected = f"expected a {_name(cls)} such as {cls.EXAMPLE}, got {got}"
         if isinstance(text, bool) or not isinstance(text, str | int | float):
             raise ValueError(expected)

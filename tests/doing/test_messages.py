@@ -97,7 +97,7 @@ def test_a_lab_and_a_study_are_not_mistaken_for_each_other(
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("", "", "6: expected a duration such as 250ms, got 10"),
+        ("", "", "6: links.delay: expected a duration such as 250ms, got 10"),
         ("delay: 10}", "delay: 1ms, nodes.a.host: x}", "6: no host 'x'"),
         (
             "links.0.delay: 10}",
@@ -107,7 +107,7 @@ def test_a_lab_and_a_study_are_not_mistaken_for_each_other(
         (
             "{links.0.delay: 10}\n  size:\n    big: {probe.size: 64}",
             "{links.0.delay: 1s}\n  size:\n    big: {probe.size: 5}",
-            "8: size: input should be",
+            "8: probe.size: expected at least",
         ),
     ],
 )
@@ -151,3 +151,18 @@ def test_two_labs_do_not_share_an_address_in_this_machines_stack(
     assert "lab 'first' has 198.18.0.0/31 in this machine's own stack already" in said
     assert said.count("\n") == 1
     delaylab("up", str(tmp_path / "third.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("plna", "x"), "'plna'; did you mean 'plan'?"),
+        (("link", "sow"), "'sow'; did you mean 'show'?"),
+        (("env", "x"), "'env'."),
+        (("import", "x"), "'import'."),
+        (("ping", "--csv", "x"), "No such option: --csv "),
+        (("ping", "--tpc", "x"), "--tpc (Possible options: --tcp)"),
+    ],
+)
+def test_only_near_names_are_suggested(delaylab: Run, words: tuple[str, ...], says: str) -> None:
+    assert says in delaylab(*words, code=2).stderr

@@ -151,9 +151,18 @@ def test_packages_for_a_kind_that_gets_none_are_refused() -> None:
         ("{name: w, on: n, tcp: 70s, to: far}", "`deadline` is 60s"),
         ("{name: w, on: n, cpu: 1, unit: MB/s}", "only work of `command` has `unit`"),
         ("{name: w, on: n, cpu: 1, packages: [xz-utils]}", "only work of `command` has `packages`"),
-        ("{name: w, on: n, command: [x], packages: [X11]}", "packages: string should match"),
-        ("{name: w, on: n, command: [x], packages: [--purge]}", "packages: string should match"),
-        ("{name: w, on: n, command: [x], packages: [a]}", "packages: string should match"),
+        (
+            "{name: w, on: n, command: [x], packages: [X11]}",
+            "packages: expected the name of a package",
+        ),
+        (
+            "{name: w, on: n, command: [x], packages: [--purge]}",
+            "packages: expected the name of a package",
+        ),
+        (
+            "{name: w, on: n, command: [x], packages: [a]}",
+            "packages: expected the name of a package",
+        ),
         ("{name: w, on: n, command: [x], result: '([0-9'}", "no regular expression"),
         ("{name: w, on: n, command: [x], result: '[0-9]+'}", "needs one group"),
         ("{name: w, on: nowhere, cpu: 1}", "no node 'nowhere'"),

@@ -57,7 +57,7 @@ GENERATED = [
     Case("lab/long-key", "a key has more than", written("? " + "x" * 50_000 + "\n: 1\n", "plan")),
     Case(
         "lab/long-field",
-        "should match",
+        "expected a name of",
         written("lab: a\nnodes: {" + "x" * 900 + ": {}}\n", "plan"),
     ),
     Case("lab/long-value", "lab: ", written("lab: " + "x" * 50_000 + "\nnodes: {a: {}}\n", "plan")),

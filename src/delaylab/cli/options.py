@@ -13,6 +13,7 @@ import typer
 import typer.core
 from typer.core import TyperCommand
 
+from delaylab.errors import did_you_mean, is_near
 from delaylab.io.terminal import json_text, print_error, terminal
 
 INTERRUPTED = 130
@@ -28,8 +29,15 @@ class Verbs(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb that the command line names."""
-        with one_line_for_ctrl_c():
+        with one_line_for_ctrl_c(), near_options_only():
             return super().invoke(ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb that the command line names; suggest one only if it is near."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], known) or '.'}")
+        return super().resolve_command(ctx, args)
 
 
 @contextmanager
@@ -40,6 +48,19 @@ def one_line_for_ctrl_c() -> Iterator[None]:
     except KeyboardInterrupt:
         print_error("delaylab: interrupted")
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def near_options_only() -> Iterator[None]:
+    """Let the error for an unknown option suggest an option only if it is near."""
+    try:
+        yield
+    except Exception as error:
+        # typer does not export the class of this error.
+        name, suggested = getattr(error, "option_name", ""), getattr(error, "possibilities", None)
+        if suggested:
+            error.possibilities = [each for each in suggested if is_near(name, each)]  # type: ignore[attr-defined]
+        raise
 
 
 app = typer.Typer(
@@ -77,7 +98,7 @@ def options(
 
 
 link = typer.Typer(
-    help="Show or change the conditions of a running lab's links.", no_args_is_help=True
+    cls=Verbs, help="Show or change the conditions of a running lab's links.", no_args_is_help=True
 )
 app.add_typer(link, name="link")
 console = terminal()

@@ -19,8 +19,24 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+IN_WORDS: dict[str, str] = {}
+"""Words for what fits each pattern, for the error of a text that does not."""
+
+
+def spelled(pattern: str, words: str, most: int | None = None) -> StringConstraints:
+    """Return the constraint that a text fits a pattern; `words` say which texts do."""
+    IN_WORDS[pattern] = words
+    return StringConstraints(pattern=pattern, max_length=most)
+
+
 NAME = r"^[a-z][a-z0-9-]{0,30}$"
-Name = Annotated[str, StringConstraints(pattern=NAME)]
+Name = Annotated[
+    str,
+    spelled(
+        NAME,
+        "a name of lower-case letters, digits and hyphens, a letter first, at most 31 characters",
+    ),
+]
 """A name that is valid as an interface name, file name and cgroup: lower case, digits, hyphens."""
 
 
@@ -35,7 +51,7 @@ Names = Annotated[list[Name], BeforeValidator(_listed, json_schema_input_type=Na
 PACKAGE = r"^[a-z0-9][a-z0-9+.-]+$"
 """The syntax of a package's name (Debian Policy, 5.6.1 and 5.6.7)."""
 MOST_PACKAGES = 100
-Package = Annotated[str, StringConstraints(pattern=PACKAGE, max_length=100)]
+Package = Annotated[str, spelled(PACKAGE, "the name of a package", most=100)]
 Packages = Annotated[list[Package], Field(max_length=MOST_PACKAGES)]
 """Names of the distribution's packages, without versions and architectures."""
 

@@ -9,14 +9,20 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, GetCoreSchemaHandler, StringConstraints, model_validator
+from pydantic import Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from delaylab.spec.base import Name, Spec
+from delaylab.spec.base import Name, Spec, spelled
 from delaylab.units import Duration
 
 Unit = Literal["µs", "share", "times"]
-LevelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$")]
+LevelName = Annotated[
+    str,
+    spelled(
+        r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$",
+        "a name of letters, digits, `_`, `.` and `-`, at most 41 characters",
+    ),
+]
 Of = Literal[
     "rtt.app",
     "rtt.stack",

@@ -12,9 +12,13 @@ from delaylab.spec.check_claims import check_claims
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.expand import expand
 from delaylab.spec.files import with_files
+from delaylab.spec.foreign import FIX, foreign
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Document, Location, read, validate
 from delaylab.spec.study import StudySpec
+
+OF_STUDIES = ("study", "probe", "factors", "repeat")
+"""Fields by which a study is known from a lab, if it has no `nodes`."""
 
 
 def load_lab(path: Path) -> LabSpec:
@@ -41,7 +45,8 @@ def study_from(document: Document) -> StudyFile:
 
     The lab is checked as it is before any factor changes it.
     """
-    if _says(document, "nodes", but_not="study"):
+    _refuse_foreign(document)
+    if _says(document, "nodes") and not _says(document, *OF_STUDIES):
         fix = f"delaylab up {document.name}"
         raise document.refuse("this is a lab file; a study was wanted", ("nodes",), fix)
     document = with_files(document)
@@ -59,14 +64,21 @@ def study_from(document: Document) -> StudyFile:
 
 
 def _want_lab(document: Document) -> None:
-    if _says(document, "study", but_not="nodes"):
+    _refuse_foreign(document)
+    said = [field for field in OF_STUDIES if _says(document, field)]
+    if said and not _says(document, "nodes"):
         fix = f"delaylab run {document.name}"
-        raise document.refuse("this is a study; a lab file was wanted", ("study",), fix)
+        raise document.refuse("this is a study; a lab file was wanted", (said[0],), fix)
 
 
-def _says(document: Document, field: str, but_not: str) -> bool:
-    data = document.data
-    return isinstance(data, dict) and field in data and but_not not in data
+def _refuse_foreign(document: Document) -> None:
+    what = foreign(document.data)
+    if what is not None:
+        raise document.refuse(f"this is {what}, not a file of delaylab", (), FIX)
+
+
+def _says(document: Document, *fields: str) -> bool:
+    return isinstance(document.data, dict) and any(field in document.data for field in fields)
 
 
 def _lab_file(document: Document, name: str) -> Document:

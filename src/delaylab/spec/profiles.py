@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 import yaml
 
+from delaylab.errors import did_you_mean
 from delaylab.spec.base import Spec
 
 FILE = Path(__file__).with_name("profiles.yaml")
@@ -44,9 +44,8 @@ def check_name(text: str) -> None:
     """Raise ValueError for an unknown profile, or a direction that it does not have."""
     name, slash, way = text.partition("/")
     if name not in profiles():
-        close = difflib.get_close_matches(name, profiles(), 1, cutoff=0.4)
-        nearest = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"no profile {name!r}; {nearest}there are: {', '.join(profiles())}")
+        hint = did_you_mean(name, profiles()) or f"; there are: {', '.join(profiles())}"
+        raise ValueError(f"no profile {name!r}{hint}")
     if slash and profiles()[name].symmetric:
         raise ValueError(f"profile {name!r} is alike both ways: leave out /{way}")
     if slash and way not in WAYS:

@@ -8,13 +8,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from delaylab.spec.base import Shorthand, Spec
+from delaylab.spec.base import Shorthand, Spec, spelled
 from delaylab.units import Duration
 
 PROGRAM = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
-ProgramName = Annotated[str, StringConstraints(pattern=PROGRAM)]
+ProgramName = Annotated[
+    str, spelled(PROGRAM, "a name of letters, digits, `_`, `.`, `+` and `-`, at most 64 characters")
+]
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
-Environment = dict[Annotated[str, StringConstraints(pattern=VARIABLE)], str]
+Environment = dict[
+    Annotated[str, spelled(VARIABLE, "the name of a variable: letters, digits and `_`")], str
+]
 MOST_TEXT = 1 << 20
 """The most characters of one file of a node."""
 
@@ -34,7 +38,7 @@ def _digits(mode: object) -> object:
 
 Mode = Annotated[
     str,
-    StringConstraints(pattern=r"^0?[0-7]{3,4}$"),
+    spelled(r"^0?[0-7]{3,4}$", "an octal mode such as 0644"),
     BeforeValidator(_digits, json_schema_input_type=str | int),
 ]
 
@@ -49,7 +53,7 @@ class FileSpec(Shorthand):
         "from the folder of the lab file.",
     )
     mode: Mode = Field("644", description="The mode in octal digits, as for chmod(1): `640`.")
-    owner: Annotated[str, StringConstraints(pattern=r"^[^:\s]+(:[^:\s]+)?$")] | None = Field(
+    owner: Annotated[str, spelled(r"^[^:\s]+(:[^:\s]+)?$", "USER or USER:GROUP")] | None = Field(
         None, description="The owner in the node, `USER` or `USER:GROUP`; left out, root."
     )
 

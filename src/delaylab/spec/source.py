@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from delaylab.errors import BadInput
 from delaylab.io.files import read_text
 from delaylab.spec import limits
+from delaylab.spec.foreign import refuse_markup
 from delaylab.spec.sentences import sentences
 
 Location = tuple[str | int, ...]
@@ -115,6 +116,7 @@ def read(path: Path, *, pipes: bool = True) -> Document:
 
 def parse(text: str, name: str, folder: Path = Path()) -> Document:
     """Parse YAML text; raise BadInput with the line of the first error."""
+    refuse_markup(text, name)
     try:
         limits.check(text, name)
         return _parse(text, name, folder)

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from delaylab.spec.addresses import outside
-from delaylab.spec.base import NAME, Name, Spec
+from delaylab.spec.base import NAME, Name, Spec, spelled
 from delaylab.spec.claims import ClaimSpec, LevelName
 from delaylab.spec.lab import IpVersion, LabSpec
 from delaylab.spec.loads import LoadSpec
@@ -67,7 +67,7 @@ class ProbeSpec(Spec):
         None,
         description="For `protocol: tcp` and `http`: the port to connect to; left out, it is 8462.",
     )
-    path: Annotated[str, StringConstraints(pattern=r"^/[!-~]{0,799}$")] = Field(
+    path: Annotated[str, spelled(r"^/[!-~]{0,799}$", "a path from / on")] = Field(
         "/", description="For `protocol: http`: the path to request."
     )
     ip: IpVersion = Field(4, description="The IP version of the packets.")
