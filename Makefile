@@ -119,7 +119,7 @@ docs: setup
 	$(VENV)/python -m tools.schema_pages
 	$(VENV)/python -m tools.api_page
 
-site: setup
+site: light
 	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet --site-dir site
 	@echo "site/index.html; to search it: $(VENV)/python -m http.server --directory site"
 

@@ -99,3 +99,9 @@ def test_a_link_out_of_docs_is_text_on_the_site() -> None:
     text = "[readme](../../README.md) [method](../method.md#clocks) ![picture](../images/a.png)"
     shown = on_page_markdown(text, page=page)
     assert shown == text.replace("[readme](../../README.md)", "readme")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = set(re.findall(r"\S+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    docs = ROOT / "docs"
+    assert {str(page.relative_to(docs)) for page in docs.glob("**/*.md")} == listed
