@@ -12,7 +12,7 @@ from delaylab.agent.measuring_requests import Discard, Generate, GeneratorFlow
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
-from delaylab.plan.model import Plan
+from delaylab.plan.kept import KeptPlan
 
 PORT = 9
 SHORT = 60
@@ -34,7 +34,7 @@ def discarding(lab: Lab) -> Iterator[None]:
         yield
 
 
-def flow(plan: Plan, link: str) -> GeneratorFlow:
+def flow(plan: KeptPlan, link: str) -> GeneratorFlow:
     """Return the flow from the near node to the far one over a link, as `generate` takes it."""
     near, far = (plan.attachment(node, link) for node in (NEAR, FAR))
     return GeneratorFlow(near.device, far.mac, near.address, far.address)

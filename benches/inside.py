@@ -19,7 +19,7 @@ from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build
-from delaylab.plan.model import Plan
+from delaylab.plan.kept import KeptPlan
 from delaylab.spec.lab import LabSpec
 
 RUN = "/run/labs"
@@ -33,7 +33,7 @@ class Bed(Protocol):
     """Lab on this machine or in a guest: sessions with its agents, and its plan."""
 
     @property
-    def plan(self) -> Plan: ...
+    def plan(self) -> KeptPlan: ...
 
     def session(self, agent: str) -> Session: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
 from delaylab.machines import LOCAL
 from delaylab.plan.build import build
+from delaylab.plan.kept import KeptPlan, read, written
 from tests.doing.conftest import Run
 
 pytestmark = pytest.mark.root
@@ -40,9 +41,11 @@ def test_a_running_labs_plan_is_the_one_it_was_built_by(
     delaylab("up", str(file))
     lab = attach("laid")
     built = build(lab.spec, KINDS, LOCAL.rights(), name="laid")
-    assert replace(lab.plan, agents=()) == replace(built, agents=(), operations=())
-    assert [agent.name for agent in lab.plan.agents] == [agent.name for agent in built.agents]
-    assert lab.plan.guests == ["node.box"]
+    assert lab.plan == read(written(built))
+    assert {each.name: getattr(lab.plan, each.name) for each in fields(lab.plan)} == {
+        each.name: getattr(built, each.name) for each in fields(KeptPlan)
+    }
+    assert lab.plan.guests == ("node.box",)
     assert lab.plan.engines == {"link.left": "own", "link.right": "own"}
     on_left = [each for each in lab.plan.on_link("wan") if each.host == "left"]
     assert {each.port for each in on_left} == {on_left[0].port}

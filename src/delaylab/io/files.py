@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -130,7 +129,9 @@ def empty_folder(place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         if any(place.iterdir()):
             raise BadInput(f"{place} is not empty", fix="take another --out, or --resume it")
-        with tempfile.TemporaryFile(dir=place):
+        from tempfile import TemporaryFile  # noqa: PLC0415  most verbs make no folder
+
+        with TemporaryFile(dir=place):
             pass
     except OSError as error:
         # Folders are missing from the first that could not be made; the one above it is the cause.

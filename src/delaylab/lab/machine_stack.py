@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from delaylab.errors import DelaylabError
 from delaylab.machines import Machine
-from delaylab.plan.agent_names import MACHINE
-from delaylab.plan.model import Plan
+from delaylab.plan.kept import KeptPlan
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def check_addresses(plan: Plan, machine: Machine) -> None:
+def check_addresses(plan: KeptPlan, machine: Machine) -> None:
     """Raise DelaylabError if a running lab has one of the plan's networks in this machine's stack.
 
     Packets to such an address could go to either lab.
@@ -32,11 +31,10 @@ def check_addresses(plan: Plan, machine: Machine) -> None:
             raise DelaylabError(what, fix=fix)
 
 
-def _networks(plan: Plan) -> Iterator[Network]:
+def _networks(plan: KeptPlan) -> Iterator[Network]:
     """Yield the networks of a plan's addresses in this machine's own stack."""
-    here = {agent.name for agent in plan.agents if agent.network == MACHINE}
     for attachment in plan.every_attachment:
-        if attachment.agent in here:
+        if attachment.agent in plan.in_machine:
             yield from (address.network for address in attachment.interfaces())
 
 

@@ -52,10 +52,9 @@ def start_programs(lab: Lab) -> None:
 
 def _start(lab: Lab, name: str) -> Session:
     node, session = lab.spec.nodes[name], lab.node_session(name)
-    within = next(agent.own_folders for agent in lab.plan.agents if agent.name == node_agent(name))
     session.start(
         Start(
-            within=within or (),
+            within=lab.plan.nodes[name].own_folders,
             files=[
                 NodeFile(path, file.content, int(file.mode, 8), file.owner)
                 for path, file in node.files.items()

@@ -14,7 +14,7 @@ from delaylab.machines import RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
 
 if TYPE_CHECKING:
-    from delaylab.plan.model import Plan
+    from delaylab.plan.kept import KeptPlan
     from delaylab.spec.lab import LabSpec
 
 
@@ -34,7 +34,7 @@ class Lab:
         return self._running.spec
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> KeptPlan:
         """Return the plan that the lab was built by."""
         return self._running.plan
 

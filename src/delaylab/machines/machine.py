@@ -21,6 +21,7 @@ from delaylab.machines.sweep import SweepResult
 
 if TYPE_CHECKING:
     from delaylab.dataset.records.study import Machine as MachineRecord
+    from delaylab.plan.kept import KeptPlan
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
     from delaylab.spec.lab import LabSpec
@@ -73,7 +74,7 @@ class RunningLab:
             raise self._other_version() from None
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> KeptPlan:
         """Return the plan that the lab was built by; raise DelaylabError as for `spec`."""
         from delaylab.plan import kept  # noqa: PLC0415  `exec` and `down` need none
 

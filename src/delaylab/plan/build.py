@@ -11,6 +11,7 @@ from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
 from delaylab.plan.agent_names import MACHINE, WIRE, host_agent, link_agent, node_agent
 from delaylab.plan.conditioned import engine_links
+from delaylab.plan.kept import PlannedNode
 from delaylab.plan.kind import AnyKind, Node, Rights
 from delaylab.plan.model import (
     Address,
@@ -18,7 +19,6 @@ from delaylab.plan.model import (
     Offloads,
     Operation,
     Plan,
-    PlannedNode,
     Queue,
     Route,
     operation_message,
@@ -100,7 +100,16 @@ def build(
     nodes = {
         node: _planned(lab, node, kinds[spec.kind], network) for node, spec in lab.nodes.items()
     }
-    return Plan(name, tuple(agents), nodes, tuple(operations))
+    guests = (each.name for each in agents if each.guest and each.guest.reach != "nothing")
+    return Plan(
+        lab=name,
+        nodes=nodes,
+        engines={agent.name: agent.links.engine for agent in agents if agent.links},
+        guests=tuple(guests),
+        in_machine=tuple(agent.name for agent in agents if agent.network == MACHINE),
+        agents=tuple(agents),
+        operations=tuple(operations),
+    )
 
 
 def _planned(lab: LabSpec, node: str, kind: AnyKind, network: Network) -> PlannedNode:
@@ -112,6 +121,7 @@ def _planned(lab: LabSpec, node: str, kind: AnyKind, network: Network) -> Planne
         stack=next((each.agent for each in attachments), node_agent(node)),
         own_root=kind.facts.own_root,
         no_send_stamp=kind.no_send_stamp(spec),
+        own_folders=own_folders(node, spec) or (),
         files=tuple(spec.files),
         programs=tuple(program.called for program in spec.start),
         env=spec.env,

@@ -1,26 +1,121 @@
-"""The form in which a running lab's plan is kept beside it, as JSON values."""
+"""The part of a plan that holds while its lab runs, and its form as JSON values.
+
+It names no type of links' conditions: pydantic takes 40 ms to make these, and `ps` needs none.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 
 from pydantic import TypeAdapter
 
 from delaylab.io.values import JsonObject
-from delaylab.plan.model import Plan
+from delaylab.plan.attachment import Attachment
 
 
-def written(plan: Plan) -> JsonObject:
-    """Return a plan without its operations, which are done once the lab runs."""
-    kept: JsonObject = _adapter().dump_python(plan, mode="json", exclude={"operations"})
+@dataclass(frozen=True)
+class Names:
+    """An address of a node and its names there: the node's own, and one for the link alone."""
+
+    address: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlannedNode:
+    """A node of a plan, with its attachments in the order of its links.
+
+    `own_stack` is True if it has a network stack of its own; otherwise it uses its host's. `stack`
+    is the agent in whose network its stack is. `own_root` is True if it has a root file
+    system of its own. `no_send_stamp` is the reason why its card gives no stamp on sending, None if
+    it gives one. `own_folders` are those of this machine of which it has a copy of its own. `files`
+    are the paths of its files, `programs` those that run as long as the node, `env` are variables
+    of its programs' environment.
+    """
+
+    kind: str
+    host: str
+    own_stack: bool
+    stack: str
+    own_root: bool
+    no_send_stamp: str | None = None
+    own_folders: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True)
+class KeptPlan:
+    """The part of a plan that is kept beside its lab.
+
+    `engines` are the agents of link engines, each with its engine (`own` or `kernel`). `guests` are
+    the agents that pass sessions on to an agent in a container or a machine. `in_machine` are those
+    whose network is the machine's own.
+    """
+
+    lab: str
+    nodes: dict[str, PlannedNode]
+    engines: dict[str, str]
+    guests: tuple[str, ...]
+    in_machine: tuple[str, ...]
+
+    @cached_property
+    def _links(self) -> dict[str, tuple[Attachment, ...]]:
+        found: dict[str, list[Attachment]] = {}
+        for each in self.every_attachment:
+            found.setdefault(each.link, []).append(each)
+        return {link: tuple(attachments) for link, attachments in found.items()}
+
+    @property
+    def every_attachment(self) -> Iterator[Attachment]:
+        """Yield the attachments of all nodes."""
+        for node in self.nodes.values():
+            yield from node.attachments
+
+    def attachment(self, node: str, link: str) -> Attachment:
+        """Return the attachment of a node to a link; raise LookupError if it has none."""
+        for each in self.nodes[node].attachments:
+            if each.link == link:
+                return each
+        raise LookupError(f"node {node} is not on link {link}")
+
+    def on_link(self, link: str) -> tuple[Attachment, ...]:
+        """Return the attachments to a link; none if the lab has no such link."""
+        return self._links.get(link, ())
+
+    @property
+    def conditioned(self) -> list[str]:
+        """Return the names of the links with conditions."""
+        return [link for link in self._links if self.has_engine(link)]
+
+    def has_engine(self, link: str) -> bool:
+        """Return True if link engines carry a link: it has conditions."""
+        return any(each.port is not None for each in self.on_link(link))
+
+    @property
+    def names(self) -> Iterator[Names]:
+        """Yield the names of every address, for the nodes' `/etc/hosts`."""
+        for each in self.every_attachment:
+            for address in each.addresses:
+                yield Names(address.split("/")[0], (each.node, f"{each.node}.{each.link}"))
+
+
+def written(plan: KeptPlan) -> JsonObject:
+    """Return the part of a plan that is kept, as JSON values."""
+    part = KeptPlan(**{each.name: getattr(plan, each.name) for each in fields(KeptPlan)})
+    kept: JsonObject = _adapter().dump_python(part, mode="json")
     return kept
 
 
-def read(kept: object) -> Plan:
+def read(kept: object) -> KeptPlan:
     """Return a kept plan; raise ValidationError if it is not one of this version."""
     return _adapter().validate_python(kept)
 
 
 @cache
-def _adapter() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
+def _adapter() -> TypeAdapter[KeptPlan]:
+    return TypeAdapter(KeptPlan)

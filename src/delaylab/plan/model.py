@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from delaylab.io.values import JsonObject
 from delaylab.plan.agent_names import NEW
-from delaylab.plan.attachment import Attachment
 from delaylab.plan.engine_links import EngineLinks
+from delaylab.plan.kept import KeptPlan
 
 
 @dataclass(frozen=True)
@@ -160,14 +159,6 @@ class Route:
     via: str
 
 
-@dataclass(frozen=True)
-class Names:
-    """An address of a node and its names there: the node's own, and one for the link alone."""
-
-    address: str
-    names: tuple[str, ...]
-
-
 Operation = (
     Veth
     | TapDevice
@@ -183,90 +174,11 @@ Operation = (
 
 
 @dataclass(frozen=True)
-class PlannedNode:
-    """A node of a plan, with its attachments in the order of its links.
+class Plan(KeptPlan):
+    """The plan by which a lab is built; `operations` make its network, in order."""
 
-    `own_stack` is True if it has a network stack of its own; otherwise it uses its host's. `stack`
-    is the agent in whose network its stack is. `own_root` is True if it has a root file
-    system of its own. `no_send_stamp` is the reason why its card gives no stamp on sending, None if
-    it gives one. `files` are the paths of its files, `programs` those that run
-    as long as the node, `env` are variables of its programs' environment.
-    """
-
-    kind: str
-    host: str
-    own_stack: bool
-    stack: str
-    own_root: bool
-    no_send_stamp: str | None = None
-    files: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
-    attachments: tuple[Attachment, ...] = ()
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The plan by which a lab is built, and which is kept beside it while it runs.
-
-    `operations` make its network, in order; they are left out of what is kept.
-    """
-
-    lab: str
     agents: tuple[Agent, ...]
-    nodes: dict[str, PlannedNode]
     operations: tuple[Operation, ...] = ()
-
-    @cached_property
-    def _links(self) -> dict[str, tuple[Attachment, ...]]:
-        found: dict[str, list[Attachment]] = {}
-        for each in self.every_attachment:
-            found.setdefault(each.link, []).append(each)
-        return {link: tuple(attachments) for link, attachments in found.items()}
-
-    @property
-    def every_attachment(self) -> Iterator[Attachment]:
-        """Yield the attachments of all nodes."""
-        for node in self.nodes.values():
-            yield from node.attachments
-
-    def attachment(self, node: str, link: str) -> Attachment:
-        """Return the attachment of a node to a link; raise LookupError if it has none."""
-        for each in self.nodes[node].attachments:
-            if each.link == link:
-                return each
-        raise LookupError(f"node {node} is not on link {link}")
-
-    def on_link(self, link: str) -> tuple[Attachment, ...]:
-        """Return the attachments to a link; none if the lab has no such link."""
-        return self._links.get(link, ())
-
-    @property
-    def conditioned(self) -> list[str]:
-        """Return the names of the links with conditions."""
-        return [link for link in self._links if self.has_engine(link)]
-
-    def has_engine(self, link: str) -> bool:
-        """Return True if link engines carry a link: it has conditions."""
-        return any(each.port is not None for each in self.on_link(link))
-
-    @property
-    def engines(self) -> dict[str, str]:
-        """Return the agents of link engines, each with its engine (`own` or `kernel`)."""
-        return {agent.name: agent.links.engine for agent in self.agents if agent.links}
-
-    @property
-    def guests(self) -> list[str]:
-        """Return the agents that pass sessions on to an agent in a container or a machine."""
-        found = (agent for agent in self.agents if agent.guest is not None)
-        return [agent.name for agent in found if agent.guest and agent.guest.reach != "nothing"]
-
-    @property
-    def names(self) -> Iterator[Names]:
-        """Yield the names of every address, for the nodes' `/etc/hosts`."""
-        for each in self.every_attachment:
-            for address in each.addresses:
-                yield Names(address.split("/")[0], (each.node, f"{each.node}.{each.link}"))
 
     def message(self) -> JsonObject:
         """Return the plan in the form that `delaylab-agent fabric` reads."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import TapPoint
-from delaylab.plan.model import Plan
+from delaylab.plan.kept import KeptPlan
 from delaylab.plan.probe_way import (
     NO_QUEUE_STAMP,
     SAME_AS_UPLINK,
@@ -20,7 +20,7 @@ NO_VIF = "the node has no virtual interface: it is in its host's stack"
 OWN_INTERFACE = "the sender's own interface leads outside: `stack` is there"
 
 
-def outside_way(plan: Plan, probe: ProbeSpec, interface: str) -> ProbeWay:
+def outside_way(plan: KeptPlan, probe: ProbeSpec, interface: str) -> ProbeWay:
     """Return the way of a probe whose packets leave the sender's stack by an interface.
 
     Raises BadInput if the address is that of a node.
@@ -52,7 +52,7 @@ def outside_way(plan: Plan, probe: ProbeSpec, interface: str) -> ProbeWay:
     )
 
 
-def _check_no_node(plan: Plan, address: str) -> None:
+def _check_no_node(plan: KeptPlan, address: str) -> None:
     """Raise BadInput if an address is one of a node's interfaces."""
     for attachment in plan.every_attachment:
         if any(str(each.ip) == address for each in attachment.interfaces()):

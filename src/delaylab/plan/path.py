@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.plan.model import Plan
+from delaylab.plan.kept import KeptPlan
 from delaylab.plan.reach import Stacks
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import costs
@@ -19,7 +19,9 @@ class NodePath:
     links: tuple[str, ...]
 
 
-def node_path(plan: Plan, lab: LabSpec, start: str, end: str, over: str | None = None) -> NodePath:
+def node_path(
+    plan: KeptPlan, lab: LabSpec, start: str, end: str, over: str | None = None
+) -> NodePath:
     """Return the path of the least cost, which arrives by link `over` if that is given.
 
     It is the path that packets take by the lab's routes. Raise BadInput if there is none, or if it
@@ -52,7 +54,7 @@ def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
     )
 
 
-def _way(plan: Plan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> NodePath | None:
+def _way(plan: KeptPlan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> NodePath | None:
     """Return the path from a node to a link, without its last node; None if there is none."""
     follows = stacks.toward(link) if lab.routes == "shortest" else {}
     stack, nodes, links = plan.nodes[start].stack, [start], list[str]()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
-from delaylab.plan.model import Plan
+from delaylab.plan.kept import KeptPlan
 from delaylab.plan.path import NodePath, node_path
 from delaylab.plan.probe_end import ProbeEnd
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, WIRE, location, role
@@ -78,7 +78,7 @@ class ProbeWay:
         return tuple(point for point in SOCKET_POINTS if f"sender.{point}" in there)
 
 
-def probe_way(plan: Plan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
+def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     found = node_path(plan, lab, probe.sender, probe.to, probe.over)
     crosses = [lab.host_of(one) != lab.host_of(two) for one, two in pairwise(found.nodes)]
@@ -169,7 +169,7 @@ def _hops(found: NodePath) -> list[Hop]:
     ]
 
 
-def _between(plan: Plan, hops: list[Hop], crosses: list[bool]) -> list[TapPoint]:
+def _between(plan: KeptPlan, hops: list[Hop], crosses: list[bool]) -> list[TapPoint]:
     """Return the taps between the two ends of a way, in the order of a request.
 
     `crosses` is True for each hop whose ends are on two hosts.
