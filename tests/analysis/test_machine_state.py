@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from delaylab.analysis.analyse import groups
-from delaylab.analysis.doubts.machine_state import machine_state
+from delaylab.analysis.doubts.machine_state import Program, machine_state
 from delaylab.analysis.group import Group
 from delaylab.dataset import store
 from tests import synthetic
@@ -104,3 +104,33 @@ def test_load_is_no_doubt_while_there_is_meant_to_be_load(tmp_path: Path) -> Non
     assert [doubt.message.partition(";")[0] for doubt in doubts] == [
         "other work ran in 2 of 2 phases that should be at rest"
     ]
+
+
+def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
+    _, probes = synthetic.tables(LOADED)
+    hosts = synthetic.hosts(20)
+    first, last = (int(str(each)) for each in (hosts["time_ns"].min(), hosts["time_ns"].max()))
+    middle = first + (last - first) // 2
+    said = [
+        (middle, "processes", 9.0),
+        (middle, "program.7.cc1", 0.5),
+        (middle, "program.8.cc1", 0.25),
+        (middle, "program.9.two words", 0.1),
+        (last, "processes", 9.0),
+        (last, "program.8.cc1", 0.25),
+    ]
+    rows = [(time, "machine", metric, value) for time, metric, value in said]
+    named = pl.concat([hosts, pl.DataFrame(rows, schema=hosts.schema, orient="row")])
+    before, load, after = machine_state([(named, probes)]).phases
+    assert before.programs == (Program("cc1", 0.75), Program("two words", 0.1))
+    assert after.programs == (Program("cc1", 0.25),)
+    # Five of nine intervals under load ended by the first reading.
+    cc1, words = load.programs
+    assert cc1.cpus == pytest.approx((5 * 0.75 + 4 * 0.25) / 9)
+    assert words.cpus == pytest.approx(5 * 0.1 / 9)
+
+
+def test_a_record_without_programs_names_none() -> None:
+    _, probes = synthetic.tables(LOADED)
+    state = machine_state([(synthetic.hosts(20), probes)])
+    assert [phase.programs for phase in state.phases] == [(), (), ()]

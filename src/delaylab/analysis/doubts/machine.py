@@ -63,7 +63,9 @@ def _disturbed(phase: PhaseState) -> bool:
 def _foreign(phase: PhaseState) -> str:
     said = []
     if phase.foreign_cpus is not None:
-        said.append(f"{phase.foreign_cpus:.2f} CPUs busy with other work")
+        named = ", ".join(f"{each.name} {each.cpus:.2f}" for each in phase.programs)
+        which = f" ({named})" if named else ""
+        said.append(f"{phase.foreign_cpus:.2f} CPUs busy with other work{which}")
     if phase.pressure is not None:
         said.append(f"tasks waiting for a CPU {100 * phase.pressure:.0f} % of the time")
     return ", ".join(said)

@@ -26,7 +26,18 @@ MACHINE = "machine"
 Window = tuple[str, int, int]
 """A phase, and when it began and ended, in ns."""
 _CARRIED = r"^[^.]+\.(rx|tx)_bytes$"
+_PROGRAM = r"^program\.\d+\.(.+)$"
+NAMED = 3
+"""Number of programs that are named for a phase or a packet."""
 _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program outside the lab by its name, and how many CPUs all its processes kept busy."""
+
+    name: str
+    cpus: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +47,9 @@ class PhaseState:
     `softirq` is the part of `busy` in which the kernel worked on soft interrupts: network and
     timers. `pressure` is the share of time in which some task waited for a CPU (PSI, `some`).
     `places` gives the CPUs that each place kept busy, `foreign_cpus` those that were busy for none
-    of them. Of `packets` sent in the phase, `flagged` were sent while time was stolen or tasks
-    waited.
+    of them, and `programs` the busiest of these by name, from readings once a second; short-lived
+    processes are missing there. Of `packets` sent in the phase, `flagged` were sent while time was
+    stolen or tasks waited.
     """
 
     phase: str
@@ -50,6 +62,7 @@ class PhaseState:
     packets: int
     flagged: int
     softirq: float | None = None
+    programs: tuple[Program, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +157,7 @@ def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
         .join(_pressure(machine), on="time_ns", how="left", maintain_order="left")
         .join(_places(hosts), on="time_ns", how="left", maintain_order="left")
         .join(_traffic(hosts), on="time_ns", how="left", maintain_order="left")
+        .join_asof(_programs(machine), on="time_ns", strategy="forward")
     )
     busy_places = [name for name in wide.columns if name.startswith("at ")]
     lasted = pl.col("time_ns") - pl.col("since_ns")
@@ -205,6 +219,35 @@ def _places(hosts: pl.DataFrame) -> pl.DataFrame:
     used = hosts.filter(pl.col("metric") == "cpus")
     wide = used.pivot("place", index="time_ns", values="value", aggregate_function="first")
     return wide.rename({name: f"at {name}" for name in wide.columns if name != "time_ns"})
+
+
+def _programs(machine: pl.DataFrame) -> pl.DataFrame:
+    """Return the busiest programs at each time they were read, since the time before."""
+    readings = machine.filter(pl.col("metric") == "processes").select("time_ns")
+    found = (
+        machine.with_columns(pl.col("metric").str.extract(_PROGRAM).alias("name"))
+        .filter(pl.col("name").is_not_null())
+        .group_by("time_ns", "name", maintain_order=True)
+        .agg(pl.col("value").sum().alias("cpus"))
+        .group_by("time_ns", maintain_order=True)
+        .agg(pl.struct("name", "cpus").alias("programs"))
+    )
+    joined = readings.join(found, on="time_ns", how="left", maintain_order="left")
+    return joined.with_columns(pl.col("programs").fill_null([])).sort("time_ns")
+
+
+def busiest(record: pl.DataFrame) -> tuple[Program, ...]:
+    """Return the programs that kept most CPUs busy in intervals, the busiest first."""
+    known = record.filter(pl.col("programs").is_not_null())
+    found = (
+        known.select(pl.col("programs").explode())
+        .drop_nulls()
+        .unnest("programs")
+        .group_by("name")
+        .agg(pl.col("cpus").sum() / len(known))
+        .sort("cpus", "name", descending=[True, False])
+    )
+    return tuple(Program(name, cpus) for name, cpus in found.head(NAMED).iter_rows())
 
 
 def _traffic(hosts: pl.DataFrame) -> pl.DataFrame:
@@ -285,6 +328,7 @@ def _phase(name: str, table: pl.DataFrame, packets: pl.DataFrame) -> PhaseState:
         packets=len(sent),
         flagged=int(sent["flagged"].sum()),
         softirq=_mean(here, "softirq"),
+        programs=busiest(here),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from delaylab.analysis.doubts.machine_state import Program, busiest
 from delaylab.analysis.packets.segments import Segment
 
 # Number of packets of a group that are named.
@@ -45,7 +46,7 @@ class SlowPacket:
 
     `after_s` is when it was sent, from the trial's first packet on; `usual_us` is the median user
     RTT of the group. `busy`, `steal` and `pressure` are the machine's in the interval in which it
-    was sent, None if they are not known.
+    was sent, None if they are not known; `programs` are the busiest outside the lab then.
     """
 
     trial: str
@@ -58,6 +59,7 @@ class SlowPacket:
     busy: float | None
     steal: float | None
     pressure: float | None
+    programs: tuple[Program, ...] = ()
 
     @property
     def times(self) -> float:
@@ -130,10 +132,12 @@ def _packet(
     return SlowPacket(trial.id, probe, seq, after_s, rtt_ns / 1000, usual_us, lost_in, *state)
 
 
-def _state(record: pl.DataFrame, time_ns: int) -> tuple[float | None, float | None, float | None]:
-    """Return the shares busy, stolen and waiting of the interval that a time lies in."""
+def _state(
+    record: pl.DataFrame, time_ns: int
+) -> tuple[float | None, float | None, float | None, tuple[Program, ...]]:
+    """Return the shares busy, stolen and waiting of a time's interval, and the busiest programs."""
     inside = record.filter((pl.col("since_ns") < time_ns) & (pl.col("time_ns") >= time_ns))
     if inside.is_empty():
-        return None, None, None
+        return None, None, None, ()
     busy, steal, pressure = inside.select("busy", "steal", "pressure").row(0)
-    return busy, steal, pressure
+    return busy, steal, pressure, busiest(inside)

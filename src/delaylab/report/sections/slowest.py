@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rich.table import Table
 from rich.text import Text
@@ -18,8 +18,8 @@ from delaylab.report.sections.section import WIDE, Report
 NOTE = (
     "The packets under load whose user RTT is furthest above the median of their own levels. Lost "
     "in: the segment that took the most extra time, one way, compared with its median. Machine: "
-    "the share of all CPUs' time that was busy or stolen then, and the share of the time in which "
-    "some task waited for a CPU."
+    "the share of all CPUs' time that was busy or stolen then, the share of the time in which some "
+    "task waited for a CPU, and the busiest programs outside the lab in that second."
 )
 
 
@@ -79,6 +79,7 @@ def _machine(packet: SlowPacket) -> str:
         "stolen": packet.steal or None,
     }
     said = [f"{words.share(share)} {name}" for name, share in known.items() if share is not None]
+    said += [f"{each.name} {each.cpus:.2f} CPUs" for each in packet.programs]
     return ", ".join(said) or "not known"
 
 
@@ -134,5 +135,6 @@ def _json(packet: SlowPacket) -> JsonObject:
             "busy": packet.busy,
             "steal": packet.steal,
             "pressure": packet.pressure,
+            "programs": [asdict(program) for program in packet.programs],
         },
     }

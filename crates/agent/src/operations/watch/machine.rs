@@ -7,7 +7,7 @@ use delaylab_proto::{Context, Failure};
 
 use super::Samples;
 
-const PLACE: &str = "machine";
+pub(super) const PLACE: &str = "machine";
 /// The columns of a CPU's line in /proc/stat.
 const CPU_COLUMNS: [(&str, usize); 6] =
     [("user", 0), ("system", 2), ("idle", 3), ("iowait", 4), ("softirq", 6), ("steal", 7)];

@@ -1,6 +1,7 @@
 //! `watch`: the state of the machine and of places in the lab, sampled on an absolute schedule.
 
 mod machine;
+mod programs;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +17,7 @@ use crate::protocol::network::{Watch, WatchDone, WatchPlace};
 use crate::protocol::running::Event;
 use crate::session::Session;
 use machine::Machine;
+use programs::Programs;
 
 /// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
 /// was still being taken are counted as missed; the others stay on schedule.
@@ -25,6 +27,7 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
     }
     let interval = Duration::from_nanos(request.interval_ns);
     let mut machine = Machine::new()?;
+    let mut programs = Programs::new(request.places.iter().filter_map(|place| place.pid));
     let mut places =
         request.places.into_iter().map(Place::new).collect::<Result<Vec<_>, Failure>>()?;
     session.event(&Event::READY)?;
@@ -34,6 +37,7 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
     while wait_until(due, session)? {
         samples.start(now()?);
         machine.sample(&mut samples)?;
+        programs.sample(&mut samples);
         for place in &mut places {
             place.sample(&mut samples);
         }
