@@ -25,6 +25,7 @@ from delaylab.dataset.records.links import Direction
 from delaylab.io import values
 from delaylab.plan.engine_links import Change
 from delaylab.plan.model import Plan
+from delaylab.spec.variants import Variants
 
 KNOWN = protocol()
 READ, WRITTEN = KNOWN["read"], KNOWN["written"]
@@ -123,13 +124,15 @@ def has_tags(fields: dict[str, Any], properties: dict[str, Any]) -> bool:
 
 
 def alternatives(kind: Any) -> Iterator[Any]:
-    """Yield the members of a union, without annotations."""
+    """Yield the members of a union or of a family, without annotations."""
     origin = get_origin(kind)
     if origin is typing.Annotated:
         yield from alternatives(get_args(kind)[0])
     elif origin is typing.Union or type(kind).__name__ == "UnionType":
         for each in get_args(kind):
             yield from alternatives(each)
+    elif isinstance(kind, type) and issubclass(kind, Variants):
+        yield from kind.variants()
     else:
         yield kind
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from delaylab.agent.replies import Count, Nothing, Reply, Text
 from delaylab.agent.requests import Request
 from delaylab.io.values import Message
+from delaylab.spec.programs import ReadySpec
 
 
 class Started(Reply):
@@ -65,58 +66,13 @@ class NodeFile(Message):
 
 
 @dataclass(frozen=True)
-class TcpSign(Message):
-    """A socket listens at a TCP port."""
-
-    tcp: int
-
-
-@dataclass(frozen=True)
-class UdpSign(Message):
-    """A socket is bound to a UDP port."""
-
-    udp: int
-
-
-@dataclass(frozen=True)
-class PrintsSign(Message):
-    """The program printed a text."""
-
-    prints: str
-
-
-@dataclass(frozen=True)
-class FileSign(Message):
-    """A path exists."""
-
-    file: str
-
-
-@dataclass(frozen=True)
-class CommandSign(Message):
-    """A command ends with exit code 0."""
-
-    command: list[str]
-
-
-@dataclass(frozen=True)
-class EndsSign(Message):
-    """The program itself ended, with exit code 0."""
-
-    ends: bool
-
-
-ReadySign = TcpSign | UdpSign | PrintsSign | FileSign | CommandSign | EndsSign
-
-
-@dataclass(frozen=True)
 class Program(Message):
     """A program to start, and the sign that it is ready."""
 
     name: str
     argv: Sequence[str]
     env: dict[str, str]
-    ready: ReadySign | None
+    ready: ReadySpec | None
     within_ms: int
 
 

@@ -7,26 +7,18 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from delaylab.agent.program_requests import (
-    CommandSign,
-    EndsSign,
-    FileSign,
     NodeFile,
     Output,
-    PrintsSign,
     Program,
     Programs,
     ProgramState,
-    ReadySign,
     Start,
-    TcpSign,
-    UdpSign,
 )
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
-from delaylab.spec.programs import ReadySpec
 
 STATES_S = 5.0
 """Seconds that all nodes together have to report the state of their programs."""
@@ -64,7 +56,7 @@ def _start(lab: Lab, name: str) -> Session:
                     each.called,
                     each.argv,
                     {**node.env, **each.env},
-                    _sign(each.ready) if each.ready else None,
+                    each.ready,
                     each.timeout.ns // 1_000_000,
                 )
                 for each in node.start
@@ -72,19 +64,6 @@ def _start(lab: Lab, name: str) -> Session:
         )
     )
     return session
-
-
-def _sign(ready: ReadySpec) -> ReadySign:
-    match ready:
-        case ReadySpec(tcp=int(port)):
-            return TcpSign(port)
-        case ReadySpec(udp=int(port)):
-            return UdpSign(port)
-        case ReadySpec(prints=str(text)):
-            return PrintsSign(text)
-        case ReadySpec(file=str(path)):
-            return FileSign(path)
-    return CommandSign(ready.command) if ready.command else EndsSign(True)
 
 
 def states(lab: Lab, gone: Collection[str] = ()) -> dict[str, list[ProgramState]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from delaylab.spec.base import Shorthand, Spec, spelled
+from delaylab.io.values import JsonObject
+from delaylab.spec.base import Shorthand, spelled
+from delaylab.spec.variants import Jobs
 from delaylab.units import Duration
 
 PROGRAM = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
@@ -19,6 +22,11 @@ VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 Environment = dict[
     Annotated[str, spelled(VARIABLE, "the name of a variable: letters, digits and `_`")], str
 ]
+Port = Annotated[int, Field(ge=1, le=65535)]
+_ONE_SIGN = (
+    "`ready` has one of tcp, udp, prints, file, command, and `ends: true`; a program without "
+    "`ready` is ready once it runs"
+)
 MOST_TEXT = 1 << 20
 """The most characters of one file of a node."""
 
@@ -58,32 +66,69 @@ class FileSpec(Shorthand):
     )
 
 
-class ReadySpec(Spec):
+class ReadySpec(Jobs):
     """A sign that a program is ready; one of the fields."""
 
-    tcp: int | None = Field(
-        None, ge=1, le=65535, description="A socket of the node listens at this TCP port."
-    )
-    udp: int | None = Field(
-        None, ge=1, le=65535, description="A socket of the node is bound to this UDP port."
-    )
-    prints: str | None = Field(None, min_length=1, description="The program printed this text.")
-    file: NodePath | None = Field(None, description="This path exists in the node.")
-    command: list[str] | None = Field(
-        None, min_length=1, description="This command in the node ends with exit code 0."
-    )
-    ends: bool | None = Field(
-        None, description="`true`: the program is to end by itself, with exit code 0."
+    @classmethod
+    def variant_of(cls, said: Mapping[str, object]) -> type[ReadySpec]:
+        """Return the class of the one sign."""
+        try:
+            return ReadySpec.named_in(said, "`ready`")
+        except ValueError:
+            raise ValueError(_ONE_SIGN) from None
+
+    def message(self) -> JsonObject:
+        """Return the sign as the agent reads it, which is the form that it has in a file."""
+        return self.model_dump(mode="json")
+
+
+class ListensTcp(ReadySpec):
+    """A socket listens at a TCP port."""
+
+    what = "tcp"
+    tcp: Port = Field(description="A socket of the node listens at this TCP port.")
+
+
+class BoundUdp(ReadySpec):
+    """A socket is bound to a UDP port."""
+
+    what = "udp"
+    udp: Port = Field(description="A socket of the node is bound to this UDP port.")
+
+
+class Prints(ReadySpec):
+    """The program printed a text."""
+
+    what = "prints"
+    prints: str = Field(min_length=1, description="The program printed this text.")
+
+
+class Exists(ReadySpec):
+    """A path exists."""
+
+    what = "file"
+    file: NodePath = Field(description="This path exists in the node.")
+
+
+class Succeeds(ReadySpec):
+    """A command ends with exit code 0."""
+
+    what = "command"
+    command: list[str] = Field(
+        min_length=1, description="This command in the node ends with exit code 0."
     )
 
+
+class Ends(ReadySpec):
+    """The program itself ends, with exit code 0."""
+
+    what = "ends"
+    ends: bool = Field(description="`true`: the program is to end by itself, with exit code 0.")
+
     @model_validator(mode="after")
-    def _one_sign(self) -> ReadySpec:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1 or self.ends is False:
-            raise ValueError(
-                "`ready` has one of tcp, udp, prints, file, command, and `ends: true`; a program "
-                "without `ready` is ready once it runs"
-            )
+    def _only_true(self) -> Self:
+        if not self.ends:
+            raise ValueError(_ONE_SIGN)
         return self
 
 
