@@ -11,6 +11,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -19,12 +20,14 @@ import polars as pl
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from delaylab.agent.measuring_requests import Probe
+from delaylab.agent.measuring_requests import Counters, Probe
 from delaylab.agent.requests import Exec
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
-from tests.doing.conftest import DELAYLAB, Run, Up, as_json
+from delaylab.units import Duration
+from delaylab.verbs import ping
+from tests.doing.conftest import DELAYLAB, Run, Up, as_json, wait_until
 
 ROUNDS = 9
 COUNT = 100
@@ -337,3 +340,34 @@ def test_a_metrics_port_that_is_taken_is_a_line(delaylab: Run) -> None:
         done = delaylab("ping", "-c", "1", "--metrics", str(port), "127.0.0.1", code=2)
     assert f"--metrics: 127.0.0.1:{port}: Address already in use" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_ping_keeps_the_packets_that_it_has_when_its_node_is_killed() -> None:
+    spec = LabSpec.model_validate(
+        {"lab": "cut", "nodes": {"a": {}, "b": {}}, "links": [{"between": ["a", "b"]}]}
+    )
+    answered, enough = 250, 100
+    with temporary(spec) as lab:
+        other = lab.node_session("b")
+
+        def kill() -> None:
+            """Kill the node once it has sent for more than the time between two reports."""
+            wait_until(lambda: other.call(Counters()).done.snmp["Icmp"]["InEchos"] >= answered, 60)
+            os.kill(lab.pid("node.a"), signal.SIGKILL)
+
+        to = lab.plan.nodes["b"].attachments[0].address
+        options = ping.Options(
+            to, 5000, Duration.parse("10ms"), 56, None, realtime=False, quiet=True
+        )
+        killer = threading.Thread(target=kill)
+        killer.start()
+        result = ping.run(options, session=lab.node_session("a"))
+        killer.join()
+    assert result.cut_short is not None
+    assert "the agent died during 'probe'" in result.cut_short
+    assert enough <= result.sent < 5000
+    assert [packet.seq for packet in result.packets] == list(range(result.sent))
+    assert {packet.outcome for packet in result.packets} == {"replied"}
+    assert result.rtt_kernel_ns is not None
+    assert result.rtt_kernel_ns.n == result.sent
+    assert result.as_json()["cut_short"] == result.cut_short

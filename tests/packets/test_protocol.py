@@ -108,6 +108,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             tcx=False,
             path="/",
             host="",
+            parts_ns=1,
         ),
         "reflect": measuring_requests.Reflect(port=0, ip=4, stamps=True, probe=7, protocol="udp"),
         "tap": measuring_requests.Tap(
@@ -115,6 +116,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             filter=FILTER,
             pcap=str(pcap),
             tcx=False,
+            parts_ns=1,
         ),
         "watch": measuring_requests.Watch(
             interval_ns=10_000_000, places=[measuring_requests.Place("here", os.getpid(), {})]

@@ -148,7 +148,23 @@ def test_an_interface_that_vanishes_is_named(joined: Pair) -> None:
         answer = watcher.answer()
     assert answer.error is not None
     assert answer.error["what"] == "tap right"
-    assert answer.error["why"] == "the interface went down or vanished"
+    assert answer.error["why"] == "the interface vanished"
+
+
+@pytest.mark.parametrize("tcx", [True, False])
+def test_an_interface_that_goes_down_and_comes_up_again_is_tapped_on(
+    joined: Pair, tcx: bool
+) -> None:
+    with joined.agent(joined.right) as watcher, joined.agent(joined.left) as sender:
+        watcher.start(tap("far", "right", tcx=tcx))
+        sender.run(probe(count=20))
+        run("ip", "link", "set", "right", "down", namespace=joined.right)
+        run("ip", "link", "set", "right", "up", namespace=joined.right)
+        sender.run(probe(count=20, first_seq=20))
+        answer = watcher.stop()
+    assert answer.error is None
+    seen = answer.tables["stamps"].filter(leg=REQUEST)
+    assert seen["seq"].n_unique() == 40
 
 
 def test_an_interface_that_is_not_there_is_named(joined: Pair) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.requests import Request
 from delaylab.io.values import JsonObject, Message
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +23,9 @@ class Probe(Request[measuring_replies.Probe]):
 
     With `tcp` a packet is the SYN of a connection from the source port `ident` + seq, with `http`
     the GET request of `path` on such a connection; an empty `host` stands for the address.
+
+    With `parts_ns` its tables come in parts while it runs, at most one in that time, as far as
+    there is rest between packets.
     """
 
     op = "probe"
@@ -49,6 +55,14 @@ class Probe(Request[measuring_replies.Probe]):
     tcx: bool = True
     path: str = "/"
     host: str = ""
+    parts_ns: int | None = None
+
+    def joined(self, name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """Join parts; a later row of a packet is in place of an earlier one, by order of seq."""
+        table = super().joined(name, parts)
+        if name != "packets" or len(parts) == 1:
+            return table
+        return table.unique(["probe", "seq"], keep="last").sort("seq")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +106,10 @@ class TapFilter(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Tap(Request[measuring_replies.Taps]):
-    """Stamp a probe's packets at interfaces; `pcap` is the path of a file to keep them in."""
+    """Stamp a probe's packets at interfaces; `pcap` is the path of a file to keep them in.
+
+    With `parts_ns` stamps come in parts while it runs, at most one in that time.
+    """
 
     op = "tap"
     reply = measuring_replies.Taps
@@ -100,6 +117,7 @@ class Tap(Request[measuring_replies.Taps]):
     filter: TapFilter
     pcap: str | None = None
     tcx: bool = True
+    parts_ns: int | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from delaylab.agent import replies
 from delaylab.io.values import JsonObject, Message
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from delaylab.plan.model import Plan
 
 R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
@@ -36,6 +38,12 @@ class Request(Message, Generic[R_co]):
     def read(self, done: object) -> R_co:
         """Return the answer; raise ValidationError if it is malformed."""
         return cast(R_co, self.reply.model_validate(done))
+
+    def joined(self, name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """Join the parts of a table, in the order in which they came."""
+        import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
+
+        return pl.concat(parts)
 
 
 class Hello(Request[replies.Hello]):

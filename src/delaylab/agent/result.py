@@ -25,10 +25,11 @@ class AgentGone(AgentError):
 
 @dataclass
 class Result(Generic[R_co]):
-    """The result of a finished request: its answer, its tables, the output of a command.
+    """The result of a request: its answer, its tables, the output of a command.
 
     `raw` is the answer as it was sent. `parts` holds the encoded parts of each table by the table's
-    name.
+    name. While the request runs, and after its agent died, `parts` and `table` have what has come
+    so far; the answer comes at the end.
     """
 
     request: Request[R_co]
@@ -49,7 +50,7 @@ class Result(Generic[R_co]):
             raise AgentError(what) from None
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table of the result, its parts joined.
+        """Return a table of the result, the parts that have come joined.
 
         Raises AgentError if the agent sent none, or a damaged one.
         """
@@ -58,6 +59,6 @@ class Result(Generic[R_co]):
         if name not in self.parts:
             raise AgentError(f"the agent sent no table {name!r}")
         try:
-            return pl.concat([decode(part) for part in self.parts[name]])
+            return self.request.joined(name, [decode(part) for part in self.parts[name]])
         except (ValueError, pl.exceptions.PolarsError) as error:
             raise AgentError(f"the agent sent a malformed table {name!r}: {error}") from None

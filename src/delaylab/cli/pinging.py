@@ -8,7 +8,7 @@ import typer
 
 from delaylab.cli.numbers import seconds, whole
 from delaylab.cli.options import INTERRUPTED, Json, app, console, print_json
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.terminal import print_error
 from delaylab.units import Duration
 
@@ -175,6 +175,8 @@ def ping(
         print_json(result.as_json())
     else:
         print_summary(result, console)
+    if result.cut_short is not None:
+        raise DelaylabError(result.cut_short, fix="the packets above came before")
     _end(interrupted=result.interrupted, answered=result.replied > result.closed)
 
 

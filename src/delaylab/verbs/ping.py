@@ -18,7 +18,7 @@ from rich.console import Console
 from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.replies import Event
-from delaylab.agent.result import Result
+from delaylab.agent.result import AgentGone, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import readable
 from delaylab.errors import BadInput, DoesNotFit
@@ -39,6 +39,8 @@ PACKET_BYTES = 350
 """Memory that one packet takes, in the agent (80 bytes, beforehand) and here."""
 WAIT = Duration(10_000_000_000)
 """The wait for replies after the last packet if none has come, as ping(8) has it."""
+PARTS = Duration.parse("1s")
+"""The time between two reports of a ping that nobody watches."""
 HTTP_PORT = 80
 IPV4 = 4
 OnPacket = Callable[[PingPacket], None]
@@ -126,6 +128,9 @@ def run(
             highlight=False,
         )
     packets: dict[int, PingPacket] = {}
+    live = watch is not None or not options.quiet
+    interrupted = False
+    died: AgentGone | None = None
     try:
         with _printer(console, options, address) as show:
 
@@ -142,17 +147,25 @@ def run(
                 if packet.duplicates > (known.duplicates if known else 0):
                     show(packet)
 
-            live = watch is not None or not options.quiet
-            result = session.start(replace(request(options, address), live=live))
-            interrupted = finish(session, on_packet)
+            result = session.start(_reporting(request(options, address), live=live))
+            try:
+                interrupted = finish(session, on_packet)
+            except AgentGone as gone:
+                died = gone
     finally:
         session.close()
+    known = _packets(result, packets, live=live, interrupted=interrupted)
+    if died is not None:
+        if not known:
+            raise died
+        sent = sum(packet.outcome != "refused" for packet in known)
+        return PingResult(options.host, address, sent, known, realtime=False, cut_short=str(died))
     done = result.done
     return PingResult(
         host=options.host,
         address=address,
         sent=done.sent,
-        packets=_packets(result, packets, live=live, interrupted=interrupted),
+        packets=known,
         realtime=done.realtime,
         doubts=tuple(done.warnings),
         neighbour_ns=done.neighbour_ns,
@@ -242,6 +255,14 @@ def request(options: Options, address: str) -> Probe:
     )
 
 
+def _reporting(asked: Probe, *, live: bool) -> Probe:
+    """Return the request with reports of its packets while it runs: one by one, or as tables.
+
+    An agent that is killed has then lost only what came since the last report.
+    """
+    return replace(asked, live=live, parts_ns=None if live else PARTS.ns)
+
+
 def host_field(options: Options) -> str:
     """Return the field `Host` of HTTP requests: the name that was given, with its port.
 
@@ -265,5 +286,7 @@ def _packets(
     in its tables, as all are of a ping that nobody watches.
     """
     if not live or interrupted:
+        if "packets" not in result.parts or "stamps" not in result.parts:
+            return ()
         return tuple(merged(packets_of(result), reported))
     return tuple(reported[seq] for seq in sorted(reported))

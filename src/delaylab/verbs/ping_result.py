@@ -107,7 +107,8 @@ class PingResult:
     `packets` has each packet once, by seq. `realtime` is True if the sender had real-time
     scheduling. `doubts` are the agent's warnings. `neighbour_ns` is how long it took to resolve the
     next hop's address before the first packet, None if it was known. `interrupted` is True if
-    Ctrl-C ended the ping.
+    Ctrl-C ended the ping. `cut_short` says why its agent died before the end, None if it did not;
+    the packets are then those that it had reported, and `realtime` is not known.
     """
 
     host: str
@@ -118,6 +119,7 @@ class PingResult:
     doubts: tuple[Doubt, ...] = ()
     neighbour_ns: int | None = None
     interrupted: bool = False
+    cut_short: str | None = None
 
     @property
     def replied(self) -> int:
@@ -211,6 +213,7 @@ class PingResult:
             **({} if handshake is None else {"handshake_rtt_ns": handshake.as_json()}),
             **(resolved if self.neighbour_ns is not None else {}),
             "realtime": self.realtime,
+            **({"cut_short": self.cut_short} if self.cut_short else {}),
             "warnings": [
                 each.model_dump(include={"kind", "message", "remedy"}) for each in self.doubts
             ],

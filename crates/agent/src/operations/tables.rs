@@ -46,20 +46,31 @@ pub(super) struct Packet<'a> {
     pub error: Option<&'a str>,
 }
 
-/// Send the table `stamps`.
+/// Send the table `stamps`, or the rest of it.
 pub(super) fn send_stamps(
     session: &mut Session,
     points: &[impl AsRef<str>],
     stamps: impl Iterator<Item = Stamp>,
 ) -> Result<(), Failure> {
-    in_parts(session, stamps, |rows| {
-        Table::new("stamps", rows.len())
-            .numbers("probe", rows.iter().map(|row| row.probe))
-            .numbers("seq", rows.iter().map(|row| row.seq))
-            .numbers("leg", rows.iter().map(|row| row.leg as u8))
-            .labels("point", points, rows.iter().map(|row| row.point))
-            .numbers("time_ns", rows.iter().map(|row| row.time_ns))
-    })
+    in_parts(session, stamps, |rows| stamps_table(points, rows))
+}
+
+/// Send a part of the table `stamps` if the client need not be waited for; return false if it must be.
+pub(super) fn offer_stamps(
+    session: &mut Session,
+    points: &[impl AsRef<str>],
+    rows: &[Stamp],
+) -> Result<bool, Failure> {
+    session.offer(&Frame::new(Kind::Table, stamps_table(points, rows).encode()))
+}
+
+fn stamps_table(points: &[impl AsRef<str>], rows: &[Stamp]) -> Table {
+    Table::new("stamps", rows.len())
+        .numbers("probe", rows.iter().map(|row| row.probe))
+        .numbers("seq", rows.iter().map(|row| row.seq))
+        .numbers("leg", rows.iter().map(|row| row.leg as u8))
+        .labels("point", points, rows.iter().map(|row| row.point))
+        .numbers("time_ns", rows.iter().map(|row| row.time_ns))
 }
 
 /// Send the table `repeats`: the sightings of packets that their points had seen before.
@@ -77,22 +88,29 @@ pub(super) fn send_repeats(
     })
 }
 
-/// Send the table `packets`.
+/// Send the table `packets`, or the rest of it.
 pub(super) fn send_packets<'a>(
     session: &mut Session,
     packets: impl Iterator<Item = Packet<'a>>,
 ) -> Result<(), Failure> {
-    in_parts(session, packets, |rows| {
-        Table::new("packets", rows.len())
-            .numbers("probe", rows.iter().map(|row| row.probe))
-            .numbers("seq", rows.iter().map(|row| row.seq))
-            .numbers("intended_ns", rows.iter().map(|row| row.intended_ns))
-            .optional("sent_ns", rows.iter().map(|row| row.sent_ns))
-            .texts("outcome", rows.iter().map(|row| Some(row.outcome.name())))
-            .numbers("duplicates", rows.iter().map(|row| row.duplicates))
-            .flags("reordered", rows.iter().map(|row| row.reordered))
-            .texts("error", rows.iter().map(|row| row.error))
-    })
+    in_parts(session, packets, packets_table)
+}
+
+/// Send a part of the table `packets` if the client need not be waited for; return false if it must be.
+pub(super) fn offer_packets(session: &mut Session, rows: &[Packet]) -> Result<bool, Failure> {
+    session.offer(&Frame::new(Kind::Table, packets_table(rows).encode()))
+}
+
+fn packets_table(rows: &[Packet]) -> Table {
+    Table::new("packets", rows.len())
+        .numbers("probe", rows.iter().map(|row| row.probe))
+        .numbers("seq", rows.iter().map(|row| row.seq))
+        .numbers("intended_ns", rows.iter().map(|row| row.intended_ns))
+        .optional("sent_ns", rows.iter().map(|row| row.sent_ns))
+        .texts("outcome", rows.iter().map(|row| Some(row.outcome.name())))
+        .numbers("duplicates", rows.iter().map(|row| row.duplicates))
+        .flags("reordered", rows.iter().map(|row| row.reordered))
+        .texts("error", rows.iter().map(|row| row.error))
 }
 
 /// Return a time in whole nanoseconds.

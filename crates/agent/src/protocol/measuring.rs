@@ -153,6 +153,9 @@ pub(crate) struct Probe {
     /// The field `Host` of HTTP requests; empty for address and port.
     #[serde(default)]
     pub host: String,
+    /// The least time between two parts of the tables that are sent while the probe runs; none if left out.
+    #[serde(default)]
+    pub parts_ns: Option<i64>,
 }
 
 fn yes() -> bool {
@@ -242,6 +245,9 @@ pub(crate) struct Tap {
     /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,
+    /// The least time between two parts of the table `stamps` that are sent while it taps; none if left out.
+    #[serde(default)]
+    pub parts_ns: Option<u64>,
 }
 
 /// An interface and the name of its vantage point.

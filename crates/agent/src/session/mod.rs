@@ -26,6 +26,9 @@ const HEADER: usize = 7;
 /// The maximum number of frames to read before their orders are carried out.
 const AT_ONCE: usize = 16;
 
+/// The most bytes that a stream with room takes at once: a pipe's atomic write (pipe(7), PIPE_BUF).
+const AT_ONCE_BYTES: usize = 4096;
+
 /// A server of one session, which handles its requests one after the other until the client has gone.
 pub(crate) type Serve = fn(Session) -> Result<(), Failure>;
 
@@ -89,6 +92,16 @@ impl Session {
     pub(crate) fn await_room(&self) -> std::io::Result<bool> {
         let on = [(self.output.as_fd(), Interest::Write), (self.input(), Interest::Read)];
         Ok(poll::wait(&on, None)? == [true, false])
+    }
+
+    /// Send a frame if that can be done without waiting for the client to read; return false if it cannot. A frame
+    /// of more than [`AT_ONCE_BYTES`] is never sent so.
+    pub(crate) fn offer(&mut self, frame: &Frame) -> Result<bool, Failure> {
+        let fits = frame.payload.len() + HEADER <= AT_ONCE_BYTES && self.has_room();
+        if fits {
+            self.frame(frame)?;
+        }
+        Ok(fits)
     }
 
     /// Send a table or a command's output on the request's channel. If the client has gone, the frame is

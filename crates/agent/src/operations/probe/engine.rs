@@ -12,6 +12,7 @@ use nix::sys::time::TimeSpec;
 
 use super::live::Live;
 use super::log::Log;
+use super::parts::Parts;
 use super::schedule::Schedule;
 use crate::protocol::measuring::{By, Probe, Warning};
 use crate::session::Session;
@@ -60,6 +61,7 @@ pub(super) fn run(
     let mut schedule = Schedule::new(request, start);
     let mut waiting = Waiting::new(realtime, start);
     let mut live = Live::new(request);
+    let mut parts = Parts::new(request);
     loop {
         let now = Monotonic::now();
         log.clock_steps.look(now);
@@ -89,7 +91,9 @@ pub(super) fn run(
         }
         let next = schedule.wake_at(log, end, now);
         live.report(log, session, schedule.next, now, next)?;
+        parts.report(log, session, schedule.next, now, next)?;
         let next = live.due(log, now, next);
+        let next = parts.due(log, schedule.next, now, next);
         let next = path.gives_up_at().map_or(next, |time| next.min(time));
         let woken = waiting.wait(path.fd(), session.input(), now, next)?;
         if woken && session.must_end()? {

@@ -33,7 +33,12 @@ pub(super) struct Entry {
     pub answered_by: u16,
     /// True if the answer is that of a router that dropped the packet because its TTL was used up.
     pub expired: bool,
+    /// The stamps that the client has already, a bit for each in the order of the path, and [`ROW`].
+    pub given: u8,
 }
+
+/// The bit of [`Entry::given`] that says that the client has the packet's row as it is now.
+pub(super) const ROW: u8 = 1 << 7;
 
 impl Entry {
     /// Return the time at which the request was sent: an HTTP request on its connection, any other packet at once.

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The least time without other work that writing events requires: 150 µs.
-const ROOM: Span = Span::from_ns(150_000);
+pub(super) const ROOM: Span = Span::from_ns(150_000);
 /// The least time between two reports. The client that reads one takes the CPU's caches from the sender, whose
 /// next packet is then some 10 µs slower: of 100 packets a second, 10 have a report before them.
 const PAUSE: Span = Span::from_ns(100_000_000);

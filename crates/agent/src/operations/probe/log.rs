@@ -1,12 +1,11 @@
 //! The record of every scheduled packet. All memory is allocated before the first packet is sent.
 
-use super::entry::{Entry, NEVER, NONE};
-use crate::operations::tables::{Packet, Stamp};
+use super::entry::{Entry, NEVER, NONE, ROW};
 use crate::protocol::measuring::{Outcome, Point, Probe};
 use crate::timing::clock_steps::ClockSteps;
 use delaylab_os::clock::{Monotonic, Realtime, Span};
 use delaylab_os::socket::control_message::Step;
-use delaylab_wire::{Leg, ProbeRepr};
+use delaylab_wire::ProbeRepr;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -17,10 +16,10 @@ pub(super) const POINTS: [&str; 3] = ["app", "qdisc", "stack"];
 #[derive(Debug)]
 pub(super) struct Log {
     pub entries: Vec<Entry>,
-    probe: u32,
+    pub(super) probe: u32,
     first_seq: u32,
-    late: Span,
-    app: bool,
+    pub(super) late: Span,
+    pub(super) app: bool,
     errors: Vec<String>,
     addresses: Vec<SocketAddr>,
     /// The place after the last one that has a reply.
@@ -244,7 +243,9 @@ impl Log {
     /// Record what is wrong with a reply that has come.
     pub(super) fn note_flaw(&mut self, place: u32, what: &str) {
         let error = self.error(what);
-        self.entries[place as usize].error = error;
+        let entry = &mut self.entries[place as usize];
+        entry.error = error;
+        entry.given &= !ROW;
     }
 
     /// Record that a closed port has answered.
@@ -254,6 +255,7 @@ impl Log {
     }
 
     fn settle(&mut self, place: u32) {
+        self.entries[place as usize].given &= !ROW;
         if let Some(settled) = &mut self.settled {
             settled.push_back(place);
         }
@@ -266,6 +268,9 @@ impl Log {
     /// Record that the client has stopped the probe. Packets that were sent after `since` may still be answered.
     pub(super) fn note_stop(&mut self, since: Monotonic) {
         self.under_way_since = Some(since);
+        for entry in self.entries.iter_mut().filter(|entry| entry.replied == NEVER) {
+            entry.given &= !ROW;
+        }
     }
 
     /// Return true if the probe was stopped before a packet could be answered or given up.
@@ -303,7 +308,7 @@ impl Log {
         }
     }
 
-    fn error_of(&self, entry: &Entry) -> Option<&str> {
+    pub(super) fn error_of(&self, entry: &Entry) -> Option<&str> {
         let at = usize::from(entry.error).checked_sub(1)?;
         self.errors.get(at).map(String::as_str)
     }
@@ -319,47 +324,12 @@ impl Log {
         self.error_of(&self.entries[place as usize])
     }
 
-    /// Return the rows of the table `packets`.
-    pub(super) fn packets(&self) -> impl Iterator<Item = Packet<'_>> {
-        (0u32..).zip(&self.entries).map(|(place, entry)| Packet {
-            probe: self.probe,
-            seq: self.seq(place),
-            intended_ns: self.clock_steps.clock_with(entry.intended, entry.sent).ns(),
-            sent_ns: (entry.sent != NEVER).then(|| self.clock_steps.clock_at(entry.sent).ns()),
-            outcome: self.outcome(place),
-            duplicates: entry.duplicates,
-            reordered: entry.reordered,
-            error: self.error_of(entry),
-        })
-    }
-
     /// Return the RTT between the kernel's stamps, if the packet has both and nobody set the clock between them.
     pub(super) fn stack_rtt(&self, place: u32) -> Option<Span> {
         let entry = &self.entries[place as usize];
         let stamped = entry.transmitted != NONE && entry.received != NONE;
         let by_one_clock = !self.clock_steps.any_between(entry.sent, entry.replied);
         (stamped && by_one_clock).then(|| entry.received - entry.transmitted)
-    }
-
-    /// Return the rows of the table `stamps`, in the order of each packet's path.
-    pub(super) fn stamps(&self) -> impl Iterator<Item = Stamp> {
-        let own = |time: Monotonic| match time {
-            NEVER => 0,
-            _ if self.app => self.clock_steps.clock_at(time).ns(),
-            _ => 0,
-        };
-        (0u32..).zip(&self.entries).flat_map(move |(place, entry)| {
-            let times = [
-                (Leg::Request, 0, own(entry.requested())),
-                (Leg::Request, 1, entry.qdisc.ns()),
-                (Leg::Request, 2, entry.transmitted.ns()),
-                (Leg::Reply, 2, entry.received.ns()),
-                (Leg::Reply, 0, own(entry.replied)),
-            ];
-            let (probe, seq) = (self.probe, self.seq(place));
-            let taken = times.into_iter().filter(|(_, _, time)| *time != 0);
-            taken.map(move |(leg, point, time_ns)| Stamp { probe, seq, leg, point, time_ns })
-        })
     }
 }
 

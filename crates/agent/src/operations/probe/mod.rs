@@ -8,9 +8,11 @@ mod live;
 mod log;
 mod observer;
 mod packet;
+mod parts;
 mod reply;
 mod request;
 mod route;
+mod rows;
 mod schedule;
 mod socket;
 
@@ -74,8 +76,8 @@ fn measure(
         let remedy = "stop time synchronisation while measuring, or let it slew";
         warnings.push(Warning::new(WarningKind::ClockStep, steps, remedy));
     }
-    send_stamps(session, &log::POINTS, log.stamps())?;
-    send_packets(session, log.packets())?;
+    send_stamps(session, &log::POINTS, log.stamps(log.places()))?;
+    send_packets(session, log.packets(log.places()))?;
     Ok(ProbeDone {
         sent: log.sent,
         replied: log.replied,

@@ -37,8 +37,9 @@ impl Probe {
         if sized && !(PROBE_HEADER..=MAX_SIZE).contains(&request.size) {
             return refuse(format!("size must be {PROBE_HEADER} to {MAX_SIZE} bytes"));
         }
-        if request.interval_ns < 0 || request.linger_ns < 0 || request.late_ns < 0 {
-            return refuse("interval_ns, linger_ns and late_ns must not be negative".into());
+        let times = [request.interval_ns, request.linger_ns, request.late_ns];
+        if times.into_iter().chain(request.parts_ns).any(|time| time < 0) {
+            return refuse("interval_ns, linger_ns, late_ns, parts_ns must not be negative".into());
         }
         if request.timeout_ns < 0 || (request.timeout_ns > 0 && request.interval_ns > 0) {
             return refuse("timeout_ns must not be negative, and needs interval_ns 0".into());

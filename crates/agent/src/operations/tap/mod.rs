@@ -17,7 +17,7 @@ use delaylab_proto::{Context, Failure};
 use delaylab_wire::Leg;
 use nix::errno::Errno;
 
-use super::tables::{Stamp, send_repeats, send_stamps};
+use super::tables::{Stamp, offer_stamps, send_repeats, send_stamps};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
@@ -26,6 +26,12 @@ use source::{Capture, Source};
 
 /// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
 const LONGEST_RETIRE: Duration = Duration::from_secs(1);
+/// The interval at which an interface that went down is looked for.
+const LOOK_WHILE_DOWN: Duration = Duration::from_millis(100);
+/// The most rows of one part of a table, which a stream takes at once.
+const PART: usize = 160;
+/// The most parts before packets are taken again.
+const TURN: usize = 16;
 
 /// A tap at one interface.
 struct Tapped {
@@ -40,12 +46,16 @@ struct Tapped {
     /// The packets dropped by sources that were closed.
     dropped: u32,
     queues: InterfaceQueues,
+    /// True if the interface went down, and no packet has come since.
+    down: bool,
 }
 
 /// The packets seen at the points of a request.
 struct Sightings {
     /// The first sighting of each packet at each point.
     stamps: Vec<Stamp>,
+    /// The number of them that the client has.
+    given: usize,
     /// The further ones.
     repeats: Vec<Stamp>,
 }
@@ -76,15 +86,20 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
         .collect::<Result<Vec<_>, _>>()?;
     stamps::settle().context("switch on receive stamps")?;
     session.event(&Event::READY)?;
-    let mut seen = Sightings { stamps: Vec::with_capacity(1 << 16), repeats: Vec::new() };
-    run(&mut taps, &capturing, &mut seen, &mut capture, session)?;
+    let mut seen = Sightings { stamps: Vec::with_capacity(1 << 16), given: 0, repeats: Vec::new() };
+    let mut parts = Parts {
+        points: &points,
+        every: request.parts_ns.map(Duration::from_nanos),
+        sent: Instant::now(),
+    };
+    run(&mut taps, &capturing, &mut seen, &mut capture, &mut parts, session)?;
     if let Some(capture) = &mut capture {
         capture.finish()?;
     }
     let queues = taps.iter().map(Tapped::queues_now).collect::<Result<Vec<_>, _>>()?;
     let counts = taps.iter_mut().zip(queues).map(|(tap, now)| tap.counts(now));
     let interfaces = counts.collect::<Result<Vec<_>, _>>()?;
-    send_stamps(session, &points, seen.stamps.into_iter())?;
+    send_stamps(session, &points, seen.stamps.into_iter().skip(seen.given))?;
     send_repeats(session, &points, seen.repeats.into_iter())?;
     Ok(TapDone { interfaces })
 }
@@ -94,15 +109,16 @@ fn run(
     capturing: &Capturing,
     seen: &mut Sightings,
     capture: &mut Option<Capture>,
+    parts: &mut Parts,
     session: &mut Session,
 ) -> Result<(), Failure> {
     let filter = &capturing.filter;
-    let mut drain = |taps: &mut [Tapped]| {
-        (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, seen, capture))
-    };
     loop {
-        let look = taps.iter().filter_map(Tapped::look).min();
+        let look = taps.iter().filter_map(Tapped::look).chain(parts.wait(seen)).min();
         let ordered = wait(taps, Some(session.input()), look)?;
+        let mut drain = |taps: &mut [Tapped]| {
+            (0u32..).zip(taps).try_for_each(|(point, tap)| tap.drain(point, filter, seen, capture))
+        };
         drain(taps)?;
         let orders = if ordered { session.orders()? } else { Vec::new() };
         for order in orders {
@@ -119,6 +135,40 @@ fn run(
             }
             session.event(&Event::Paused(order == Order::Pause(true)))?;
         }
+        parts.send(seen, session)?;
+    }
+}
+
+/// The parts of the table `stamps` that the client gets while packets still come.
+struct Parts<'a> {
+    points: &'a [String],
+    /// The least time between two parts; `None` for a tap that gives its table at its end.
+    every: Option<Duration>,
+    /// The time of the last part.
+    sent: Instant,
+}
+
+impl Parts<'_> {
+    /// Return the time until the next part, if there is something for it.
+    fn wait(&self, seen: &Sightings) -> Option<Duration> {
+        let waiting = seen.given < seen.stamps.len();
+        let every = self.every.filter(|_| waiting)?;
+        Some(every.saturating_sub(self.sent.elapsed()))
+    }
+
+    /// Send new stamps if their time has come. A client that reads too slowly gets the rest later.
+    fn send(&mut self, seen: &mut Sightings, session: &mut Session) -> Result<(), Failure> {
+        if self.every.is_none_or(|every| self.sent.elapsed() < every) {
+            return Ok(());
+        }
+        for rows in seen.stamps[seen.given..].chunks(PART).take(TURN) {
+            if !offer_stamps(session, self.points, rows)? {
+                break;
+            }
+            seen.given += rows.len();
+        }
+        self.sent = Instant::now();
+        Ok(())
     }
 }
 
@@ -171,7 +221,9 @@ impl Tapped {
         let queues = queues(index).context(&what)?;
         let counter = PacketCounter::default();
         let (source, resting, by, dropped) = (None, None, By::Ring, 0);
-        let mut tap = Self { interface, index, source, resting, by, counter, dropped, queues };
+        let down = false;
+        let mut tap =
+            Self { interface, index, source, resting, by, counter, dropped, queues, down };
         tap.resume(capturing)?;
         Ok(tap)
     }
@@ -207,7 +259,8 @@ impl Tapped {
 
     /// Return the interval at which to poll for packets that do not wake a reader.
     fn look(&self) -> Option<Duration> {
-        self.source.as_ref().and_then(Source::look)
+        let look = self.source.as_ref().and_then(Source::look);
+        look.or(self.down.then_some(LOOK_WHILE_DOWN))
     }
 
     /// Take the packets that are ready.
@@ -218,8 +271,8 @@ impl Tapped {
         sightings: &mut Sightings,
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
-        let Self { source: Some(source), counter, .. } = self else { return Ok(()) };
-        let drained = source.drain(|seen| {
+        let Self { source: Some(source), counter, down, .. } = self else { return Ok(()) };
+        let mut take = |seen: Seen<'_>| {
             let stamp = match seen {
                 Seen::Packet { probe, seq, reply, time } => {
                     let leg = if reply { Leg::Reply } else { Leg::Request };
@@ -244,17 +297,36 @@ impl Tapped {
                 let list = if new { &mut sightings.stamps } else { &mut sightings.repeats };
                 list.push(stamp);
             }
-        });
+        };
+        let drained = match source.drain(&mut take) {
+            Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
+                // The error is told once; what came before it is still there.
+                *down = true;
+                source.drain(&mut take)
+            }
+            Ok(taken) => {
+                *down &= taken == 0;
+                Ok(taken)
+            }
+            failed => failed,
+        };
         drained.map_err(|error| self.failure(error))?;
+        self.check_there()?;
         capture.as_mut().map_or(Ok(()), Capture::check)
     }
 
     fn failure(&self, error: io::Error) -> Failure {
-        let what = format!("tap {}", self.interface.name);
-        if error.raw_os_error() == Some(Errno::ENETDOWN as i32) {
-            return Failure::new(what, "the interface went down or vanished");
+        Failure::new(format!("tap {}", self.interface.name), error)
+    }
+
+    /// Check that an interface that went down has not vanished. No packet passes it until it is up again, and the
+    /// source is then on it as before.
+    fn check_there(&self) -> Result<(), Failure> {
+        let name = self.interface.name.as_str();
+        if !self.down || nix::net::if_::if_nametoindex(name) == Ok(self.index) {
+            return Ok(());
         }
-        Failure::new(what, error)
+        Err(Failure::new(format!("tap {name}"), "the interface vanished"))
     }
 
     fn queues_now(&self) -> Result<InterfaceQueues, Failure> {
