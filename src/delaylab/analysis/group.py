@@ -88,6 +88,25 @@ class GroupPackets:
     slowest: list[SlowPacket] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
+    _of_trials: dict[tuple[str, ...], dict[int, pl.DataFrame]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def of_trials(self, *names: str) -> dict[int, pl.DataFrame]:
+        """Return the packets that have all of the named values, by the number of their trial.
+
+        Delays are in µs. Trials without such packets are left out. Claims ask for the same packets
+        many times, so they are kept.
+        """
+        if names not in self._of_trials:
+            known = self.samples.select(TRIAL, *names).drop_nulls()
+            in_ns = [name for name in names if known.schema[name] == pl.Int64]
+            known = known.with_columns(
+                pl.Series(name, known[name].to_numpy() / 1000) for name in in_ns
+            )
+            trials = known.partition_by(TRIAL, maintain_order=True, as_dict=True, include_key=False)
+            self._of_trials[names] = {int(index): found for (index,), found in trials.items()}
+        return self._of_trials[names]
 
     def series(self, name: str) -> list[Floats]:
         """Return the delays by name in µs, one series for each trial that has some."""

@@ -76,8 +76,13 @@ class Imagined:
         return self._drawn[id(paper)][1]
 
     def _judged(self, paper: Paper, claim: Claim) -> Finding:
-        judged = [calls.finding(paper, claim, groups) for groups in self.draws(paper)]
-        verdict, _ = Counter(each.verdict for each in judged).most_common(1)[0]
+        judged: list[Finding] = []
+        for groups in self.draws(paper):
+            judged.append(calls.finding(paper, claim, groups))
+            verdict, times = Counter(each.verdict for each in judged).most_common(1)[0]
+            # A verdict of most draws is the most frequent one, whatever the others are.
+            if 2 * times > DRAWS:
+                break
         return next(each for each in judged if each.verdict == verdict)
 
 

@@ -8,7 +8,6 @@ import polars as pl
 
 from delaylab.analysis.claims.claim import ENOUGH, NotTestable
 from delaylab.analysis.group import Group
-from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.statistics.quantiles import Floats
 
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"
@@ -71,11 +70,8 @@ def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:
     """
     if group.packets is None:
         return {}
-    known = group.packets.samples.select(TRIAL, *names).drop_nulls()
-    in_ns = [name for name in names if known.schema[name] == pl.Int64]
-    known = known.with_columns(pl.Series(name, known[name].to_numpy() / 1000) for name in in_ns)
-    trials = known.partition_by(TRIAL, maintain_order=True, as_dict=True, include_key=False)
-    return {group.trials[index].repeat: packets for (index,), packets in trials.items()}
+    found = group.packets.of_trials(*names)
+    return {group.trials[index].repeat: packets for index, packets in found.items()}
 
 
 def need_cpus(groups: Sequence[Group], cpus: int, what_for: str) -> None:

@@ -119,17 +119,22 @@ def _weights(trials: Sequence[Floats]) -> Floats:
     told = np.zeros((trials[0].shape[0], len(LOG_TIMES)))
     spent, count = np.zeros_like(told), 0
     longest = 0
+    # Trials of one length have one spectrum, by which the sum of their powers is divided at once.
+    together: dict[int, tuple[Floats, int]] = {}
     for trial in trials:
         pieces = -(-trial.shape[-1] // STRETCH) or 1
         n = trial.shape[-1] // pieces
         longest = max(longest, n)
+        power = _power(trial[..., : pieces * n].reshape(-1, pieces, n))
+        so_far, number = together.get(n, (np.zeros_like(power), 0))
+        together[n] = so_far + power, number + pieces
+    for n, (power, number) in together.items():
         inverse, logs = _spectra(n)
         if not len(inverse):
             continue
-        power = _power(trial[..., : pieces * n].reshape(-1, pieces, n))
         spent += power @ inverse
-        told -= pieces * logs
-        count += pieces * len(inverse)
+        told -= number * logs
+        count += number * len(inverse)
     constant = spent[:, 0] <= 0
     spent[constant] = 1.0
     if count:
