@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from delaylab.analysis.compared.datasets import Compared, compare_datasets
 from delaylab.analysis.compared.lines import Line
+from delaylab.analysis.compared.many import compare_studies
 from delaylab.analysis.compared.measured import USER
+from delaylab.analysis.compared.two_sides import Compared
 from delaylab.dataset.store import Study, read_study
 from delaylab.spec.source import parse
 from tests import synthetic
@@ -23,7 +24,7 @@ def compared(tmp_path: Path, before: list[Condition], after: list[Condition]) ->
         synthetic.write(tmp_path / name, trials)
         for name, trials in (("before", before), ("after", after))
     ]
-    return compare_datasets(*(read_study(place) for place in places))
+    return compare_studies([read_study(place) for place in places]).compared[0]
 
 
 def trials(seed: int, slow: Delay | None = None, **given: Any) -> list[Condition]:
@@ -233,7 +234,7 @@ def test_every_field_of_the_study_files_that_differs_is_named(tmp_path: Path) ->
         workers="2",
         sent=", realtime: false",
     )
-    found = compare_datasets(before, after).circumstances
+    found = compare_studies([before, after]).compared[0].circumstances
     assert {(each.name, each.before, each.after) for each in found} == {
         ("nodes.probe.cpus", "not set", "1"),
         ("nodes.noisy.cpus", "not set", "0"),
@@ -247,4 +248,4 @@ def test_every_field_of_the_study_files_that_differs_is_named(tmp_path: Path) ->
 def test_a_field_that_says_its_default_is_no_difference(tmp_path: Path) -> None:
     before = of_file(tmp_path / "a")
     after = of_file(tmp_path / "b", probe=", reserved: false", sent=", realtime: true")
-    assert compare_datasets(before, after).circumstances == []
+    assert compare_studies([before, after]).compared[0].circumstances == []

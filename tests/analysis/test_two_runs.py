@@ -7,9 +7,9 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from delaylab.analysis.statistics.effects import Effect
+from delaylab.analysis.statistics.effects import Effect, shifts
 from delaylab.analysis.statistics.student import error_of_difference
-from delaylab.analysis.statistics.two_runs import CERTAIN, quantile_differences, share_difference
+from delaylab.analysis.statistics.two_runs import CERTAIN, share_difference
 from tests.synthetic import Delay, exponential, lognormal, queue
 
 PAIRS = 200
@@ -45,7 +45,7 @@ def test_two_runs_of_one_truth_differ_at_the_stated_rate(
     alarms = [0, 0]
     for _ in range(PAIRS):
         pair = [run(delay, random, trials, n, apart) for _ in range(2)]
-        for index, effect in enumerate(quantile_differences(pair[0], pair[1], (0.5, 0.99))):
+        for index, effect in enumerate(shifts(pair[1], pair[0], (0.5, 0.99), CERTAIN)):
             # A p99 that a run does not carry has an infinite interval, and raises no alarm.
             alarms[index] += alarm(effect)
     assert CERTAIN == 0.99
@@ -59,7 +59,7 @@ def test_packets_alone_would_raise_alarms_where_trials_differ() -> None:
     for _ in range(40):
         runs = [np.concatenate(run(lognormal(5), random, 3, 200, 0.2)) for _ in range(2)]
         pair = [[random.permutation(packets)] for packets in runs]
-        alarms += alarm(quantile_differences(pair[0], pair[1], (0.5,))[0])
+        alarms += alarm(shifts(pair[1], pair[0], (0.5,), CERTAIN)[0])
     assert alarms > 8
 
 
@@ -67,9 +67,9 @@ def test_packets_alone_would_raise_alarms_where_trials_differ() -> None:
 def test_a_known_shift_lies_in_the_interval_and_is_seen(shift: float) -> None:
     random = np.random.default_rng(3)
     before, after = run(lognormal(9), random, 2, 400), run(lognormal(9), random, 2, 400)
-    (effect,) = quantile_differences(before, [trial + shift for trial in after], (0.5,))
+    (effect,) = shifts([trial + shift for trial in after], before, (0.5,), CERTAIN)
     assert effect.interval[0] <= shift <= effect.interval[1]
-    (alone,) = quantile_differences(before[:1], [after[0] + shift], (0.5,))
+    (alone,) = shifts([after[0] + shift], before[:1], (0.5,), CERTAIN)
     assert alarm(alone)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import delaylab
 from delaylab.analysis.analyse import groups
-from delaylab.analysis.compared.datasets import compare_datasets
+from delaylab.analysis.compared.many import compare_studies
 from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
 from delaylab.analysis.group import Group
 from delaylab.dataset import store
@@ -94,7 +94,7 @@ def repeated(place: Path, rate: float, **more: Any) -> store.Study:
 
 def test_work_is_compared_by_rates_and_shares(tmp_path: Path) -> None:
     before, after = repeated(tmp_path / "one", 100), repeated(tmp_path / "two", 50)
-    found = compare_datasets(before, after)
+    found = compare_studies([before, after]).compared[0]
     verdicts = {line.part.name: line.verdict for line in found.lines}
     assert verdicts == {
         "work count of a, rate": "slower",
@@ -111,7 +111,9 @@ def test_work_is_compared_by_rates_and_shares(tmp_path: Path) -> None:
 
 
 def test_one_truth_shows_no_difference(tmp_path: Path) -> None:
-    found = compare_datasets(repeated(tmp_path / "one", 90), repeated(tmp_path / "two", 90))
+    found = compare_studies(
+        [repeated(tmp_path / "one", 90), repeated(tmp_path / "two", 90)]
+    ).compared[0]
     assert len(found.lines) == 4
     assert not found.seen
 
@@ -127,7 +129,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
         (three, "work count, because a, b finished before, a, b, c after"),
         (packets, "packets, because only after has a probe"),
     ):
-        found = compare_datasets(one, other)
+        found = compare_studies([one, other]).compared[0]
         assert not found.lines
         assert any(said in line for line in found.unlike), found.unlike
 

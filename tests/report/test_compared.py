@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from delaylab.analysis.compared.datasets import compare_datasets
+from delaylab.analysis.compared.many import compare_studies
 from delaylab.cli import app
 from delaylab.dataset.store import read_study
-from delaylab.report.compared_terminal import print_compared
+from delaylab.report.compared_terminal import print_comparison
 from tests import synthetic, unprobed
-from tests.synthetic import Condition, constant
+from tests.synthetic import Condition, constant, lognormal
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,65 @@ def test_the_page_stands_alone_and_escapes_names(places: tuple[Path, Path], tmp_
     ):
         assert part in text
     assert "<before>" not in text
-    assert "http" not in text
+    assert "http" not in text.replace("http://www.w3.org/", "")  # the names of SVG's elements
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of three kinds at two loads."""
+    shifts = {"native": 0.0, "lxc": 40.0, "docker": 90.0}
+    conditions = [
+        Condition(
+            load=load,
+            factors={"kind": kind, "load": load},
+            delays={("reply", "sender.vif"): lognormal(5 + us, 0.1)},
+            seed=seed + 10 * place,
+            repeat=repeat,
+        )
+        for repeat, seed in ((1, 1), (2, 100), (3, 200))
+        for place, (kind, us) in enumerate(shifts.items())
+        for load in ("rest", "cpu")
+    ]
+    return synthetic.write(tmp_path_factory.mktemp("kinds") / "dataset", conditions)
+
+
+def test_levels_of_a_dataset_are_compared_in_every_form(kinds: Path, tmp_path: Path) -> None:
+    levels = ["kind=native", "kind=lxc", "kind=docker"]
+    target = tmp_path / "page.html"
+    ran = CliRunner().invoke(app, ["compare", str(kinds), *levels, "--report", str(target)])
+    assert ran.exit_code == 0
+    for part in ("kind=lxc against kind=native", "kind=docker against kind=native", "slower"):
+        assert part in ran.stdout
+        assert part in target.read_text()
+    assert target.read_text().count("<svg") == 2
+    ran = CliRunner().invoke(app, ["compare", str(kinds), *levels, "--json"])
+    found = json.loads(ran.stdout)
+    assert (found["factor"], found["reference"]) == ("kind", "kind=native")
+    for compared, shift in zip(found["comparisons"], (40, 90), strict=True):
+        medians = [
+            line
+            for line in compared["lines"]
+            if (line["name"], line["statistic"]) == ("user RTT", "median")
+        ]
+        assert {line["levels"]["load"] for line in medians} == {"rest", "cpu"}
+        for line in medians:
+            assert line["interval"][0] <= shift <= line["interval"][1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["DIR"], "two or more datasets"),
+        (["DIR", "kind=native", "load=cpu"], "levels of one factor"),
+        (["DIR", "DIR", "kind=native", "kind=lxc"], "within one dataset"),
+        (["DIR", "kind=native", "kind=uml"], "no level 'uml'"),
+        (["DIR", "DIR", "--only", "load=rest"], "--only goes with levels"),
+    ],
+)
+def test_what_does_not_fit_together_is_one_line(kinds: Path, given: list[str], said: str) -> None:
+    words = [str(kinds) if word == "DIR" else word for word in given]
+    ran = CliRunner().invoke(app, ["compare", *words])
+    assert said in str(ran.exception)
 
 
 def test_a_page_that_cannot_be_written_is_one_line(places: tuple[Path, Path]) -> None:
@@ -67,7 +125,7 @@ def test_a_page_that_cannot_be_written_is_one_line(places: tuple[Path, Path]) ->
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_narrow_terminal_drops_nothing(places: tuple[Path, Path], width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
-    print_compared(console, compare_datasets(*(read_study(place) for place in places)))
+    print_comparison(console, compare_studies([read_study(place) for place in places]))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width
@@ -93,7 +151,7 @@ def test_work_without_packets_is_compared_in_every_form(tmp_path: Path) -> None:
 
     before, after = study("before", 100), study("after", 50)
     console = Console(file=io.StringIO(), width=120)
-    print_compared(console, compare_datasets(read_study(before), read_study(after)))
+    print_comparison(console, compare_studies([read_study(before), read_study(after)]))
     assert isinstance(console.file, io.StringIO)
     text = " ".join(console.file.getvalue().split())
     assert "3 of 4 lines differ" in text

@@ -94,7 +94,8 @@ def _datasets(spec: object) -> dict[str, Rows]:
 def delay_ticks(values: list[float] | None = None) -> alt.Axis:
     """Return an axis of delays in µs with the given ticks, or with one tick per decade."""
     text = "datum.value >= 1000 ? datum.value / 1000 + ' ms' : datum.value + ' µs'"
-    return alt.Axis(labelExpr=text, values=values or [10.0**decade for decade in range(-1, 7)])
+    ticks = values or [10.0**decade for decade in range(-1, 7)]
+    return alt.Axis(labelExpr=text, values=ticks, labelOverlap="greedy")
 
 
 def ticks_between(least: float, most: float) -> list[float]:

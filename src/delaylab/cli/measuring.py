@@ -173,32 +173,51 @@ def show(
 
 @app.command()
 def compare(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The directory of a dataset.")],
-    after: Annotated[
-        Path, typer.Argument(metavar="AFTER", help="The directory of the other dataset.")
+    given: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|FACTOR=LEVEL",
+            help="The directories of two or more datasets, or that of one and two or more levels "
+            "of one of its factors, such as `kind=native kind=lxc`. Each is compared with the "
+            "first.",
+        ),
     ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FACTOR=LEVEL",
+            help="Compare trials with this level of another factor only; may be repeated.",
+        ),
+    ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--report", metavar="FILE", help="Also write the comparison as HTML."),
+        typer.Option(
+            "--report", metavar="FILE", help="Also write the comparison as HTML, with drawings."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare two datasets level by level: what became slower, faster or is lost more often."""
+    """Compare datasets, or levels of one: what is slower, faster or lost more often."""
     from delaylab.dataset.intact import check_intact, read_intact
+    from delaylab.verbs.sides import parse_sides
 
-    studies = read_intact(before), read_intact(after)  # damage is found before the slow imports
+    chosen = parse_sides(given, only or [])
+    studies = [
+        read_intact(folder) for folder in chosen.folders
+    ]  # damage is found before slow imports
     from delaylab.report import compared
-    from delaylab.report.compared_page import write_page
-    from delaylab.report.compared_terminal import print_compared
+    from delaylab.report.compared_terminal import print_comparison
     from delaylab.verbs import datasets
 
-    found = datasets.compared(*studies)
+    found = datasets.compared(studies, chosen)
     if page is not None:
+        from delaylab.report.compared_page import write_page
+
         write_page(found, page)
     if as_json:
-        print_json(compared.as_json(found))
+        print_json(compared.many_as_json(found))
     else:
-        print_compared(console, found)
+        print_comparison(console, found)
         if page is not None:
             console.print(f"\nreport   {page}", soft_wrap=True)
     for study in studies:

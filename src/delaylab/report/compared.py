@@ -1,4 +1,4 @@
-"""Comparison of two datasets in words and as JSON."""
+"""Comparison of datasets or levels in words and as JSON."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from delaylab.analysis.claims.doubted import ClaimDoubt
-from delaylab.analysis.compared.datasets import Compared
 from delaylab.analysis.compared.lines import LOST, OF_FAIR, Line
+from delaylab.analysis.compared.many import Comparison
 from delaylab.analysis.compared.measured import AT_WORK, ROUND_TRIP
+from delaylab.analysis.compared.side import Side
+from delaylab.analysis.compared.two_sides import Compared
 from delaylab.analysis.group import in_words
 from delaylab.analysis.statistics.two_runs import CERTAIN
 from delaylab.charts import words
-from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
 
 NOTE = (
-    "After − before, with the 99 % interval by which the verdict is given. A segment's delay is "
-    "one way, the user RTT is round trip. Packets lost come first, then work, then delays, the "
-    "largest change first."
+    "with the 99 % interval by which the verdict is given. A segment's delay is one way, the user "
+    "RTT is round trip. Packets lost come first, then work, then delays, the largest change first."
 )
 ONCE = (
     "One trial on each side: a difference may be one that any two runs have. Only repeats tell how "
@@ -63,17 +63,20 @@ def row(line: Line) -> Row:
     )
 
 
+def note(found: Compared) -> str:
+    """Return what a change is, and in which order changes stand."""
+    return f"Change: {found.after.name} − {found.before.name}, {NOTE}"
+
+
 def headline(found: Compared) -> str:
     """Return the outcome in one sentence, with the number of lines that chance alone makes."""
     lines, seen = len(found.lines), found.seen
     if not lines:
         return (
-            "Nothing can be compared: the two datasets share no levels with enough packets, or "
-            "with repeated trials of the same work."
+            "Nothing can be compared: the two sides share no levels with enough packets, or with "
+            "repeated trials of the same work."
         )
-    chance = (
-        f"in two datasets of one truth about {(1 - CERTAIN) * lines:.1f} would differ by chance"
-    )
+    chance = f"if nothing differed, about {(1 - CERTAIN) * lines:.1f} would seem to by chance"
     if not seen:
         return f"No difference seen in {lines} lines."
     counts = dict.fromkeys(("slower", "faster", "more lost", "fewer lost", "more", "less"), 0)
@@ -83,12 +86,9 @@ def headline(found: Compared) -> str:
     return f"{len(seen)} of {lines} lines differ ({text}); {chance}."
 
 
-def named(found: Compared) -> list[tuple[str, Study, tuple[ClaimDoubt, ...]]]:
-    """Return each side's name, dataset and doubts."""
-    return [
-        ("before", found.before, found.doubts[0]),
-        ("after", found.after, found.doubts[1]),
-    ]
+def named(found: Compared) -> list[tuple[Side, tuple[ClaimDoubt, ...]]]:
+    """Return each side with the doubts about it."""
+    return [(found.before, found.doubts[0]), (found.after, found.doubts[1])]
 
 
 def as_json(found: Compared) -> JsonObject:
@@ -97,14 +97,38 @@ def as_json(found: Compared) -> JsonObject:
     Rates of work are in their own unit; a share of work is 1 if it is the fair share.
     """
     return {
-        "before": str(found.before.directory),
-        "after": str(found.after.directory),
+        "before": _place(found.before),
+        "after": _place(found.after),
         "level": CERTAIN,
         "lines": [_line(line) for line in found.lines],
         "unlike": list(found.unlike),
         "circumstances": [asdict(each) for each in found.circumstances],
-        "doubts": {name: [asdict(doubt) for doubt in doubts] for name, _, doubts in named(found)},
+        "doubts": {
+            name: [asdict(doubt) for doubt in doubts]
+            for name, (_, doubts) in zip(("before", "after"), named(found), strict=True)
+        },
     }
+
+
+def many_as_json(found: Comparison) -> JsonObject:
+    """Return a comparison of several sides as plain JSON values, each as `as_json` has it.
+
+    Two datasets alone are one comparison.
+    """
+    if not found.factor and len(found.compared) == 1:
+        return as_json(found.compared[0])
+    first = found.sides[0]
+    return {
+        "dataset": str(first.study.directory) if found.factor else None,
+        "factor": found.factor or None,
+        "reference": _place(first),
+        "comparisons": [as_json(each) for each in found.compared],
+    }
+
+
+def _place(side: Side) -> str:
+    """Return what tells a side from others: its level, or its dataset's directory."""
+    return side.name if side.factor else str(side.study.directory)
 
 
 def _line(line: Line) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Comparison of two datasets in the terminal."""
+"""Comparison of datasets or levels in the terminal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.analysis.compared.datasets import Compared
-from delaylab.report.compared import NOTE, ONCE, Row, headline, named, row
+from delaylab.analysis.compared.many import Comparison
+from delaylab.analysis.compared.two_sides import Compared
+from delaylab.report.compared import ONCE, Row, headline, named, note, row
 from delaylab.report.sections.section import WIDE
 
 CAPTION = "dim italic"
@@ -19,6 +20,14 @@ SHOWN = 16
 NOTES = 6
 
 
+def print_comparison(console: Console, found: Comparison) -> None:
+    """Print the comparison of each side with the first."""
+    for index, each in enumerate(found.compared):
+        if index:
+            console.print()
+        print_compared(console, each)
+
+
 def print_compared(console: Console, found: Compared) -> None:
     """Print a comparison: what differs, largest first, then what does not, notes and doubts."""
     for part in _parts(found, console.width):
@@ -26,46 +35,53 @@ def print_compared(console: Console, found: Compared) -> None:
 
 
 def _parts(found: Compared, width: int) -> Iterator[Text | Table]:
+    if found.before.factor:
+        yield Text(f"{found.after.name} against {found.before.name}", "bold")
     yield Text(headline(found), "bold")
-    for name, study, _ in named(found):
-        machine = study.record.machine
-        yield Text(f"{name:6}  {study.directory}  ({machine.hostname}, {machine.kernel})", "dim")
+    for side, _ in named(found):
+        machine = side.study.record.machine
+        place = f"{side.study.directory}  ({machine.hostname}, {machine.kernel})"
+        # With several datasets a side is named by its directory.
+        yield Text(place if side.name in place else f"{side.name:6}  {place}", "dim")
     if found.once:
         yield Text(ONCE, "yellow")
+    levels = found.before.short, found.after.short
+    sides = " → ".join(levels if found.before.factor else ("before", "after"))
     seen = [row(line) for line in found.seen]
     if seen:
         more = len(seen) - SHOWN
-        note = f"{NOTE} {more} smaller ones are in --json and --report." if more > 0 else NOTE
-        yield _table("Differences seen, largest first", seen[:SHOWN], note, width)
+        text = note(found)
+        text += f" {more} smaller ones are in --json and --report." if more > 0 else ""
+        yield _table("Differences seen, largest first", sides, seen[:SHOWN], text, width)
     same = [line for line in found.lines if not line.differs]
     chief = [row(line) for line in same if line.chief]
     if chief:
         more = len(same) - len(chief[:SHOWN])
-        note = f"{more} more lines without a difference are in --json and --report." if more else ""
-        yield _table("No difference seen", chief[:SHOWN], note, width)
+        text = f"{more} more lines without a difference are in --json and --report." if more else ""
+        yield _table("No difference seen", sides, chief[:SHOWN], text, width)
     yield from _notes(
         "not alike", [f"{d.name}: {d.before} → {d.after}" for d in found.circumstances]
     )
     yield from _notes("not compared", found.unlike)
-    for name, _, doubts in named(found):
-        yield from _notes(f"doubt, {name}", [doubt.text for doubt in doubts])
+    for side, doubts in named(found):
+        yield from _notes(f"doubt, {side.name}", [doubt.text for doubt in doubts])
 
 
-def _table(title: str, rows: list[Row], note: str, width: int) -> Table:
+def _table(title: str, sides: str, rows: list[Row], caption: str, width: int) -> Table:
     wide = width >= WIDE
     table = Table(
         title=title,
-        caption=Text(note, CAPTION) if note else None,
+        caption=Text(caption, CAPTION) if caption else None,
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("levels, quantity", ratio=2, overflow="fold")
     if wide:
-        table.add_column("before → after", justify="right")
+        table.add_column(sides, justify="right")
         table.add_column("change [99 %]", justify="right")
         table.add_column("verdict", ratio=1)
     else:
-        table.add_column("before → after, change [99 %], verdict", ratio=3, overflow="fold")
+        table.add_column(f"{sides}, change [99 %], verdict", ratio=3, overflow="fold")
     for each in rows:
         head = Text.assemble((each.levels, "bold"), f"\n{each.part} {each.statistic}".rstrip())
         values = f"{each.before} → {each.after}"

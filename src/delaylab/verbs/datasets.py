@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from delaylab.analysis.analyse import Analysed, analysed
-from delaylab.analysis.compared.datasets import Compared, compare_datasets
+from delaylab.analysis.compared.many import Comparison, compare_levels, compare_studies
 from delaylab.dataset.store import Study
 from delaylab.io.terminal import terminal
 from delaylab.io.values import JsonObject
 from delaylab.papers.paper import Paper
 from delaylab.verbs.progress_bar import bar
+from delaylab.verbs.sides import Sides
 
 
 def analysis_of(study: Study) -> Analysed:
@@ -47,7 +49,13 @@ def report(study: Study | Analysed, paper: Paper | None) -> Path:
         return write_report(study, paper, progress)
 
 
-def compared(before: Study, after: Study) -> Compared:
-    """Compare two datasets."""
+def compared(studies: Sequence[Study], given: Sides) -> Comparison:
+    """Compare datasets, or levels of one factor of a dataset, each with the first.
+
+    Raise `BadInput` for a factor or a level that the dataset does not have.
+    """
     with bar(terminal(stderr=True)) as progress:
-        return compare_datasets(before, after, progress=progress)
+        if given.factor:
+            (study,) = studies
+            return compare_levels(study, given.factor, given.levels, given.only, progress)
+        return compare_studies(studies, progress)

@@ -1,4 +1,4 @@
-"""Lines of a comparison of two datasets: one statistic of one quantity, before and after."""
+"""Lines of a comparison: one statistic of one quantity, before and after."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Literal
 
 from delaylab.analysis.compared.measured import AT_WORK, ROUND_TRIP, SHARE, USER, Part
+from delaylab.analysis.compared.side import Side
 from delaylab.analysis.statistics.effects import Effect
 
 Verdict = Literal[
@@ -20,11 +21,17 @@ OF_FAIR = "of the fair share"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The trials of one combination of levels in both datasets; `doubts` undermine verdicts."""
+    """The trials of one combination of levels on both sides; `doubts` undermine verdicts."""
 
+    sides: tuple[Side, Side]
     levels: dict[str, str]
     trials: tuple[int, int]
     doubts: tuple[str, ...] = ()
+
+    @property
+    def in_blocks(self) -> bool:
+        """Return True if both sides are of one dataset: trials of one repeat ran in one block."""
+        return bool(self.sides[0].factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Line:
 
     @property
     def known(self) -> bool:
-        """Return True if both datasets carry an interval."""
+        """Return True if both sides carry an interval."""
         return isfinite(self.sees)
 
     @property

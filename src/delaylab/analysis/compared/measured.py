@@ -45,14 +45,14 @@ NOT_SENT = ("refused", "unsent")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Delays in µs by part, and the fate of each packet under load (1 for lost); one per trial.
+    """Delays in µs by part, and the fate of each packet under load (1 for lost), by repeat.
 
     `bounds` has the largest error in µs of the parts whose ends two clocks stamped. Parts are in
     the order of the packet's way, the user RTT first.
     """
 
-    delays: dict[Part, list[Floats]] = field(default_factory=dict)
-    lost: list[Floats] = field(default_factory=list)
+    delays: dict[Part, dict[int, Floats]] = field(default_factory=dict)
+    lost: dict[int, Floats] = field(default_factory=dict)
     bounds: dict[Part, float] = field(default_factory=dict)
 
 
@@ -60,26 +60,26 @@ def measured(study: Study, trials: list[TrialRecord]) -> Measured:
     """Read the trials' delays under load, at most `KEPT` packets of each part of each trial."""
     found = Measured()
     for trial in trials:
-        _add(found, trial_packets(study, trial).of(MEASURED))
+        _add(found, trial.repeat, trial_packets(study, trial).of(MEASURED))
     return found
 
 
-def _add(found: Measured, packets: TrialPackets) -> None:
+def _add(found: Measured, repeat: int, packets: TrialPackets) -> None:
     user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
-    _keep(found, Part(USER, ROUND_TRIP), user / 1000)
+    _keep(found, repeat, Part(USER, ROUND_TRIP), user / 1000)
     slip = packets.table["slip_ns"].drop_nulls().to_numpy()
-    _keep(found, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
+    _keep(found, repeat, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
     for each in packets.segments():
         if each.merged:
             continue
         part = Part(each.layer, each.direction, each.leg, each.start, each.end, each.at)
-        _keep(found, part, each.delay_ns / 1000)
+        _keep(found, repeat, part, each.delay_ns / 1000)
         if each.bound_ns:
             most = max(found.bounds.get(part, 0.0), each.bound_ns / 1000)
             found.bounds[part] = most
     fates = _fates(packets.table)
     if len(fates):
-        found.lost.append(fates)
+        found.lost[repeat] = fates
 
 
 def _fates(table: pl.DataFrame) -> Floats:
@@ -88,7 +88,7 @@ def _fates(table: pl.DataFrame) -> Floats:
     return (sent["outcome"] == "lost").cast(pl.Float64).to_numpy()
 
 
-def _keep(found: Measured, part: Part, values: Floats) -> None:
+def _keep(found: Measured, repeat: int, part: Part, values: Floats) -> None:
     if len(values):
         kept = thinned(values, KEPT)
-        found.delays.setdefault(part, []).append(np.asarray(kept, dtype=np.float64))
+        found.delays.setdefault(part, {})[repeat] = np.asarray(kept, dtype=np.float64)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from delaylab.analysis.compared.blocks import common_blocks
 from delaylab.analysis.compared.lines import OF_FAIR, Line, Pair, line
 from delaylab.analysis.compared.measured import AT_WORK, Part
+from delaylab.analysis.compared.side import Side
 from delaylab.analysis.statistics.effects import UNKNOWN, Effect
-from delaylab.analysis.statistics.runs import Floats
-from delaylab.analysis.statistics.student import distance, error_of_difference
-from delaylab.analysis.statistics.two_runs import CERTAIN
+from delaylab.analysis.statistics.two_runs import among_trials
 from delaylab.analysis.work import summarised
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
@@ -20,11 +20,11 @@ from delaylab.dataset.store import Study
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """Work of one name, in some trials: each node's rates and shares of its fair share."""
+    """Work of one name: each node's rates and shares of its fair share, by the trial's repeat."""
 
     unit: str
-    rates: dict[str, list[float]] = field(default_factory=dict)
-    shares: dict[str, list[float]] = field(default_factory=dict)
+    rates: dict[str, dict[int, float]] = field(default_factory=dict)
+    shares: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
 def worked(study: Study, trials: Sequence[TrialRecord]) -> dict[str, Worked]:
@@ -35,9 +35,9 @@ def worked(study: Study, trials: Sequence[TrialRecord]) -> dict[str, Worked]:
             of = found.setdefault(work.name, Worked(work.unit))
             shares = work.fairness.shares if work.fairness is not None else {}
             for node, done in work.nodes.items():
-                of.rates.setdefault(node, []).append(done.rate)
+                of.rates.setdefault(node, {})[trial.repeat] = done.rate
                 if node in shares:
-                    of.shares.setdefault(node, []).append(shares[node].of_fair.value)
+                    of.shares.setdefault(node, {})[trial.repeat] = shares[node].of_fair.value
     return found
 
 
@@ -48,7 +48,7 @@ def work_lines(
     lines: list[Line] = []
     unlike: list[str] = []
     for name in dict.fromkeys([*before, *after]):
-        why = _why_not(name, before, after)
+        why = _why_not(name, before, after, pair.sides)
         if why:
             unlike.append(f"work {name}, because {why}")
         else:
@@ -56,15 +56,20 @@ def work_lines(
     return lines, unlike
 
 
-def _why_not(name: str, before: dict[str, Worked], after: dict[str, Worked]) -> str:
+def _why_not(
+    name: str, before: dict[str, Worked], after: dict[str, Worked], sides: tuple[Side, Side]
+) -> str:
     if name not in before or name not in after:
-        return f"only {'before' if name in before else 'after'} has it"
+        return f"only {sides[name not in before].name} has it"
     ours, theirs = before[name], after[name]
     if ours.unit != theirs.unit:
-        return f"its unit is {ours.unit or 'none'} before and {theirs.unit or 'none'} after"
+        units = [
+            f"{of.unit or 'none'} {side.at}" for of, side in zip((ours, theirs), sides, strict=True)
+        ]
+        return f"its unit is {' and '.join(units)}"
     nodes = [", ".join(sorted(side.rates)) or "nobody" for side in (ours, theirs)]
     if nodes[0] != nodes[1]:
-        return f"{nodes[0]} finished before, {nodes[1]} after"
+        return f"{nodes[0]} finished {sides[0].at}, {nodes[1]} {sides[1].at}"
     if all(len(rates) < 2 for side in (ours, theirs) for rates in side.rates.values()):
         return "one trial on each side does not tell by how much trials differ"
     return ""
@@ -78,15 +83,17 @@ def _lines(pair: Pair, name: str, before: Worked, after: Worked) -> Iterator[Lin
         ):
             if node in ours and node in theirs:
                 part = Part(what, AT_WORK, unit=unit)
-                yield _line(pair, part, np.array(ours[node]), np.array(theirs[node]))
+                yield _line(pair, part, ours[node], theirs[node])
 
 
-def _line(pair: Pair, part: Part, before: Floats, after: Floats) -> Line:
-    """Return the difference of the means of trials, with Welch's interval."""
-    value = float(after.mean() - before.mean())
-    error, freedom = error_of_difference(after, before)
-    half = distance(freedom, CERTAIN) * error
+def _line(pair: Pair, part: Part, before: dict[int, float], after: dict[int, float]) -> Line:
+    """Return the difference of the means of trials."""
+    common = common_blocks(before, after) if pair.in_blocks else []
+    ours = np.array([before[repeat] for repeat in common or before])
+    theirs = np.array([after[repeat] for repeat in common or after])
+    value = float(theirs.mean() - ours.mean())
+    half = among_trials(ours, theirs, paired=bool(common))
     # Trials that are all the same, to the last digit, tell as little as one.
-    effect = Effect(value, (value - half, value + half) if error else UNKNOWN)
-    means = float(before.mean()), float(after.mean())
-    return line(pair, part, "mean", means, effect, (len(before), len(after)))
+    effect = Effect(value, (value - half, value + half) if half else UNKNOWN)
+    means = float(ours.mean()), float(theirs.mean())
+    return line(pair, part, "mean", means, effect, (len(ours), len(theirs)))

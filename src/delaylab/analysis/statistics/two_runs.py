@@ -1,4 +1,4 @@
-"""Difference between two runs of the same trials: of a quantile, or of the share lost.
+"""Difference between two runs of the same trials: of the share lost, or of each trial's value.
 
 Each run has one series per trial. Intervals allow for the memory of its packets, and where there
 are repeats, for what trials differ by themselves, as all intervals do (`quantiles`, `effects`).
@@ -11,41 +11,45 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delaylab.analysis.statistics.effects import Effect, shifts
+from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.memory import autocorrelation_times
 from delaylab.analysis.statistics.runs import LEVEL, Floats, Interval, Series, as_run, whole
 from delaylab.analysis.statistics.shares import wilson
-from delaylab.analysis.statistics.student import distance, error_of_difference
+from delaylab.analysis.statistics.student import distance, error_of_difference, half_width
 
 # Level of the intervals, by which verdicts are given. A comparison has a hundred lines or more, so
 # it asks for more than the 95 % of a single effect.
 CERTAIN = 0.99
 
 
-def quantile_differences(
-    before: Sequence[Floats], after: Sequence[Floats], qs: tuple[float, ...]
-) -> list[Effect]:
-    """Return the quantiles of `after` minus those of `before`; all trials of a run are pooled.
-
-    An interval is infinite if a run does not carry the quantile.
-    """
-    return shifts(after, before, qs, CERTAIN)
-
-
-def share_difference(before: Sequence[Floats], after: Sequence[Floats]) -> Effect:
+def share_difference(
+    before: Sequence[Floats], after: Sequence[Floats], *, paired: bool = False
+) -> Effect:
     """Return the mean of `after` minus that of `before`; each series is of 0 and 1, one a packet.
 
     The interval is Newcombe's (1998, Statistics in Medicine 17:873), where neighbours with one fate
-    count as less than two packets.
+    count as less than two packets. It is at least Welch's of the trials' means; with `paired`,
+    where the trials of both sides stand in the same order, Student's of their differences.
     """
     (ours, mine), (theirs, its) = (share_of_packets(run, CERTAIN) for run in (after, before))
     value = ours - theirs
     low = math.hypot(ours - mine[0], its[1] - theirs)
     high = math.hypot(mine[1] - ours, theirs - its[0])
-    means = (np.array([trial.mean() for trial in run]) for run in (after, before))
-    error, freedom = error_of_difference(*means)
-    least = distance(freedom, CERTAIN) * error
+    theirs_of, ours_of = (np.array([trial.mean() for trial in run]) for run in (after, before))
+    least = among_trials(ours_of, theirs_of, paired=paired)
     return Effect(value, (value - max(low, least), value + max(high, least)))
+
+
+def among_trials(before: Floats, after: Floats, *, paired: bool) -> float:
+    """Return half of the interval of a difference of means, given each trial's value.
+
+    It is Student's of the pairs' differences with `paired`, else Welch's; 0 if nothing tells by how
+    much trials differ.
+    """
+    if paired:
+        return half_width(after - before, CERTAIN)
+    error, freedom = error_of_difference(after, before)
+    return distance(freedom, CERTAIN) * error
 
 
 def share_of_packets(series: Series, level: float = LEVEL) -> tuple[float, Interval]:

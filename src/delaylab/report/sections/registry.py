@@ -11,6 +11,7 @@ from delaylab.report.sections import (
     figures,
     head,
     layers,
+    levels,
     links,
     loads,
     machine,
@@ -26,14 +27,27 @@ from delaylab.report.sections import (
 from delaylab.report.sections.section import InPage, InStudyJson, InTerminal, InTrialJson
 
 TERMINAL: tuple[InTerminal, ...] = (
-    *(head, way, work, scaling, accounting, outages, claims, links, slowest, machine, loads),
+    *(
+        head,
+        way,
+        levels,
+        work,
+        scaling,
+        accounting,
+        outages,
+        claims,
+        links,
+        slowest,
+        machine,
+        loads,
+    ),
     *(cost, doubts),
 )
 PAGE: tuple[InPage, ...] = (
-    *(head, way, over_time, work, scaling, claims, figures, layers, tables, links, doubts),
+    *(head, way, levels, over_time, work, scaling, claims, figures, layers, tables, links, doubts),
     *(machine, loads, cost, clocks, accounting, run),
 )
-STUDY_JSON: tuple[InStudyJson, ...] = (head, work, scaling, cost, claims)
+STUDY_JSON: tuple[InStudyJson, ...] = (head, levels, work, scaling, cost, claims)
 TRIAL_JSON: tuple[InTrialJson, ...] = (
     *(doubts, accounting, way, links, machine, clocks, slowest, outages, loads),
 )

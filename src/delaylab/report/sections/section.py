@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.compared.levels import FactorLevels, levels_of
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.dataset.records.trial import TrialRecord
@@ -50,6 +51,11 @@ class Report:
     def findings(self) -> list[Finding]:
         """Return the verdicts on the study's claims."""
         return findings(self.study, self.groups, self.given)
+
+    @cached_property
+    def levels(self) -> list[FactorLevels]:
+        """Return what each level of each factor adds to the user RTT."""
+        return levels_of(self.study.record.factors, self.probed)
 
     @property
     def claims(self) -> list[Claimed]:
