@@ -6,6 +6,7 @@ import csv
 import io
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 
 import pytest
 from typer.testing import CliRunner
@@ -49,6 +50,38 @@ def test_segments_sum_to_the_rtt_of_their_packet(place: Path) -> None:
         for seq, of in groupby(rows, key=lambda row: row["seq"])
     }
     assert sums == {seq: int(rtt) for seq, rtt in packets.items() if rtt}
+
+
+def test_trials_are_one_row_each_with_those_that_failed(tmp_path: Path) -> None:
+    lost = {3: ("request", "wire")}
+    trials = [
+        Condition(packets=200, repeat=1, lost_after=lost),
+        Condition(packets=600, repeat=2, seed=1),
+        Condition(repeat=3, skipped="no room"),
+    ]
+    place = synthetic.write(tmp_path / "run", trials)
+    _, rows = printed(place, "trials")
+    assert [row["repeat"] for row in rows] == ["1", "2", "3"]
+    assert [row["status"] for row in rows] == ["ok", "ok", "skipped"]
+    assert [(row["sent"], row["lost"]) for row in rows] == [("200", "1"), ("600", "0"), ("", "")]
+    packets = printed(place, "packets")[1]
+    for row in rows[:2]:
+        of_trial = [
+            int(packet["rtt_user_ns"])
+            for packet in packets
+            if (packet["repeat"], packet["phase"]) == (row["repeat"], "load")
+            and packet["rtt_user_ns"]
+        ]
+        assert float(row["rtt_user_median_us"]) == pytest.approx(median(of_trial) / 1000)
+    # 200 packets do not carry a p99, 600 do.
+    assert [bool(row["rtt_user_p99_us"]) for row in rows] == [False, True, False]
+
+
+@pytest.mark.parametrize("table", ["packets", "segments", "trials"])
+def test_every_table_tells_the_repeat(place: Path, table: str) -> None:
+    _, rows = printed(place, table)
+    assert [*rows[0]][:3] == ["trial", "factor.load", "repeat"]
+    assert {row["repeat"] for row in rows} == {"1"}
 
 
 def test_csv_and_json_exclude_each_other(place: Path) -> None:

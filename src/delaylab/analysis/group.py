@@ -239,6 +239,11 @@ class Group:
         """Return the levels in words; the trial's id if there are none."""
         return in_words(self.factors) or self.trials[0].id
 
+    def label_of(self, trial: str) -> str:
+        """Return the levels in words, with the repeat of this trial if there are several."""
+        repeats = {each.id: each.repeat for each in self.trials}
+        return f"{self.label}, repeat {repeats[trial]}" if len(repeats) > 1 else self.label
+
 
 def in_words(levels: Mapping[str, str]) -> str:
     """Return levels by factor, joined for a reader.

@@ -14,8 +14,10 @@ from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.finding import Finding
 from delaylab.analysis.group import MEASURED
 from delaylab.analysis.packets import segments
+from delaylab.analysis.packets.accounting import by_phase
 from delaylab.analysis.packets.rtt import round_trips
 from delaylab.analysis.packets.trial import trial_packets
+from delaylab.analysis.statistics.quantiles import summarise
 from delaylab.analysis.usable import usable
 from delaylab.api.loading import File
 from delaylab.dataset.intact import read_intact
@@ -39,6 +41,7 @@ DELAYS = {
     "sending": "sending_one_way_ns",
     "receiving": "receiving_one_way_ns",
 }
+ROUND_TRIPS = {"user": "app", "kernel": "stack", "wire": "wire"}
 KEYS = ("probe", "seq", "phase")
 SEGMENTS: Schema = {
     "probe": pl.UInt32,
@@ -65,12 +68,24 @@ WORK: Schema = {
     **dict.fromkeys(("began_ns", "wall_ns", "user_ns", "system_ns"), pl.Int64),
     **dict.fromkeys(("host_cpu_ns", "vcpu_ns"), pl.Int64),
 }
-Table = Literal["packets", "segments", "work"]
+QUANTILES = ("median", "p90", "p99")
+TRIALS: Schema = {
+    "status": pl.String,
+    "reason": pl.String,
+    "started": pl.String,
+    "ended": pl.String,
+    **dict.fromkeys(("sent", "answered", "lost"), pl.UInt32),
+    **{f"rtt_{name}_{quantile}_us": pl.Float64 for name in ROUND_TRIPS for quantile in QUANTILES},
+}
+Table = Literal["packets", "segments", "work", "trials"]
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The dataset of a study. Tables are made on each call, from the files of its directory."""
+    """The dataset of a study. Tables are made on each call, from the files of its directory.
+
+    Each table begins with the columns `trial`, `factor.NAME` for each factor, and `repeat`.
+    """
 
     directory: Path
     study: StudyRecord
@@ -82,11 +97,10 @@ class Dataset:
     def packets(self) -> pl.DataFrame:
         """Return one row for each scheduled packet of all trials that are ok.
 
-        Columns: `trial`; `factor.NAME` for each factor; `probe`, `seq`, `phase` (`untapped`,
-        `before`, `load`, `after`); `intended_ns`, `sent_ns`, `slip_ns`, `outcome`, `duplicates`,
-        `reordered`; round trips `rtt_user_ns`, `rtt_kernel_ns`, `rtt_vif_ns`, `rtt_uplink_ns`,
-        `rtt_wire_ns`; `sending_one_way_ns` and `receiving_one_way_ns`. A delay is null where one of
-        its points did not see the packet.
+        Columns: `probe`, `seq`, `phase` (`untapped`, `before`, `load`, `after`); `intended_ns`,
+        `sent_ns`, `slip_ns`, `outcome`, `duplicates`, `reordered`; round trips `rtt_user_ns`,
+        `rtt_kernel_ns`, `rtt_vif_ns`, `rtt_uplink_ns`, `rtt_wire_ns`; `sending_one_way_ns` and
+        `receiving_one_way_ns`. A delay is null where one of its points did not see the packet.
         """
         empty: Schema = {**PROBES, **dict.fromkeys(DELAYS.values(), pl.Int64)}
         return self._of_trials(self._packets, empty, probed=True)
@@ -94,11 +108,11 @@ class Dataset:
     def segments(self, phase: str | None = MEASURED) -> pl.DataFrame:
         """Return one row for each segment of each answered packet, in order of the packet's way.
 
-        The delays of a packet sum exactly to its RTT in user space. Columns: `trial`;
-        `factor.NAME` for each factor; `probe`, `seq`, `phase`; `step` (position on the way);
-        `leg`, `from`, `to` (points), `layer`, `direction`, `merged` (it spans a point that saw
-        nothing), `delay_ns`, and `bound_ns`, the largest error if two clocks stamped its ends.
-        `phase` keeps one phase, by default that under load; None keeps all.
+        The delays of a packet sum exactly to its RTT in user space. Columns: `probe`, `seq`,
+        `phase`; `step` (position on the way); `leg`, `from`, `to` (points), `layer`, `direction`,
+        `merged` (it spans a point that saw nothing), `delay_ns`, and `bound_ns`, the largest error
+        if two clocks stamped its ends. `phase` keeps one phase, by default that under load; None
+        keeps all.
         """
         return self._of_trials(lambda trial: self._segments(trial, phase), SEGMENTS, probed=True)
 
@@ -106,11 +120,11 @@ class Dataset:
     def work(self) -> pl.DataFrame:
         """Return one row for each work of each node in all trials that are ok.
 
-        Columns: `trial`; `factor.NAME` for each factor; `work`, `node`, its `kind`, its CPU `quota`
-        in CPUs (null if it has none), `unit`; `failed` (why, null if it did not); `rate` per second
-        in that unit; `began_ns` since the Unix epoch; the times `wall_ns`, `user_ns`, `system_ns`
-        by the node's own kernel, `host_cpu_ns` of its control group by this machine's, and
-        `vcpu_ns`, the part of that which its virtual CPUs took (null if it has none).
+        Columns: `work`, `node`, its `kind`, its CPU `quota` in CPUs (null if it has none), `unit`;
+        `failed` (why, null if it did not); `rate` per second in that unit; `began_ns` since the
+        Unix epoch; the times `wall_ns`, `user_ns`, `system_ns` by the node's own kernel,
+        `host_cpu_ns` of its control group by this machine's, and `vcpu_ns`, the part of that which
+        its virtual CPUs took (null if it has none).
         """
 
         def rows(trial: TrialRecord) -> pl.DataFrame:
@@ -121,13 +135,38 @@ class Dataset:
     def progress(self) -> pl.DataFrame:
         """Return the progress of all work, one row for each step of each node.
 
-        Columns: `trial`; `factor.NAME` for each factor; `work`, `node`, `since_ns` (the time since
-        the node began) and `done` (the amount by then).
+        Columns: `work`, `node`, `since_ns` (the time since the node began) and `done` (the amount
+        by then).
         """
         return self._of_trials(lambda trial: self._read.progress(trial.id), PROGRESS)
 
+    @property
+    def by_trial(self) -> pl.DataFrame:
+        """Return one row for each trial on disk, also for those that failed.
+
+        Columns: `status`, `reason`, `started`, `ended`; of the packets under load how many were
+        `sent`, `answered` and `lost`, and quantiles of their round trips in µs, such as
+        `rtt_user_median_us`, `rtt_kernel_p90_us` and `rtt_wire_p99_us`. A value is null if the
+        trial failed or has no probe, and a quantile if too few independent packets carry it.
+        """
+        parts = [pl.DataFrame(schema=self._schema(TRIALS))]
+        for trial in self.trials:
+            with usable(f"{self.directory}: {trial.id}"):
+                measured = trial.status == "ok" and trial.probed
+                of = self._quantiles(trial) if measured else {}
+            row = {
+                "status": trial.status,
+                "reason": trial.reason,
+                "started": trial.started,
+                "ended": trial.ended,
+                **of,
+            }
+            made = pl.DataFrame([row], schema=TRIALS)
+            parts.append(self._headed(trial, made, TRIALS))
+        return pl.concat(parts)
+
     def csv(self, table: Table) -> bytes:
-        """Return `packets`, `segments` of all phases, or `work` as CSV (RFC 4180) in UTF-8.
+        """Return a table as CSV (RFC 4180) in UTF-8; `segments` are those of all phases.
 
         Columns are those of the tables; `_ns` in a name is its unit. A value that is null is empty.
         """
@@ -135,6 +174,7 @@ class Dataset:
             "packets": lambda: self.packets,
             "segments": lambda: self.segments(phase=None),
             "work": lambda: self.work,
+            "trials": lambda: self.by_trial,
         }
         made = tables[table]()
         return made.write_csv(line_terminator="\r\n").encode()
@@ -162,19 +202,43 @@ class Dataset:
 
         With `probed`, trials without a probe have no rows.
         """
-        levels = [f"{FACTOR}{name}" for name in self.study.factors]
-        columns = ["trial", *levels, *empty]
-        whole = pl.Schema({**dict.fromkeys(["trial", *levels], pl.String), **empty})
-        parts = [pl.DataFrame(schema=whole)]
+        parts = [pl.DataFrame(schema=self._schema(empty))]
         for trial in self.trials:
             if trial.status != "ok" or (probed and not trial.probed):
                 continue
             with usable(f"{self.directory}: {trial.id}"):
-                known = {f"{FACTOR}{name}": level for name, level in trial.factors.items()}
-                head = {"trial": trial.id, **known}
-                made = table(trial).with_columns(pl.lit(v).alias(k) for k, v in head.items())
-                parts.append(made.select(columns).cast(whole))
+                parts.append(self._headed(trial, table(trial), empty))
         return pl.concat(parts)
+
+    def _schema(self, own: Schema) -> pl.Schema:
+        """Return the columns of a table of several trials: what tells trials apart comes first."""
+        levels = [f"{FACTOR}{name}" for name in self.study.factors]
+        head = {**dict.fromkeys(["trial", *levels], pl.String), "repeat": pl.UInt32}
+        return pl.Schema({**head, **own})
+
+    def _headed(self, trial: TrialRecord, table: pl.DataFrame, own: Schema) -> pl.DataFrame:
+        """Return a trial's table with the trial, its levels and its repeat before it."""
+        known = {f"{FACTOR}{name}": level for name, level in trial.factors.items()}
+        head = {"trial": trial.id, **known, "repeat": trial.repeat}
+        whole = self._schema(own)
+        made = table.with_columns(pl.lit(value).alias(name) for name, value in head.items())
+        return made.select(whole.names()).cast(whole)
+
+    def _quantiles(self, trial: TrialRecord) -> dict[str, float | None]:
+        """Return the counts of a trial's packets under load, and quantiles of their round trips."""
+        packets = trial_packets(self._read, trial)
+        account = next(phase for phase in by_phase([packets]) if phase.phase == MEASURED)
+        trips = round_trips(packets.of(MEASURED).answered)
+        found: dict[str, float | None] = {
+            "sent": account.sent,
+            "answered": account.answered,
+            "lost": account.lost.total,
+        }
+        for name, point in ROUND_TRIPS.items():
+            summary = summarise(trips[point].drop_nulls().to_numpy())
+            for quantile in QUANTILES:
+                found[f"rtt_{name}_{quantile}_us"] = summary.quantiles[quantile].value
+        return found
 
     def _packets(self, trial: TrialRecord) -> pl.DataFrame:
         table = trial_packets(self._read, trial).table

@@ -223,8 +223,9 @@ def _panels(
         return chart
     header = alt.Header(title=None, labelFontSize=12, labelFontWeight=600)
     facet = alt.Facet("scenario:N", header=header, sort=scenarios)
-    panels: alt.FacetChart = chart.facet(facet=facet, columns=columns)
-    panels = panels.resolve_scale(x="independent")
+    panels: alt.FacetChart = chart.facet(facet=facet, columns=columns).resolve_scale(
+        x="independent"
+    )
     return panels
 
 

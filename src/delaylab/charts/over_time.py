@@ -99,22 +99,17 @@ def _chosen(groups: list[Group], changes: Changes) -> list[_Drawn]:
     known = [
         _Drawn(
             line,
-            _title(group, number),
+            ", ".join(part for part in (group.label_of(line.trial), group.emulation) if part),
             changes.of(group.factors),
             max((s.times for s in packets.slowest if s.trial == line.trial), default=0.0),
         )
         for group in groups
         if (packets := group.packets)
-        for number, line in enumerate(packets.timelines, start=1)
+        for line in packets.timelines
         if len(line.after_s) or line.outages
     ]
     ranked = sorted(range(len(known)), key=lambda index: known[index].rank)
     return [known[index] for index in sorted(ranked[:TRIALS])]
-
-
-def _title(group: Group, number: int) -> str:
-    repeat = f"repeat {number}" if number > 1 else ""
-    return ", ".join(part for part in (group.label, repeat, group.emulation) if part)
 
 
 def _panel(drawn: _Drawn, *, lost: bool) -> alt.VConcatChart:

@@ -143,8 +143,8 @@ def show(
         CsvTable | None,
         typer.Option(
             "--csv",
-            help="Print one row for each packet, for each segment of each packet, or for each "
-            "node's work.",
+            help="Print one row for each packet, for each segment of each packet, for each node's "
+            "work, or for each trial.",
         ),
     ] = None,
 ) -> None:

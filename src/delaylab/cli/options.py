@@ -152,6 +152,7 @@ class CsvTable(StrEnum):
     PACKETS = "packets"
     SEGMENTS = "segments"
     WORK = "work"
+    TRIALS = "trials"
 
 
 class ImageAction(StrEnum):

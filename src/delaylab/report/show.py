@@ -21,17 +21,18 @@ def as_json(
 ) -> JsonObject:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
-    `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the
-    user RTT at rest (round trip), by the sender's kind. A segment between two clocks can be
-    off by its `bound_us`; a median smaller than that is null, with its upper limit and the reason.
-    `phases` accounts for every packet of each phase; what was lost, duplicated or reordered is
-    given by leg. `work` has each group's work, in which a share of 1 is a node's fair share, and
+    `rtt` is round trip, a segment's delay is one way. `instrument` is what the taps add to the user
+    RTT at rest (round trip), by the sender's kind. A segment between two clocks can be off by its
+    `bound_us`; a median smaller than that is null, with its upper limit and the reason.
+    `combinations` has the delays of all trials of the same levels together, as the terminal prints
+    them. `phases` accounts for every packet of each phase; what was lost, duplicated or reordered
+    is given by leg. `work` has each group's work, in which a share of 1 is a node's fair share, and
     times of `messages` are in ns: `round-trip` there and back, `exchange` about one way. `scaling`
-    has the run times over the number of nodes, with their law and its prediction.
-    `clocks` tells how a trial's clocks were aligned. `slowest` has a trial's slowest packets under
-    load, each with the segment that it lost its time in: the one furthest above its median.
-    `outages` are runs of packets without a reply, with times in s. What is about packets is empty
-    in a trial without a probe.
+    has the run times over the number of nodes, with their law and its prediction. `clocks` tells
+    how a trial's clocks were aligned. `slowest` has a trial's slowest packets under load, each with
+    the segment that it lost its time in: the one furthest above its median. `outages` are runs of
+    packets without a reply, with times in s. What is about packets is empty in a trial without a
+    probe.
 
     Raise `BadInput` for a damaged dataset.
     """
@@ -58,6 +59,7 @@ def _trial(report: Report, trial: TrialRecord, alone: dict[str, Group]) -> JsonO
     return {
         "id": trial.id,
         "factors": trial.factors,
+        "repeat": trial.repeat,
         "status": trial.status,
         "reason": trial.reason,
         **{key: value for part in parts for key, value in part.items()},

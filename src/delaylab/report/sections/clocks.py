@@ -61,7 +61,10 @@ def html(report: Report) -> Html:
 def clocks(groups: list[Group]) -> Clocks | None:
     """Return the section on trials with more than one clock, None if there are none."""
     labelled = [
-        (group.label, trial) for group in groups if group.packets for trial in group.packets.clocks
+        (group.label_of(trial.trial), trial)
+        for group in groups
+        if group.packets
+        for trial in group.packets.clocks
     ]
     if not labelled:
         return None

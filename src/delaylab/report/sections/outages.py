@@ -43,11 +43,9 @@ def lines(groups: list[Group]) -> list[str]:
 
 def _all(groups: list[Group]) -> Iterator[tuple[str, Outage]]:
     for group in groups:
-        timelines = group.packets.timelines if group.packets else []
-        for number, line in enumerate(timelines, start=1):
-            where = f"{group.label}, repeat {number}" if len(timelines) > 1 else group.label
+        for line in group.packets.timelines if group.packets else []:
             for outage in line.outages:
-                yield where, outage
+                yield group.label_of(line.trial), outage
 
 
 def _sentence(where: str, outage: Outage) -> str:

@@ -47,7 +47,7 @@ PAGE: tuple[InPage, ...] = (
     *(head, way, levels, over_time, work, scaling, claims, figures, layers, tables, links, doubts),
     *(machine, loads, cost, clocks, accounting, run),
 )
-STUDY_JSON: tuple[InStudyJson, ...] = (head, levels, work, scaling, cost, claims)
+STUDY_JSON: tuple[InStudyJson, ...] = (head, way, levels, work, scaling, cost, claims)
 TRIAL_JSON: tuple[InTrialJson, ...] = (
     *(doubts, accounting, way, links, machine, clocks, slowest, outages, loads),
 )

@@ -54,7 +54,7 @@ def rows(groups: list[Group]) -> list[Row]:
         (group, packet) for group in groups if group.packets for packet in group.packets.slowest
     ]
     ranked = sorted(found, key=lambda pair: -pair[1].times)
-    return [_row(group.label, packet) for group, packet in ranked[:NAMED]]
+    return [_row(group.label_of(packet.trial), packet) for group, packet in ranked[:NAMED]]
 
 
 def _row(label: str, packet: SlowPacket) -> Row:
@@ -86,7 +86,9 @@ def _machine(packet: SlowPacket) -> str:
 def by_trial(groups: list[Group]) -> dict[str, list[Row]]:
     """Return the slowest packets of each group, by its label."""
     return {
-        group.label: [_row(group.label, packet) for packet in group.packets.slowest]
+        group.label: [
+            _row(group.label_of(packet.trial), packet) for packet in group.packets.slowest
+        ]
         for group in groups
         if group.packets and group.packets.slowest
     }

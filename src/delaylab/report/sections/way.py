@@ -75,11 +75,32 @@ def terminal(report: Report, width: int) -> Iterator[Table]:
             yield from _layer_tables(panel, width)
 
 
+def study_json(report: Report) -> JsonObject:
+    """Return the RTTs and the one-way delays of each combination of levels, its trials pooled."""
+    return {
+        "combinations": [
+            {
+                "factors": group.factors,
+                "trials": [trial.id for trial in group.trials],
+                "sent": group.sent,
+                "answered": group.answered,
+                "lost": group.lost,
+                **_delays(group),
+            }
+            for group in report.probed
+        ]
+    }
+
+
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return the RTTs and the one-way delays of the segments."""
+    return _delays(group) if group else {"rtt": {}, "segments": []}
+
+
+def _delays(group: Group) -> JsonObject:
     return {
-        "rtt": {name: _summary(summary) for name, summary in group.rtt.items()} if group else {},
-        "segments": [_segment(segment) for segment in group.segments] if group else [],
+        "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
+        "segments": [_segment(segment) for segment in group.segments],
     }
 
 
