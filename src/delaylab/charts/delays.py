@@ -37,7 +37,7 @@ def all_charts(groups: list[Group], papers: Mapping[str, str] = NO_PAPER) -> lis
 
     `papers` names the figure of a paper that a chart, by its name, is drawn after.
     """
-    found = (network_rtt(groups), load_rtt(groups), directions(groups))
+    found = (user_rtt(groups), network_rtt(groups), load_rtt(groups), directions(groups))
     emulated = [EMULATED] if any(group.emulated for group in groups) else []
     emulated += [EMULATED_LINK] if any(LINK in group.deltas for group in groups) else []
     return [_told(chart, papers, emulated) for chart in found if chart is not None]
@@ -48,6 +48,25 @@ def _told(chart: Chart, papers: Mapping[str, str], emulated: list[str]) -> Chart
     more = [f"Drawn after {papers[chart.name]}."] if chart.name in papers else []
     more += emulated
     return replace(chart, caption=" ".join([chart.caption, *more]))
+
+
+def user_rtt(groups: list[Group]) -> Chart | None:
+    """Return the user RTT itself, per load, one panel per setup."""
+    rows: Rows = []
+    for setup, group in zip(setups(groups), groups, strict=True):
+        rows += _ecdf_rows(group, "app", {"setup": setup, "load": group.load})
+    if not rows:
+        return None
+    chart = _ecdf(rows, "user RTT, round trip (log)").encode(
+        color=colour("load", seen(rows, "load"), LOADS, "load")
+    )
+    return render(
+        "user-rtt",
+        "User RTT, by load",
+        "Share of packets for which the user RTT, round trip, is at most x: the whole of it, from "
+        f"the sender's user space to the responder and back. {_counts(groups)}",
+        _facet(chart, seen(rows, "setup")),
+    )
 
 
 def network_rtt(groups: list[Group]) -> Chart | None:
@@ -131,12 +150,12 @@ def directions(groups: list[Group]) -> Chart | None:
     )
 
 
-def _ecdf(rows: Rows) -> alt.Chart:
+def _ecdf(rows: Rows, title: str = "RTT less wire RTT (log)") -> alt.Chart:
     chart: alt.Chart = (
         alt.Chart(inline(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=delay_axis("RTT less wire RTT (log)", rows),
+            x=delay_axis(title, rows),
             y=alt.Y("y:Q", title="share of packets", axis=alt.Axis(format="%", tickCount=5)),
         )
     )

@@ -140,7 +140,7 @@ def differences(
     known = setup_colours([reference, *names])
     colours = alt.Scale(domain=names, range=[known[name] for name in names])
     base = alt.Chart().encode(
-        x=_axis(f"median user RTT, less that with {reference}", rows),
+        x=_axis(f"median RTT − that of {reference}", rows),
         y=alt.Y("of:N", title=None, sort=names),
         color=alt.Color("of:N", legend=None, scale=colours),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from delaylab.charts.fitted import fit
 from delaylab.charts.lazy import alt, vl_convert
 
 # Colours of Okabe and Ito, which most colour-blind readers can tell apart, and two of Tol's.
@@ -39,12 +40,17 @@ Rows = list[Row]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Chart as SVG, with its title and caption."""
+    """Chart as SVG, with its title and caption; `spec` is the chart in Vega-Lite."""
 
     name: str
     title: str
     caption: str
     svg: str
+    spec: Row = field(repr=False)
+
+    def fitted(self, width: float) -> str:
+        """Return the chart as SVG of this width in px; raise TooNarrow if it has no room."""
+        return fit(self.spec, width)
 
     @property
     def inline(self) -> str:
@@ -139,7 +145,7 @@ def render(name: str, title: str, caption: str, chart: alt.TopLevelMixin) -> Cha
     spec = chart.to_dict()
     spec["config"] = _styled(spec.get("config", {}))
     spec["datasets"] = {**spec.get("datasets", {}), **_datasets(spec)}
-    return Chart(name, title, caption, vl_convert.vegalite_to_svg(spec))
+    return Chart(name, title, caption, vl_convert.vegalite_to_svg(spec), spec)
 
 
 def _styled(config: Row) -> Row:

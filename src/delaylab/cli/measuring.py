@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -129,6 +130,47 @@ def report(
         print_json({"report": str(path)})
     else:
         console.print(str(path), soft_wrap=True)
+    check_intact(study)
+
+
+@app.command()
+def charts(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="The drawings to write; left out, all of them."),
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Write PDF; this is the default.")] = False,
+    svg: Annotated[bool, typer.Option("--svg", help="Write SVG.")] = False,
+    png: Annotated[bool, typer.Option("--png", help="Write PNG of 600 dots per inch.")] = False,
+    width: Annotated[
+        str, typer.Option(help="The width of a drawing: that of a column in `mm`, `cm` or `in`.")
+    ] = "85mm",
+    out: Annotated[
+        Path | None, typer.Option(help="The folder for the files; else `figures` in the dataset.")
+    ] = None,
+    paper: Paper = None,
+    as_json: Json = False,
+) -> None:
+    """Write a dataset's drawings as files for a paper: as wide as a column, letters of 7 pt."""
+    from delaylab.dataset.intact import check_intact, read_intact
+
+    study = read_intact(directory)  # damage is found before the slow imports
+    from delaylab.verbs import charts as drawn
+    from delaylab.verbs.study_file import given
+
+    wanted: dict[drawn.Format, bool] = {"pdf": pdf, "svg": svg, "png": png}
+    formats: list[drawn.Format] = [each for each, yes in wanted.items() if yes] or ["pdf"]
+    mm = drawn.width_mm(width)
+    found = drawn.draw(study, given(paper), names or [], formats, mm, out)
+    if as_json:
+        print_json([{**asdict(each), "files": [*map(str, each.files)]} for each in found])
+    else:
+        for each in found:
+            files = "  ".join(map(str, each.files)) or f"left out: {each.why}"
+            console.print(f"{each.name}  {files}", soft_wrap=True)
     check_intact(study)
 
 

@@ -31,7 +31,7 @@ def render(found: Comparison) -> str:
         record=first.study.record,
         charts=drawings(found),
         once=ONCE,
-        style=(templating.TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        style=templating.style_sheet(),
     )
 
 

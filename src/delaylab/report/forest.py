@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
 from delaylab.analysis.claims.words import amount
 from delaylab.analysis.statistics.quantiles import Interval
+from delaylab.charts.fitted import TooNarrow, sized
 from delaylab.drawing.xml import xml
 
 WIDTH, RIGHT = 560, 14
-LABEL, LETTER = 190, 6.6
-"""The most room for names, and the width of a letter."""
+NAMES, LETTER = 0.34, 6.6
+"""The largest share of the width for names, and the width of a letter."""
 ROW, TOP, BELOW = 22, 8, 24
-LETTERS = 30
-"""The most characters of a scenario's name that are drawn; the whole name shows on pointing."""
+FONT = "system-ui, Liberation Sans, DejaVu Sans, sans-serif"
+VARIABLE = re.compile(r"--([a-z]+): (#[0-9a-f]{6})")
 MOST_ROWS = 14
 TICKS = 4
+LETTERS = 12
+"""The size of letters, in px."""
+LEAST = 240
+"""The smallest width with room for names and an axis, in px."""
 DECADES = 1.5
 """The span of positive values, in powers of ten, from which on the axis is logarithmic."""
 MARGIN = 0.06
@@ -37,14 +43,15 @@ class Axis:
     low: float
     high: float
     logarithmic: bool
-    left: float = LABEL
+    left: float
+    width: float
 
     def x(self, value: float) -> float:
         """Return the place of a value; one beyond an end is drawn at that end."""
         value = min(max(value, self.low), self.high)
         at = self._scaled(value) - self._scaled(self.low)
         share = at / (self._scaled(self.high) - self._scaled(self.low))
-        return self.left + share * (WIDTH - self.left - RIGHT)
+        return self.left + share * (self.width - self.left - RIGHT)
 
     def ticks(self) -> list[float]:
         """Return values for which the axis has a tick: round ones, from left to right."""
@@ -62,7 +69,46 @@ class Axis:
         return math.log10(value) if self.logarithmic else value
 
 
-def forest(judged: JudgedCriterion) -> str:
+@dataclass(frozen=True, slots=True)
+class ClaimDrawing:
+    """Drawing of one criterion of a claim as a file of its own."""
+
+    name: str
+    judged: JudgedCriterion
+    style: str
+
+    @property
+    def title(self) -> str:
+        """Return the criterion's quantity."""
+        return self.judged.quantity
+
+    @property
+    def svg(self) -> str:
+        """Return the drawing as SVG with a style of its own."""
+        return self.fitted(WIDTH)
+
+    def fitted(self, width: float) -> str:
+        """Return the drawing as SVG of this width in px; raise TooNarrow if it has no room."""
+        if width < LEAST:
+            raise TooNarrow(LEAST)
+        return sized(standalone(forest(self.judged, width), self.style), width)
+
+
+def standalone(svg: str, style: str) -> str:
+    """Return a drawing of the page as a file: with the rules for it of the page's style sheet.
+
+    Colours are those of the light page.
+    """
+    colours = dict(VARIABLE.findall(style.partition("}")[0]))
+    rules = "\n".join(line for line in style.splitlines() if line.startswith(".forest "))
+    for name, colour in colours.items():
+        rules = rules.replace(f"var(--{name})", colour)
+    head = f'xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" font-size="{LETTERS}"'
+    svg = svg.replace("<svg", f"<svg {head}", 1)
+    return svg.replace(">", f"><style>{rules}</style>", 1)
+
+
+def forest(judged: JudgedCriterion, width: float = WIDTH) -> str:
     """Return the drawing as SVG for a page whose style gives the colours; "" without effects.
 
     Each row is a scenario: a dot with its 95 % interval, and a diamond for the paper's value if
@@ -74,11 +120,11 @@ def forest(judged: JudgedCriterion) -> str:
         return ""
     shown = sorted(rows, key=lambda each: each.aside)[:MOST_ROWS]
     longest = max(len(each.name) for each in shown)
-    left = min(LABEL, 20 + LETTER * longest)
-    axis = replace(_axis(shown, judged.bounds, judged.unit), left=left)
+    left = min(NAMES * width, 20 + LETTER * longest)
+    axis = _axis(shown, judged.bounds, judged.unit, left, width)
     height = TOP + ROW * len(shown) + BELOW
     parts = [
-        f'<svg class="forest" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'<svg class="forest" viewBox="0 0 {width:.0f} {height}" role="img" '
         f'aria-label="{xml(judged.quantity)}">',
         *_rule(axis, judged.bounds, height),
         *_ticks(axis, judged.unit, height),
@@ -88,7 +134,7 @@ def forest(judged: JudgedCriterion) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _axis(rows: Sequence[Scenario], bounds: Interval, unit: str) -> Axis:
+def _axis(rows: Sequence[Scenario], bounds: Interval, unit: str, left: float, width: float) -> Axis:
     """Return an axis that has room for all effects and published values, and for the bounds.
 
     An interval may reach further: it would else squeeze all others together. The axis is linear if
@@ -105,9 +151,9 @@ def _axis(rows: Sequence[Scenario], bounds: Interval, unit: str) -> Axis:
     if wide and math.log10(max(inner) / min(inner)) > DECADES:
         low = max(low, min(inner) / 3)
         spread = (high / low) ** MARGIN
-        return Axis(low / spread, high * spread, logarithmic=True)
+        return Axis(low / spread, high * spread, True, left, width)
     room = MARGIN * ((high - low) or abs(high) or 1.0)
-    return Axis(low - room, high + room, logarithmic=False)
+    return Axis(low - room, high + room, False, left, width)
 
 
 def _rule(axis: Axis, bounds: Interval, height: float) -> Iterator[str]:
@@ -126,7 +172,7 @@ def _rule(axis: Axis, bounds: Interval, height: float) -> Iterator[str]:
 
 def _ticks(axis: Axis, unit: str, height: float) -> Iterator[str]:
     y = height - BELOW
-    yield f'<line class="axis" x1="{axis.left}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
+    yield f'<line class="axis" x1="{axis.left}" x2="{axis.width - RIGHT:.0f}" y1="{y}" y2="{y}"/>'
     for value in axis.ticks():
         x = axis.x(value)
         yield f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}"/>'
@@ -141,13 +187,14 @@ def _tick(value: float, unit: str) -> str:
 
 
 def _row(axis: Axis, scenario: Scenario, unit: str, y: float) -> Iterator[str]:
-    name = scenario.name if len(scenario.name) <= LETTERS else f"{scenario.name[: LETTERS - 1]}…"
+    most = int((axis.left - 10) / LETTER)
+    name = scenario.name if len(scenario.name) <= most else f"{scenario.name[: most - 1]}…"
     x = axis.x(scenario.effect)
     stand = "aside" if scenario.aside else STANDS[scenario.stand]
     yield f'<g class="{stand}"><title>{xml(_title(scenario, unit))}</title>'
     yield f'<text x="{axis.left - 10:.1f}" y="{y + 4:.1f}" text-anchor="end">{xml(name)}</text>'
     if all(map(math.isinf, scenario.interval)):
-        yield from _without_interval(x, y)
+        yield from _without_interval(axis, x, y)
     else:
         yield from _interval(axis, scenario.interval, y)
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
@@ -170,10 +217,10 @@ def _interval(axis: Axis, interval: Interval, y: float) -> Iterator[str]:
         yield f'<path class="further" d="M{high:.1f} {y:.1f}l-7 -4.5v9z"/>'
 
 
-def _without_interval(x: float, y: float) -> Iterator[str]:
+def _without_interval(axis: Axis, x: float, y: float) -> Iterator[str]:
     yield f'<circle class="alone" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
     # The words stand on the side that has more room.
-    side, anchor = (9, "start") if x < WIDTH * 2 / 3 else (-9, "end")
+    side, anchor = (9, "start") if x < axis.width * 2 / 3 else (-9, "end")
     yield (
         f'<text class="alone" x="{x + side:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}">'
         "interval unknown</text>"

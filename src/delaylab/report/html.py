@@ -80,9 +80,8 @@ def render(report: Report) -> tuple[str, list[Drawing]]:
         name = section.__name__.rpartition(".")[2]
         text += whole.get_template(f"sections/{name}.html.j2").render(found.values)
         drawings += found.drawings
-    style = (templating.TEMPLATES / "report.css").read_text(encoding="utf-8")
     page = environment.get_template("report.html.j2")
-    return page.render(sections=Markup(text), style=style), drawings
+    return page.render(sections=Markup(text), style=templating.style_sheet()), drawings
 
 
 def _write_charts(place: Path, drawings: list[Drawing]) -> None:

@@ -25,6 +25,11 @@ def environment() -> Environment:
     return found
 
 
+def style_sheet() -> str:
+    """Return the style sheet of all pages."""
+    return (TEMPLATES / "report.css").read_text(encoding="utf-8")
+
+
 def unbroken(text: str) -> str:
     """Return the text with each unit on the same line as its number, however narrow the page."""
     return BEFORE_UNIT.sub(NO_BREAK, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from math import isfinite
 
 from rich.table import Table
 from rich.text import Text
@@ -13,7 +14,9 @@ from delaylab.charts import words
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Claimed
 from delaylab.report.forest import NOTE as DRAWN
+from delaylab.report.forest import ClaimDrawing
 from delaylab.report.sections.section import WIDE, Html, Report, interval
+from delaylab.report.templating import style_sheet
 
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
@@ -37,7 +40,17 @@ def study_json(report: Report) -> JsonObject:
 
 def html(report: Report) -> Html:
     """Return the verdicts by whose claims they are on."""
-    return Html({"claims": report.claims, "note": DRAWN})
+    drawings = [drawing for claimed in report.claims for drawing in _drawings(claimed)]
+    return Html({"claims": report.claims, "note": DRAWN}, drawings)
+
+
+def _drawings(claimed: Claimed) -> Iterator[ClaimDrawing]:
+    """Yield a drawing for each criterion with effects."""
+    for finding in claimed.findings:
+        for number, judged in enumerate(finding.criteria, start=1):
+            if any(isfinite(scenario.effect) for scenario in judged.scenarios):
+                name = f"claim-{finding.id}" + (f"-{number}" if number > 1 else "")
+                yield ClaimDrawing(name, judged, style_sheet())
 
 
 def _table(claimed: Claimed, width: int) -> Table:

@@ -71,8 +71,18 @@ class Drawing(Protocol):
         """Return the name of its file, without an ending."""
 
     @property
+    def title(self) -> str:
+        """Return what it shows, in words."""
+
+    @property
     def svg(self) -> str:
         """Return the drawing."""
+
+    def fitted(self, width: float) -> str:
+        """Return the drawing as SVG of this width in px, with letters of 7 pt or more.
+
+        Raise TooNarrow if they would be smaller.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from rich.text import Text
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.statistics.quantiles import Quantile, Summary, Tail
 from delaylab.charts import words
+from delaylab.charts.fitted import scaled
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
 from delaylab.report.arrange import Panel, SegmentKey, layer_names, panels, segment_key, usual
@@ -50,6 +51,15 @@ class WayDrawing:
     def many(self) -> bool:
         """Return True if there are too many rows to show at once."""
         return self.rows > WAY_ROWS
+
+    @property
+    def title(self) -> str:
+        """Return what it shows, in words."""
+        return f"The packet's way, {self.heading}"
+
+    def fitted(self, width: float) -> str:
+        """Return the drawing as SVG of this width in px; raise TooNarrow for small letters."""
+        return scaled(self.svg, width)
 
     @property
     def inline(self) -> str:

@@ -1,0 +1,117 @@
+"""Drawings for print are as wide as a column, and their letters can be read there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from delaylab.charts.fitted import LETTERS
+from delaylab.cli import app
+from tests import synthetic
+from tests.report.cases import write
+from tests.synthetic import Condition, lognormal
+
+PT_PER_MM = 72 / 25.4
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of five kinds with long names at four loads: many panels and a long legend."""
+    names = ["native", "netns-with-a-long-name", "lxc", "docker-of-the-engine", "qemu"]
+    conditions = [
+        Condition(
+            load=load,
+            factors={"kind": name, "load": load},
+            delays={("reply", "wire"): lognormal(5 + 40 * place)},
+            seed=10 * place + at,
+        )
+        for place, name in enumerate(names)
+        for at, load in enumerate(("rest", "cpu", "disk", "network"))
+    ]
+    return synthetic.write(tmp_path_factory.mktemp("kinds") / "run", conditions)
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("claimed"))
+
+
+def charts(place: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, ["charts", str(place), *words])
+
+
+def letters_pt(svg: str) -> float:
+    """The size of the smallest letters on paper, in pt."""
+    width_mm = float(re.findall(r'width="([\d.]+)mm"', svg)[0])
+    width_px = float(re.findall(r'viewBox="0 0 ([\d.]+)', svg)[0])
+    return min(map(float, LETTERS.findall(svg))) * width_mm / width_px * PT_PER_MM
+
+
+@pytest.mark.parametrize("width", [60, 85, 180])
+def test_a_drawing_is_as_wide_as_asked_and_its_letters_have_7_pt(
+    kinds: Path, tmp_path: Path, width: int
+) -> None:
+    ran = charts(kinds, "--svg", "--width", f"{width}mm", "--out", str(tmp_path), "--json")
+    assert ran.exit_code == 0, ran.exception
+    drawn = json.loads(ran.stdout)
+    files = [Path(file) for each in drawn for file in each["files"]]
+    assert {"rtt-by-kind", "added-by-kind", "user-rtt"} <= {file.stem for file in files}
+    for file in files:
+        svg = file.read_text()
+        ElementTree.fromstring(svg)
+        assert float(re.findall(r'<svg width="([\d.]+)mm"', svg)[0]) == pytest.approx(width)
+        assert letters_pt(svg) >= 6.99, file.stem
+
+
+def test_a_pdf_has_one_page_of_the_width(kinds: Path, tmp_path: Path) -> None:
+    ran = charts(kinds, "added-by-kind", "--width", "3.5in", "--out", str(tmp_path))
+    assert ran.exit_code == 0, ran.exception
+    assert [file.name for file in tmp_path.iterdir()] == ["added-by-kind.pdf"]
+    page = (tmp_path / "added-by-kind.pdf").read_bytes()
+    boxes = re.findall(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", page)
+    assert [round(float(width)) for width, _ in boxes] == [252]
+
+
+def test_a_drawing_that_would_be_too_small_is_left_out_with_the_width_it_needs(
+    kinds: Path, tmp_path: Path
+) -> None:
+    (name,) = {
+        each["name"]
+        for each in json.loads(charts(kinds, "--json", "--out", str(tmp_path)).stdout)
+        if each["name"].startswith("way-1")
+    }
+    ran = charts(kinds, name, "--out", str(tmp_path))
+    needed = re.search(r"left out: needs (\d+) mm", ran.stdout)
+    assert needed
+    assert not (tmp_path / f"{name}.pdf").exists()
+    ran = charts(kinds, name, "--width", f"{needed[1]}mm", "--svg", "--out", str(tmp_path))
+    assert letters_pt((tmp_path / f"{name}.svg").read_text()) == pytest.approx(7, abs=0.05)
+
+
+def test_the_drawings_of_claims_are_files_too(claimed: Path, tmp_path: Path) -> None:
+    ran = charts(claimed, "claim-network-adds-most", "--svg", "--png", "--out", str(tmp_path))
+    assert ran.exit_code == 0, ran.exception
+    svg = (tmp_path / "claim-network-adds-most.svg").read_text()
+    ElementTree.fromstring(svg)
+    assert "var(--" not in svg
+    assert "<circle" in svg
+    assert (tmp_path / "claim-network-adds-most.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing"], "no drawing 'nothing'"),
+        (["--width", "3ft"], "--width wants"),
+        (["--width", "2mm"], "--width wants"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(claimed: Path, words: list[str], said: str) -> None:
+    ran = charts(claimed, *words)
+    assert said in str(ran.exception)
+    assert not (claimed / "figures").exists()
