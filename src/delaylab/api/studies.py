@@ -18,6 +18,7 @@ def run(
     *,
     scale: str = "quick",
     only: Mapping[str, Iterable[str]] | None = None,
+    repeat: int | None = None,
     out: File | None = None,
     paper: File | None = None,
     progress: bool = False,
@@ -25,14 +26,16 @@ def run(
     """Run a study as `delaylab run` does, and return its dataset.
 
     `study` is what `load` returns, or a study's name, file or paper's folder. `only` keeps some
-    levels of factors, `out` is the dataset's directory (by default one in `results`), `paper` a
+    levels of factors, `repeat` is the number of trials of each combination if it is not that of the
+    study, `out` is the dataset's directory (by default one in `results`), `paper` a
     paper's folder or the name of an installed one; `progress` shows a bar on standard error.
     Trials that failed are in the dataset with their reasons. Raise BadInput for an invalid study,
     DelaylabError if the dataset cannot be written.
     """
     loaded = study_of(study, paper)
     levels = {factor: set(chosen) for factor, chosen in (only or {}).items()}
-    folder = studies.begin(loaded.study, scale, levels, None if out is None else Path(out))
+    chosen = studies.plan(loaded.study, scale, levels, repeat)
+    folder = studies.begin(chosen, None if out is None else Path(out))
     with Path(os.devnull).open("w") as nowhere:
         studies.run(folder, terminal(stderr=True) if progress else terminal(file=nowhere))
     return dataset_of(read_study(folder), loaded.paper)

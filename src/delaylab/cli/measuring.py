@@ -11,6 +11,7 @@ import typer
 
 from delaylab.cli.options import (
     INTERRUPTED,
+    Claims,
     CsvTable,
     Json,
     Only,
@@ -41,6 +42,21 @@ def run(
         typer.Option(help="The directory for the dataset; else a new one in `results/`."),
     ] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue the study of this dataset.")] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="Run the study of this dataset again, here: the same file, levels, repeats and "
+            "seed, into a new dataset."
+        ),
+    ] = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="The number of trials of each combination, instead of the study's. With --resume "
+            "the dataset gets more of them.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -60,35 +76,38 @@ def run(
     if list_studies:
         _list_studies(as_json=as_json)
         return
-    from delaylab.verbs.study_file import given, load, parse_only
+    from delaylab.verbs.study_file import check_choice, given, load, parse_only
 
     levels = parse_only(only or [])
-    if resume is not None and (study or only or out or dry_run or scale != "quick"):
-        what = "--resume continues a dataset as it was begun"
-        raise BadInput(what, fix="leave out the study, --scale, --only, --out and --dry-run")
-    if study is None and resume is None:
-        raise BadInput("give a study, or --resume DIR", fix="delaylab run quickstart")
-    chosen = load(study, paper) if study is not None else None
-    repeated = chosen.paper if chosen else given(paper)
+    changed = bool(only) or scale != "quick"
+    anew = bool(out) or dry_run
+    check_choice(study, resume, like, anew=anew, changed=changed, repeat=bool(repeat))
+    loaded = load(study, paper) if study is not None else None
+    repeated = loaded.paper if loaded else given(paper)
     from delaylab.dataset.store import resume_command
     from delaylab.verbs import studies, study_plans
     from delaylab.verbs.progress_bar import bar
 
-    if dry_run and chosen:
+    plan = studies.plan(loaded.study, scale, levels, repeat) if loaded else None
+    if like is not None:
+        plan = studies.plan_like(like)
+    if dry_run and plan:
         with bar(terminal(stderr=True)) as progress:
-            expected = study_plans.dry_run(chosen.study, scale, levels, repeated, progress)
+            expected = study_plans.dry_run(plan, repeated, progress)
         if as_json:
             print_json(study_plans.as_json(expected))
         else:
             study_plans.print_expected(expected, console)
         return
-    folder = studies.begin(chosen.study, scale, levels, out) if chosen else resume or Path()
+    folder = studies.begin(plan, out) if plan else resume or Path()
+    if resume is not None and repeat is not None:
+        studies.extend(resume, repeat)
     try:
         outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
         shown_on = terminal(stderr=True) if as_json else console
         report, numbers = studies.finish(folder, shown_on, repeated, numbers=as_json)
     except KeyboardInterrupt:
-        own = chosen.paper_text if chosen else paper
+        own = loaded.paper_text if loaded else paper
         again = resume_command(folder, own, pcap=pcap)
         print_error(f"delaylab: interrupted; finished trials are kept, go on with: {again}")
         raise typer.Exit(INTERRUPTED) from None
@@ -116,6 +135,7 @@ def report(
         Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
     ],
     paper: Paper = None,
+    claims: Claims = None,
     as_json: Json = False,
 ) -> None:
     """Write a dataset's report: one HTML file that opens anywhere, and its charts."""
@@ -123,9 +143,10 @@ def report(
 
     study = read_intact(directory)  # damage is found before the slow imports
     from delaylab.verbs import datasets
-    from delaylab.verbs.study_file import given
+    from delaylab.verbs.study_file import given, later_claims
 
-    path = datasets.report(study, given(paper))
+    repeated = given(paper)
+    path = datasets.report(study, repeated, later_claims(claims, study, repeated))
     if as_json:
         print_json({"report": str(path)})
     else:
@@ -180,6 +201,7 @@ def show(
         Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
     ],
     paper: Paper = None,
+    claims: Claims = None,
     as_json: Json = False,
     csv: Annotated[
         CsvTable | None,
@@ -203,13 +225,14 @@ def show(
         check_intact(study)
         return
     from delaylab.verbs import datasets
-    from delaylab.verbs.study_file import given
+    from delaylab.verbs.study_file import given, later_claims
 
     repeated = given(paper)
+    later = later_claims(claims, study, repeated)
     if as_json:
-        print_json(datasets.numbers(study, repeated))
+        print_json(datasets.numbers(study, repeated, later))
     else:
-        datasets.show(console, study, repeated)
+        datasets.show(console, study, repeated, later)
     check_intact(study)
 
 

@@ -121,6 +121,14 @@ Paper = Annotated[
         "name of an installed paper.",
     ),
 ]
+Claims = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with `claims:`, which are judged on this dataset, too, and marked as chosen "
+        "after the data.",
+    ),
+]
 Only = Annotated[
     list[str] | None,
     typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be repeated."),

@@ -355,13 +355,14 @@ def doctor(
 
 
 def _examine_study(name: str, *, as_json: bool) -> None:
-    from delaylab.verbs import study_plans
+    from delaylab.verbs import studies, study_plans
     from delaylab.verbs.progress_bar import bar
     from delaylab.verbs.study_file import load
 
     chosen = load(name)
+    plan = studies.plan(chosen.study, "quick", {})
     with bar(terminal(stderr=True)) as progress:
-        expected = study_plans.dry_run(chosen.study, "quick", {}, chosen.paper, progress)
+        expected = study_plans.dry_run(plan, chosen.paper, progress)
     if as_json:
         print_json(study_plans.as_json(expected))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
@@ -19,12 +20,15 @@ from delaylab.papers import calls, registry
 from delaylab.papers.expected import Imagined, out_of_reach
 from delaylab.papers.loading import Claims, claims, load
 from delaylab.papers.paper import Paper
+from delaylab.spec.claims import ClaimSpec
 
 # Largest number of characters of a skipped trial's reason that is repeated with a claim.
 REASON = 90
 MISSING = "the paper {!r}, which this study repeats, is not installed"
 
 
+Later = Sequence[ClaimSpec | str]
+"""Claims that were chosen after the data: own ones, and the names of a paper's."""
 UNKNOWN = "an unknown paper"
 OWN_EMULATED = (
     ". Virtual machines were emulated in software here (TCG): their delays are an emulator's"
@@ -46,13 +50,15 @@ class Repeated:
 class Claimed:
     """The findings on the claims of one paper, or on those that a study declares itself.
 
-    `paper` is None for a study's own claims, and for those of a paper that is not known here.
-    `name` is the paper in words, "" for a study's own claims.
+    `after_data` is True if the claims were chosen when the data were there. `paper` is None for a
+    study's own claims, and for those of a paper that is not known here. `name` is the paper in
+    words, "" for a study's own claims.
     """
 
     name: str
     paper: Paper | None
     findings: list[Finding]
+    after_data: bool = False
 
 
 def repeated(study: StudyRecord, given: Paper | None = None) -> Repeated:
@@ -72,22 +78,28 @@ def repeated(study: StudyRecord, given: Paper | None = None) -> Repeated:
 
 
 def by_claimant(found: list[Finding], given: Paper | None = None) -> list[Claimed]:
-    """Return findings by the paper that makes the claims; a study's own claims come last."""
+    """Return findings by the paper that makes the claims.
+
+    A study's own claims come after a paper's, and those that were chosen after the data come last.
+    """
     known = registry.installed()
-    together: dict[str, list[Finding]] = {}
+    together: dict[tuple[bool, bool, str], list[Finding]] = {}
     for each in found:
-        together.setdefault(each.claimed_by, []).append(each)
+        key = (each.after_data, not each.claimed_by, each.claimed_by)
+        together.setdefault(key, []).append(each)
     claimed = []
-    for name in sorted(together, key=lambda name: not name):
+    for (after, _, name), alike in sorted(together.items(), key=lambda item: item[0][:2]):
         paper = given if given is not None and given.name == name else None
         if paper is None and name in known:
             paper = load(known[name])
-        claimed.append(Claimed(paper.short if paper else name, paper, together[name]))
+        claimed.append(Claimed(paper.short if paper else name, paper, alike, after))
     return claimed
 
 
-def findings(study: Study, groups: list[Group], given: Paper | None = None) -> list[Finding]:
-    """Return the verdict on every claim that the study names, in the study's order.
+def findings(
+    study: Study, groups: list[Group], given: Paper | None = None, later: Later = ()
+) -> list[Finding]:
+    """Return the verdict on every claim that the study names, in its order, then on `later`.
 
     A paper's claim that trials drawn from its own numbers would not show as reproduced, at the
     levels and with the packets of this study, is not testable here (`expected`).
@@ -95,18 +107,27 @@ def findings(study: Study, groups: list[Group], given: Paper | None = None) -> l
     If a claim has no effect and trials were skipped, its reason says so. If a claim was decided on
     virtual machines that were emulated in software, its reason says that.
     """
-    if not study.record.claims:
+    record = study.record
+    specs = {spec.claim: spec for spec in record.own_claims}
+    before = [specs.get(name, name) for name in record.claims]
+    return [
+        *_judged(study, groups, given, before),
+        *(replace(each, after_data=True) for each in _judged(study, groups, given, later)),
+    ]
+
+
+def _judged(study: Study, groups: list[Group], given: Paper | None, wanted: Later) -> list[Finding]:
+    if not wanted:
         return []
     applied, _ = treated(groups)
     imagined = Imagined([design_of(group) for group in applied])
-    own = {spec.claim: claim_of(spec) for spec in study.record.own_claims}
     known = claims(given)
     paper = repeated(study.record, given)
     found = [
-        judge(own[name], groups)
-        if name in own
-        else _finding(name, groups, known, imagined, _source(study.record), paper.note)
-        for name in study.record.claims
+        _finding(each, groups, known, imagined, _source(study.record), paper.note)
+        if isinstance(each, str)
+        else judge(claim_of(each), groups)
+        for each in wanted
     ]
     skipped, emulated = _skipped(study), _emulated(study, paper)
     return [replace(each, why=f"{each.why}{_also(each, skipped, emulated)}") for each in found]

@@ -13,6 +13,7 @@ from delaylab.charts.vega import to_png
 from delaylab.dataset.store import Study
 from delaylab.errors import DelaylabError
 from delaylab.io.files import check_own_folder, own_folder, write_new
+from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report import templating
@@ -24,11 +25,15 @@ CHARTS = "charts"
 
 
 def write_report(
-    given: Path | Study | Analysed, paper: Paper | None = None, progress: Progress = silent
+    given: Path | Study | Analysed,
+    paper: Paper | None = None,
+    progress: Progress = silent,
+    later: Later = (),
 ) -> Path:
     """Write `report.html` and `charts/` into a dataset's directory; return the page's path.
 
-    `paper` is the paper to report instead of the one that the study names.
+    `paper` is the paper to report instead of the one that the study names, `later` are claims that
+    were chosen after the data.
 
     Raise `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
     """
@@ -37,7 +42,7 @@ def write_report(
     check_own_folder(directory / CHARTS)
     progress("drawing the report", 1.0)
     with usable(str(directory)):
-        text, drawings = render(Report(found.study, found.groups, paper))
+        text, drawings = render(Report(found.study, found.groups, paper, later))
     target = directory / "report.html"
     try:
         _write_charts(directory / CHARTS, drawings)

@@ -10,6 +10,7 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
+from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report.sections.registry import STUDY_JSON, TRIAL_JSON
@@ -17,7 +18,10 @@ from delaylab.report.sections.section import Report
 
 
 def as_json(
-    given: Path | Study | Analysed, paper: Paper | None = None, progress: Progress = silent
+    given: Path | Study | Analysed,
+    paper: Paper | None = None,
+    progress: Progress = silent,
+    later: Later = (),
 ) -> JsonObject:
     """Return the study, its trials and its claims as plain JSON values; delays in µs.
 
@@ -34,11 +38,11 @@ def as_json(
     packets without a reply, with times in s. What is about packets is empty in a trial without a
     probe.
 
-    Raise `BadInput` for a damaged dataset.
+    `later` are claims that were chosen after the data. Raise `BadInput` for a damaged dataset.
     """
     found = analysed(given, progress)
     with usable(str(found.study.directory)):
-        return _numbers(Report(found.study, found.groups, paper))
+        return _numbers(Report(found.study, found.groups, paper, later))
 
 
 def _numbers(report: Report) -> JsonObject:

@@ -59,7 +59,7 @@ def study_from(document: Document) -> StudyFile:
     else:
         lab_document, at = document, ("lab",)
     check_lab(validate(LabSpec, lab_document, at), lab_document, at)
-    check_claims(spec, document)
+    check_claims(spec.claims, spec.factors, document, probed=spec.probe is not None)
     return StudyFile(spec, document, lab_document, at)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from delaylab import loads
 from delaylab.dataset import store
+from delaylab.dataset.records.study import Extension, Origin, StudyRecord
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder, new_folder
 from delaylab.lab.packages import check_packages
@@ -32,25 +33,29 @@ class Planned:
     place: int = 0
 
 
-def plan_trials(study: StudyFile, scale: str, only: dict[str, set[str]]) -> list[Planned]:
+def plan_trials(
+    study: StudyFile, scale: str, only: dict[str, set[str]], repeat: int | None = None
+) -> list[Planned]:
     """Return the trials to run, in running order: by repeat, shuffled by the seed.
 
     Within a repeat, trials of the same lab stay together so that they can share it: the labs are
     shuffled, and the trials of each lab. `only` has the wanted levels of some factors. Trials of
-    other levels are left out of the whole study's order, which stays as it is.
+    other levels are left out of the whole study's order, which stays as it is. `repeat` is the
+    number of trials of each combination if it is not that of the study: the order of the first
+    repeats does not depend on how many follow.
     """
     _check_only(study, only)
     every = list(combinations(study, scale))
     places = {id(combination): place for place, combination in enumerate(every)}
     order = random.Random(study.spec.seed)
     in_order = [
-        (repeat, combination)
-        for repeat in range(1, repeats(study.spec, study.document, scale) + 1)
+        (block, combination)
+        for block in range(1, (repeat or repeats(study.spec, study.document, scale)) + 1)
         for combination in _shuffled(every, order)
     ]
     return [
-        Planned(_id(study, repeat, each), index, repeat, each, places[id(each)])
-        for index, (repeat, each) in enumerate(in_order)
+        Planned(_id(study, block, each), index, block, each, places[id(each)])
+        for index, (block, each) in enumerate(in_order)
         if all(each.levels[factor] in levels for factor, levels in only.items())
     ]
 
@@ -87,10 +92,20 @@ def _check_only(study: StudyFile, only: dict[str, set[str]]) -> None:
             raise BadInput(what, fix=f"one of: {', '.join(known)}")
 
 
-def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path | None) -> Path:
+def begin(
+    study: StudyFile,
+    scale: str,
+    planned: list[Planned],
+    out: Path | None,
+    *,
+    repeat: int | None = None,
+    like: Origin | None = None,
+) -> Path:
     """Create the dataset's directory and return it: `out`, or one in `results` with the time.
 
-    Raises BadInput if that is impossible, or if `out` is not empty.
+    `repeat` is the number of trials of each combination if it is not that of the study file, `like`
+    the dataset whose study this one repeats. Raises BadInput if that is impossible, or if `out` is
+    not empty.
     """
     spec = study.spec
     loads.require_tools(item.combination for item in planned)
@@ -118,10 +133,50 @@ def begin(study: StudyFile, scale: str, planned: list[Planned], out: Path | None
             "planned": [p.id for p in planned],
             "machine": LOCAL.describe(),
             "created": now(),
+            "repeat": repeat,
+            "like": like,
         }
     )
     store.write_study(out, record)
     return out
+
+
+def extend(directory: Path, study: StudyFile, repeat: int) -> None:
+    """Add repeats to a dataset: `repeat` trials of each combination that it has.
+
+    The record says when they were added, and how many trials were finished then. Raise BadInput if
+    the dataset has more repeats, DelaylabError if another run measures into it.
+    """
+    with store.locked(directory):
+        record = store.read_study(directory).record
+        before = record.repeat or repeats(study.spec, study.document, record.scale)
+        if repeat < before:
+            what = f"the study has {before} trials of each combination; --repeat {repeat} is fewer"
+            raise BadInput(what, str(directory), "give a larger number, or leave --repeat out")
+        if repeat == before:
+            return
+        planned = planned_like(study, record, repeat)
+        more = Extension(
+            added=now(),
+            before=before,
+            repeat=repeat,
+            finished=len(store.finished(directory)),
+            machine=LOCAL.describe(),
+        )
+        update = {
+            "planned": [each.id for each in planned],
+            "repeat": repeat,
+            "extensions": [*record.extensions, more],
+        }
+        store.write_study(directory, record.model_copy(update=update))
+
+
+def planned_like(study: StudyFile, record: StudyRecord, repeat: int | None = None) -> list[Planned]:
+    """Return the trials with which a dataset was begun, or `repeat` of each of its combinations."""
+    planned = plan_trials(study, record.scale, {}, repeat or record.repeat)
+    wanted = set(record.planned)
+    chosen = {each.place for each in planned if each.id in wanted}
+    return [each for each in planned if each.place in chosen]
 
 
 def resolved(study: StudyFile) -> dict[str, object]:

@@ -12,6 +12,7 @@ from delaylab.analysis.compared.many import Comparison, compare_levels, compare_
 from delaylab.dataset.store import Study
 from delaylab.io.terminal import terminal
 from delaylab.io.values import JsonObject
+from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper
 from delaylab.verbs.progress_bar import bar
 from delaylab.verbs.sides import Sides
@@ -23,30 +24,38 @@ def analysis_of(study: Study) -> Analysed:
         return analysed(study, progress)
 
 
-def show(console: Console, study: Path | Study | Analysed, paper: Paper | None = None) -> None:
-    """Print a dataset's numbers; `paper` is the one to report instead of the study's own."""
+def show(
+    console: Console,
+    study: Path | Study | Analysed,
+    paper: Paper | None = None,
+    later: Later = (),
+) -> None:
+    """Print a dataset's numbers; `paper` is the one to report instead of the study's own.
+
+    `later` are claims that were chosen after the data.
+    """
     from delaylab.report.terminal import study_parts  # noqa: PLC0415  tables are slow to import
 
     with bar(terminal(stderr=True)) as progress:
-        parts = study_parts(study, console.width, paper, progress)
+        parts = study_parts(study, console.width, paper, progress, later)
     for part in parts:
         console.print(part)
 
 
-def numbers(study: Study | Analysed, paper: Paper | None) -> JsonObject:
+def numbers(study: Study | Analysed, paper: Paper | None, later: Later = ()) -> JsonObject:
     """Return a dataset's numbers, for scripts."""
     from delaylab.report.show import as_json  # noqa: PLC0415  as above
 
     with bar(terminal(stderr=True)) as progress:
-        return as_json(study, paper, progress)
+        return as_json(study, paper, progress, later)
 
 
-def report(study: Study | Analysed, paper: Paper | None) -> Path:
+def report(study: Study | Analysed, paper: Paper | None, later: Later = ()) -> Path:
     """Write a dataset's report; return its path."""
     from delaylab.report.html import write_report  # noqa: PLC0415  charts are slow to import
 
     with bar(terminal(stderr=True)) as progress:
-        return write_report(study, paper, progress)
+        return write_report(study, paper, progress, later)
 
 
 def compared(studies: Sequence[Study], given: Sides) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab.dataset import store
+from delaylab.dataset.records.study import Origin, StudyRecord
 from delaylab.io.values import JsonObject
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import study_from
@@ -21,23 +23,65 @@ if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
 
 
-def begin(loaded: StudyFile, scale: str, only: dict[str, set[str]], out: Path | None) -> Path:
-    """Create a new dataset's directory, with `study.json` in it; return its path.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Study that is about to run: its trials at a scale, in running order.
 
-    Raise BadInput before that if packets would have no path.
+    `repeat` is the number of trials of each combination if it is not that of the study file. `like`
+    is the dataset whose study this one repeats, if it repeats one.
     """
-    planned = order.plan_trials(loaded, scale, only)
+
+    study: StudyFile
+    scale: str
+    planned: list[order.Planned]
+    repeat: int | None = None
+    like: Origin | None = None
+
+
+def plan(
+    loaded: StudyFile, scale: str, only: dict[str, set[str]], repeat: int | None = None
+) -> Plan:
+    """Return the plan of a study; raise BadInput if its packets would have no path."""
+    planned = order.plan_trials(loaded, scale, only, repeat)
     ways.check_ways(loaded, planned)
-    return order.begin(loaded, scale, planned, out)
+    return Plan(loaded, scale, planned, repeat)
+
+
+def plan_like(folder: Path) -> Plan:
+    """Return the plan of the study of a dataset, to be run again on this machine."""
+    record = store.read_study(folder).record
+    loaded = _study_of(folder, record)
+    planned = order.planned_like(loaded, record)
+    ways.check_ways(loaded, planned)
+    origin = Origin(study=record.study, created=record.created, hostname=record.machine.hostname)
+    return Plan(loaded, record.scale, planned, record.repeat, origin)
+
+
+def begin(chosen: Plan, out: Path | None) -> Path:
+    """Create a new dataset's directory, with `study.json` in it; return its path."""
+    return order.begin(
+        chosen.study,
+        chosen.scale,
+        chosen.planned,
+        out,
+        repeat=chosen.repeat,
+        like=chosen.like,
+    )
+
+
+def extend(folder: Path, repeat: int) -> None:
+    """Add repeats to a dataset: the next `run` of it measures them."""
+    order.extend(folder, _study_of(folder, store.read_study(folder).record), repeat)
 
 
 def planned_in(folder: Path) -> list[order.Planned]:
-    """Return the trials with which a dataset was begun."""
+    """Return the trials that a dataset has or will have, in running order."""
     record = store.read_study(folder).record
-    document = Document(str(folder / "study.json"), record.spec, {})
-    planned = order.plan_trials(study_from(document), record.scale, {})
-    wanted = set(record.planned)
-    return [trial for trial in planned if trial.id in wanted]
+    return order.planned_like(_study_of(folder, record), record)
+
+
+def _study_of(folder: Path, record: StudyRecord) -> StudyFile:
+    return study_from(Document(str(folder / "study.json"), record.spec, {}))
 
 
 def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, is_paper
+from delaylab.spec.check_claims import claims_from
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import load_study
+from delaylab.spec.source import read
 
 if TYPE_CHECKING:
+    from delaylab.dataset.store import Study
+    from delaylab.papers.findings import Later
     from delaylab.papers.paper import Paper
 
 
@@ -39,6 +44,31 @@ def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
             raise BadInput(f"--only wants factor=level, got {pair!r}")
         only.setdefault(factor, set()).add(level)
     return only
+
+
+def check_choice(
+    study: str | None,
+    resume: Path | None,
+    like: Path | None,
+    *,
+    anew: bool,
+    changed: bool,
+    repeat: bool,
+) -> None:
+    """Raise BadInput unless exactly one of a study, `--resume` and `--like` says what to run.
+
+    With `anew` there are options for a new dataset, with `changed` some that change the study, with
+    `repeat` the number of its repeats.
+    """
+    if resume is not None and (study or like or anew or changed):
+        what = "--resume continues a dataset as it was begun"
+        fix = "leave out the study, --like, --scale, --only, --out and --dry-run"
+        raise BadInput(what, fix=fix)
+    if like is not None and (study or changed or repeat):
+        what = "--like runs the study of a dataset as it was run"
+        raise BadInput(what, fix="leave out the study, --scale, --only and --repeat")
+    if not (study or resume or like):
+        raise BadInput("give a study, --resume DIR or --like DIR", fix="delaylab run quickstart")
 
 
 def load(name: str, paper: str | None = None) -> LoadedStudy:
@@ -69,6 +99,28 @@ def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:
             fix = f"one of: {listed}" if listed else "leave it out: the study's paper has no claims"
             raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), fix)
     return LoadedStudy(loaded, repeated, text)
+
+
+def later_claims(path: Path | None, study: Study, paper: Paper | None) -> Later:
+    """Return the claims of a file that were chosen after the data of a study; none without one.
+
+    Raise BadInput if a claim is invalid, or is neither an own one nor one of the study's paper.
+    """
+    if path is None:
+        return ()
+    document = read(path)
+    probed = any(trial.probed for trial in study.trials)
+    found = claims_from(document, study.record.factors, probed=probed)
+    names = [name for name in found if isinstance(name, str)]
+    if names:
+        from delaylab.papers.loading import claims  # noqa: PLC0415  as above
+
+        known = claims(paper)
+        for position, claim in enumerate(found):
+            if isinstance(claim, str) and claim not in known:
+                fix = f"one of: {', '.join(known)}" if known else "no paper has claims here"
+                raise document.refuse(f"no claim {claim!r}", ("claims", position), fix)
+    return found
 
 
 def given(paper: str | None) -> Paper | None:

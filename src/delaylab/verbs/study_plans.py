@@ -14,7 +14,8 @@ from delaylab.papers import studies
 from delaylab.progress import Progress
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import load_study
-from delaylab.study import estimate, fits, order, ways
+from delaylab.study import estimate, fits, order
+from delaylab.verbs.studies import Plan
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
@@ -75,19 +76,9 @@ class ShippedStudy:
     title: str
 
 
-def dry_run(
-    loaded: StudyFile,
-    scale: str,
-    only: dict[str, set[str]],
-    paper: Paper | None,
-    progress: Progress,
-) -> Expected:
-    """Return the trials, the time that each is expected to take, and what the claims can expect.
-
-    Raise BadInput if packets would have no path, as `run` does.
-    """
-    planned = order.plan_trials(loaded, scale, only)
-    ways.check_ways(loaded, planned)
+def dry_run(chosen: Plan, paper: Paper | None, progress: Progress) -> Expected:
+    """Return the trials, the time that each is expected to take, and what the claims can expect."""
+    loaded, planned = chosen.study, chosen.planned
     unfit = fits.unfit(planned)
     emulated = fits.emulated(planned)
     trials = [

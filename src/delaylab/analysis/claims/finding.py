@@ -64,7 +64,8 @@ class Finding:
     paper's own. `doubts` are those about the trials that the verdict rests on. `own` is True if the
     study declares the claim itself; else `claimed_by` is the name of the paper that makes it.
     `out_of_reach` is the reason why the study cannot test a paper's claim at the levels and with
-    the packets that it has, "" if it can.
+    the packets that it has, "" if it can. `after_data` is True if the claim was chosen when the
+    data were there.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Finding:
     own: bool = False
     claimed_by: str = ""
     out_of_reach: str = ""
+    after_data: bool = False
 
     @property
     def emulated(self) -> bool:

@@ -12,7 +12,7 @@ from delaylab.spec.claims import ClaimSpec
 Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
 
 
-MOST_FACTORS, MOST_CLAIMS = 100, 1000
+MOST_FACTORS, MOST_CLAIMS, MOST_EXTENSIONS = 100, 1000, 1000
 
 
 class Machine(Record):
@@ -27,6 +27,24 @@ class Machine(Record):
     delaylab: Text = Field(description="The version of delaylab.")
     agent: Text = Field(description="The version of the agent.")
     clock: Text = Field(description="The name of the machine's clock, with the kernel's boot id.")
+
+
+class Extension(Record):
+    """Repeats that were added to a dataset after its first trials."""
+
+    added: Text = Field(description="The time when they were added, in ISO 8601.")
+    before: Count = Field(description="The number of trials of each combination until then.")
+    repeat: Count = Field(description="The number of trials of each combination from then on.")
+    finished: Count = Field(description="The number of trials that were finished then.")
+    machine: Machine = Field(description="The machine that ran the added trials.")
+
+
+class Origin(Record):
+    """Dataset whose study another one repeats, with the same file, levels, repeats and seed."""
+
+    study: Text = Field(description="The name of the study.")
+    created: Text = Field(description="The time when that study began, in ISO 8601.")
+    hostname: Text = Field(description="The host name of the machine that ran it.")
 
 
 class StudyRecord(Record):
@@ -54,3 +72,14 @@ class StudyRecord(Record):
     )
     machine: Machine = Field(description="The machine that ran the study.")
     created: Text = Field(description="The time when the study began, in ISO 8601.")
+    repeat: Count | None = Field(
+        None,
+        description="The number of trials of each combination, if `--repeat` gave another than the "
+        "study file.",
+    )
+    extensions: Annotated[list[Extension], Field(max_length=MOST_EXTENSIONS)] = Field(
+        [], description="The repeats that were added after the first trials, in their order."
+    )
+    like: Origin | None = Field(
+        None, description="The dataset whose study this one repeats, if `--like` named one."
+    )

@@ -18,6 +18,10 @@ from delaylab.report.forest import ClaimDrawing
 from delaylab.report.sections.section import WIDE, Html, Report, interval
 from delaylab.report.templating import style_sheet
 
+AFTER = (
+    "These claims were chosen when the data were there, so a verdict explores and does not "
+    "confirm. To confirm them, put them into the study file and run it again."
+)
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
     "contradicted": "red",
@@ -41,7 +45,7 @@ def study_json(report: Report) -> JsonObject:
 def html(report: Report) -> Html:
     """Return the verdicts by whose claims they are on."""
     drawings = [drawing for claimed in report.claims for drawing in _drawings(claimed)]
-    return Html({"claims": report.claims, "note": DRAWN}, drawings)
+    return Html({"claims": report.claims, "note": DRAWN, "after": AFTER}, drawings)
 
 
 def _drawings(claimed: Claimed) -> Iterator[ClaimDrawing]:
@@ -50,6 +54,7 @@ def _drawings(claimed: Claimed) -> Iterator[ClaimDrawing]:
         for number, judged in enumerate(finding.criteria, start=1):
             if any(isfinite(scenario.effect) for scenario in judged.scenarios):
                 name = f"claim-{finding.id}" + (f"-{number}" if number > 1 else "")
+                name += "-after-data" if claimed.after_data else ""
                 yield ClaimDrawing(name, judged, style_sheet())
 
 
@@ -57,7 +62,13 @@ def _table(claimed: Claimed, width: int) -> Table:
     """Return the claims of a paper, or of the study, with their verdicts, effects and reasons."""
     wide = width >= WIDE
     title = f"Claims of {claimed.name or 'this study'}"
-    table = Table(title=title, title_justify="left", show_lines=True)
+    table = Table(
+        title=f"{title}, chosen after the data" if claimed.after_data else title,
+        caption=Text(AFTER, "dim italic") if claimed.after_data else None,
+        title_justify="left",
+        caption_justify="left",
+        show_lines=True,
+    )
     if wide:
         table.add_column("verdict", no_wrap=True)
     table.add_column("claim and why" if wide else "verdict, effect [95 %], claim and why", ratio=1)
@@ -102,6 +113,7 @@ def _json(finding: Finding) -> JsonObject:
         "published": finding.published,
         "criteria": [_criterion(criterion) for criterion in finding.criteria],
         "doubts": [asdict(doubt) for doubt in finding.doubts],
+        "after_data": finding.after_data,
     }
 
 

@@ -12,6 +12,7 @@ from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.rtt import WITHOUT_LINK
 from delaylab.charts import words
+from delaylab.dataset.records.study import Machine
 from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Claimed
@@ -37,7 +38,7 @@ def terminal(report: Report, width: int) -> Iterator[Text]:
     yield Text.assemble((record.title, "bold"), f"  {record.study}")
     system = words.system(machine.kernel)
     yield Text(f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
-    if note := report.repeated.note:
+    for note in _notes(report):
         yield Text(f"note: {note}", "yellow")
 
 
@@ -50,7 +51,44 @@ def study_json(report: Report) -> JsonObject:
 def html(report: Report) -> Html:
     """Return the study, its machine, and the figures that sum it up."""
     figures = _figures(report.study, report.groups, report.claims)
-    return Html({"note": report.repeated.note, "figures": figures})
+    return Html({"notes": [*_notes(report)], "figures": figures})
+
+
+def _notes(report: Report) -> Iterator[str]:
+    """Yield what a reader must know of the study before its numbers."""
+    if report.repeated.note:
+        yield report.repeated.note
+    record = report.study.record
+    if record.like is not None:
+        yield (
+            f"the study of another dataset was run again: that of {record.like.hostname}, "
+            f"{_day(record.like.created)}"
+        )
+    machine = record.machine
+    for each in record.extensions:
+        yield (
+            f"repeats were added on {_day(each.added)}, when {each.finished} trials were finished: "
+            f"{each.repeat} instead of {each.before}. Intervals hold if that was not decided by "
+            "the results"
+        )
+        if (changed := _changed(machine, each.machine)) is not None:
+            yield f"the added trials ran on another machine or system: {changed}"
+        machine = each.machine
+
+
+def _changed(before: Machine, after: Machine) -> str | None:
+    """Return what is another between two machines; None if they are one."""
+    ours, theirs = before.model_dump(), after.model_dump()
+    found = [
+        f"{name} {ours[name]} → {theirs[name]}"
+        for name in ("hostname", "cpu", "cores", "kernel", "delaylab")
+        if ours[name] != theirs[name]
+    ]
+    return ", ".join(found) or None
+
+
+def _day(time: str) -> str:
+    return time[:16].replace("T", " ")
 
 
 def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[Figure]:
@@ -91,6 +129,7 @@ def _verdicts(claimed: Claimed) -> Figure:
     rest = ", ".join(f"{counts[name]} {name}" for name in others if counts[name])
     note = rest or "each at both ends of its 95 % interval"
     name = f"claims of {claimed.name} reproduced" if claimed.name else "claims of this study hold"
+    name += ", chosen after the data" if claimed.after_data else ""
     return Figure(f"{counts[yes]} of {len(claimed.findings)}", name, note)
 
 

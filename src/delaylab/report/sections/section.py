@@ -21,7 +21,7 @@ from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
-from delaylab.papers.findings import Claimed, Repeated, by_claimant, findings, repeated
+from delaylab.papers.findings import Claimed, Later, Repeated, by_claimant, findings, repeated
 from delaylab.papers.paper import Paper
 from delaylab.report import arrange
 
@@ -31,11 +31,15 @@ WIDE = 100
 
 @dataclass(frozen=True)
 class Report:
-    """Analysed study to report; `given` is the paper to take instead of the one that it names."""
+    """Analysed study to report; `given` is the paper to take instead of the one that it names.
+
+    `later` are claims that were chosen after the data, which are judged, too.
+    """
 
     study: Study
     groups: list[Group]
     given: Paper | None = None
+    later: Later = ()
 
     @cached_property
     def probed(self) -> list[Group]:
@@ -50,7 +54,7 @@ class Report:
     @cached_property
     def findings(self) -> list[Finding]:
         """Return the verdicts on the study's claims."""
-        return findings(self.study, self.groups, self.given)
+        return findings(self.study, self.groups, self.given, self.later)
 
     @cached_property
     def levels(self) -> list[FactorLevels]:
