@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import yaml
+
 from delaylab.version import VERSION
 
 ROOT = Path(__file__).parent.parent
@@ -20,6 +22,12 @@ def test_python_and_rust_have_the_version_of_the_workspace() -> None:
     for path in (ROOT / "crates").glob("*/Cargo.toml"):
         package = tomllib.loads(path.read_text())["package"]
         assert package["version"] == {"workspace": True}, path
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == VERSION
+    assert citation["license"] == "Apache-2.0"
 
 
 def test_the_changelog_has_a_section_for_each_release() -> None:

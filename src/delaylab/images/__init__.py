@@ -9,7 +9,7 @@ from pathlib import Path
 from delaylab.errors import BadInput, NotHere
 from delaylab.images import packaged
 from delaylab.images.build import build, find
-from delaylab.images.cache import Layer, clean, folder, layers
+from delaylab.images.cache import KEY_LENGTH, Layer, clean, folder, layers
 from delaylab.images.own import with_agent
 from delaylab.progress import Progress, silent
 from delaylab.spec.base import PACKAGE
@@ -29,6 +29,7 @@ __all__ = [
     "require",
     "resolve",
     "silent",
+    "used",
 ]
 
 # Image -> name in `{image:…}` -> layer, and file in that layer.
@@ -138,6 +139,12 @@ def missing(texts: Iterable[str]) -> list[str]:
     """Return the images that these texts refer to and that are not built, by name."""
     named = {found[1] for text in texts for found in REFERENCE.finditer(text)}
     return sorted(name for name in named - {WITH_AGENT} if not is_built(name))
+
+
+def used(words: Iterable[str]) -> dict[str, str]:
+    """Return the layers of the cache that the words of commands name, each with its key."""
+    place = re.compile(rf"{re.escape(str(folder()))}/([^/,]+)-([0-9a-f]{{{KEY_LENGTH}}})/")
+    return dict(sorted({found for word in words for found in place.findall(word)}))
 
 
 def _file(name: str, file: str, progress: Progress) -> Path:

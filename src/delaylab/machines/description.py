@@ -11,6 +11,7 @@ from pathlib import Path
 from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.study import Machine
+from delaylab.machines.provenance import provenance
 from delaylab.version import VERSION
 
 
@@ -34,6 +35,7 @@ def describe(open_session: Callable[[], Session]) -> Machine:
         delaylab=VERSION,
         agent=agent.version,
         clock=agent.clock,
+        provenance=provenance(),
     )
 
 

@@ -29,7 +29,13 @@ from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
-from delaylab.trial.recording import Recording, clock_doubts, reserved, wall_minus_monotonic
+from delaylab.trial.recording import (
+    Recording,
+    booted,
+    clock_doubts,
+    reserved,
+    wall_minus_monotonic,
+)
 from delaylab.work import study as work
 
 
@@ -133,6 +139,7 @@ def _measurement(
         work=work.records(loaded.crew, combination.work, combination.lab),
         domains=loaded.domains,
         reserved=reserved(combination.lab),
+        images=booted(lab),
         taps=taps,
         rest_blocks=done.rest,
         repeats=repeats.count(done.instruments.taps.values(), done.packets),

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 
 from delaylab.analysis.compared.configured import NOT_SET, Fields, configured
 from delaylab.analysis.group import Group
+from delaylab.dataset.records.provenance import Provenance
+from delaylab.dataset.records.study import Machine
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
+
+NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,14 @@ def circumstances(
 
     Trials differ in what they recorded, or in any field that the study files configured for them.
     """
+    machines = before.record.machine, after.record.machine
+    # Datasets of earlier versions do not tell their software: nothing is known to differ.
+    told = all(machine.provenance for machine in machines)
+    one, other = (_of_study(study, software=told) for study in (before, after))
     found = [
-        Difference(name, ours, theirs)
-        for (name, ours), theirs in zip(
-            _of_study(before).items(), _of_study(after).values(), strict=True
-        )
-        if ours != theirs
+        Difference(name, *values)
+        for name in dict.fromkeys([*one, *other])
+        if len(set(values := (one.get(name, NOT_KNOWN), other.get(name, NOT_KNOWN)))) > 1
     ]
     for name, of in OF_TRIALS.items():
         for ours, theirs in pairs:
@@ -80,9 +86,9 @@ def _of(group: Group, combinations: list[tuple[Mapping[str, str], Fields]]) -> F
     return next((fields for levels, fields in combinations if levels == group.factors), {})
 
 
-def _of_study(study: Study) -> dict[str, str]:
+def _of_study(study: Study, *, software: bool) -> dict[str, str]:
     record, machine = study.record, study.record.machine
-    return {
+    found = {
         "study": record.study,
         "scale": record.scale,
         "machine": machine.hostname,
@@ -91,6 +97,18 @@ def _of_study(study: Study) -> dict[str, str]:
         "kernel": machine.kernel,
         "delaylab": machine.delaylab,
         "agent": str(machine.agent),
+    }
+    return found | (_software(machine) if software else {})
+
+
+def _software(machine: Machine) -> dict[str, str]:
+    found = machine.provenance or Provenance()
+    return {
+        "commit": found.commit or NOT_KNOWN,
+        "CPU frequency governor": found.governor or NOT_KNOWN,
+        "control groups": found.cgroups or NOT_KNOWN,
+        **{f"mitigation of {name}": text for name, text in found.mitigations.items()},
+        **found.programs,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from delaylab.dataset.records.base import MOST_TRIALS, Count, Record, Text, TrialId, Word
+from delaylab.dataset.records.provenance import Provenance
 from delaylab.spec.claims import ClaimSpec
 
 Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
@@ -27,6 +28,9 @@ class Machine(Record):
     delaylab: Text = Field(description="The version of delaylab.")
     agent: Text = Field(description="The version of the agent.")
     clock: Text = Field(description="The name of the machine's clock, with the kernel's boot id.")
+    provenance: Provenance | None = Field(
+        None, description="The software and settings; null in datasets of earlier versions."
+    )
 
 
 class Extension(Record):

@@ -220,6 +220,11 @@ class Measurement(Record):
     reserved: Listed[ReservedCpus] = Field(
         [], description="The CPUs that the lab reserves for some of its nodes."
     )
+    images: Annotated[dict[Text, Word], Field(max_length=MOST_LISTED)] = Field(
+        {},
+        description="The image layers that the lab's containers and virtual machines booted, each "
+        "with the hash of all that went into it.",
+    )
     taps: Listed[Tap] = Field([], description="The taps of the trial.")
     rest_blocks: Listed[RestBlock] = Field(
         [],

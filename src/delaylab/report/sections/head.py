@@ -17,6 +17,7 @@ from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Claimed
 from delaylab.report.arrange import probed
+from delaylab.report.provenance import in_short
 from delaylab.report.sections.cost import cost_by_kind
 from delaylab.report.sections.section import Html, Report
 
@@ -38,6 +39,8 @@ def terminal(report: Report, width: int) -> Iterator[Text]:
     yield Text.assemble((record.title, "bold"), f"  {record.study}")
     system = words.system(machine.kernel)
     yield Text(f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
+    if software := in_short(machine):
+        yield Text(software, "dim")
     for note in _notes(report):
         yield Text(f"note: {note}", "yellow")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from delaylab.report.provenance import whole
 from delaylab.report.sections.section import Html, Report
 
 
 def html(report: Report) -> Html:
     """Return the study's trials."""
-    return Html({"trials": report.study.trials})
+    record, trials = report.study.record, report.study.trials
+    return Html({"trials": trials, "software": whole(record.machine, trials)})

@@ -1,0 +1,64 @@
+"""This machine's software and settings are told as it has them, and what it lacks is left out."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from delaylab.machines import provenance as module
+from delaylab.machines.provenance import provenance
+
+
+def program(folder: Path, name: str, text: str, code: int = 0) -> None:
+    place = folder / name
+    place.write_text(f"#!/bin/sh\necho '{text}'\nexit {code}\n")
+    place.chmod(0o755)
+
+
+def test_versions_are_those_that_programs_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, "qemu-system-x86_64", "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)")
+    program(tmp_path, "lxc-start", "5.0.2")
+    program(tmp_path, "dockerd", "Docker version 20.10.24+dfsg1, build 5d6db84")
+    program(tmp_path, "stress-ng", "no version at all", code=1)
+    monkeypatch.setenv("PATH", f"{tmp_path}")
+    found = provenance()
+    assert found.programs == {"QEMU": "7.2.22", "LXC": "5.0.2", "Docker": "20.10.24+dfsg1"}
+    assert found.commit is None  # there is no git in this PATH
+
+
+def git(folder: Path, *words: str) -> str:
+    name = ["-c", "user.name=n", "-c", "user.email=e"]
+    argv = ["git", "-C", str(folder), *name, *words]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_the_commit_is_of_the_code_and_says_if_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    git(code, "init", "-q")
+    (code / "__init__.py").write_text("")
+    monkeypatch.setattr(module, "CODE", code)
+    (code / "other").write_text("")
+    git(code, "add", "other")
+    git(code, "commit", "-q", "-m", "another project, in whose folder the package lies")
+    assert provenance().commit is None
+    git(code, "add", "__init__.py")
+    git(code, "commit", "-q", "-m", "the code")
+    head = git(code, "rev-parse", "HEAD")
+    assert provenance().commit == head
+    (code / "__init__.py").write_text("changed = True\n")
+    assert provenance().commit == f"{head}-dirty"
+
+
+def test_mitigations_are_the_kernels() -> None:
+    folder = Path("/sys/devices/system/cpu/vulnerabilities")
+    if not folder.exists():
+        pytest.skip("this kernel names no vulnerabilities")
+    told = provenance().mitigations
+    assert told == {place.name: place.read_text().strip() for place in folder.iterdir()}
