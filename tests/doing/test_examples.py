@@ -144,3 +144,30 @@ def test_classes(delaylab: Run, tmp_path: Path) -> None:
     for trial in trials:
         assert [each.failed for each in trial.work] == [None] * 3
         assert all(each.rate for each in trial.work)
+
+
+def test_kinds_are_compared_within_a_dataset_that_gets_more_repeats(
+    delaylab: Run, tmp_path: Path
+) -> None:
+    only = ["--only", "load=rest", "--only", "kind=native", "--only", "kind=netns"]
+    example = str(EXAMPLES / "what-kinds-add.yaml")
+    delaylab("run", example, *only, "--repeat", "2", "--out", "out")
+    first = {trial.id: trial.started for trial in store.read_study(tmp_path / "out").trials}
+    delaylab("run", "--resume", "out", "--repeat", "3")
+    study = store.read_study(tmp_path / "out")
+    assert [trial.status for trial in study.trials] == ["ok"] * 6
+    assert {t.id: t.started for t in study.trials if t.repeat < 3} == first
+    (added,) = study.record.extensions
+    assert (added.before, added.repeat, added.finished) == (2, 3, 4)
+    found = as_json(delaylab("compare", "out", "kind=native", "kind=netns", "--json"))
+    (compared,) = found["comparisons"]
+    assert "user RTT" in {line["name"] for line in compared["lines"]}
+    (kind,) = as_json(delaylab("show", "out", "--json"))["levels"]
+    assert {each["blocks"] for each in kind["differences"] if each["statistic"] == "median"} == {3}
+    delaylab("charts", "out", "rtt-by-kind", "--width", "85mm")
+    assert (tmp_path / "out" / "figures" / "rtt-by-kind.pdf").read_bytes().startswith(b"%PDF")
+    delaylab("run", "--like", "out", "--out", "again")
+    again = store.read_study(tmp_path / "again").record
+    assert again.planned == study.record.planned
+    assert again.machine.provenance is not None
+    assert again.machine.provenance.cgroups

@@ -150,10 +150,10 @@ def _stack(spec: Spec, width: float) -> None:
     for part in _parts(spec):
         if "hconcat" in part and len(part["hconcat"]) > beside:
             part["concat"] = part.pop("hconcat")
-            part["columns"] = _even(len(part["concat"]), beside)
+            part["columns"] = even(len(part["concat"]), beside)
         elif ("facet" in part or "concat" in part) and "columns" in part:
             panels = len(_panels(spec, part))
-            part["columns"] = _even(panels, min(part["columns"], beside))
+            part["columns"] = even(panels, min(part["columns"], beside))
         for name in ("header", "encoding", "facet"):
             if isinstance(part.get(name), dict):
                 _smaller(part[name])
@@ -186,7 +186,7 @@ def _beside(spec: Spec) -> int:
     return int(spec["columns"]) if "columns" in spec else 1
 
 
-def _even(panels: int, most: int) -> int:
+def even(panels: int, most: int) -> int:
     """Return the number of panels in a row, at most so many, that leaves the last row fullest."""
     rows = ceil(panels / max(1, most))
     return ceil(panels / rows)

@@ -11,6 +11,7 @@ from delaylab.analysis.compared.levels import FactorLevels
 from delaylab.analysis.group import Group, in_words
 from delaylab.analysis.statistics.curves import ecdf
 from delaylab.analysis.statistics.effects import Effect
+from delaylab.charts.fitted import even
 from delaylab.charts.lazy import alt
 from delaylab.charts.vega import (
     Chart,
@@ -217,7 +218,8 @@ def _panels(
 ) -> alt.Chart | alt.LayerChart | alt.FacetChart:
     """Return a chart with a panel for each scenario; of one that needs no name, the chart alone."""
     if columns > 1:
-        width = WIDTH[min(len(scenarios), MOST_COLUMNS)]
+        columns = even(len(scenarios), columns)
+        width = WIDTH[columns]
         chart = chart.properties(width=width, height=270 if len(scenarios) == 1 else 200)
     if scenarios == [ALL]:
         return chart

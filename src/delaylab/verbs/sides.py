@@ -1,4 +1,4 @@
-"""What `delaylab compare` is given, read without the analysis, which is slow to import."""
+"""Arguments of `delaylab compare`, read without the analysis, which is slow to import."""
 
 from __future__ import annotations
 
