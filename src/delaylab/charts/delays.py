@@ -35,9 +35,11 @@ NO_PAPER: Mapping[str, str] = {}
 def all_charts(groups: list[Group], papers: Mapping[str, str] = NO_PAPER) -> list[Chart]:
     """Return the figures for which the dataset has data.
 
-    `papers` names the figure of a paper that a chart, by its name, is drawn after.
+    `papers` names the figure of a paper that a chart, by its name, is drawn after. The user RTT
+    itself is drawn for studies without a paper: papers have their own figures.
     """
-    found = (user_rtt(groups), network_rtt(groups), load_rtt(groups), directions(groups))
+    whole = None if papers else user_rtt(groups)
+    found = (whole, network_rtt(groups), load_rtt(groups), directions(groups))
     emulated = [EMULATED] if any(group.emulated for group in groups) else []
     emulated += [EMULATED_LINK] if any(LINK in group.deltas for group in groups) else []
     return [_told(chart, papers, emulated) for chart in found if chart is not None]

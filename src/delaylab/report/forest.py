@@ -18,6 +18,7 @@ NAMES, LETTER = 0.34, 6.6
 """The largest share of the width for names, and the width of a letter."""
 ROW, TOP, BELOW = 22, 8, 24
 FONT = "system-ui, Liberation Sans, DejaVu Sans, sans-serif"
+CLASS = re.compile(r"\.([a-z]+)")
 VARIABLE = re.compile(r"--([a-z]+): (#[0-9a-f]{6})")
 MOST_ROWS = 14
 TICKS = 4
@@ -95,17 +96,26 @@ class ClaimDrawing:
 
 
 def standalone(svg: str, style: str) -> str:
-    """Return a drawing of the page as a file: with the rules for it of the page's style sheet.
+    """Return a drawing of the page as a file, with the rules of the style sheet that it needs.
 
     Colours are those of the light page.
     """
     colours = dict(VARIABLE.findall(style.partition("}")[0]))
-    rules = "\n".join(line for line in style.splitlines() if line.startswith(".forest "))
+    rules = "\n".join(
+        line
+        for line in style.splitlines()
+        if line.startswith(".forest ") and all(f'class="{name}"' in svg for name in _classes(line))
+    )
     for name, colour in colours.items():
         rules = rules.replace(f"var(--{name})", colour)
     head = f'xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" font-size="{LETTERS}"'
     svg = svg.replace("<svg", f"<svg {head}", 1)
     return svg.replace(">", f"><style>{rules}</style>", 1)
+
+
+def _classes(rule: str) -> list[str]:
+    """Return the classes that a rule is for, without that of all drawings."""
+    return [name for name in CLASS.findall(rule.partition("{")[0]) if name != "forest"]
 
 
 def forest(judged: JudgedCriterion, width: float = WIDTH) -> str:
