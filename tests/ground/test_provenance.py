@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from delaylab import images
 from delaylab.machines import provenance as module
 from delaylab.machines.provenance import provenance
 
@@ -62,3 +63,22 @@ def test_mitigations_are_the_kernels() -> None:
         pytest.skip("this kernel names no vulnerabilities")
     told = provenance().mitigations
     assert told == {place.name: place.read_text().strip() for place in folder.iterdir()}
+
+
+def test_image_layers_are_named_with_their_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYLAB_CACHE", str(tmp_path / "cache"))
+    cache = images.folder()
+    words = [
+        "lxc-start",
+        f"lxc.rootfs.path=overlayfs:{cache}/container-396d06b2f3b84093/rootfs",
+        f"bind={cache}/agent-084262fba16c4d58/delaylab-agent,ro",
+        f"{cache}/kernel-cloud-00ff00ff00ff00ff/vmlinux",
+        "/elsewhere/container-0123456789abcdef/rootfs",
+    ]
+    assert images.used(words) == {
+        "agent": "084262fba16c4d58",
+        "container": "396d06b2f3b84093",
+        "kernel-cloud": "00ff00ff00ff00ff",
+    }

@@ -44,6 +44,12 @@ def complete(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[Doubt]
     return replace(plan, agents=tuple(map(filled, plan.agents))), each_once(notes)
 
 
+def booted(plan: Plan) -> dict[str, str]:
+    """Return the image layers that the guests of a complete plan boot, each with its hash."""
+    guests = (agent.guest for agent in plan.agents)
+    return images.used(word for guest in guests if guest for word in guest.command)
+
+
 def is_emulated(plan: Plan) -> bool:
     """Return True if the plan has machines that are emulated, as far as is known without a boot."""
     wanted = {

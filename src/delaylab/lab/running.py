@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from delaylab.agent.requests import Hello
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
 class Lab:
     """Handles to the agents of a running lab."""
 
-    def __init__(self, running: RunningLab, notes: Sequence[Doubt] = ()) -> None:
+    def __init__(
+        self,
+        running: RunningLab,
+        notes: Sequence[Doubt] = (),
+        images: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.name, self.machine, self.notes = running.name, running.machine, notes
+        # The image layers that guests boot, each with its hash: known to who started the lab.
+        self.images = images
         self.keeper = running.keeper
         self._running = running
         self._open: list[Session] = []

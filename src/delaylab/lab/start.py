@@ -104,7 +104,7 @@ def _build(
     check_cpus(spec, machine)
     memory.check_memory(spec, machine)
     machine_stack.check_addresses(plan, machine)
-    plan, notes = _with_guests(plan, progress)
+    plan, notes, booted = _with_guests(plan, progress)
     record = LabRecord(
         spec=spec.model_dump(mode="json", by_alias=True), plan=written(plan), created=time.time()
     )
@@ -120,15 +120,17 @@ def _build(
     ]
     # Both are at hand; others read them from the record.
     running.spec, running.plan = spec, plan
-    return Lab(running, notes), keeper
+    return Lab(running, notes, booted), keeper
 
 
-def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt]]:
+def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt], dict[str, str]]:
+    """Return the completed plan, notes for the user, and the image layers that guests boot."""
     if not _guests(plan):
-        return plan, []
+        return plan, [], {}
     from delaylab.lab import completion  # noqa: PLC0415  slow to import; most labs have no guests
 
-    return completion.complete(plan, progress)
+    made, notes = completion.complete(plan, progress)
+    return made, notes, completion.booted(made)
 
 
 def _guests(plan: Plan) -> int:

@@ -31,7 +31,6 @@ from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
 from delaylab.trial.recording import (
     Recording,
-    booted,
     clock_doubts,
     reserved,
     wall_minus_monotonic,
@@ -139,7 +138,7 @@ def _measurement(
         work=work.records(loaded.crew, combination.work, combination.lab),
         domains=loaded.domains,
         reserved=reserved(combination.lab),
-        images=booted(lab),
+        images=dict(lab.images),
         taps=taps,
         rest_blocks=done.rest,
         repeats=repeats.count(done.instruments.taps.values(), done.packets),

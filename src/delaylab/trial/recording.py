@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab import images
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import Measurement, ReservedCpus
-from delaylab.lab.running import Lab
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.reserved import reserved_cpus
 
@@ -47,12 +45,6 @@ class Recording(Recorded):
 def reserved(lab: LabSpec) -> list[ReservedCpus]:
     """Return the CPUs that a lab reserves for some of its nodes, as a trial records them."""
     return [ReservedCpus(cpus=cpus, nodes=nodes) for cpus, nodes in reserved_cpus(lab)]
-
-
-def booted(lab: Lab) -> dict[str, str]:
-    """Return the image layers that the lab's guests booted, each with its hash."""
-    guests = (agent.guest for agent in lab.plan.agents)
-    return images.used(word for guest in guests if guest for word in guest.command)
 
 
 def wall_minus_monotonic() -> int:

@@ -14,7 +14,7 @@ from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.trial import changed_links
 from delaylab.trial.instruments import READY_S, recording_machine
-from delaylab.trial.recording import Recorded, booted, clock_doubts, reserved, wall_minus_monotonic
+from delaylab.trial.recording import Recorded, clock_doubts, reserved, wall_minus_monotonic
 from delaylab.trial.under_load import under_load
 from delaylab.work import study as work
 from delaylab.work.crew import Crew
@@ -53,7 +53,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         work=work.records(loaded.crew, combination.work, combination.lab),
         domains=loaded.domains,
         reserved=reserved(combination.lab),
-        images=booted(lab),
+        images=dict(lab.images),
         links=loaded.links,
     )
     return Recorded(record, machine.table("hosts"), work.progress(loaded.crew))
