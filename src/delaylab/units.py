@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import ClassVar, Self
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -273,3 +274,42 @@ class Multiple(Share):
     EXAMPLE = "150%"
     BARE_BELOW: ClassVar[int] = 11
     MOST: ClassVar[int] = 10 * Share.WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number, or a quantity in its base unit: `ns`, `bit/s`, `B` or `share` (1 is the whole)."""
+
+    value: float
+    unit: str = ""
+
+
+BASES: dict[str, type[Quantity]] = {"ns": Duration, "bit/s": Rate, "B": Size, "share": Share}
+"""The class of each base unit."""
+
+
+def amount_of(text: str) -> Amount | None:
+    """Return the amount that a text such as `20ms`, `1Mbit`, `5%`, `5pct` or `40` stands for.
+
+    Return None if it is no number, or has a unit that is not known.
+    """
+    try:
+        return Amount(float(text)) if isfinite(float(text)) else None
+    except ValueError:
+        text = text.replace("pct", "%")
+    for unit, kind in BASES.items():
+        try:
+            value = kind.parse(text).value
+        except ValueError:
+            continue
+        return Amount(value / Share.WHOLE if unit == "share" else value, unit)
+    return None
+
+
+def text_of(amount: Amount) -> str | int | float:
+    """Return an amount as a file has it, rounded to whole base units; `amount_of` reads it."""
+    if not amount.unit:
+        return int(amount.value) if amount.value.is_integer() else amount.value
+    if amount.unit == "share":
+        return str(Share.of(amount.value))
+    return str(BASES[amount.unit](round(amount.value)))

@@ -16,6 +16,7 @@ from delaylab.analysis.compared.levels import Contrast, FactorLevels, levels_of
 from delaylab.analysis.compared.many import compare_levels, compare_studies
 from delaylab.analysis.compared.measured import USER
 from delaylab.analysis.statistics.effects import Effect
+from delaylab.charts.levels import factor_charts
 from delaylab.dataset.store import Study, read_study
 from delaylab.errors import BadInput
 from tests import synthetic
@@ -184,6 +185,21 @@ def test_several_datasets_are_each_compared_with_the_first(tmp_path: Path) -> No
         assert compared.before.name == names[0]
         line = next(line for line in compared.seen if line.part.name == USER)
         assert line.effect.interval[0] <= shift <= line.effect.interval[1]
+
+
+def test_a_factor_of_numbers_has_an_axis_of_them(tmp_path: Path) -> None:
+    conditions = [
+        Condition(factors={"delay": level, "load": load}, seed=seed, delays={SEGMENT: later(us)})
+        for seed, (level, us) in enumerate((("10us", 10), ("1ms", 1000), ("100us", 100)))
+        for load in ("rest", "cpu")
+    ]
+    found = read_study(synthetic.write(tmp_path, conditions))
+    levels = of(found, "delay")
+    assert levels.numbers is not None
+    assert [*levels.numbers.values] == ["10us", "100us", "1ms"]
+    assert of(found, "load").numbers is None
+    names = [chart.name for chart in factor_charts(levels, list(groups(found)))]
+    assert names == ["rtt-along-delay", "rtt-by-delay", "added-by-delay"]
 
 
 @pytest.mark.parametrize(

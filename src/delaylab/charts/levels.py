@@ -13,6 +13,7 @@ from delaylab.analysis.statistics.curves import ecdf
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts.fitted import even
 from delaylab.charts.lazy import alt
+from delaylab.charts.numeric import ALL, along
 from delaylab.charts.vega import (
     Chart,
     Row,
@@ -27,7 +28,6 @@ from delaylab.charts.vega import (
 
 PANELS = 12
 """The most scenarios that are drawn; tables have all of them."""
-ALL = "all trials"
 DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
 """The dashes of lines, which tell them apart in print, too."""
 TICKS = [n * 10.0**decade for decade in range(-1, 7) for n in (1, 2, 5)]
@@ -71,6 +71,7 @@ def factor_charts(of: FactorLevels, groups: Sequence[Group]) -> list[Chart]:
         if each.statistic == "median"
     ]
     charts = (
+        along(of.factor, of.numbers, groups) if of.numbers else None,
         rtt_curves(curves, of.factor, f"rtt-by-{of.factor}"),
         differences(dots, of.factor, of.reference, f"added-by-{of.factor}"),
     )

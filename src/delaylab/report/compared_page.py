@@ -8,7 +8,8 @@ from delaylab.analysis.compared.many import Comparison
 from delaylab.analysis.compared.measured import USER
 from delaylab.analysis.group import in_words
 from delaylab.charts import words
-from delaylab.charts.levels import ALL, Curve, Dot, differences, rtt_curves
+from delaylab.charts.levels import Curve, Dot, differences, rtt_curves
+from delaylab.charts.numeric import ALL
 from delaylab.charts.vega import Chart
 from delaylab.io.files import write_text
 from delaylab.report import templating

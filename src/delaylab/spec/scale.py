@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from delaylab.errors import BadInput
+from delaylab.spec.series import levels_of
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import Level, StudySpec
 
@@ -55,7 +56,8 @@ def scaled(spec: StudySpec, document: Document, scale: str, change: Change) -> S
             return Scaled(probe, work, spec.factors, [])
         known = ", ".join(dict.fromkeys(("quick", *spec.scales)))
         raise BadInput(f"study {spec.study!r} has no scale {scale!r}", fix=f"scales: {known}")
-    factors = {name: dict(levels) for name, levels in document.data.get("factors", {}).items()}
+    given_factors = document.data.get("factors", {})
+    factors = {name: dict(levels_of(levels)) for name, levels in given_factors.items()}
     design: list[Block] = []
     for path, value in spec.scales[scale].items():
         at: Location = ("scales", scale, path)

@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from delaylab.spec.addresses import outside
 from delaylab.spec.base import NAME, Name, Spec, spelled
 from delaylab.spec.claims import ClaimSpec, LevelName
 from delaylab.spec.lab import IpVersion, LabSpec
 from delaylab.spec.loads import LoadSpec
+from delaylab.spec.series import SeriesSpec, levels_of
 from delaylab.spec.work import WorkSpec
 from delaylab.units import Duration
 
@@ -184,6 +185,11 @@ class ProbeSpec(Spec):
 
 
 Level = list[LoadSpec] | dict[str, object]
+Levels = Annotated[
+    dict[LevelName, Level],
+    BeforeValidator(levels_of, json_schema_input_type=SeriesSpec | dict[LevelName, Level]),
+]
+"""The levels of a factor by name; a file may have them as the values of one setting."""
 Change = dict[str, object]
 
 
@@ -196,11 +202,14 @@ class StudySpec(Spec):
     lab: LabSpec | str = Field(
         description="The lab that every trial runs in: its content, or the path of a lab file."
     )
-    factors: dict[Name, dict[LevelName, Level]] = Field(
+    factors: dict[Name, Levels] = Field(
         default_factory=dict,
         description="The factors by name. A factor has levels by name. A level is a list of loads, "
         "or changes of the study such as `nodes.probe.kind: netns`, among which `loads:` may be "
-        "its loads.",
+        "its loads. A factor may also be the values of one setting: "
+        "`{set: links.wan.delay, values: [1ms, 5ms, 20ms]}`, or "
+        "`{set: links.wan.delay, range: {from: 1ms, to: 100ms, steps: 5, scale: log}}`. Figures "
+        "then have an axis of these numbers.",
     )
     probe: ProbeSpec | None = Field(
         None,

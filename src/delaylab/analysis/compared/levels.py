@@ -16,6 +16,7 @@ from delaylab.analysis.compared.blocks import (
     over_blocks,
     shift_of,
 )
+from delaylab.analysis.compared.numbers import Numbers, numbers_of
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.runs import LEVEL
@@ -60,6 +61,7 @@ class FactorLevels:
     """Levels of a factor, each against `reference`: in each scenario, and on average.
 
     `alone` are levels that share no scenario with the reference, so that nothing is known of them.
+    `numbers` are the amounts that the levels stand for, if they are numbers.
     """
 
     factor: str
@@ -68,6 +70,7 @@ class FactorLevels:
     contrasts: tuple[Contrast, ...]
     means: tuple[Mean, ...]
     alone: tuple[str, ...] = ()
+    numbers: Numbers | None = None
 
     def of(self, level: str, statistic: str) -> list[Contrast]:
         """Return the contrasts of a level by one statistic, in the order of the scenarios."""
@@ -126,7 +129,15 @@ def _of_factor(
             contrasts += _contrasts(level, statistic, pairs, shifts)
             means.append(_mean(level, statistic, shifts))
     alone = tuple(level for level in others if level not in compared)
-    return FactorLevels(factor, reference, tuple(compared), tuple(contrasts), tuple(means), alone)
+    return FactorLevels(
+        factor,
+        reference,
+        tuple(compared),
+        tuple(contrasts),
+        tuple(means),
+        alone,
+        numbers_of(levels),
+    )
 
 
 def _contrasts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
 
 from rich.table import Table
@@ -13,7 +13,8 @@ from delaylab.analysis.compared.levels import Contrast, FactorLevels, Mean
 from delaylab.analysis.group import in_words
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
-from delaylab.charts.levels import ALL, factor_charts
+from delaylab.charts.levels import factor_charts
+from delaylab.charts.numeric import ALL
 from delaylab.io.values import JsonObject
 from delaylab.report.sections.section import Html, Report, interval
 
@@ -151,6 +152,7 @@ def _json(of: FactorLevels) -> JsonObject:
             for each in of.contrasts
         ],
         "not_compared": list(of.alone),
+        "numbers": asdict(of.numbers) if of.numbers else None,
         "means": [_mean_json(mean) for mean in of.means],
     }
 

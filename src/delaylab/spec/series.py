@@ -1,0 +1,101 @@
+"""Factors whose levels are numbers: one setting, with a list or a range of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from delaylab.spec.base import Spec
+from delaylab.units import Amount, amount_of, text_of
+
+MOST_VALUES = 1000
+DIGITS = 3
+"""The significant digits of values within a range."""
+Value = int | float | str
+
+
+class RangeSpec(Spec):
+    """A range of values, both ends included."""
+
+    start: Value = Field(alias="from", description="The first value, such as `1ms` or 10.")
+    end: Value = Field(alias="to", description="The last value, in the same unit.")
+    steps: int = Field(
+        ge=2,
+        le=MOST_VALUES,
+        description="The number of values. Those between the ends have three significant digits.",
+    )
+    scale: Literal["linear", "log"] = Field(
+        "linear",
+        description="`linear`: neighbours have the same difference; `log`: the same ratio.",
+    )
+
+    @property
+    def values(self) -> list[Value]:
+        """Return the values; raise ValueError if the ends do not fit together."""
+        start, end = amount_of(str(self.start)), amount_of(str(self.end))
+        if start is None or end is None or start.unit != end.unit:
+            raise ValueError(f"{self.start} and {self.end} are not two numbers of one unit")
+        if start.value == end.value:
+            raise ValueError(f"a range from {self.start} to {self.end} has one value")
+        if self.scale == "log" and min(start.value, end.value) <= 0:
+            raise ValueError("a range on a `log` scale is above 0")
+        return [self.start, *self._between(start, end), self.end]
+
+    def _between(self, start: Amount, end: Amount) -> Iterator[Value]:
+        for step in range(1, self.steps - 1):
+            share = step / (self.steps - 1)
+            if self.scale == "log":
+                value = start.value * (end.value / start.value) ** share
+            else:
+                value = start.value + (end.value - start.value) * share
+            yield text_of(Amount(float(f"{value:.{DIGITS}g}"), start.unit))
+
+
+class SeriesSpec(Spec):
+    """A factor whose levels are the values of one setting."""
+
+    set: str = Field(description="The setting, as in a level: `links.wan.delay`.")
+    values: list[Value] | None = Field(None, max_length=MOST_VALUES, description="Its values.")
+    range: RangeSpec | None = Field(None, description="The range of its values.")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.values is None) == (self.range is None):
+            raise ValueError("a factor with `set` has `values` or `range`")
+        return self
+
+    @property
+    def levels(self) -> dict[str, dict[str, object]]:
+        """Return the factor's levels by name; raise ValueError if two have one name."""
+        found: dict[str, dict[str, object]] = {}
+        for value in self.range.values if self.range else self.values or []:
+            name = _name(value)
+            if name in found:
+                raise ValueError(f"two values are called {name!r}")
+            found[name] = {self.set: value}
+        return found
+
+
+def levels_of(factor: Any) -> Any:
+    """Return the levels of a factor as a file has them, those of a series written out.
+
+    Raise ValueError for an invalid series.
+    """
+    if not isinstance(factor, dict) or not isinstance(factor.get("set"), str):
+        return factor
+    try:
+        return SeriesSpec.model_validate(factor).levels
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        text = first["msg"].removeprefix("Value error, ")
+        raise ValueError(f"{where}: {text}" if where else text) from None
+
+
+def _name(value: Value) -> str:
+    """Return the name of a value's level: its text, as far as a file's name may have it."""
+    text = format(Decimal(str(value)), "f") if isinstance(value, float) else str(value)
+    return text.replace("µ", "u").replace("%", "pct").replace(" ", "")
