@@ -64,6 +64,7 @@ CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "reorder": shares | st.fixed_dictionaries({"share": shares, "gap": st.integers(1, 9)}),
     "rate": positive.map(Rate).map(str),
     "queue": queues,
+    "state": st.sampled_from(["down", "silent"]),
 }
 conditions = st.fixed_dictionaries(
     {}, optional={name: st.just("none") | values for name, values in CONDITIONS.items()}

@@ -206,9 +206,10 @@ def test_a_name_that_differs_is_seen() -> None:
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
-    """A monitor sends `setup`; `output` needs a program (tests/doing/test_programs.py)."""
+    """A monitor sends `setup`, a link engine `carrier`; `output` needs a program
+    (tests/doing/test_programs.py)."""
     others = {"links", "link-set", "link-timeline", "link-restart", "output"}
-    assert protocol()["operations"].keys() - {"setup"} == {*whole(Path()), *others}
+    assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 
 ALL_CONDITIONS = [
@@ -232,7 +233,7 @@ ALL_CONDITIONS = [
     ),
     Conditions(loss=Pattern(runs=[3, 1]), rate=Rate(bps=10**6), queue=Queue(held="sender")),
     Conditions(trace=RateTrace(points=[(0, 5), (9, 6)], period_ns=20)),
-    Conditions(trace=DelayTrace(points=[(0, 5)], period_ns=None)),
+    Conditions(trace=DelayTrace(points=[(0, 5)], period_ns=None), state="silent"),
     Conditions(trace=Opportunities(at_ns=[1, 2], bytes=100, period_ns=3)),
 ]
 LAB = {

@@ -30,8 +30,8 @@ from delaylab.spec.variants import Variants
 KNOWN = protocol()
 READ, WRITTEN = KNOWN["read"], KNOWN["written"]
 MODULES = (requests, measuring_requests, link_requests, program_requests)
-NOT_FROM_PYTHON = {"setup"}
-"""Requests that a monitor sends."""
+NOT_FROM_PYTHON = {"setup", "carrier"}
+"""Requests that a monitor or a link engine sends."""
 ADDED: dict[type, set[str]] = {
     link_requests.Report: {"host", "agent", "engine"},
     Direction: {"nodes"},

@@ -36,6 +36,31 @@ pub struct Conditions {
     /// A rate or a delay that changes over time; it replaces `rate.bps` or `delay_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// The state of the sender's end of the link.
+    #[serde(default, skip_serializing_if = "LinkState::is_up")]
+    pub state: LinkState,
+}
+
+/// The state of a sender's end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkState {
+    /// Frames pass.
+    #[default]
+    Up,
+    /// The end has no carrier: no frame passes in either direction. The user of a [`crate::Pipe`] must take the
+    /// carrier.
+    Down,
+    /// The sender's frames vanish, and nothing tells it.
+    Silent,
+}
+
+impl LinkState {
+    /// Return true if frames pass.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        *self == Self::Up
+    }
 }
 
 /// A random part of the delay, drawn for every frame.

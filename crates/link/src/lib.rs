@@ -13,8 +13,8 @@ mod steps;
 
 pub use check::FASTEST_BPS;
 pub use conditions::{
-    Conditions, Configured, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate,
-    Reorder, Settings, Trace,
+    Conditions, Configured, Discipline, Distribution, Jitter, LinkState, Loss, Queue, QueuePlace,
+    Rate, Reorder, Settings, Trace,
 };
 pub use pipe::{Delivery, Pipe, Reason, Sink};
 pub use queue::Limit;

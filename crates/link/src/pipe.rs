@@ -67,8 +67,12 @@ impl<T: Copy> Pipe<T> {
         }
     }
 
-    /// Offer a frame of `bytes`, counted from its Ethernet header on, without check sequence.
+    /// Offer a frame of `bytes`, counted from its Ethernet header on, without check sequence. While the link is
+    /// not up it is dropped, and no random number is drawn for it.
     pub fn offer(&mut self, arrival_ns: i64, bytes: u32, frame: T, sink: &mut impl Sink<T>) {
+        if !self.conditions.state.is_up() {
+            return sink.drop(frame, Reason::Down);
+        }
         let draw = self.draws.draw(&self.conditions);
         if draw.lost {
             return sink.drop(frame, Reason::Loss);
@@ -192,4 +196,6 @@ pub enum Reason {
     Queue,
     /// The queue's discipline dropped the frame before the queue was full.
     Early,
+    /// The link was down or silent.
+    Down,
 }

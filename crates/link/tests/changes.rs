@@ -240,3 +240,41 @@ fn less_delay_does_not_turn_the_order_round() {
     let due: Vec<_> = kept.delivered.iter().map(|delivery| delivery.due_ns).collect();
     assert_eq!(due, [40 * MS, 40 * MS, 45 * MS]);
 }
+
+#[test]
+fn a_link_that_is_not_up_drops_what_is_offered_and_lets_go_on_what_it_has() {
+    for state in ["down", "silent"] {
+        let arrivals: Vec<(i64, u32)> = (0..30).map(|number| (number * MS, 1000)).collect();
+        let mut pipe = Pipe::new(conditions(&json!({"delay_ns": 5 * MS})), 7, 0);
+        let mut kept = Kept::default();
+        offer_all(&mut pipe, 0, &arrivals[..10], &mut kept);
+        pipe.change(conditions(&json!({"delay_ns": 5 * MS, "state": state})), 10 * MS);
+        offer_all(&mut pipe, 10, &arrivals[10..20], &mut kept);
+        pipe.change(conditions(&json!({"delay_ns": 5 * MS})), 20 * MS);
+        offer_all(&mut pipe, 20, &arrivals[20..], &mut kept);
+        drain(&mut pipe, &mut kept);
+        let delivered: Vec<Frame> = kept.delivered.iter().map(|d| d.frame).collect();
+        assert_eq!(delivered, (0..10).chain(20..30).collect::<Vec<_>>());
+        assert_eq!(kept.delays(&arrivals), [5 * MS; 20]);
+        assert_eq!(kept.dropped, (10..20).map(|frame| (frame, Reason::Down)).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn an_outage_draws_no_random_number() {
+    let loss = json!({"loss": {"model": "independent", "share": 0.5}});
+    let fates = |outage: bool| {
+        let mut pipe = Pipe::new(conditions(&loss), 7, 0);
+        let mut kept = Kept::default();
+        if outage {
+            pipe.change(conditions(&merge(&loss, &json!({"state": "silent"}))), 0);
+            offer_all(&mut pipe, 1000, &[(0, 100), (1, 100), (2, 100)], &mut Kept::default());
+            pipe.change(conditions(&loss), 3);
+        }
+        let arrivals: Vec<(i64, u32)> = (0..100).map(|number| (10 + number, 100)).collect();
+        offer_all(&mut pipe, 0, &arrivals, &mut kept);
+        drain(&mut pipe, &mut kept);
+        kept.dropped
+    };
+    assert_eq!(fates(true), fates(false));
+}

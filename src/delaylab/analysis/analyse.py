@@ -38,7 +38,7 @@ from delaylab.analysis.group import (
     in_words,
     load_name,
 )
-from delaylab.analysis.links.fidelity import link_doubts, trial_links
+from delaylab.analysis.links.fidelity import link_doubts, lost_in_downtimes, trial_links
 from delaylab.analysis.over_time.slowest import TRIAL, TrialTimes, slowest
 from delaylab.analysis.over_time.timeline import timeline
 from delaylab.analysis.over_time.usage import IN_USE, in_use
@@ -138,7 +138,11 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         how="diagonal",
     )
     known = [trial_clocks(each.trial, each.alignment) for each in read]
-    links = [link for each in under_load for link in trial_links(each.trial, each.table)]
+    links = [
+        link
+        for each in under_load
+        for link in trial_links(each.trial, each.table, each.scheduled_by(clock))
+    ]
     packets = scheduled.filter(pl.col("phase") != UNTAPPED)
     measured = packets.filter(pl.col("phase") == MEASURED)
     answered = segments.complete(measured, path)
@@ -182,7 +186,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     return Group(
         trials=trials,
         doubts=[
-            *doubts(trials, measured, account, user),
+            *doubts(trials, measured, account, user, lost_in_downtimes(links)),
             *machine_doubts(state, account, load_name(trials[0]) == REST),
             *clock_doubts(known, _refused(summaries)),
             *link_doubts(links),

@@ -70,6 +70,7 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
             named = changes(changed, whole.link, direction.node, direction.configured)
             wanted = merge(direction.configured, named)
             _require_sense(direction, wanted, report.engine)
+            whole.check_end(direction.node, wanted)
             there[_agent(report)].append(Change(link, direction.node, named))
             back[_agent(report)] += _replacing(direction, wanted, direction.configured)
     _send(lab, there, back)
@@ -95,7 +96,7 @@ def _conditioned(lab: Lab, link: str) -> ConditionedLink:
     if lab.plan.has_engine(link):
         return ConditionedLink(link, by_name(lab.spec)[link], lab.plan.on_link(link))
     if lab.plan.on_link(link):
-        fix = "give it one in the lab file, such as `delay: 0s`"
+        fix = "give it one in the lab file, such as `state: up` or `delay: 0s`"
         raise BadInput(f"link {link!r} has no conditions: the kernel carries it", fix=fix)
     known = ", ".join(lab.plan.conditioned) or "none"
     raise BadInput(f"lab {lab.name!r} has no link {link!r}", fix=f"with conditions: {known}")

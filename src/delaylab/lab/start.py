@@ -12,7 +12,7 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import files, machine_stack, memory, packages
+from delaylab.lab import files, link_changes, machine_stack, memory, packages
 from delaylab.lab.cpus import check_cpus
 from delaylab.lab.programs import start_programs
 from delaylab.lab.running import Lab
@@ -22,6 +22,7 @@ from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
+from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import LabSpec
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
@@ -52,7 +53,7 @@ def starting(
     name = check_name(spec.lab if name is None else name)
     lab, keeper = _build(machine, spec, name, accounting=False, progress=progress)
     try:
-        start_programs(lab)
+        _begin(lab)
         yield lab
     except BaseException:
         lab.close()
@@ -73,7 +74,7 @@ def temporary(
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
     lab, keeper = _build(machine, spec, name, accounting=accounting, progress=progress)
     try:
-        start_programs(lab)
+        _begin(lab)
         yield lab
     finally:
         with deferred():
@@ -121,6 +122,23 @@ def _build(
     # Both are at hand; others read them from the record.
     running.spec, running.plan = spec, plan
     return Lab(running, notes, booted), keeper
+
+
+def _begin(lab: Lab) -> None:
+    """Start the programs of a lab that is built."""
+    if _is_down_in_a_guest(lab.spec):
+        # The engine started before the guest, and could not tell it.
+        link_changes.start_timeline(lab)
+    start_programs(lab)
+
+
+def _is_down_in_a_guest(spec: LabSpec) -> bool:
+    """Return True if a link begins down at a virtual machine, which does not see its cable."""
+    return any(
+        spec.nodes[node].carrier != "port" and conditions_of(link, node).state == "down"
+        for link in spec.links
+        for node in link.members
+    )
 
 
 def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt], dict[str, str]]:

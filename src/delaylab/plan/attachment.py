@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
+from delaylab.spec.kinds import CarrierBy
+
 
 @dataclass(frozen=True)
 class TapPoint:
@@ -28,7 +30,8 @@ class Attachment:
     of `host` carries the frames that the node sends, None on a link without conditions; nodes that
     share a stack share a port. `in_host_stack` is True if the device is an interface of the node's
     host, without a virtual interface of the node's own. `other_kernel` is True if another kernel
-    than the host's has the device: a virtual machine's.
+    than the host's has the device: a virtual machine's. `carrier` is what takes its carrier, None
+    if nothing can.
     """
 
     node: str
@@ -42,6 +45,7 @@ class Attachment:
     port: str | None = None
     in_host_stack: bool = False
     other_kernel: bool = False
+    carrier: CarrierBy | None = "port"
 
     def step(self, point: str) -> TapPoint | None:
         """Return the interface of a point outward of the device; None if it has none."""

@@ -148,6 +148,7 @@ class Cables:
             outward=outward,
             in_host_stack=in_host_stack,
             other_kernel=self._stacks.other_kernel(node),
+            carrier=self._stacks.spec(node).carrier,
         )
 
     def bridge(self, agent: str, link: str, ports: list[str]) -> str:

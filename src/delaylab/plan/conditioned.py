@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
-from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port
+from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port, RemoteCard
 from delaylab.spec.directions import changes, conditions_of, members_meant
 from delaylab.spec.lab import ChangeSpec, EngineSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions
@@ -50,16 +50,24 @@ class ConditionedLink:
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():
                 first = conditions_of(self.link, mates[0].node)
-                self.check_held(mates[0].node, first)
+                self.check_end(mates[0].node, first)
                 if any(conditions_of(self.link, each.node) != first for each in mates):
                     raise self._one_stack(mates)
 
-    def check_held(self, node: str, conditions: Conditions) -> None:
-        """Raise BadInput if frames are to wait at the interface of a node in a virtual machine."""
+    def check_end(self, node: str, conditions: Conditions) -> None:
+        """Raise BadInput if a node's end cannot do what is asked.
+
+        Frames cannot wait at an interface in a virtual machine, and not every card can lose its
+        carrier.
+        """
         queue = conditions.queue
+        mine = [each for each in self.attachments if each.node == node]
+        if conditions.state == "down" and any(each.carrier is None for each in mine):
+            what = f"the card of {node} cannot lose its carrier"
+            raise BadInput(what, f"link {self.name}", "say `state: silent`")
         if queue is None or queue.held != "sender":
             return
-        if any(each.other_kernel for each in self.attachments if each.node == node):
+        if any(each.other_kernel for each in mine):
             what = f"what {node} sends cannot wait at its interface, which is in a virtual machine"
             raise BadInput(what, f"link {self.name}", "give `queue` packets or bytes")
 
@@ -107,6 +115,7 @@ def _engine_link(link: ConditionedLink, host: str) -> EngineLink:
             port,
             mates[0].node,
             None if mates[0].other_kernel else (mates[0].agent, mates[0].device),
+            _remote_card(mates[0]),
             (mates[0].mac,),
             conditions_of(link.link, mates[0].node),
         )
@@ -115,8 +124,15 @@ def _engine_link(link: ConditionedLink, host: str) -> EngineLink:
     uplink = link.uplink(host)
     if uplink is not None:
         far = (each.mac for each in link.attachments if each.host != host)
-        members.append(Port(uplink, None, None, tuple(dict.fromkeys(far)), NOTHING))
+        members.append(Port(uplink, None, None, None, tuple(dict.fromkeys(far)), NOTHING))
     return EngineLink(link.name, link.link.mtu, tuple(members))
+
+
+def _remote_card(end: Attachment) -> RemoteCard | None:
+    """Return how to take the carrier of a card that does not see the other end of its cable."""
+    if end.carrier == "monitor":
+        return RemoteCard(f"{end.agent}.card", end.device)
+    return RemoteCard(f"{end.agent}.sock", end.device) if end.carrier == "agent" else None
 
 
 def _timeline(
@@ -137,6 +153,6 @@ def _timeline(
         for node in (node for node in before if node in meant):
             change = changes(given.conditions, link.link, node, before[node])
             before[node] = merge(before[node], change)
-            link.check_held(node, before[node])
+            link.check_end(node, before[node])
             moments[given.at.ns].append(Change(link.name, node, change))
     return (Moment(at_ns, tuple(made)) for at_ns, made in moments.items())

@@ -9,17 +9,27 @@ from delaylab.spec.link_conditions import Conditions
 
 
 @dataclass(frozen=True)
+class RemoteCard(Message):
+    """A card in a virtual machine, and the socket in the lab's folder where it is answered for."""
+
+    at: str
+    on: str
+
+
+@dataclass(frozen=True)
 class Port(Message):
     """The end of a link's member on a host.
 
     `node` is the node that sends into the port; it is None behind an uplink, whose frames another
     host has conditioned. `card` is the node's own interface as (agent, name), or None if it is in a
-    virtual machine. `macs` are the MAC addresses behind the port.
+    virtual machine; `carrier` is then how to take the carrier of the one there. `macs` are the MAC
+    addresses behind the port.
     """
 
     port: str
     node: str | None
     card: tuple[str, str] | None
+    carrier: RemoteCard | None
     macs: tuple[str, ...]
     conditions: Conditions
 
@@ -29,6 +39,7 @@ class Port(Message):
             "port": self.port,
             "node": self.node,
             "card": self.card and {"in": self.card[0], "on": self.card[1]},
+            **({"carrier": self.carrier.message()} if self.carrier else {}),
             "macs": list(self.macs),
             "conditions": self.conditions.message(),
         }

@@ -88,6 +88,7 @@ def why_not_in_kernel(conditions: Conditions) -> str | None:
     jitter, queue = conditions.jitter, conditions.queue
     refused = {
         "`trace`": conditions.trace is not None,
+        "`state: silent`": conditions.state == "silent",
         "`loss` by a pattern": isinstance(conditions.loss, Pattern),
         "`queue: sender`": queue is not None and queue.held == "sender",
         "`red` queues": queue is not None and isinstance(queue.discipline, Red),

@@ -60,7 +60,7 @@ def _word(key: str, value: object) -> str:
     if isinstance(value, Opportunities):
         return f"{value.kind} over time, {len(value.at_ns)} points"
     if not isinstance(value, Part):
-        return str(Share.of(float(str(value))))
+        return value if isinstance(value, str) else str(Share.of(float(str(value))))
     said = _condition(value)
     main = MAIN.get(key) or next(iter(said))
     if list(said) == [main] and not isinstance(said[main], dict):

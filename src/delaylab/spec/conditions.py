@@ -264,6 +264,13 @@ class ConditionsSpec(TracksNamedFields):
         None, description="A file with the rate or the delay over time."
     )
 
+    state: Annotated[engine.LinkState | None, NoneRemoves] = Field(
+        None,
+        description="`down`: the end of each sender has no carrier, and nothing passes. `silent`: "
+        "what is sent vanishes, and the carrier stays. `up` ends both; a link that has only this "
+        "can be set down later.",
+    )
+
     @model_validator(mode="after")
     def _one_word_for_one_thing(self) -> Self:
         if self.trace is not None:
@@ -291,16 +298,20 @@ class ConditionsSpec(TracksNamedFields):
 KEYS = {
     "delay": "delay_ns",
     **{name: name for name in ("jitter", "loss", "duplicate", "corrupt", "reorder")},
-    **{name: name for name in ("rate", "queue", "trace")},
+    **{name: name for name in ("rate", "queue", "trace", "state")},
 }
 """Field names of a lab file -> their names in the link engine's form."""
+UP = "up"
+"""The state of a link that nothing has set down; the engine's default."""
 _CONDITIONS = frozenset({"profile", *KEYS})
 
 
 def _built(conditions: ConditionsSpec, field: str) -> object:
     value = getattr(conditions, field)
-    if value is None:
+    if value is None or value == UP:
         return None
+    if isinstance(value, str):
+        return value
     if isinstance(value, Duration):
         return value.ns
     return float(value) if isinstance(value, Share) else value.built()

@@ -25,6 +25,9 @@ Memory = Annotated[
     Size | None,
     Field(description="The memory of a virtual machine; of a container the memory limit."),
 ]
+CarrierBy = Literal["port", "monitor", "agent"]
+"""The means to take a card's carrier: the other end of its cable, the monitor of its virtual
+machine, or the agent inside, which can only set the card dormant."""
 Vcpus = Annotated[int, Field(ge=1, le=64, description="The number of virtual CPUs.")]
 
 
@@ -37,6 +40,8 @@ class NodeSpec(Variants):
     """True for containers and virtual machines: they have root file systems of their own."""
     container: ClassVar[bool] = False
     virtual_machine: ClassVar[bool] = False
+    carrier: ClassVar[CarrierBy | None] = "port"
+    """The means to take the carrier of a node's card; None if nothing can."""
     emulated: ClassVar[bool] = False
     """True for nodes that are emulated in software where the CPU cannot run them."""
 
@@ -223,6 +228,7 @@ class DockerNode(ContainerNode):
 class QemuNode(KernelNode, ImageNode):
     """A virtual machine by QEMU."""
 
+    carrier = "monitor"
     emulated = True
     kind: Literal["qemu"]
     vcpus: Vcpus = 1
@@ -259,12 +265,14 @@ class QemuNode(KernelNode, ImageNode):
 class UmlNode(KernelNode):
     """A User-Mode Linux."""
 
+    carrier = "agent"
     kind: Literal["uml"]
 
 
 class XenNode(NodeSpec):
     """A Xen domain."""
 
+    carrier = None
     virtual_machine = True
     own_root = True
     emulated = True

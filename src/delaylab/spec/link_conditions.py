@@ -214,6 +214,10 @@ class Opportunities(Part):
 Trace = Annotated[RateTrace | DelayTrace | Opportunities, Field(discriminator="kind")]
 
 
+LinkState = Literal["up", "down", "silent"]
+"""The state of a sender's end of a link: `down` has no carrier, `silent` loses what it sends."""
+
+
 class Conditions(Part):
     """The conditions of one direction of a link, or a change of them. All are one way."""
 
@@ -226,6 +230,7 @@ class Conditions(Part):
     rate: Rate | None = None
     queue: Queue | None = None
     trace: Trace | None = None
+    state: LinkState | None = None
 
     def message(self) -> JsonObject:
         """Return the conditions as JSON values, as the link engine reads and writes them."""

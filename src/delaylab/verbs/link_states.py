@@ -12,7 +12,10 @@ from delaylab.lab.running import Lab
 
 @dataclass(frozen=True)
 class EngineState:
-    """State of a host's link engine for `ps`; `links` says for each link `held`, or why not."""
+    """State of a host's link engine for `ps`.
+
+    `links` says for each link `held`, or why not, or which ends are down or silent.
+    """
 
     host: str
     engine: str
@@ -53,9 +56,21 @@ def states(lab: Lab) -> list[EngineState]:
 
 
 def _held(reports: list[EngineReport]) -> dict[str, str]:
-    """Return for each link `held`, or the reason why one of its directions did not hold."""
+    """Return for each link `held`, or the reason why one of its directions did not hold.
+
+    Of a link that is not up, its ends that are not are named.
+    """
     found: dict[str, str] = {}
+    ends: dict[str, dict[str, list[str]]] = {}
     for verdict in judge(reports):
-        before = found.get(verdict.direction.link, "held")
-        found[verdict.direction.link] = before if verdict.held else verdict.text
+        direction = verdict.direction
+        before = found.get(direction.link, "held")
+        found[direction.link] = before if verdict.held else verdict.text
+        state = direction.configured.state
+        if state is not None and state != "up":
+            nodes = direction.nodes or [str(direction.node)]
+            ends.setdefault(direction.link, {}).setdefault(state, []).extend(nodes)
+    for link, states in ends.items():
+        text = ", ".join(f"{state} at {' and '.join(nodes)}" for state, nodes in states.items())
+        found[link] = text if found[link] == "held" else f"{text}; {found[link]}"
     return found

@@ -98,7 +98,9 @@ def print_links(reports: list[EngineReport], console: Console) -> None:
 
 
 def _message(direction: Direction) -> JsonObject:
-    unset = {"configured_first"} if direction.steady else None
+    unset = {"configured_first"} if direction.steady else set[str]()
+    if not direction.downtimes:
+        unset.add("downtimes")
     return direction.model_dump(mode="json", by_alias=True, exclude=unset)
 
 
@@ -120,6 +122,8 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
             why = "; ".join(concerned[0].of_engine)
             links = dict.fromkeys(verdict.direction.link for verdict in concerned)
             yield f"not held ({', '.join(links)}), because {why}"
+    for downtimes in dict.fromkeys(verdict.downtimes for verdict in verdicts if verdict.downtimes):
+        yield f"{downtimes.link}: {downtimes.text}"
     for verdict in verdicts:
         if verdict.own:
             why = "; ".join(verdict.own)

@@ -97,6 +97,7 @@ fn start<'a>(
         links,
         cpus: cpus.as_deref(),
         agents: &member.others,
+        place: member.place,
         serve: member.serve,
     };
     Ok((Supervisor::start(task)?, listener, drop))

@@ -1,10 +1,11 @@
 //! The configured conditions of each direction, and changes to them. All changes are checked before any is
 //! made.
 
-use delaylab_link::{Conditions, Configured};
+use delaylab_link::{Conditions, Configured, LinkState};
+use delaylab_os::clock::Realtime;
 use delaylab_proto::{Context, Failure};
 
-use crate::protocol::links::{Change, EngineLinks};
+use crate::protocol::links::{Change, Downtime, EngineLinks};
 
 /// The configuration of every direction, in the order of the plan's members.
 #[derive(Clone)]
@@ -27,7 +28,15 @@ pub(crate) struct DirectionConfig {
     pub first: Option<Configured>,
     /// The number of changes by request since the engine's start.
     pub requests: u64,
+    /// The times in which the sender's end was not up, since counting began.
+    pub downtimes: Vec<Downtime>,
 }
+
+/// The most downtimes of a direction that are kept; older ones are forgotten.
+const MOST_DOWNTIMES: usize = 1000;
+
+/// The time of a configuration that is only checked.
+pub(crate) const START: Realtime = Realtime::from_ns(0);
 
 /// The cause of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +52,13 @@ pub(crate) struct Changed {
 }
 
 impl ConfiguredConditions {
-    /// Read the configuration from the plan.
-    pub(crate) fn new(links: &EngineLinks) -> Result<Self, Failure> {
+    /// Read the configuration from the plan, as it is from `now` on.
+    pub(crate) fn new(links: &EngineLinks, now: Realtime) -> Result<Self, Failure> {
         let members = links.members().map(|(link, member)| {
             let by = member.node.as_ref().unwrap_or(&member.port);
             let what = || format!("set link {} of {by}", link.link);
             let planned = Configured::new(member.conditions.clone()).with_context(what)?;
-            let direction = DirectionConfig {
+            let mut direction = DirectionConfig {
                 link: link.link.clone(),
                 node: member.node.clone(),
                 port: member.port.clone(),
@@ -58,7 +67,9 @@ impl ConfiguredConditions {
                 configured: planned,
                 first: None,
                 requests: 0,
+                downtimes: Vec::new(),
             };
+            direction.note_downtime(now);
             direction.check_held().map(|()| direction)
         });
         members.collect::<Result<_, _>>().map(Self)
@@ -82,15 +93,16 @@ impl ConfiguredConditions {
     pub(crate) fn begin_count(&mut self) {
         for direction in &mut self.0 {
             direction.first = None;
+            direction.downtimes.retain(|downtime| downtime.until_ns.is_none());
         }
     }
 
     /// Return to the conditions of the plan.
-    pub(crate) fn restore(&mut self) -> Vec<Changed> {
+    pub(crate) fn restore(&mut self, now: Realtime) -> Vec<Changed> {
         let mut changed = Vec::new();
         for (number, direction) in self.0.iter_mut().enumerate() {
             if direction.configured != direction.planned {
-                direction.set(direction.planned.clone());
+                direction.set(direction.planned.clone(), now);
                 changed.push(direction.changed(number));
             }
         }
@@ -102,6 +114,7 @@ impl ConfiguredConditions {
         &mut self,
         changes: &[Change],
         cause: Cause,
+        now: Realtime,
     ) -> Result<Vec<Changed>, Failure> {
         let mut after = self.0.clone();
         let mut changed = Vec::new();
@@ -111,7 +124,8 @@ impl ConfiguredConditions {
             };
             let index = after.iter().position(wanted).ok_or_else(|| self.unknown(change))?;
             let direction = &mut after[index];
-            direction.set(direction.configured.after(&change.set).with_context(|| what(change))?);
+            let after = direction.configured.after(&change.set).with_context(|| what(change))?;
+            direction.set(after, now);
             direction.check_held()?;
             direction.requests += u64::from(cause == Cause::Request);
             changed.push(direction.changed(index));
@@ -137,9 +151,32 @@ fn what(change: &Change) -> String {
 }
 
 impl DirectionConfig {
-    fn set(&mut self, configured: Configured) {
+    fn set(&mut self, configured: Configured, now: Realtime) {
         let before = std::mem::replace(&mut self.configured, configured);
+        self.note_downtime(now);
         self.first.get_or_insert(before);
+    }
+
+    /// Return the state of the sender's end.
+    pub(crate) fn state(&self) -> LinkState {
+        self.configured.conditions().state
+    }
+
+    /// End the last downtime if the state is another one now, and begin one if it is not up.
+    fn note_downtime(&mut self, now: Realtime) {
+        let state = self.state();
+        let last = self.downtimes.last_mut().filter(|downtime| downtime.until_ns.is_none());
+        match last {
+            Some(last) if last.state == state => return,
+            Some(last) => last.until_ns = Some(now.ns()),
+            None => {}
+        }
+        if !state.is_up() {
+            if self.downtimes.len() == MOST_DOWNTIMES {
+                self.downtimes.remove(0);
+            }
+            self.downtimes.push(Downtime { state, since_ns: now.ns(), until_ns: None });
+        }
     }
 
     fn changed(&self, direction: usize) -> Changed {
@@ -163,11 +200,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
+    const AT: Realtime = Realtime::from_ns(7);
+
     fn configured() -> ConfiguredConditions {
         let links = json!({"links": [{"link": "wan", "members": [
             {"port": "vif-a", "node": "a", "conditions": {"delay_ns": 5}},
             {"port": "uplink"}]}]});
-        ConfiguredConditions::new(&serde_json::from_value(links).unwrap()).unwrap()
+        ConfiguredConditions::new(&serde_json::from_value(links).unwrap(), AT).unwrap()
     }
 
     fn change(link: &str, node: &str, set: Value) -> Change {
@@ -187,7 +226,7 @@ mod tests {
             change("wan", "a", json!({"duplicate": 0.5})),
             change("wan", "a", json!({"corrupt": 0.25})),
         ];
-        let changed = configured.change(&changes, Cause::Request).unwrap();
+        let changed = configured.change(&changes, Cause::Request, AT).unwrap();
         assert_eq!(changed[1].direction, 0);
         assert_eq!(changed[1].conditions.delay_ns, 5);
         assert_eq!(asked(&configured), json!({"delay_ns": 5, "duplicate": 0.5, "corrupt": 0.25}));
@@ -197,8 +236,8 @@ mod tests {
     fn a_change_is_known_until_counting_begins_anew_even_if_it_was_taken_back() {
         let mut configured = configured();
         let set = |delay: u32| [change("wan", "a", json!({"delay_ns": delay}))];
-        configured.change(&set(9), Cause::Request).unwrap();
-        configured.change(&set(5), Cause::Timeline).unwrap();
+        configured.change(&set(9), Cause::Request, AT).unwrap();
+        configured.change(&set(5), Cause::Timeline, AT).unwrap();
         let [direction, uplink] = configured.directions() else { panic!("two directions") };
         let first = serde_json::to_value(&direction.first).unwrap();
         assert_eq!(first, json!({"delay_ns": 5}));
@@ -212,11 +251,37 @@ mod tests {
     fn the_conditions_of_the_plan_come_back_whole() {
         let mut configured = configured();
         let set = json!({"delay_ns": null, "duplicate": 0.5});
-        configured.change(&[change("wan", "a", set)], Cause::Request).unwrap();
-        let changed = configured.restore();
+        configured.change(&[change("wan", "a", set)], Cause::Request, AT).unwrap();
+        let changed = configured.restore(AT);
         assert_eq!((changed.len(), changed[0].conditions.delay_ns), (1, 5));
         assert_eq!(asked(&configured), json!({"delay_ns": 5}));
-        assert!(configured.restore().is_empty());
+        assert!(configured.restore(AT).is_empty());
+    }
+
+    #[test]
+    fn times_in_which_an_end_is_not_up_are_kept_until_counting_begins_anew() {
+        let mut configured = configured();
+        let mut set = |state: &str, at_ns: i64| {
+            let changes = [change("wan", "a", json!({"state": state}))];
+            configured.change(&changes, Cause::Timeline, Realtime::from_ns(at_ns)).unwrap();
+        };
+        set("down", 10);
+        set("down", 11);
+        set("silent", 20);
+        set("up", 30);
+        set("down", 40);
+        let downtime = |state, since_ns, until_ns| Downtime { state, since_ns, until_ns };
+        let open = downtime(LinkState::Down, 40, None);
+        let all = [
+            downtime(LinkState::Down, 10, Some(20)),
+            downtime(LinkState::Silent, 20, Some(30)),
+            open.clone(),
+        ];
+        assert_eq!(configured.directions()[0].downtimes, all);
+        configured.begin_count();
+        assert_eq!(configured.directions()[0].downtimes, [open]);
+        configured.restore(Realtime::from_ns(50));
+        assert_eq!(configured.directions()[0].downtimes, [downtime(LinkState::Down, 40, Some(50))]);
     }
 
     #[test]
@@ -230,7 +295,7 @@ mod tests {
         ];
         for (wrong, what) in wrong {
             let mut configured = configured();
-            let Err(failure) = configured.change(&[good.clone(), wrong], Cause::Request) else {
+            let Err(failure) = configured.change(&[good.clone(), wrong], Cause::Request, AT) else {
                 panic!("{what}")
             };
             assert_eq!(failure.what, what);

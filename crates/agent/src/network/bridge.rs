@@ -4,8 +4,8 @@ use delaylab_os::kernel;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoPortKind,
-    LinkAttribute, LinkInfo, LinkMessage,
+    BridgePortState, BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData,
+    InfoPortKind, LinkAttribute, LinkInfo, LinkMessage,
 };
 
 /// The reserved addresses 01:80:c2:00:00:0x (IEEE 802.1Q, table 8-1) that a bridge may be told to forward, by bit.
@@ -31,8 +31,17 @@ pub(crate) fn attributes() -> LinkAttribute {
 /// Make a port of a bridge forward frames to reserved addresses (LLDP, LACP, 802.1X), as a cable does. Without
 /// `learning` a bridge of two ports forwards all frames, whatever their destination.
 pub(crate) fn port(index: u32, learning: bool) -> RouteNetlinkMessage {
-    let options =
-        vec![InfoBridgePort::GroupFwdMask(FORWARDED_FROM_PORT), InfoBridgePort::Learning(learning)];
+    let group = InfoBridgePort::GroupFwdMask(FORWARDED_FROM_PORT);
+    change_of_port(index, vec![group, InfoBridgePort::Learning(learning)])
+}
+
+/// Make a port of a bridge forward frames, or none in either direction, until it loses its carrier.
+pub(crate) fn forwarding(index: u32, open: bool) -> RouteNetlinkMessage {
+    let state = if open { BridgePortState::Forwarding } else { BridgePortState::Disabled };
+    change_of_port(index, vec![InfoBridgePort::State(state)])
+}
+
+fn change_of_port(index: u32, options: Vec<InfoBridgePort>) -> RouteNetlinkMessage {
     let info = vec![
         LinkInfo::PortKind(InfoPortKind::Bridge),
         LinkInfo::PortData(InfoPortData::BridgePort(options)),

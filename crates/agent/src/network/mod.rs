@@ -2,11 +2,13 @@
 //!
 //! - [`batch`]: netlink requests by the batch; [`tbf`]: the token bucket filter in them.
 //! - [`bridge`]: bridges that carry links, and interfaces on which the host's own stack answers nothing.
+//! - [`carrier`](mod@carrier): the state of a card whose driver knows no carrier.
 //! - [`counters`]: the kernel's counters of interfaces and protocols. [`route`]: the interface
 //!   to an address. [`neighbours`]: how long stacks ask for them.
 
 pub(crate) mod batch;
 pub(crate) mod bridge;
+pub(crate) mod carrier;
 pub(crate) mod counters;
 pub(crate) mod neighbours;
 pub(crate) mod route;

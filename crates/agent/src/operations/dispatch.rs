@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use super::{compute, discard, exec, generate, probe, programs, reflect, tap, watch};
-use crate::network::{counters, neighbours, route};
+use crate::network::{carrier, counters, neighbours, route};
 use crate::protocol::links::LinkRequest;
 use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
 use crate::protocol::requests::{Operation, Request, name};
@@ -71,6 +71,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Clock(it) => run(it, session, read_clock),
         Request::Route(it) => run(it, session, route::serve),
         Request::Neighbours(it) => run(it, session, neighbours::serve),
+        Request::Carrier(it) => run(it, session, carrier::serve),
         Request::Setup(it) => run(it, session, fabric::setup),
         Request::Links(it) => link::ask_supervisor(&LinkRequest::Links(it), session),
         Request::LinkSet(it) => link::ask_supervisor(&LinkRequest::LinkSet(it), session),

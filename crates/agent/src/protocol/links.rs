@@ -1,6 +1,6 @@
 //! The links of a host in a plan, and requests to the agent that carries them.
 
-use delaylab_link::{Conditions, Configured, Settings};
+use delaylab_link::{Conditions, Configured, LinkState, Settings};
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,9 @@ pub(crate) struct Member {
     /// The node's own interface, unless it is in a virtual machine.
     #[serde(default)]
     pub card: Option<Card>,
+    /// The way to take the carrier of a card in a virtual machine, which does not see that the port is down.
+    #[serde(default)]
+    pub carrier: Option<RemoteCard>,
     /// The MAC addresses known to be behind the port.
     #[serde(default)]
     pub macs: Vec<Mac>,
@@ -76,6 +79,15 @@ pub(crate) struct Member {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Card {
     pub r#in: String,
+    pub on: String,
+}
+
+/// A card in a virtual machine, whose carrier its monitor or the agent inside takes (request `carrier`).
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoteCard {
+    /// The name of the socket in the lab's folder at which that is asked.
+    pub at: String,
     pub on: String,
 }
 
@@ -253,6 +265,8 @@ pub(crate) struct DirectionReport {
     pub first: Option<Configured>,
     /// The number of changes by request since the engine's start.
     pub requests: u64,
+    /// The times in which the sender's end was not up, since counting began.
+    pub downtimes: Vec<Downtime>,
     #[serde(rename = "in")]
     pub entered: Tally,
     #[serde(rename = "out")]
@@ -303,8 +317,18 @@ pub(crate) struct Dropped {
     pub oversize: u64,
     /// Frames that the egress interface did not take.
     pub interface: u64,
-    /// Frames for an interface that was down.
+    /// Frames of a link that was not up, or for an interface that was down.
     pub down: u64,
+}
+
+/// A time in which the sender's end of a direction was not up, in ns since the Unix epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Downtime {
+    /// The state in that time.
+    pub state: LinkState,
+    pub since_ns: i64,
+    /// The end; null if it goes on.
+    pub until_ns: Option<i64>,
 }
 
 /// The frames that wait for the rate, here or at the sender.

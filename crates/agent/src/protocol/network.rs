@@ -80,6 +80,15 @@ pub(crate) struct RouteDone {
     pub interface: String,
 }
 
+/// Take the carrier of a card in a virtual machine, or give it back.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Carrier {
+    /// The card: `eth0`, `eth1`, … in the order of the machine's cables.
+    pub on: String,
+    pub up: bool,
+}
+
 /// Let an interface's stack ask so often for a neighbour, once a second, before it gives up.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -9,7 +9,9 @@ use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
 use super::lab::Setup;
 use super::links::{EngineReport, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links};
 use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
-use super::network::{Counters, CountersDone, Neighbours, Route, RouteDone, Watch, WatchDone};
+use super::network::{
+    Carrier, Counters, CountersDone, Neighbours, Route, RouteDone, Watch, WatchDone,
+};
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
@@ -77,6 +79,7 @@ operations! {
     "clock": Clock => ClockDone, events [], tables [];
     "route": Route => RouteDone, events [], tables [];
     "neighbours": Neighbours => Nothing, events [], tables [];
+    "carrier": Carrier => Nothing, events [], tables [];
     "setup": Setup => Nothing, events [], tables [];
     "links": Links => EngineReport, events [], tables [];
     "link-set": LinkSet => LinkSetDone, events [], tables [];

@@ -20,11 +20,16 @@ STEP_NS = 1_000_000
 
 
 def doubts(
-    trials: list[TrialRecord], measured: pl.DataFrame, account: Account, user_ns: Numbers
+    trials: list[TrialRecord],
+    measured: pl.DataFrame,
+    account: Account,
+    user_ns: Numbers,
+    in_downtimes: int = 0,
 ) -> list[Doubt]:
     """Return the doubts recorded with a group's trials, and those that its data raise.
 
-    `measured` are the packets under load, `user_ns` their user RTTs in ns.
+    `measured` are the packets under load, `user_ns` their user RTTs in ns. `in_downtimes` packets
+    were lost while a link was down on purpose.
     """
     recorded = [warning for trial in trials for warning in trial.warnings]
     found = [
@@ -34,7 +39,7 @@ def doubts(
         *_dropped(trials),
         *_queue_changed(trials),
         *_unseen(account),
-        *_lost(account),
+        *_lost(account, in_downtimes),
         *_closed(account),
         *_clock(measured, user_ns),
         *_backwards(measured, trials[0]),
@@ -128,8 +133,8 @@ def _unseen(account: Account) -> Iterator[Doubt]:
             )
 
 
-def _lost(account: Account) -> Iterator[Doubt]:
-    lost = sum(account.lost_after.values())
+def _lost(account: Account, in_downtimes: int) -> Iterator[Doubt]:
+    lost = sum(account.lost_after.values()) - in_downtimes
     dropped = account.responder_dropped
     if dropped:
         yield doubt(
@@ -139,10 +144,12 @@ def _lost(account: Account) -> Iterator[Doubt]:
             "probe more slowly, or use UDP with a reflector",
             dropped=dropped,
         )
+    also = f", apart from {in_downtimes} while a link was down" if in_downtimes else ""
     if lost > max(dropped, account.scheduled // 100):
         yield doubt(
             DoubtKind.LOST,
-            f"{lost} of {account.scheduled} packets lost: the delays are those of the survivors",
+            f"{lost} of {account.scheduled} packets lost{also}: the delays are those of the "
+            "survivors",
             "read the account of where they were last seen before comparing delays",
             lost=lost,
             scheduled=account.scheduled,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from delaylab.analysis.links.delays import Measured, measured
+from delaylab.analysis.links.downtimes import LinkDowntime
 from delaylab.analysis.links.verdict import (
     MEDIAN_LATE_NS,
     MEDIAN_OF,
@@ -35,19 +36,59 @@ class TrialLink:
     measured: Measured | None
 
 
-def trial_links(trial: TrialRecord, table: pl.DataFrame) -> list[TrialLink]:
+def trial_links(
+    trial: TrialRecord, table: pl.DataFrame, scheduled: pl.DataFrame | None = None
+) -> list[TrialLink]:
     """Return the verdict on each link of a trial, and what the probe measured there.
 
-    `table` holds the trial's packets under load, one row each (`segments`).
+    `table` holds the trial's packets under load, one row each (`segments`); `scheduled` has the
+    same packets with their times in the clock of the links' host.
     """
     found = []
     for verdict in judge(trial.links):
         seen = measured(trial, table, verdict.direction)
         # The kernel's queues do not report lateness, so only the probe's packets can tell.
         more = () if verdict.direction.late.count else tuple(_missed(seen))
-        whole = replace(verdict, own=(*verdict.own, *more))
+        downtimes = verdict.downtimes
+        if downtimes is not None and scheduled is not None:
+            downtimes = with_packets(downtimes, scheduled)
+        whole = replace(verdict, own=(*verdict.own, *more), downtimes=downtimes)
         found.append(TrialLink(trial.id, whole, seen))
     return found
+
+
+def with_packets(downtimes: LinkDowntime, packets: pl.DataFrame) -> LinkDowntime:
+    """Return downtimes with the count of the packets sent then, and of the lost and late ones.
+
+    `packets` has a row for each scheduled packet, with its times in the clock of the links' host.
+    """
+    within = pl.lit(value=False)
+    for since_ns, until_ns in downtimes.spans:
+        here = pl.col("sent_ns") >= since_ns
+        within |= here if until_ns is None else here & (pl.col("sent_ns") < until_ns)
+    sent = packets.filter(within)
+    return LinkDowntime(
+        downtimes.link,
+        downtimes.states,
+        downtimes.total_ns,
+        downtimes.spans,
+        len(sent),
+        len(sent.filter(pl.col("outcome") == "lost")),
+        len(sent.filter(pl.col("outcome") == "late")),
+    )
+
+
+def lost_in_downtimes(links: Iterable[TrialLink]) -> int:
+    """Return how many packets of the probe were lost that were sent while a link was not up.
+
+    Of several links in one trial, the one with the most counts: a packet may be lost only once.
+    """
+    lost: dict[str, int] = {}
+    for each in links:
+        downtimes = each.verdict.downtimes
+        if downtimes is not None and downtimes.lost:
+            lost[each.trial] = max(lost.get(each.trial, 0), downtimes.lost)
+    return sum(lost.values())
 
 
 def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:

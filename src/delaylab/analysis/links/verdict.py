@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from delaylab.analysis.links.downtimes import LinkDowntime, not_up
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
 from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport
 from delaylab.spec.link_conditions import NOTHING
@@ -43,7 +44,8 @@ class Verdict:
     such as `loss` or `duplicate`, beside what happened. `unjudged` names the conditions that cannot
     be judged because the direction's conditions changed during the count. `of_engine` are reasons
     that concern all of the engine's links, `own` those of this direction alone. A direction that
-    carried no frame has no reason of its engine's, unless the engine is down.
+    carried no frame has no reason of its engine's, unless the engine is down. `downtimes` are the
+    times in which an end of the link was down or silent on purpose, which are no reason.
     """
 
     host: str
@@ -54,6 +56,7 @@ class Verdict:
     unjudged: tuple[str, ...]
     of_engine: tuple[str, ...]
     own: tuple[str, ...]
+    downtimes: LinkDowntime | None = None
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -90,8 +93,15 @@ def _used(direction: Direction) -> bool:
 
 def judge(engines: Iterable[EngineReport]) -> list[Verdict]:
     """Return a verdict for each direction in which a node sends."""
+    engines = list(engines)
+    downtimes = not_up(engines)
     return [
-        _judge(engine, direction, tuple(engine_reasons(engine)) if counts else ())
+        _judge(
+            engine,
+            direction,
+            tuple(engine_reasons(engine)) if counts else (),
+            downtimes.get(direction.link),
+        )
         for engine in engines
         for direction in engine.of_nodes
         for counts in [not engine.running or _used(direction)]
@@ -112,10 +122,15 @@ def engine_reasons(engine: EngineReport) -> Iterator[str]:
         yield f"the link engine of host {engine.host} {missed}"
 
 
-def _judge(engine: EngineReport, direction: Direction, of_engine: tuple[str, ...]) -> Verdict:
+def _judge(
+    engine: EngineReport,
+    direction: Direction,
+    of_engine: tuple[str, ...],
+    downtimes: LinkDowntime | None,
+) -> Verdict:
     shares = dict(_shares(direction))
     rate = _rate(direction)
-    why = [*_dropped(direction), *_late(direction, engine.cpu_noise)]
+    why = [*_dropped(direction, downtimes), *_late(direction, engine.cpu_noise)]
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
         why.append(
@@ -123,11 +138,19 @@ def _judge(engine: EngineReport, direction: Direction, of_engine: tuple[str, ...
         )
     unjudged = () if direction.steady else tuple(_counted(direction))
     return Verdict(
-        engine.host, direction, engine.cpu_noise, shares, rate, unjudged, of_engine, tuple(why)
+        engine.host,
+        direction,
+        engine.cpu_noise,
+        shares,
+        rate,
+        unjudged,
+        of_engine,
+        tuple(why),
+        downtimes,
     )
 
 
-def _dropped(direction: Direction) -> Iterator[str]:
+def _dropped(direction: Direction, downtimes: LinkDowntime | None) -> Iterator[str]:
     dropped = direction.dropped
     if dropped.ring:
         yield f"{dropped.ring} frames were beyond its share of the engine's ring (a flood)"
@@ -139,7 +162,7 @@ def _dropped(direction: Direction) -> Iterator[str]:
         yield f"{dropped.interface} frames were refused by the interface that they leave by"
     if direction.port_dropped:
         yield f"{direction.port_dropped} frames found the queue of {direction.port} full"
-    if dropped.down:
+    if dropped.down and downtimes is None:
         yield f"{dropped.down} frames met an interface that was down"
 
 
@@ -158,8 +181,11 @@ def _blame(noise: CpuNoise) -> str:
 
 def _shares(direction: Direction) -> Iterator[tuple[str, ShareCheck]]:
     """Yield each configured chance beside what happened, if the conditions never changed."""
-    frames, configured = direction.entered.frames, direction.configured
-    if not frames or not direction.steady:
+    configured = direction.configured
+    # No chance decides about a frame of an end that is not up.
+    vanished = direction.dropped.down if direction.downtimes else 0
+    frames = direction.entered.frames - vanished
+    if frames <= 0 or not direction.steady:
         return
     if configured.loss is not None:
         yield "loss", expected_loss(configured.loss).check(direction.dropped.loss, frames)

@@ -59,7 +59,17 @@ class Dropped(Record):
     interface: Count = Field(
         0, description="Frames that the interface by which they leave the engine refused to send."
     )
-    down: Count = Field(0, description="Frames whose way out was down.")
+    down: Count = Field(
+        0, description="Frames of a link that was not up, and frames whose way out was down."
+    )
+
+
+class Downtime(Record):
+    """A time in which a sender's end of a link was down or silent; it goes on without an end."""
+
+    state: Text = Field(description="`down` (without a carrier) or `silent`.")
+    since_ns: Nanoseconds = Field(description="The beginning, since the Unix epoch.")
+    until_ns: Nanoseconds | None = Field(None, description="The end; null if it goes on.")
 
 
 class Direction(Record):
@@ -89,6 +99,9 @@ class Direction(Record):
     )
     requests: Count = Field(
         0, description="The number of changes by `link set` since the engine's start."
+    )
+    downtimes: Annotated[list[Downtime], Field(max_length=MOST_LISTED)] = Field(
+        [], description="The times in which the sender's end of the link was not up."
     )
     entered: Tally = Field(Tally(), alias="in", description="The frames that entered the engine.")
     left: Tally = Field(

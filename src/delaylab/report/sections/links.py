@@ -158,6 +158,8 @@ def _probe(link: TrialLink) -> str:
 
 
 def _chances(link: TrialLink) -> Iterator[str]:
+    if link.verdict.downtimes is not None:
+        yield link.verdict.downtimes.text
     for name, check in link.verdict.shares.items():
         yield f"{name} {_share(check)}"
     dropped = link.verdict.direction.dropped
@@ -238,6 +240,7 @@ def _json(link: TrialLink) -> JsonObject:
         "frames_in": direction.entered.frames,
         "frames_out": direction.left.frames,
         "dropped": direction.dropped.model_dump(),
+        **({"downtimes": asdict(verdict.downtimes)} if verdict.downtimes else {}),
         "late_ns": direction.late.model_dump(),
         "floor_ns": verdict.noise.model_dump(),
         "probe_us": asdict(link.measured) if link.measured else None,

@@ -1,6 +1,7 @@
 //! An agent whose node is a container or a virtual machine. It starts the guest, waits until the agent inside
 //! answers, and then represents it.
 
+mod cards;
 mod console;
 mod leash;
 mod qmp;
@@ -16,7 +17,7 @@ use std::{fs, io};
 use delaylab_os::files::descriptor::{self, Received};
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::credential_channel::Sender;
-use delaylab_os::process::{self, PidFd, namespace, scheduling};
+use delaylab_os::process::{self, PidFd, namespace};
 use delaylab_os::tsc;
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply};
 use serde::de::IgnoredAny;
@@ -31,6 +32,7 @@ use crate::protocol::lab::{Guest, Reach};
 use crate::protocol::running::Event;
 use crate::session::listen;
 use crate::session::mux::Mux;
+use cards::Cards;
 use console::Console;
 use qmp::Qmp;
 
@@ -66,8 +68,8 @@ pub(super) fn live(
     tell(keeper, &Report::Ready(member.index))?;
     drop(resources);
     match held {
-        Held::Stream(mux, listener, running) => {
-            let why = monitor.relay(mux, &listener, &running);
+        Held::Stream(mux, listener, running, cards) => {
+            let why = monitor.relay(mux, &listener, &running, cards);
             monitor.answer_for_the_ended(&listener, &why)
         }
         Held::Leash(leash, listener) => monitor.hand_over(&leash, &listener),
@@ -85,7 +87,7 @@ pub(super) fn live(
 
 /// The resources that a monitor holds as long as its guest lives.
 enum Held {
-    Stream(Mux, UnixListener, PidFd),
+    Stream(Mux, UnixListener, PidFd, Option<Box<Cards>>),
     Leash(OwnedFd, UnixListener),
     Command(PidFd),
 }
@@ -157,8 +159,8 @@ impl Monitor<'_> {
                 Reply::Done(_) | Reply::Event(_) => {}
             }
         }
-        self.pin().map_err(failed)?;
-        Ok(Held::Stream(mux, listener, running))
+        let cards = self.cards()?;
+        Ok(Held::Stream(mux, listener, running, cards))
     }
 
     /// Return a guest's setup with the lab's names. They are added here, since a plan that repeated all names
@@ -286,23 +288,27 @@ impl Monitor<'_> {
             .replace("{cgroup}", &cgroup)
     }
 
-    /// Bind virtual CPUs, which are threads of QEMU, to CPUs, and end the QMP session.
-    fn pin(&self) -> io::Result<()> {
-        let Some(qmp) = self.qmp.take().filter(|_| !self.guest.pin.is_empty()) else {
-            return Ok(());
-        };
-        for (number, thread) in Qmp::begin(qmp)?.cpu_threads()? {
-            if let Some(&cpu) = self.guest.pin.get(number) {
-                scheduling::set_thread_affinity(thread, &[cpu])?;
-            }
-        }
-        Ok(())
+    /// Begin the session with a QEMU, and listen for requests about its cards.
+    fn cards(&self) -> Result<Option<Box<Cards>>, Failure> {
+        let Some(qmp) = self.qmp.take() else { return Ok(None) };
+        let name = format!("{}{}", self.member.agent.name, cards::SOCKET);
+        let listener = self.member.listen_on(Path::new(&name))?;
+        let cards = Cards::open(listener, qmp, &self.guest.pin);
+        cards.map(|cards| Some(Box::new(cards))).map_err(|error| self.failure(error.to_string()))
     }
 
     /// Relay sessions to and from a machine until it ends or sends an invalid frame; return the reason.
-    fn relay(&self, mut mux: Mux, listener: &UnixListener, running: &PidFd) -> String {
+    fn relay(
+        &self,
+        mut mux: Mux,
+        listener: &UnixListener,
+        running: &PidFd,
+        mut cards: Option<Box<Cards>>,
+    ) -> String {
         loop {
-            let own = [(listener.as_fd(), Interest::Read), (running.as_fd(), Interest::Read)];
+            let mut own =
+                vec![(listener.as_fd(), Interest::Read), (running.as_fd(), Interest::Read)];
+            own.extend(cards.iter().flat_map(|cards| cards.fds()).map(|fd| (fd, Interest::Read)));
             let turn = match mux.turn(&own, None) {
                 Ok(turn) => turn,
                 Err(failure) => return failure.why,
@@ -314,6 +320,12 @@ impl Monitor<'_> {
                 && let Some(client) = listen::next_client(listener)
             {
                 mux.admit(client.into());
+            }
+            let asked = turn.ready.get(2..4).map(|ready| [ready[0], ready[1]]);
+            if let (Some(held), Some(ready)) = (&mut cards, asked)
+                && !held.serve(ready)
+            {
+                cards = None;
             }
         }
     }

@@ -2,7 +2,7 @@
 //! its start.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 /// The time limit for each line of an answer. QEMU answers at once unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The most bytes that are read from QEMU, which a guest may have taken over. It describes a virtual CPU in
-/// 200.
+/// The most bytes that are read from QEMU for one answer, which a guest may have taken over. It describes a virtual
+/// CPU in 200.
 const LONGEST: u64 = 1 << 20;
 
 /// A connection to the QEMU of a guest.
@@ -40,6 +40,22 @@ impl Qmp {
         status["status"].as_str().map(str::to_owned).ok_or_else(|| odd(&status))
     }
 
+    /// Take the carrier of a card, by the id of its other half in QEMU, or give it back.
+    pub(super) fn set_link(&mut self, name: &str, up: bool) -> io::Result<()> {
+        let arguments = json!({"name": name, "up": up});
+        self.order(&json!({"execute": "set_link", "arguments": arguments})).map(drop)
+    }
+
+    /// Read and drop an event. Blocks unless there is one.
+    pub(super) fn pass_over(&mut self) -> io::Result<()> {
+        self.read().map(drop)
+    }
+
+    /// Return a descriptor that is readable when QEMU has sent something.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.requests.as_fd()
+    }
+
     /// Return the number and the thread id of each virtual CPU.
     pub(super) fn cpu_threads(&mut self) -> io::Result<Vec<(usize, i32)>> {
         let cpus = self.ask("query-cpus-fast")?;
@@ -52,8 +68,12 @@ impl Qmp {
     }
 
     fn ask(&mut self, command: &str) -> io::Result<Value> {
-        let request = json!({"execute": command}).to_string() + "\n";
-        self.requests.write_all(request.as_bytes())?;
+        self.order(&json!({"execute": command}))
+    }
+
+    fn order(&mut self, order: &Value) -> io::Result<Value> {
+        self.answers.get_mut().set_limit(LONGEST);
+        self.requests.write_all((order.to_string() + "\n").as_bytes())?;
         loop {
             let mut answer = self.read()?;
             if let Some(returned) = answer.get_mut("return") {
@@ -94,6 +114,7 @@ mod tests {
                 "{\"event\": \"RESUME\"}\n{\"return\": {\"status\": \"running\"}}\n",
                 "{\"return\": [{\"cpu-index\": 1, \"thread-id\": 77}]}\n",
                 "{\"error\": {\"desc\": \"no\"}}\n",
+                "{\"return\": {}}\n",
             ] {
                 requests.next().unwrap().unwrap();
                 theirs.write_all(answer.as_bytes()).unwrap();
@@ -103,6 +124,7 @@ mod tests {
         assert_eq!(qmp.status().unwrap(), "running");
         assert_eq!(qmp.cpu_threads().unwrap(), [(1, 77)]);
         assert!(qmp.status().unwrap_err().to_string().contains("no"));
+        qmp.set_link("n0", false).unwrap();
         qemu.join().unwrap();
     }
 

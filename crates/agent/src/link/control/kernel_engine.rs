@@ -6,29 +6,35 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::clock::Monotonic;
+use delaylab_os::interface::interface_index;
+use delaylab_os::netlink::Route;
 use delaylab_os::netlink::changes::ChangeMonitor as RtnetlinkMonitor;
 use delaylab_proto::{Context, Failure};
 
+use super::carriers::Carriers;
 use super::report::{Period, PortDrops};
 use super::requests::{LinkEngine, Timeline, say_ready, say_refused, say_why, serve_requests};
-use super::supervisor::set_ports;
+use super::supervisor::{EngineTask, take_ports_down};
 use crate::link::configured::{Changed, ConfiguredConditions};
 use crate::link::kernel::counters::{KernelCounters, vanished};
 use crate::link::kernel::links::KernelLinks;
 use crate::link::kernel::setup;
 use crate::link::kernel::support::{Support, try_features};
+use crate::network::batch::{Batch, Verb};
+use crate::network::bridge;
 use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Memory};
 
 /// Run this process, from its first message (`{}`, or the reason why links could not be built) until the
 /// supervisor's end of `control` closes. Then set the ports down: if a part of the links vanished later, no
 /// supervisor would be left to do so.
 pub(super) fn live(
-    links: &EngineLinks,
+    task: EngineTask,
     configured: ConfiguredConditions,
     control: OwnedFd,
 ) -> Result<(), Failure> {
+    let links = task.links;
     let mut control = File::from(control);
-    let mut engine = match KernelEngine::start(links, configured) {
+    let mut engine = match KernelEngine::start(task, configured) {
         Ok(engine) => engine,
         Err(failure) => return say_refused(&mut control, failure),
     };
@@ -38,12 +44,13 @@ pub(super) fn live(
     if let Err(failure) = &served {
         say_why(&mut control, failure);
     }
-    served.and(set_ports(links, false))
+    served.and(take_ports_down(links))
 }
 
 struct KernelEngine<'a> {
     links: &'a EngineLinks,
     configured: ConfiguredConditions,
+    carriers: Carriers<'a>,
     support: Support,
     kernel_links: KernelLinks,
     rtnetlink_monitor: RtnetlinkMonitor,
@@ -54,16 +61,20 @@ struct KernelEngine<'a> {
 }
 
 impl<'a> KernelEngine<'a> {
-    fn start(links: &'a EngineLinks, configured: ConfiguredConditions) -> Result<Self, Failure> {
+    fn start(task: EngineTask<'a>, configured: ConfiguredConditions) -> Result<Self, Failure> {
+        let links = task.links;
         let support = try_features()?;
         let kernel_links = KernelLinks::new(links, setup::setups(links, &configured, &support)?)?;
         let rtnetlink_monitor =
             RtnetlinkMonitor::open().context("watch the links in the kernel")?;
         let (period, before) = (Period::begin(), KernelCounters::read(&kernel_links)?);
         let port_drops = PortDrops::read()?;
+        let mut carriers = Carriers::new(links, task.place, open_port);
+        carriers.begin(&configured)?;
         Ok(Self {
             links,
             configured,
+            carriers,
             support,
             kernel_links,
             rtnetlink_monitor,
@@ -72,6 +83,14 @@ impl<'a> KernelEngine<'a> {
             port_drops,
         })
     }
+}
+
+/// Let the bridge forward frames by a port, or none.
+fn open_port(port: &str, open: bool) -> Result<(), Failure> {
+    let what = || format!("{} the port {port}", if open { "open" } else { "close" });
+    let index = interface_index(port).with_context(what)?;
+    let socket = Route::open().with_context(what)?;
+    Batch::one(&socket, what(), Verb::Change, bridge::forwarding(index, open))
 }
 
 impl LinkEngine for KernelEngine<'_> {
@@ -114,7 +133,7 @@ impl LinkEngine for KernelEngine<'_> {
             self.kernel_links.change(direction, setup)?;
         }
         self.configured = configured;
-        Ok(())
+        self.carriers.settle(&self.configured)
     }
 
     fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {
@@ -127,7 +146,7 @@ impl LinkEngine for KernelEngine<'_> {
         }
         let bound = usize::try_from(self.links.memory_bytes).unwrap_or(usize::MAX);
         Ok(EngineReport {
-            notes: self.kernel_links.notes(),
+            notes: self.kernel_links.notes().into_iter().chain(self.carriers.notes()).collect(),
             memory: Memory { bound, ..Memory::default() },
             ..EngineReport::running(since_ns, now_ns, directions)
         })

@@ -4,9 +4,11 @@
 //!   the ports down when it has ended.
 //! - [`own_engine`]: the process of delaylab's own engine: the loop, and the thread that answers for it.
 //! - [`kernel_engine`]: the process of links in the kernel.
+//! - [`carriers`]: the carriers of nodes' ends of links, taken and given back.
 //! - [`requests`]: the requests; serves them and makes the changes of the timeline, for either kind of engine.
 //! - [`report`](mod@report): the report of an engine, and the period over which it counts.
 
+mod carriers;
 mod kernel_engine;
 mod own_engine;
 mod report;
@@ -17,7 +19,7 @@ use std::collections::BTreeSet;
 
 use delaylab_proto::Failure;
 
-use super::configured::{Cause, ConfiguredConditions};
+use super::configured::{Cause, ConfiguredConditions, START};
 use crate::protocol::links::EngineLinks;
 
 /// Check the links, without asking the kernel.
@@ -38,9 +40,9 @@ pub(crate) fn check(links: &EngineLinks) -> Result<(), Failure> {
     if !links.timeline.is_sorted_by_key(|moment| moment.at_ns) {
         return Err(Failure::new("read the timeline", "its moments are not in order"));
     }
-    let mut configured = ConfiguredConditions::new(links)?;
+    let mut configured = ConfiguredConditions::new(links, START)?;
     for moment in &links.timeline {
-        configured.change(&moment.changes, Cause::Timeline)?;
+        configured.change(&moment.changes, Cause::Timeline, START)?;
     }
     Ok(())
 }

@@ -13,9 +13,10 @@ use delaylab_os::process::memory::Locked;
 use delaylab_os::process::{open_files, scheduling};
 use delaylab_proto::{Context, Failure};
 
+use super::carriers::Carriers;
 use super::report::{Period, PortDrops};
 use super::requests::{LinkEngine, Timeline, say_ready, say_refused, say_why, serve_requests};
-use super::supervisor::{EngineTask, set_ports};
+use super::supervisor::{EngineTask, take_ports_down};
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
 use crate::link::data::forward::{
     self, Forwarder, LoopAnswer, LoopChannels, LoopCommand, LoopHandle,
@@ -87,7 +88,7 @@ fn take_requests(
     }
     let timeline = Timeline::new(&links.timeline, Monotonic::now());
     let served = serve_requests(&mut control_thread, timeline, &mut requests);
-    let lowered = set_ports(links, false);
+    let lowered = take_ports_down(links);
     std::process::exit(i32::from(served.and(lowered).is_err()));
 }
 
@@ -118,14 +119,23 @@ fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Start
     }
     let (realtime, period) = (pace.is_realtime(), Period::begin());
     let port_drops = PortDrops::read()?;
-    let control_thread =
-        ControlThread { configured, limits, forwarding, realtime, notes, period, port_drops };
+    let control_thread = ControlThread {
+        configured,
+        carriers: Carriers::new(links, task.place, |_, _| Ok(())),
+        limits,
+        forwarding,
+        realtime,
+        notes,
+        period,
+        port_drops,
+    };
     Ok((forwarder, pace, channels, control_thread))
 }
 
 /// An engine as its clients see it.
 pub(super) struct ControlThread<'a> {
     pub configured: ConfiguredConditions,
+    pub carriers: Carriers<'a>,
     pub limits: SenderLimits<'a>,
     pub forwarding: LoopHandle,
     pub realtime: bool,
@@ -156,7 +166,7 @@ impl LinkEngine for ControlThread<'_> {
             self.forwarding
                 .command(LoopCommand::Change { direction, conditions: Box::new(conditions) })?;
         }
-        Ok(())
+        self.carriers.settle(&self.configured)
     }
 
     fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {
@@ -171,7 +181,7 @@ impl LinkEngine for ControlThread<'_> {
         }
         Ok(EngineReport {
             realtime: self.realtime,
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().chain(self.carriers.notes()).collect(),
             memory,
             pauses: Pauses { count: totals.pauses, longest_ns: totals.longest_pause.ns() },
             cpu_noise,
@@ -189,7 +199,12 @@ impl ControlThread<'_> {
         if again {
             self.limits.release_all();
         }
-        self.limits.change(&self.configured.all())
+        self.limits.change(&self.configured.all())?;
+        if again {
+            self.carriers.settle(&self.configured)
+        } else {
+            self.carriers.begin(&self.configured)
+        }
     }
 
     /// Return the report of each direction and the lateness of all frames; with `reset`, reset the counters.

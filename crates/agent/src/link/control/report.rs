@@ -98,6 +98,7 @@ impl DirectionReport {
             configured: config.configured.clone(),
             first: config.first.clone(),
             requests: config.requests,
+            downtimes: config.downtimes.clone(),
             entered: counts.entered,
             left: counts.left,
             dropped: counts.dropped,
@@ -158,13 +159,16 @@ mod tests {
     fn a_direction_is_reported_with_all_of_its_keys_also_by_the_kernel() {
         let links = json!({"links": [{"link": "wan", "members": [
             {"port": "vif-a", "node": "a", "conditions": {"delay_ns": 5}}, {"port": "uplink"}]}]});
-        let configured =
-            ConfiguredConditions::new(&serde_json::from_value(links).unwrap()).unwrap();
+        let configured = ConfiguredConditions::new(
+            &serde_json::from_value(links).unwrap(),
+            Realtime::from_ns(0),
+        )
+        .unwrap();
         let report = |number: usize| {
             DirectionReport::new(&configured.directions()[number], &Snapshot::default(), 7)
         };
         let expected = json!({"link": "wan", "node": "a", "port": "vif-a", "asked": {"delay_ns": 5},
-            "asked_first": null, "requests": 0, "in": {"frames": 0, "bytes": 0}, "out": {"frames": 0, "bytes": 0},
+            "asked_first": null, "requests": 0, "downtimes": [], "in": {"frames": 0, "bytes": 0}, "out": {"frames": 0, "bytes": 0},
             "dropped": {"ring": 0, "loss": 0, "queue": 0, "early": 0, "memory": 0, "oversize": 0,
                         "interface": 0, "down": 0},
             "duplicated": 0, "corrupted": 0, "reordered": 0,

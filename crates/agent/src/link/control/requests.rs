@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use delaylab_os::clock::Monotonic;
+use delaylab_os::clock::{Monotonic, Realtime};
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure, Frame, Kind, Reply, read_frame, write_frame};
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ pub(super) fn serve_requests(
 /// Make all changes, or none if one of them is impossible.
 fn change(links: &mut impl LinkEngine, changes: &[Change], cause: Cause) -> Result<(), Failure> {
     let mut configured = links.configured().clone();
-    let changed = configured.change(changes, cause)?;
+    let changed = configured.change(changes, cause, Realtime::now())?;
     links.apply(configured, changed)?;
     for Change { link, node, set } in changes {
         info!(link, node, ?set, ?cause, "conditions changed");
@@ -98,7 +98,7 @@ fn change(links: &mut impl LinkEngine, changes: &[Change], cause: Cause) -> Resu
 /// Return to the conditions of the plan.
 fn restore(links: &mut impl LinkEngine) -> Result<(), Failure> {
     let mut configured = links.configured().clone();
-    let changed = configured.restore();
+    let changed = configured.restore(Realtime::now());
     links.apply(configured, changed)
 }
 

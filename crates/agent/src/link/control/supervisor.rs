@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
+use delaylab_link::LinkState;
 use delaylab_os::clock::Realtime;
 use delaylab_os::files::descriptor;
+use delaylab_os::files::folder::Folder;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::interface;
 use delaylab_os::process::{self, Ended, PidFd, Side, title};
@@ -57,7 +59,7 @@ struct Session {
 impl<'a> Supervisor<'a> {
     /// Start the engine in this process's network namespace; it forwards from now on.
     pub(crate) fn start(task: EngineTask<'a>) -> Result<Self, Failure> {
-        let configured = ConfiguredConditions::new(task.links)?;
+        let configured = ConfiguredConditions::new(task.links, Realtime::now())?;
         let engine = Ok(EngineProcess::start(task, &configured, false)?);
         Ok(Self { task, configured, engine, sessions: Vec::new() })
     }
@@ -121,7 +123,7 @@ impl<'a> Supervisor<'a> {
         if let (Err(_), LinkRequest::LinkRestart(_)) = (&self.engine, &request) {
             self.configured.begin_count();
             self.engine = Ok(EngineProcess::start(self.task, &self.configured, true)?);
-            set_ports(self.task.links, true)?;
+            self.bring_ports_up()?;
             return done(&Nothing {});
         }
         let answer = self.engine.as_mut().ok().and_then(|engine| engine.ask(&frame.payload));
@@ -131,10 +133,10 @@ impl<'a> Supervisor<'a> {
         };
         match (&answer, &request) {
             (Ok(_), LinkRequest::LinkSet(LinkSet { changes })) => {
-                self.configured.change(changes, Cause::Request)?;
+                self.configured.change(changes, Cause::Request, Realtime::now())?;
             }
             (Ok(_), LinkRequest::LinkTimeline(_)) => {
-                self.configured.restore();
+                self.configured.restore(Realtime::now());
             }
             _ => {}
         }
@@ -154,11 +156,18 @@ impl<'a> Supervisor<'a> {
         done(&EngineReport::down(why.cloned(), Realtime::now().ns(), directions))
     }
 
+    /// Bring the ports up, but for those of ends that are to be down.
+    fn bring_ports_up(&self) -> Result<(), Failure> {
+        let directions = self.configured.directions().iter();
+        let up = directions.filter(|direction| direction.state() != LinkState::Down);
+        set_ports(up.map(|direction| direction.port.as_str()), true)
+    }
+
     /// Record the engine's end and set the ports down.
     fn note_death(&mut self) {
         let Ok(engine) = &mut self.engine else { return };
         let mut why = engine.why_it_ended();
-        if let Err(failure) = set_ports(self.task.links, false) {
+        if let Err(failure) = take_ports_down(self.task.links) {
             why = format!("{why}; {failure}");
         }
         warn!(why, "link engine ended");
@@ -198,7 +207,7 @@ impl EngineProcess {
                 let configured = configured.clone();
                 let lived = match task.links.engine {
                     EngineKind::Own => own_engine::live(task, configured, again, theirs),
-                    EngineKind::Kernel => kernel_engine::live(task.links, configured, theirs),
+                    EngineKind::Kernel => kernel_engine::live(task, configured, theirs),
                 };
                 std::process::exit(i32::from(lived.is_err()));
             }
@@ -273,15 +282,22 @@ pub(crate) struct EngineTask<'a> {
     pub cpus: Option<&'a [usize]>,
     /// The agents that hold the nodes' own interfaces.
     pub agents: &'a Agents,
+    /// The lab's run directory.
+    pub place: &'a Folder,
     /// The server of the agent's sessions.
     pub serve: Serve,
 }
 
-/// Set all ports up or down. Continue after an error and return the first.
-pub(super) fn set_ports(of: &EngineLinks, up: bool) -> Result<(), Failure> {
+/// Set all ports of links down.
+pub(super) fn take_ports_down(of: &EngineLinks) -> Result<(), Failure> {
+    set_ports(of.ports(), false)
+}
+
+/// Set ports up or down. Continue after an error and return the first.
+pub(super) fn set_ports<'a>(ports: impl Iterator<Item = &'a str>, up: bool) -> Result<(), Failure> {
     let word = if up { "bring up" } else { "take down" };
     let mut result = Ok(());
-    for port in of.ports() {
+    for port in ports {
         let done = interface::set_up(port, up).with_context(|| format!("{word} the port {port}"));
         result = result.and(done);
     }

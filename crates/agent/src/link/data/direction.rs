@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use delaylab_link::{Conditions, Delivery, Pipe, Reason, Sink};
+use delaylab_link::{Conditions, Delivery, LinkState, Pipe, Reason, Sink};
 use delaylab_os::clock::{Monotonic, Realtime};
 use delaylab_wire::ETHERNET_HEADER;
 
@@ -21,6 +21,8 @@ pub(super) struct DirectionState {
     pub switch: usize,
     /// The length of the longest frame without a VLAN tag.
     pub longest: usize,
+    /// True if its port sends nothing: the end of the link there is down.
+    pub is_down: bool,
     pipe: Pipe<Slot>,
     pub account: Account,
     pub counts: Counts,
@@ -44,6 +46,7 @@ impl DirectionState {
             interface,
             switch,
             longest,
+            is_down: false,
             pipe,
             account,
             counts: Counts::default(),
@@ -93,6 +96,7 @@ impl DirectionState {
         now: Monotonic,
         events: &mut EventQueue,
     ) {
+        self.is_down = conditions.state == LinkState::Down;
         self.pipe.change(conditions, now.ns());
         self.arm(events);
     }
@@ -159,6 +163,7 @@ impl Sink<Slot> for Outcome<'_> {
             Reason::Loss => dropped.loss += 1,
             Reason::Queue => dropped.queue += 1,
             Reason::Early => dropped.early += 1,
+            Reason::Down => dropped.down += 1,
         }
         self.pool.give(self.account, slot);
     }

@@ -188,10 +188,14 @@ impl Forwarder {
                 }
                 Event::Send { slot, direction, copies } => {
                     let switch = &switches[directions[direction as usize].switch];
+                    let (mut lost, is_down) = (0, |port: &u32| directions[*port as usize].is_down);
                     for _ in 0..copies {
                         let ports = switch.towards(pool.frame(slot), direction);
-                        outbox.add(slot, direction, due, ports);
+                        let mut open = ports.filter(|port| !is_down(port)).peekable();
+                        lost += u64::from(open.peek().is_none());
+                        outbox.add(slot, direction, due, open);
                     }
+                    directions[direction as usize].counts.dropped.down += lost;
                     outbox.release(slot, direction);
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use delaylab_link::{Conditions, Pipe};
+use delaylab_link::{Conditions, LinkState, Pipe};
 use delaylab_os::clock::Monotonic;
 use delaylab_os::interface::interface_index;
 use delaylab_proto::{Context, Failure};
@@ -43,11 +43,14 @@ impl LinkTable {
             for (number, member) in numbers.clone().zip(&link.members) {
                 let interface = port(member)?;
                 let configured = conditions.next().unwrap_or_default();
+                let is_down = configured.state == LinkState::Down;
                 let pipe = Pipe::new(configured, seed(links.seed, link, member), now.ns());
                 let longest = link.mtu as usize + ETHERNET_HEADER;
                 let switch = switches.len();
-                directions
-                    .push(DirectionState::new(number, interface, switch, longest, pipe, account));
+                let mut new =
+                    DirectionState::new(number, interface, switch, longest, pipe, account);
+                new.is_down = is_down;
+                directions.push(new);
             }
             let known = numbers
                 .clone()

@@ -182,7 +182,7 @@ impl Outbox {
         let exit = |frame: &Outgoing| self.ports[frame.port as usize];
         for run in self.frames.chunk_by(|one, next| exit(one).socket == exit(next).socket) {
             let socket = self.sockets[exit(&run[0]).socket].as_fd();
-            let mut rest = run;
+            let (mut rest, mut again) = (run, false);
             while !rest.is_empty() {
                 let some = &rest[..self.size.min(rest.len())];
                 let frames =
@@ -196,13 +196,21 @@ impl Outbox {
                         sent
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                    // The first frame after an interface came up may get the error of its having been down.
+                    Err(error)
+                        if !again && error.raw_os_error() == Some(Errno::ENETDOWN as i32) =>
+                    {
+                        again = true;
+                        began = ended;
+                        continue;
+                    }
                     Err(error) => {
                         refused(&mut directions[some[0].direction as usize].counts, &error);
                         1
                     }
                 };
                 rest = &rest[taken..];
-                began = ended;
+                (began, again) = (ended, false);
             }
         }
         self.frames.clear();

@@ -17,7 +17,7 @@ mod tests;
 
 use delaylab_proto::Failure;
 
-use super::configured::{Cause, ConfiguredConditions};
+use super::configured::{Cause, ConfiguredConditions, START};
 use crate::protocol::links::EngineLinks;
 use setup::setups;
 pub(crate) use support::print_support;
@@ -27,10 +27,10 @@ use support::try_features;
 /// before anything is built. Only for single-threaded processes.
 pub(crate) fn check(links: &EngineLinks) -> Result<(), Failure> {
     let support = try_features()?;
-    let mut configured = ConfiguredConditions::new(links)?;
+    let mut configured = ConfiguredConditions::new(links, START)?;
     let mut before = setups(links, &configured, &support)?;
     for moment in &links.timeline {
-        configured.change(&moment.changes, Cause::Timeline)?;
+        configured.change(&moment.changes, Cause::Timeline, START)?;
         let after = setups(links, &configured, &support)?;
         for (number, after) in after.into_iter().enumerate() {
             let after = after.keeping(&before[number]);

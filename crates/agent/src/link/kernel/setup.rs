@@ -1,6 +1,8 @@
 //! The kernel's setup of one direction, in terms of what its qdiscs can do, and the mapping of conditions to it.
 
-use delaylab_link::{Conditions, Discipline, Jitter, Limit, Loss, Rate, Reorder, jitter_quantile};
+use delaylab_link::{
+    Conditions, Discipline, Jitter, Limit, LinkState, Loss, Rate, Reorder, jitter_quantile,
+};
 use delaylab_os::clsact::Chances;
 use delaylab_proto::Failure;
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
@@ -169,6 +171,9 @@ fn refuse_what_no_kernel_does(conditions: &Conditions) -> Result<(), String> {
     let refuse = |what: &str| Err(format!("the kernel engine has no {what}"));
     if conditions.trace.is_some() {
         return refuse("`trace`");
+    }
+    if conditions.state == LinkState::Silent {
+        return refuse("`state: silent`");
     }
     if matches!(conditions.loss, Some(Loss::Pattern { .. })) {
         return refuse("`loss` by a pattern");
