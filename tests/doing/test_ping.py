@@ -182,7 +182,8 @@ def test_quiet_prints_the_summary_alone_and_the_same_packets(delaylab: Run) -> N
     lines = delaylab("ping", "-q", "-c", "20000", "--flood", "127.0.0.1").stdout.splitlines()
     assert not [line for line in lines if line.startswith("seq=")]
     assert any(line.startswith("20000 sent, 20000 replied") for line in lines)
-    rows = {line.split("  ")[0]: line.split()[-5] for line in lines[-4:]}
+    rows = {line.split("  ")[0]: line.split()[-5] for line in lines[-5:-1]}
+    assert lines[-1].startswith("jitter")
     names = ["user round trip", "kernel round trip", "added by this machine", "send slip (one way)"]
     assert rows == dict.fromkeys(names, "20000")
 

@@ -62,6 +62,21 @@ def ping(
             "it is twice the largest round trip, and the interval at least.",
         ),
     ] = "10s",
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            "--deadline",
+            "-w",
+            metavar="TIME",
+            help="End after this time, however many packets were sent or answered.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", "-I", metavar="ADDRESS", help="Send from this address of this machine."
+        ),
+    ] = None,
     tcp: Annotated[
         bool,
         typer.Option(
@@ -131,18 +146,32 @@ def ping(
     from delaylab.verbs.ping_target import find_target
 
     between = Duration(0) if flood else seconds(interval, "--interval", DAY)
-    if not between.ns and not flood:
-        raise BadInput("without an interval packets are sent as fast as replies come: say --flood")
-    if hops and metrics is not None:
-        raise BadInput("--hops has no metrics: leave out --metrics")
-    if hops and (flood or ttl is not None):
-        raise BadInput("--hops sets the TTLs and keeps the interval: leave out --ttl and --flood")
-    if (tcp or http) and size != PAYLOAD:
-        raise BadInput("--tcp and --http have no payload to set: leave out --size")
-    if (tcp or http) and hops:
-        raise BadInput("--hops sends echoes: leave out --tcp and --http")
-    if ipv4 and ipv6:
-        raise BadInput("-4 and -6 exclude each other: leave out one")
+    own = None if source is None else verb.own_address(source)
+    other = own is not None and (ipv6 if own.version == verb.IPV4 else ipv4)
+    for wrong, what in (
+        (
+            not between.ns and not flood,
+            "without an interval packets are sent as fast as replies come: say --flood",
+        ),
+        (hops and metrics is not None, "--hops has no metrics: leave out --metrics"),
+        (
+            hops and (flood or ttl is not None),
+            "--hops sets the TTLs and keeps the interval: leave out --ttl and --flood",
+        ),
+        (
+            hops and deadline is not None,
+            "--hops ends after --count rounds: leave out --deadline",
+        ),
+        (
+            (tcp or http) and size != PAYLOAD,
+            "--tcp and --http have no payload to set: leave out --size",
+        ),
+        ((tcp or http) and hops, "--hops sends echoes: leave out --tcp and --http"),
+        (ipv4 and ipv6, "-4 and -6 exclude each other: leave out one"),
+        (other, f"{source} is an address of the other IP version: leave out -4 and -6"),
+    ):
+        if wrong:
+            raise BadInput(what)
     number = None if port is None else whole(port, "--port", 1, 65535)
     target = find_target(host, tcp=tcp, http=http, port=number, path=path)
     options = verb.Options(
@@ -150,7 +179,7 @@ def ping(
         None if count is None else whole(count, "--count", 1, MOST_PACKETS),
         between,
         whole(size, "--size", 24, LARGEST_PAYLOAD),
-        4 if ipv4 else 6 if ipv6 else None,
+        own.version if own else 4 if ipv4 else 6 if ipv6 else None,
         realtime,
         wait=seconds(wait, "--wait", DAY),
         quiet=quiet,
@@ -158,6 +187,8 @@ def ping(
         protocol=target.protocol,
         port=target.port,
         path=target.path,
+        deadline=None if deadline is None else seconds(deadline, "--deadline", DAY),
+        source=None if own is None else str(own),
     )
     if hops:
         _ping_hops(options, as_json=as_json)

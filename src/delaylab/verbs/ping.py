@@ -43,6 +43,9 @@ PARTS = Duration.parse("1s")
 """The time between two reports of a ping that nobody watches."""
 HTTP_PORT = 80
 IPV4 = 4
+End = Literal["done", "deadline", "interrupted"]
+"""The end of a ping: by its last reply, its deadline, or Ctrl-C."""
+DONE: End = "done"
 OnPacket = Callable[[PingPacket], None]
 
 
@@ -52,7 +55,8 @@ class Options:
 
     An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
     the last packet to wait for a first reply. With `quiet` no packet is printed. By `tcp`
-    and `http` the packets go to `port`; `http` requests `path`.
+    and `http` the packets go to `port`; `http` requests `path`. The ping ends after `deadline`,
+    whatever is under way then. `source` is the address to send from; None leaves it to the routes.
     """
 
     host: str
@@ -67,6 +71,8 @@ class Options:
     protocol: Literal["icmp", "tcp", "http"] = "icmp"
     port: int = 0
     path: str = "/"
+    deadline: Duration | None = None
+    source: str | None = None
 
     @property
     def packets(self) -> str:
@@ -100,6 +106,23 @@ def resolve(host: str, version: int | None) -> str:
     return address
 
 
+def own_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return an address of this machine; raise BadInput if it is no address, or not one of them."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        what = f"{text!r} is no address"
+        raise BadInput(what, "--source", "give one of this machine's: ip addr") from None
+    family = socket.AF_INET if address.version == IPV4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((text, 0))
+    except OSError as error:
+        what = f"nothing can be sent from {text}: {error.strerror}"
+        raise BadInput(what, "--source", "give an address of this machine: ip addr") from None
+    return address
+
+
 def _has_zone(host: str) -> bool:
     try:
         return ipaddress.IPv6Address(host).scope_id is not None
@@ -129,7 +152,7 @@ def run(
         )
     packets: dict[int, PingPacket] = {}
     live = watch is not None or not options.quiet
-    interrupted = False
+    end: End = "done"
     died: AgentGone | None = None
     try:
         with _printer(console, options, address) as show:
@@ -149,12 +172,12 @@ def run(
 
             result = session.start(_reporting(request(options, address), live=live))
             try:
-                interrupted = finish(session, on_packet)
+                end = finish(session, on_packet, options.deadline)
             except AgentGone as gone:
                 died = gone
     finally:
         session.close()
-    known = _packets(result, packets, live=live, interrupted=interrupted)
+    known = _packets(result, packets, live=live, stopped=end != "done")
     if died is not None:
         if not known:
             raise died
@@ -169,7 +192,7 @@ def run(
         realtime=done.realtime,
         doubts=tuple(done.warnings),
         neighbour_ns=done.neighbour_ns,
-        interrupted=interrupted,
+        interrupted=end == "interrupted",
     )
 
 
@@ -191,34 +214,38 @@ def _printer(console: Console | None, options: Options, address: str) -> Iterato
         yield write
 
 
-def finish(session: Session, on_packet: OnPacket) -> bool:
-    """Read a ping to its end, which Ctrl-C brings about; return True if it did.
+def finish(session: Session, on_packet: OnPacket, deadline: Duration | None = None) -> End:
+    """Read a ping to its end, which Ctrl-C or a deadline brings about; return what ended it.
 
     Raises KeyboardInterrupt at the second Ctrl-C.
     """
+    until_s = None if deadline is None else time.monotonic() + deadline.seconds
     reported = deque[PingPacket]()
 
     def on_event(event: Event) -> None:
         if event.packet is not None:
             reported.append(PingPacket.of(event.packet))
 
-    ended = interrupted = False
+    ended, end = False, DONE
     while reported or not ended:
         try:
             while reported:
                 on_packet(reported.popleft())
             if not ended:
-                readable(session, None)
+                left_s = None if until_s is None else until_s - time.monotonic()
+                if not readable(session, left_s):
+                    until_s, end = None, "deadline"
+                    session.stop()
                 # What was read of the stream must not be lost to a Ctrl-C.
                 with deferred():
                     ended = session.poll_done(on_event)
         except KeyboardInterrupt:
-            if interrupted:
+            if end == "interrupted":
                 raise
-            interrupted = True
-            if not ended:
+            if not ended and end == DONE:
                 session.stop()
-    return interrupted
+            end = "interrupted"
+    return end
 
 
 def check(options: Options) -> None:
@@ -238,6 +265,7 @@ def request(options: Options, address: str) -> Probe:
         probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
         protocol=options.protocol,
         to=address,
+        source=options.source,
         port=options.port,
         path=options.path,
         host=host_field(options),
@@ -278,14 +306,14 @@ def _packets(
     reported: dict[int, PingPacket],
     *,
     live: bool,
-    interrupted: bool,
+    stopped: bool,
 ) -> tuple[PingPacket, ...]:
     """Return a ping's packets by seq.
 
-    The agent reports no more of them after Ctrl-C than its reader can take at once; the others are
-    in its tables, as all are of a ping that nobody watches.
+    The agent reports no more of them after it was stopped than its reader can take at once; the
+    others are in its tables, as all are of a ping that nobody watches.
     """
-    if not live or interrupted:
+    if not live or stopped:
         if "packets" not in result.parts or "stamps" not in result.parts:
             return ()
         return tuple(merged(packets_of(result), reported))

@@ -141,7 +141,7 @@ def _probe(to_all: ping.Options, address: str, length: int, on_packet: ping.OnPa
     session = LOCAL.session()
     try:
         session.start(request)
-        return ping.finish(session, on_packet)
+        return ping.finish(session, on_packet) == "interrupted"
     finally:
         session.close()
 

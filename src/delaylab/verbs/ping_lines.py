@@ -66,6 +66,13 @@ def print_summary(result: PingResult, console: Console) -> None:
             p99 = "–" if found.p99 is None else us(found.p99)
             table.add_row(title, str(found.n), us(found.min), us(found.median), p99, us(found.max))
     console.print(table)
+    if result.jitter_user_ns is not None:
+        kernel = result.jitter_kernel_ns
+        console.print(
+            f"jitter, the mean step from packet to packet: user {us(result.jitter_user_ns)}"
+            + (f", kernel {us(kernel)}" if kernel is not None else ""),
+            highlight=False,
+        )
     if result.neighbour_ns is not None:
         console.print(
             f"before the first packet: the next hop's address resolved in "

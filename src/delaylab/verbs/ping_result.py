@@ -183,6 +183,16 @@ class PingResult:
         return spread(packet.added_ns for packet in self.packets)
 
     @property
+    def jitter_user_ns(self) -> float | None:
+        """Return the jitter of the round trip as programs see it (`jitter`)."""
+        return jitter((packet.seq, packet.rtt_user_ns) for packet in self.packets)
+
+    @property
+    def jitter_kernel_ns(self) -> float | None:
+        """Return the jitter of the round trip between the kernel's stamps (`jitter`)."""
+        return jitter((packet.seq, packet.rtt_kernel_ns) for packet in self.packets)
+
+    @property
     def slip_ns(self) -> Spread | None:
         """Return how late packets were sent, one way."""
         return spread(packet.slip_ns for packet in self.packets)
@@ -210,6 +220,8 @@ class PingResult:
             "rtt_kernel_ns": _json_of(self.rtt_kernel_ns),
             "rtt_added_by_this_machine_ns": _json_of(self.added_ns),
             "slip_one_way_ns": _json_of(self.slip_ns),
+            "jitter_user_ns": self.jitter_user_ns,
+            "jitter_kernel_ns": self.jitter_kernel_ns,
             **({} if handshake is None else {"handshake_rtt_ns": handshake.as_json()}),
             **(resolved if self.neighbour_ns is not None else {}),
             "realtime": self.realtime,
@@ -222,6 +234,18 @@ class PingResult:
 
     def _count(self, outcome: str) -> int:
         return sum(packet.outcome == outcome for packet in self.packets)
+
+
+def jitter(trips: Iterable[tuple[int, int | None]]) -> float | None:
+    """Return the mean difference, without its sign, of the round trips of neighbouring packets.
+
+    `trips` are pairs of seq and round trip in ns, in the order of sending. Only neighbours that
+    both have an answer count (RFC 3393: a lost packet has no delay variation); None if there are
+    none.
+    """
+    known = {seq: rtt for seq, rtt in trips if rtt is not None}
+    found = [abs(rtt - known[seq - 1]) for seq, rtt in known.items() if seq - 1 in known]
+    return statistics.fmean(found) if found else None
 
 
 def spread(values: Iterable[int | None]) -> Spread | None:
