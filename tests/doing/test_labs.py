@@ -211,3 +211,21 @@ def test_cpu_sets_hold_for_hosts_and_nodes(delaylab: Run, tmp_path: Path) -> Non
     for node, cpus in (("a", "0"), ("b", "1"), ("c", "0"), ("host.h", "0")):
         status = delaylab("exec", node, "--", "cat", "/proc/self/status").stdout
         assert f"Cpus_allowed_list:\t{cpus}\n" in status
+
+
+def test_ps_has_a_row_for_each_interface_with_its_peers(delaylab: Run, tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(
+        "lab: peers\nnodes: {a: {}, b: {}, c: {}, d: {}, e: {}, alone: {}}\n"
+        "links: [{join: [a, b, c, d, e], name: lan}, {between: [a, b], name: wire}]\n"
+    )
+    delaylab("up", str(file))
+    rows = [line.split() for line in delaylab("ps").stdout.splitlines()]
+    first = next(row for row in rows if row[:2] == ["peers", "a"])
+    assert first[5:-1] == ["eth0", "lan", "b,", "c,", "d", "+", "1"]
+    second = rows[rows.index(first) + 1]
+    assert second[:3] == ["eth1", "wire", "b"]
+    assert next(row for row in rows if row[0] == "alone")[1] == "netns"
+    node = as_json(delaylab("ps", "--json"))["labs"][0]["nodes"][1]
+    assert [each["peers"] for each in node["interfaces"]] == [["a", "c", "d", "e"], ["a"]]
+    delaylab("down", "peers")

@@ -28,11 +28,15 @@ class HostDescription:
 
 @dataclass(frozen=True)
 class InterfaceDescription:
-    """An interface of a node: its name there, its link, and its addresses with their prefixes."""
+    """An interface of a node: its name there, its link, and its addresses with their prefixes.
+
+    `peers` are the other nodes on the link.
+    """
 
     name: str
     link: str
     addresses: tuple[str, ...]
+    peers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,12 @@ def _node(
         kind=node.kind,
         host=node.host,
         interfaces=tuple(
-            InterfaceDescription(each.device, each.link, each.addresses)
+            InterfaceDescription(
+                each.device,
+                each.link,
+                each.addresses,
+                tuple(other.node for other in lab.plan.on_link(each.link) if other.node != name),
+            )
             for each in node.attachments
         ),
         programs=tuple(

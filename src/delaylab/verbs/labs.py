@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,17 @@ from delaylab.errors import BadInput
 from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
-from delaylab.lab.description import describe
+from delaylab.lab.description import LabDescription, describe
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, SweepResult, find
 from delaylab.progress import Progress
 
 if TYPE_CHECKING:
     from delaylab.verbs.link_states import EngineState
+
+TITLES = ("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACE", "LINK", "TO", "ADDRESSES")
+NAMED = 3
+"""The most peers of an interface that are named."""
 
 
 def described(one: Lab) -> JsonObject:
@@ -30,14 +35,8 @@ def print_labs(labs: list[Lab], console: Console) -> None:
     if not labs:
         console.print("no lab is up")
         return
-    rows = [("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACES")]
     known = [describe(one) for one in labs]
-    for about in known:
-        for number, node in enumerate(about.nodes):
-            interfaces = ", ".join(f"{i.name} {' '.join(i.addresses)}" for i in node.interfaces)
-            name = about.lab if number == 0 else ""
-            pid = "dead" if node.state == "dead" else str(node.pid)
-            rows.append((name, node.name, node.kind, node.host, pid, interfaces))
+    rows = [TITLES, *(row for about in known for row in _rows(about))]
     print_lines(columns(rows, console.width), console)
     for one, about in zip(labs, known, strict=True):
         for agent, why in about.dead.items():
@@ -54,6 +53,25 @@ def print_labs(labs: list[Lab], console: Console) -> None:
                     console.print(f"  its output: delaylab logs {node.name} {each.name}")
         for state in _states(one):
             console.print(f"{one.name}: {state.line()}", soft_wrap=True)
+
+
+def _rows(about: LabDescription) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each interface of each node; what was said in the row before is left out."""
+    lab = about.lab
+    for node in about.nodes:
+        pid = "dead" if node.state == "dead" else str(node.pid)
+        head: tuple[str, ...] = (lab, node.name, node.kind, node.host, pid)
+        for each in node.interfaces:
+            yield (*head, each.name, each.link, _few(each.peers), " ".join(each.addresses))
+            head = ("",) * len(head)
+        if not node.interfaces:
+            yield (*head, "", "", "", "")
+        lab = ""
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" + {more}" if more > 0 else "")
 
 
 def _states(one: Lab) -> list[EngineState]:
