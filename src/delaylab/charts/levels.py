@@ -35,8 +35,8 @@ WIDE = 30
 """The ratio of the largest difference to the smallest from which on the axis is logarithmic on
 either side of 0."""
 MOST_COLUMNS = 3
-WIDTH = {1: 860, 2: 430, 3: 275}
-"""The width of a panel, by the number of panels in a row."""
+WIDTH = {1: 680, 2: 325, 3: 210}
+"""The width of a panel, by the number of panels in a row: on A4 letters have 7 pt then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,13 @@ def rtt_curves(curves: Sequence[Curve], title: str, name: str) -> Chart | None:
             color=alt.Color(
                 "of:N",
                 title=title,
+                legend=alt.Legend(orient="bottom"),
                 scale=alt.Scale(domain=names, range=[*setup_colours(names).values()]),
             ),
             strokeDash=alt.StrokeDash(
                 "of:N",
                 title=title,
+                legend=alt.Legend(orient="bottom"),
                 scale=alt.Scale(
                     domain=names, range=[DASHES[at % len(DASHES)] for at in range(len(names))]
                 ),
