@@ -12,7 +12,8 @@ from benches.section import Section
 from delaylab.analysis.packets.instrument import Cost, at_rest, cost
 from delaylab.analysis.packets.segments import aligned
 from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.probe_way import ProbeWay, probe_way
@@ -83,9 +84,9 @@ def _measure(lab: Lab, path: ProbeWay, probe: ProbeSpec, probe_id: int, switched
         pl.col("leg").replace_strict({0: "request", 1: "reply"}, return_dtype=pl.String),
         pl.lit(sender.clock).alias("clock"),
     )
-    ends = PointPath(request=["sender.app"], reply=["sender.app"])
+    ends = Way(request=["sender.app"], reply=["sender.app"])
     trial = TrialRecord(
-        id="run", index=0, factors={}, repeat=1, status="ok", path=ends, rest_blocks=rest
+        id="run", index=0, factors={}, repeat=1, status="ok", ways=[ends], rest_blocks=rest
     )
     return cost([at_rest([TrialPackets(trial, *aligned(stamps, pl.concat(sender.packets), ends))])])
 

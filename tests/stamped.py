@@ -7,15 +7,16 @@ import polars as pl
 from delaylab.analysis.clocks.align import Alignment
 from delaylab.analysis.packets.segments import aligned
 from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 
 
-def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath) -> pl.DataFrame:
+def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFrame:
     return aligned(stamps, probes, path)[0]
 
 
 def of_trial(trial: TrialRecord, stamps: pl.DataFrame, probes: pl.DataFrame) -> TrialPackets:
-    return TrialPackets(trial, *aligned(stamps, probes, trial.path))
+    return TrialPackets(trial, *aligned(stamps, probes, trial.way))
 
 
 def of_one_clock(trial: TrialRecord, table: pl.DataFrame) -> TrialPackets:

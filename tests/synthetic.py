@@ -269,10 +269,13 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         "size_bytes": 100,
         "interval_ns": condition.interval_ns if condition.timeout_ns is None else 0,
         "timeout_ns": condition.timeout_ns,
-        "path": {
-            "request": [p for leg, p in stations if leg == "request"],
-            "reply": [p for leg, p in stations if leg == "reply"],
-        },
+        "ways": [
+            {
+                "request": [p for leg, p in stations if leg == "request"],
+                "reply": [p for leg, p in stations if leg == "reply"],
+                "hops": condition.hops or [{"link": "lan", "start": "probe", "end": "echo"}],
+            }
+        ],
         "absent": condition.absent,
         "clock": condition.clock("sender.app").name,
         "clock_readings": condition.readings,
@@ -288,7 +291,6 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
             for load in loads
         ],
         "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],
-        "hops": condition.hops or [{"link": "lan", "start": "probe", "end": "echo"}],
         "links": condition.links,
         "rest_blocks": [block.model_dump() for block in condition.rest_blocks],
         "responder_icmp": {"OutErrors": 0},

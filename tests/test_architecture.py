@@ -35,6 +35,7 @@ ROOMS_OF_ANALYSIS = [
     "over_time",
     "delay_by_share",
     "group",
+    "pooled",
     "analyse",
     "treatments",
     "claims",

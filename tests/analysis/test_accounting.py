@@ -29,7 +29,7 @@ def test_every_packet_is_seen_passed_or_lost_at_every_point(
         packets=40, lost_after=lost, unseen=[(seq, *station) for seq, station in unseen]
     )
     trial = TrialRecord.model_validate(synthetic.trial(condition, 0))
-    packets = stamped.packets(*synthetic.tables(condition), trial.path)
+    packets = stamped.packets(*synthetic.tables(condition), trial.way)
     found = account(packets, [trial])
     assert found.scheduled == 40
     assert len(found.points) == len(STATIONS)
@@ -47,7 +47,7 @@ def test_losses_are_named_by_the_last_point_that_saw_the_packet() -> None:
     )
     record = synthetic.trial(condition, 0) | {"responder_icmp": {"OutErrors": 2}}
     trial = TrialRecord.model_validate(record)
-    found = account(stamped.packets(*synthetic.tables(condition), trial.path), [trial])
+    found = account(stamped.packets(*synthetic.tables(condition), trial.way), [trial])
     assert found.lost_after == {NOWHERE: 1, "request wire": 2, "reply sender.vif": 1}
     assert found.absent == {"responder.stack": "no socket"}
     assert found.responder_dropped == 2
@@ -71,7 +71,7 @@ def phases(
 
 def table(truth: Condition) -> pl.DataFrame:
     trial = TrialRecord.model_validate(synthetic.trial(truth, 0))
-    return stamped.packets(*synthetic.tables(truth), trial.path)
+    return stamped.packets(*synthetic.tables(truth), trial.way)
 
 
 @pytest.mark.parametrize(

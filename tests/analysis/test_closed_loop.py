@@ -9,7 +9,8 @@ import pytest
 
 from delaylab.analysis.packets.closed_loop import LoopSeen, loop_seen
 from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 from tests.stamped import of_one_clock
 
 MS = 1_000_000
@@ -23,7 +24,7 @@ def trial(timeout_ns: int | None) -> TrialRecord:
         factors={},
         repeat=1,
         status="ok",
-        path=PointPath(request=["sender.app"], reply=["sender.app"]),
+        ways=[Way(request=["sender.app"], reply=["sender.app"])],
         timeout_ns=timeout_ns,
     )
 

@@ -17,6 +17,7 @@ from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.analysis.statistics.shares import JUDGED, check_share, exact, expected_loss, wilson
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Hop, Way
 from delaylab.io.terminal import terminal
 from delaylab.spec.link_conditions import GilbertElliott
 from delaylab.verbs.links import print_links
@@ -149,11 +150,14 @@ def test_what_befalls_an_engine_befalls_its_links_and_is_doubted_once(
 ) -> None:
     two = [direction(), direction(node="c", port="vif-c", nodes=["c"])]
     record = trial(links=[engine(directions=two, **changes)])
-    found = trial_links(record, pl.DataFrame())
+    found = trial_links(record)
     assert [link.verdict.held for link in found] == [False, False]
     (doubt,) = link_doubts(found)
     assert says in doubt.message
     assert doubt.kind == "link-not-held"
+
+
+WAN = Way(hops=[Hop(link="wan", start="a", end="b")])
 
 
 def trial(**changes: Any) -> TrialRecord:
@@ -162,7 +166,6 @@ def trial(**changes: Any) -> TrialRecord:
         "responder": {"node": "b", "host": "right", "kind": "netns"},
     }
     head = {"id": "t", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
-    head["hops"] = [{"link": "wan", "start": "a", "end": "b"}]
     return TrialRecord.model_validate({**head, **ends, **changes})
 
 
@@ -172,7 +175,8 @@ def test_the_probes_packets_are_the_second_witness(behind: str) -> None:
     after = before + 5_000_000 + np.arange(200) * 100
     table = pl.DataFrame({"request sender.vif": before, behind: after})
     (link, far) = trial_links(
-        trial(links=[engine(directions=[direction(), direction(node="b", nodes=["b"])])]), table
+        trial(links=[engine(directions=[direction(), direction(node="b", nodes=["b"])])]),
+        [(WAN, table)],
     )
     assert far.measured is None
     assert link.measured is not None
@@ -194,8 +198,9 @@ def test_a_port_that_stamps_late_does_not_make_a_packet_early() -> None:
             "request responder.vif": after,
         }
     )
-    way = {"request": ["sender.stack", "sender.vif", "responder.vif"]}
-    (link,) = trial_links(trial(path=way, links=[engine(directions=[direction()])]), table)
+    points = ["sender.stack", "sender.vif", "responder.vif"]
+    way = WAN.model_copy(update={"request": points})
+    (link,) = trial_links(trial(links=[engine(directions=[direction()])]), [(way, table)])
     assert link.measured is not None
     assert link.measured.error is not None
     assert link.measured.error.least == pytest.approx(-41)
@@ -220,7 +225,7 @@ def test_where_the_engine_does_not_say_how_late_it_was_the_probe_does(
     kernel = direction(late={"count": 0}, duplicated=None, first_out_ns=None, last_out_ns=None)
     kernel["asked"] = {"delay_ns": 5_000_000, "duplicate": 0.5}
     for ways, expected in (([kernel], says), ([direction()], None)):
-        (link,) = trial_links(trial(links=[engine(directions=ways)]), table)
+        (link,) = trial_links(trial(links=[engine(directions=ways)]), [(WAN, table)])
         assert link.verdict.text == (f"not held, because {expected}" if expected else "held")
 
 
@@ -236,7 +241,7 @@ def test_a_delay_that_may_vary_has_no_error(varies: dict[str, Any]) -> None:
     asked = {"delay_ns": 5_000_000, **varies}
     table = pl.DataFrame({"request sender.vif": [0, 1], "request sender.uplink": [7, 9]})
     record = trial(links=[engine(directions=[direction(asked=asked)])])
-    (link,) = trial_links(record, table)
+    (link,) = trial_links(record, [(WAN, table)])
     assert link.measured is not None
     assert link.measured.error is None
     assert link.measured.median == pytest.approx(0.0075)

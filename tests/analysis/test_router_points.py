@@ -80,8 +80,13 @@ def across(tmp_path: Path) -> tuple[store.Study, TrialRecord]:
         ]
     ).with_columns(probe=pl.lit(probes["probe"][0]), seq=pl.lit(probes["seq"][0]))
     raw = synthetic.trial(condition, 0) | {
-        "path": {"request": [*ACROSS], "reply": [*ACROSS][::-1]},
-        "hops": [{key: hop[key] for key in ("link", "start", "end")} for hop in HOPS],
+        "ways": [
+            {
+                "request": [*ACROSS],
+                "reply": [*ACROSS][::-1],
+                "hops": [{key: hop[key] for key in ("link", "start", "end")} for hop in HOPS],
+            }
+        ],
     }
     synthetic.write_study(tmp_path, synthetic.study([condition], []))
     synthetic.write_trial(tmp_path, raw, stamps, probes, synthetic.hosts())

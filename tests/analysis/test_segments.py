@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delaylab.analysis.packets import layers, segments
-from delaylab.dataset.records.trial import PointPath
+from delaylab.dataset.records.ways import Way
 from tests import stamped, synthetic
 from tests.synthetic import Clock, Condition, constant, lognormal
 
@@ -17,8 +17,8 @@ STATIONS = Condition().stations()
 INNER = STATIONS[1:-1]
 
 
-def way(condition: Condition) -> PointPath:
-    return PointPath.model_validate(synthetic.trial(condition, 0)["path"])
+def way(condition: Condition) -> Way:
+    return Way.model_validate(synthetic.trial(condition, 0)["ways"][0])
 
 
 def table(condition: Condition) -> pl.DataFrame:

@@ -169,7 +169,7 @@ def test_cpu_times_that_agree_are_not_doubted(tmp_path: Path, own_s: float, host
         {
             "sender": {"node": "a", "host": "one", "kind": "netns"},
             "responder": {"node": "b", "host": "one", "kind": "netns"},
-            "path": {"request": ["sender.app"], "reply": ["sender.app"]},
+            "ways": [{"request": ["sender.app"], "reply": ["sender.app"]}],
         },
     ],
     ids=["a load", "other work", "packets"],

@@ -52,7 +52,7 @@ def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
     trial = TrialRecord.model_validate({**head, **dict(found.record)})
     machine = trial.clock_readings[0].reference
-    table, alignment = segments.aligned(found.stamps, found.probes, trial.path, machine)
+    table, alignment = segments.aligned(found.stamps, found.probes, trial.way, machine)
     assert [hop.fit.why for hop in alignment.hops] == ["", ""]
     assert all(hop.fit.bound_ns < BOUND_NS for hop in alignment.hops)
     read = checks(alignment, trial.clock_readings)
@@ -60,9 +60,9 @@ def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
     for check in read:
         assert check.n >= 4
         assert check.agrees, f"{check.error_ns} ± {check.within_ns} ns"
-    answered = segments.complete(table, trial.path)
+    answered = segments.complete(table, trial.way)
     total = np.zeros(len(answered), dtype=np.int64)
-    for part in segments.segments(answered, trial.path):
+    for part in segments.segments(answered, trial.way):
         np.add.at(total, part.rows, part.delay_ns)
     user = answered["reply sender.app"] - answered["request sender.app"]
     assert total.tolist() == user.to_list()

@@ -46,7 +46,7 @@ def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
     study = store.read_study(tmp_path / "out")
     assert [trial.status for trial in study.trials] == ["ok"] * 3
     for trial in study.trials:
-        assert "responder.app" in trial.path.reply
+        assert "responder.app" in trial.way.reply
 
 
 def test_routers(delaylab: Run) -> None:

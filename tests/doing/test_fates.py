@@ -77,7 +77,7 @@ def test_overtaken_packets_are_counted_where_that_happens(node: str) -> None:
     leg, start, end = LEGS[node], "sender.vif", "responder.vif"
     if node == "b":
         start, end = end, start
-    table = packets(recording.stamps, recording.probes, recording.record.path)
+    table = packets(recording.stamps, recording.probes, recording.record.way)
     table = table.filter(phase="load").drop_nulls([f"{leg} {start}", f"{leg} {end}"])
     came_ns = table[f"{leg} {end}"].to_numpy()
     # Row: a packet; column: one that was sent later. True where the later one came first.

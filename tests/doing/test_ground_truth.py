@@ -87,7 +87,7 @@ def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[dict[str
 
 
 def delays(recording: Recording) -> dict[tuple[str, str, str], NDArray[np.int64]]:
-    path = recording.record.path
+    path = recording.record.way
     table = complete(packets(recording.stamps, recording.probes, path), path)
     assert len(table) >= 0.9 * PROBE.count
     return {(s.leg, s.start, s.end): s.delay_ns for s in segments(table, path) if not s.merged}

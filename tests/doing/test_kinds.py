@@ -108,7 +108,7 @@ def _packets_are_seen_everywhere(lab: Lab, kind: str) -> None:
     spec = ProbeSpec.model_validate({**probe, "interval": "5ms"})
     recording = measure(lab, Combination({}, lab.spec, (), spec), probe_id=3)
     record = recording.record
-    path = record.path
+    path = record.way
     seen = {
         f"{leg} {point}": recording.stamps.filter(
             (recording.stamps["leg"] == leg) & (recording.stamps["point"] == point)

@@ -9,7 +9,8 @@ import pytest
 
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.packets.segments import complete, segments
-from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 from delaylab.lab import link_changes, link_engines
 from delaylab.lab.start import temporary
 from delaylab.spec.combine import Combination
@@ -53,12 +54,12 @@ def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
 
 
 def measured(recording: Recording) -> pl.DataFrame:
-    path = recording.record.path
+    path = recording.record.way
     table = packets(recording.stamps, recording.probes, path)
     return table.filter(pl.col("phase") == "load")
 
 
-def least_ns(table: pl.DataFrame, path: PointPath) -> dict[tuple[str, str, str], int]:
+def least_ns(table: pl.DataFrame, path: Way) -> dict[tuple[str, str, str], int]:
     """The least delay of each segment, which is that of the packet that waited least for a CPU."""
     return {
         (each.leg, each.start, each.end): int(each.delay_ns.min())
@@ -77,7 +78,7 @@ def links(recording: Recording) -> dict[str, TrialLink]:
     """By who sends."""
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
     record = TrialRecord.model_validate({**head, **dict(recording.record)})
-    found = trial_links(record, measured(recording))
+    found = trial_links(record, [(record.way, measured(recording))])
     return {str(link.verdict.direction.node): link for link in found}
 
 
@@ -87,7 +88,7 @@ def test_a_delay_is_found_where_it_was_asked(kind: str, hosts: int) -> None:
     if hosts == 1 and kind == "native":
         pytest.skip("two native nodes of one host are one stack")
     recording = trial(lab(kind, hosts, **ASKED))
-    path = recording.record.path
+    path = recording.record.way
     whole = complete(measured(recording), path)
     found = least_ns(whole, path)
     near, far = ("uplink", "uplink") if hosts == 2 else ("vif", "vif")
@@ -100,7 +101,7 @@ def test_a_delay_is_found_where_it_was_asked(kind: str, hosts: int) -> None:
 
 def test_the_delay_of_a_handshake_is_found_where_it_was_asked() -> None:
     recording = trial(lab("netns", 2, **ASKED), protocol="tcp")
-    path = recording.record.path
+    path = recording.record.way
     assert path.request[:3] == ["sender.app", "sender.stack", "sender.vif"]
     assert path.request[-1] == "responder.stack"
     whole = complete(measured(recording), path)
@@ -128,7 +129,7 @@ def test_a_handshake_that_the_link_loses_has_no_round_trip() -> None:
     assert (user_ns.is_null() == (table["outcome"] == "lost")).all()
     assert (user_ns.drop_nulls() < GIVEN_UP).all()
     # An answer that is sent again comes a second after the first; no point has its stamp.
-    last = pl.max_horizontal(pl.col(f"reply {point}") for point in recording.record.path.reply)
+    last = pl.max_horizontal(pl.col(f"reply {point}") for point in recording.record.way.reply)
     first = pl.col("request sender.app")
     assert table.select((last - first).max()).item() < GIVEN_UP
 
@@ -216,7 +217,7 @@ def test_a_link_set_during_a_trial_is_a_doubt_and_leaves_it_out_of_claims() -> N
     assert (found.values["link"], found.values["changes"]) == ("wan", 1)
     # The next trial has the file's conditions again.
     assert not [each for each in alone.record.warnings if each.kind == "conditions-changed"]
-    assert least_ns(measured(alone), alone.record.path) != {}
+    assert least_ns(measured(alone), alone.record.way) != {}
     assert links(alone)["a"].verdict.direction.configured == Conditions(delay_ns=1_000_000)
 
 

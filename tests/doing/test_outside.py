@@ -98,7 +98,7 @@ def combination(kind: str = "native", to: str = ADDRESS, **probe: object) -> Com
 
 def seen_everywhere(recording: Recording) -> TrialRecord:
     """Check that each packet was stamped at each point in order; return the trial's record."""
-    path = recording.record.path
+    path = recording.record.way
     table = packets(recording.stamps, recording.probes, path)
     # The tap starts after the phase in which it is off.
     table = table.filter(table["phase"] != "untapped")
@@ -118,8 +118,8 @@ def seen_everywhere(recording: Recording) -> TrialRecord:
 def test_icmp_has_the_points_of_this_side() -> None:
     recording = measured(combination(), probe_id=3)
     trial = seen_everywhere(recording)
-    assert trial.path.request == [f"sender.{p}" for p in ("app", "qdisc", "uplink", "stack")]
-    assert trial.path.reply == [f"sender.{p}" for p in ("uplink", "stack", "app")]
+    assert trial.way.request == [f"sender.{p}" for p in ("app", "qdisc", "uplink", "stack")]
+    assert trial.way.reply == [f"sender.{p}" for p in ("uplink", "stack", "app")]
     assert set(recording.probes["outcome"]) == {"replied"}
     assert trial.responder is not None
     assert (trial.responder.node, trial.responder.kind) == (ADDRESS, "outside")
@@ -129,7 +129,7 @@ def test_icmp_has_the_points_of_this_side() -> None:
         for side in ("sender", "responder")
         for point in ("app", "qdisc", "stack", "vif", "uplink")
     } | {"wire"}
-    assert set(trial.path.request) | set(trial.absent) == everywhere
+    assert set(trial.way.request) | set(trial.absent) == everywhere
 
 
 @pytest.mark.usefixtures("outside")
@@ -137,7 +137,7 @@ def test_a_closed_port_answers_a_probe_by_tcp() -> None:
     recording = measured(combination(protocol="tcp", port=81), probe_id=3)
     trial = seen_everywhere(recording)
     assert set(recording.probes["outcome"]) == {"closed"}
-    assert trial.path.request == ["sender.app", "sender.uplink"]
+    assert trial.way.request == ["sender.app", "sender.uplink"]
 
 
 @pytest.mark.usefixtures("outside")
@@ -159,7 +159,7 @@ def test_the_turn_of_a_web_server_is_outside(outside: Outside) -> None:
         recording = measured(probed, probe_id=3)
     trial = seen_everywhere(recording)
     assert set(recording.probes["outcome"]) == {"replied"}
-    table = packets(recording.stamps, recording.probes, trial.path)
+    table = packets(recording.stamps, recording.probes, trial.way)
     turn = table["reply sender.uplink"] - table["request sender.uplink"]
     whole = table["reply sender.app"] - table["request sender.app"]
     for round_trips in (turn, whole):

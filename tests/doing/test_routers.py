@@ -69,7 +69,7 @@ def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
 
 def one_way_ns(recording: Recording, leg: str, start: str, end: str) -> NDArray[np.int64]:
     """Delays of the packets under load from one point to the next."""
-    path = recording.record.path
+    path = recording.record.way
     table = packets(recording.stamps, recording.probes, path).filter(pl.col("phase") == "load")
     return (table[column(leg, end)] - table[column(leg, start)]).drop_nulls().to_numpy()
 
@@ -88,7 +88,7 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
     hosts: dict[str, str], kinds: dict[str, str], probe: dict[str, object]
 ) -> None:
     done = trial(chain(hosts, kinds), **probe)
-    path = done.record.path
+    path = done.record.way
     seen = done.stamps.group_by("leg", "point").len()
     assert set(done.probes["outcome"]) == {"replied"}
     for leg, points in (("request", path.request), ("reply", path.reply)):
@@ -110,13 +110,13 @@ def test_packets_over_routers_are_seen_on_both_sides_of_each(
 def test_uplinks_and_wires_between_routers_are_points_of_the_way() -> None:
     hosts = {"a": "one", "r1": "two", "r2": "one", "b": "two"}
     done = trial(chain(hosts))
-    assert done.record.path.request[3:] == [
+    assert done.record.way.request[3:] == [
         *("sender.vif", "sender.uplink", "r1@near.wire", "r1@near.uplink", "r1@near"),
         *("r1@wan", "r1@wan.uplink", "r2@wan.wire", "r2@wan.uplink", "r2@wan"),
         *("r2@far", "r2@far.uplink", "wire", "responder.uplink", "responder.vif"),
         "responder.stack",
     ]
-    assert done.record.path.reply[-3::-1] == done.record.path.request[3:]
+    assert done.record.way.reply[-3::-1] == done.record.way.request[3:]
     # The engine of the router's host delays what leaves by its uplink; the wire takes no time.
     request = one_way_ns(done, "request", "r1@wan", "r1@wan.uplink")
     assert DELAY_NS - STAMP_NS <= request.min() < DELAY_NS * (1 + PART)

@@ -99,7 +99,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tapped(study: store.Study, trial: TrialRecord) -> pl.DataFrame:
     """A trial's packets but for those sent before its taps were on."""
-    table = packets(study.stamps(trial.id), study.probes(trial.id), trial.path)
+    table = packets(study.stamps(trial.id), study.probes(trial.id), trial.way)
     assert table.filter(phase="untapped").height == 10
     return table.filter(pl.col("phase") != "untapped")
 
@@ -115,13 +115,13 @@ def test_the_segments_of_every_complete_packet_sum_to_its_rtt(result: Path) -> N
     study = store.read_study(result)
     for trial in study.trials:
         table = complete(
-            packets(study.stamps(trial.id), study.probes(trial.id), trial.path), trial.path
+            packets(study.stamps(trial.id), study.probes(trial.id), trial.way), trial.way
         )
         assert len(table) > 0
-        names = columns(trial.path)
+        names = columns(trial.way)
         rtt = (table[names[-1]] - table[names[0]]).to_numpy()
         total = rtt * 0
-        for segment in segments(table, trial.path):
+        for segment in segments(table, trial.way):
             total[segment.rows] += segment.delay_ns
         assert (total == rtt).all()
 
@@ -133,7 +133,7 @@ def test_at_rest_every_point_sees_every_packet(result: Path) -> None:
             continue
         table = tapped(study, trial)
         assert len(table) == 60 + 2 * 10
-        missing = {name: table[name].null_count() for name in columns(trial.path)}
+        missing = {name: table[name].null_count() for name in columns(trial.way)}
         assert not any(missing.values()), (trial.id, missing)
 
 
@@ -171,13 +171,11 @@ def test_network_load_waits_in_the_uplinks_queue(result: Path) -> None:
     trial = next(
         t for t in study.trials if t.factors == {"environment": "netns", "load": "network"}
     )
-    table = complete(
-        packets(study.stamps(trial.id), study.probes(trial.id), trial.path), trial.path
-    )
+    table = complete(packets(study.stamps(trial.id), study.probes(trial.id), trial.way), trial.way)
     table = table.filter(pl.col("phase") == "load")
     medians = {
         (s.leg, s.start, s.end): sorted(s.delay_ns)[len(s.delay_ns) // 2]
-        for s in segments(table, trial.path)
+        for s in segments(table, trial.way)
         if not s.merged
     }
     queue = medians.pop(("request", "sender.vif", "sender.uplink"))

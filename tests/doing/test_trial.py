@@ -52,7 +52,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
         }
     )
     recording = measured(Combination({}, lab, (), probe), probe_id=3)
-    path = recording.record.path
+    path = recording.record.way
     table = packets(recording.stamps, recording.probes, path)
     assert table["outcome"].to_list() == ["replied"] * 30
     seen = {name: 30 - table[name].null_count() for name in columns(path)}
@@ -81,7 +81,7 @@ def test_at_rest_the_taps_are_off_and_on_by_turns() -> None:
     blocks = recording.record.rest_blocks
     assert sum(block.packets for block in blocks if block.tapped) == 20
     assert len(blocks) == 12
-    table = packets(recording.stamps, recording.probes, recording.record.path)
+    table = packets(recording.stamps, recording.probes, recording.record.way)
     assert table["outcome"].to_list() == ["replied"] * (3 * 20 + 20)
     for block in blocks:
         mine = table.filter(

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from delaylab.analysis.delay_by_share import delays_by_share
-from delaylab.analysis.doubts.clocks import clock_doubts, trial_clocks
+from delaylab.analysis.doubts.clocks import TrialClocks, clock_doubts, trial_clocks
 from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
 from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import (
@@ -22,7 +20,7 @@ from delaylab.analysis.doubts.machine_state import (
     times_of,
     windows,
 )
-from delaylab.analysis.doubts.packets import doubts
+from delaylab.analysis.doubts.packets import doubts, way_doubts
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
 from delaylab.analysis.group import (
     KEPT,
@@ -34,24 +32,31 @@ from delaylab.analysis.group import (
     GroupPackets,
     GroupWork,
     SegmentSummary,
-    by_trial,
     in_words,
     load_name,
 )
 from delaylab.analysis.links.fidelity import link_doubts, lost_in_downtimes, trial_links
-from delaylab.analysis.over_time.slowest import TRIAL, TrialTimes, slowest
+from delaylab.analysis.over_time.slowest import NAMED, TRIAL, SlowPacket, TrialTimes, slowest
 from delaylab.analysis.over_time.timeline import timeline
 from delaylab.analysis.over_time.usage import IN_USE, in_use
-from delaylab.analysis.packets import accounting, rtt, segments
+from delaylab.analysis.packets import accounting, rtt
 from delaylab.analysis.packets.accounting import by_phase
 from delaylab.analysis.packets.closed_loop import loop_seen
-from delaylab.analysis.packets.instrument import UNTAPPED, at_rest
-from delaylab.analysis.packets.layers import SLIP
-from delaylab.analysis.packets.named import by_emulated_link, named
+from delaylab.analysis.packets.instrument import at_rest
+from delaylab.analysis.packets.named import by_emulated_link
 from delaylab.analysis.packets.outliers import outliers
 from delaylab.analysis.packets.segments import Segment
-from delaylab.analysis.packets.trial import trial_packets
-from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
+from delaylab.analysis.packets.trial import PacketsByWay, packets_by_way
+from delaylab.analysis.pooled import (
+    Pooled,
+    on_way,
+    pooled,
+    pooled_by_way,
+    pooled_elsewhere,
+    segment_summaries,
+    summaries,
+)
+from delaylab.analysis.statistics.quantiles import refused
 from delaylab.analysis.statistics.runs import spread
 from delaylab.analysis.usable import usable
 from delaylab.analysis.work import work_of
@@ -109,8 +114,7 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
     state = state_without_packets(
         (host, trial.phases) for host, trial in zip(hosts, trials, strict=True)
     )
-    no_packets = pl.DataFrame(schema={"phase": pl.String})
-    links = [link for trial in trials for link in trial_links(trial, no_packets)]
+    links = [link for trial in trials for link in trial_links(trial)]
     recorded = [warning for trial in trials for warning in trial.warnings]
     return Group(
         trials=trials,
@@ -129,29 +133,33 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
 
 
 def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
-    path = trials[0].path
     clock = study.record.machine.clock
-    read = [trial_packets(study, trial) for trial in trials]
-    under_load = [each.of(MEASURED) for each in read]
-    scheduled = pl.concat(
-        [each.table.with_columns(pl.lit(index).alias(TRIAL)) for index, each in enumerate(read)],
-        how="diagonal",
-    )
-    known = [trial_clocks(each.trial, each.alignment) for each in read]
+    by_way = [packets_by_way(study, trial) for trial in trials]
+    read = [each.whole for each in by_way]
+    whole, ways = pooled(dict(enumerate(read))), pooled_by_way(by_way)
+    elsewhere = pooled_elsewhere(by_way)
+    measured, answered = whole.measured, whole.answered
+    parts = {name: each.segments() for name, each in (ways or {"": whole}).items()}
+    on_ways = [on_way(name, each, parts[name]) for name, each in ways.items()]
+    known = [clocks for each in by_way for clocks in _clocks(each)]
     links = [
         link
-        for each in under_load
-        for link in trial_links(each.trial, each.table, each.scheduled_by(clock))
+        for each, trial in zip(by_way, trials, strict=True)
+        for link in trial_links(
+            trial,
+            [(one.trial.way, one.of(MEASURED).table) for one in each.on.values()],
+            each.whole.of(MEASURED).scheduled_by(clock),
+        )
     ]
-    packets = scheduled.filter(pl.col("phase") != UNTAPPED)
-    measured = packets.filter(pl.col("phase") == MEASURED)
-    answered = segments.complete(measured, path)
     emulated_link = by_emulated_link(trials[0])
     trips = rtt.round_trips(answered, emulated_link=emulated_link).with_columns(answered[TRIAL])
     of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
-    parts = named(answered, trials[0])
-    summaries = _segments(measured, parts, answered[TRIAL].to_numpy())
-    account = accounting.account(segments.as_stamped(packets), trials)
+    found_segments = segment_summaries(whole, [] if ways else parts[""])
+    found_segments += [part for each in on_ways for part in each.segments[1:]]
+    account = whole.account()
+    if elsewhere:
+        of_each = {each.way: each.account for each in on_ways}
+        account = accounting.of_ways(account, of_each, [each.account() for each in elsewhere])
     bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
     hosts = [study.hosts(trial.id) for trial in trials]
     times = [
@@ -164,31 +172,38 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     )
     user = trips["app"].drop_nulls().to_numpy()
     work = work_of(study, trials)
+    of_each_packet = [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
+    of_each_packet += [(each, each.segments()) for each in elsewhere]
+    way_unknown, off_ways = [len(each.packets) for each in elsewhere] or (0, 0)
     found = GroupPackets(
         samples=_thinned(trips.drop(of_link).with_columns(_usage(answered, times))),
         phases=by_phase(read),
         account=account,
         at_rest=at_rest(read),
-        rtt=_summaries(trips, rtt.VANTAGE),
-        deltas=_summaries(trips, (*rtt.DELTAS, *of_link)),
+        rtt=summaries(trips, rtt.VANTAGE),
+        deltas=summaries(trips, (*rtt.DELTAS, *of_link)),
         one_way={
             name: refused(delay, bounds.get(name, 0))
-            for name, delay in _summaries(trips, rtt.ONE_WAY).items()
+            for name, delay in summaries(trips, rtt.ONE_WAY).items()
         },
         bounds=bounds,
-        segments=summaries,
+        segments=found_segments,
         outliers=int(outliers(user).sum()),
         clocks=[trial for trial in known if trial.alignment.hops],
-        slowest=slowest(answered, trips["app"].to_numpy(), parts, times),
+        slowest=_slowest(of_each_packet, times),
         timelines=[timeline(trial, MEASURED) for trial in times],
-        loops=[loop for each in under_load if (loop := loop_seen(each))],
+        loops=[loop for each in read if (loop := loop_seen(each.of(MEASURED)))],
+        ways=on_ways,
+        way_unknown=way_unknown,
+        off_ways=off_ways,
     )
     return Group(
         trials=trials,
         doubts=[
-            *doubts(trials, measured, account, user, lost_in_downtimes(links)),
+            *doubts(whole.trials, measured, account, user, lost_in_downtimes(links)),
+            *way_doubts(account, [each.packets for each in elsewhere]),
             *machine_doubts(state, account, load_name(trials[0]) == REST),
-            *clock_doubts(known, _refused(summaries)),
+            *clock_doubts(known, _refused(found_segments)),
             *link_doubts(links),
             *cpu_time_doubts(trials),
         ],
@@ -199,6 +214,29 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         work=GroupWork(work, delays_by_share(trials, times, work)) if work else None,
         links=GroupLinks(links) if links else None,
     )
+
+
+def _clocks(packets: PacketsByWay) -> Iterator[TrialClocks]:
+    """Yield the alignment of a trial's clocks, and that of each way with clocks of its own."""
+    shared = packets.whole.alignment
+    yield trial_clocks(packets.whole.trial, shared)
+    for each in packets.on.values():
+        if not {*each.alignment.clocks.values()} <= {*shared.clocks.values()}:
+            yield trial_clocks(each.trial, each.alignment)
+
+
+def _slowest(
+    packets: Iterable[tuple[Pooled, list[Segment]]], times: list[TrialTimes]
+) -> list[SlowPacket]:
+    """Return the slowest packets of all, each compared with those that went its way."""
+    found = [
+        slow
+        for each, parts in packets
+        for slow in slowest(
+            each.answered, rtt.round_trips(each.answered)["app"].to_numpy(), parts, times
+        )
+    ]
+    return sorted(found, key=lambda slow: -slow.rtt_us)[:NAMED]
 
 
 def _reserved(
@@ -234,27 +272,3 @@ def _usage(packets: pl.DataFrame, trials: list[TrialTimes]) -> pl.Series:
 
 def _thinned(table: pl.DataFrame) -> pl.DataFrame:
     return table[spread(len(table), KEPT)]
-
-
-def _summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
-    found = {name: trips.select(TRIAL, name).drop_nulls() for name in names}
-    return {
-        name: summarise(by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()))
-        for name, known in found.items()
-        if len(known)
-    }
-
-
-def _segments(
-    measured: pl.DataFrame, parts: list[Segment], trials: NDArray[np.intp]
-) -> list[SegmentSummary]:
-    """Summarise the slip and each segment; `trials` has the number of each packet's trial."""
-    slips = measured.select(TRIAL, "slip_ns").drop_nulls()
-    slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()))
-    found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
-    for part in parts:
-        off = part.bound_ns / 1000
-        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
-        delays = refused(summarise(by_trial(part.delay_ns, trials[part.rows])), off)
-        found.append(SegmentSummary(*ends, delays, off, part.at))
-    return found

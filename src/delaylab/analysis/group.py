@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -45,7 +45,7 @@ class SegmentSummary:
 
     `bound_us` is the largest error of its delays if two clocks stamped its ends, else 0. Quantiles
     smaller than that are refused. `at` names the routers and links of a segment on a way over
-    routers, if all trials agree.
+    routers, if all trials agree. `way` is the way of its packets, "" if all packets went one.
     """
 
     leg: str
@@ -57,6 +57,23 @@ class SegmentSummary:
     delay: Summary
     bound_us: float = 0.0
     at: str = ""
+    way: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OnWay:
+    """Packets of a group that went one of several ways: as of `GroupPackets`, but theirs alone.
+
+    `trials` are the records of the trials as if they had this way alone.
+    """
+
+    way: str
+    trials: list[TrialRecord]
+    packets: int
+    phases: list[PhaseAccount]
+    account: Account
+    rtt: dict[str, Summary]
+    segments: list[SegmentSummary]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +105,9 @@ class GroupPackets:
     slowest: list[SlowPacket] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
+    ways: list[OnWay] = field(default_factory=list)
+    way_unknown: int = 0
+    off_ways: int = 0
     _of_trials: dict[tuple[str, ...], dict[int, pl.DataFrame]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -154,6 +174,32 @@ class Group:
     packets: GroupPackets | None = None
     work: GroupWork | None = None
     links: GroupLinks | None = None
+    way: str = ""
+
+    def by_way(self) -> list[Group]:
+        """Return the group once for each way of its packets, with these alone and `way` its name.
+
+        With one way, or without packets, that is the group itself.
+        """
+        packets = self.packets
+        if packets is None or not packets.ways:
+            return [self]
+        return [
+            replace(
+                self,
+                trials=each.trials,
+                packets=replace(
+                    packets,
+                    phases=each.phases,
+                    account=each.account,
+                    rtt=each.rtt,
+                    segments=each.segments,
+                    ways=[],
+                ),
+                way=each.way,
+            )
+            for each in packets.ways
+        ]
 
     @property
     def probed(self) -> bool:

@@ -16,7 +16,7 @@ from delaylab.analysis.group import MEASURED
 from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.accounting import by_phase
 from delaylab.analysis.packets.rtt import round_trips
-from delaylab.analysis.packets.trial import trial_packets
+from delaylab.analysis.packets.trial import TrialPackets, packets_by_way, trial_packets
 from delaylab.analysis.statistics.quantiles import summarise
 from delaylab.analysis.usable import usable
 from delaylab.api.loading import File
@@ -111,10 +111,13 @@ class Dataset:
         The delays of a packet sum exactly to its RTT in user space. Columns: `probe`, `seq`,
         `phase`; `step` (position on the way); `leg`, `from`, `to` (points), `layer`, `direction`,
         `merged` (it spans a point that saw nothing), `delay_ns`, and `bound_ns`, the largest error
-        if two clocks stamped its ends. `phase` keeps one phase, by default that under load; None
-        keeps all.
+        if two clocks stamped its ends. If packets of some trial went several ways, `way` names the
+        packet's; one whose way is not known has no rows. `phase` keeps one phase, by default that
+        under load; None keeps all.
         """
-        return self._of_trials(lambda trial: self._segments(trial, phase), SEGMENTS, probed=True)
+        several = any(len(trial.ways) > 1 for trial in self.trials)
+        columns = {**SEGMENTS, "way": pl.String} if several else SEGMENTS
+        return self._of_trials(lambda trial: self._segments(trial, phase), columns, probed=True)
 
     @property
     def work(self) -> pl.DataFrame:
@@ -246,26 +249,34 @@ class Dataset:
         return table.select(PROBES.keys()).hstack(delays)
 
     def _segments(self, trial: TrialRecord, phase: str | None) -> pl.DataFrame:
-        packets = trial_packets(self._read, trial)
-        if phase is not None:
-            packets = packets.of(phase)
-        steps = {name: step for step, name in enumerate(segments.columns(trial.path))}
-        keys = packets.answered.select(KEYS)
-        parts = [
-            keys[part.rows].with_columns(
-                pl.lit(steps[_end(part)], pl.UInt32).alias("step"),
-                pl.lit(part.leg).alias("leg"),
-                pl.lit(part.start).alias("from"),
-                pl.lit(part.end).alias("to"),
-                pl.lit(part.layer).alias("layer"),
-                pl.lit(part.direction).alias("direction"),
-                pl.lit(part.merged).alias("merged"),
-                pl.Series("delay_ns", part.delay_ns),
-                pl.lit(part.bound_ns).alias("bound_ns"),
-            )
-            for part in packets.segments()
+        by_way = packets_by_way(self._read, trial)
+        found = [
+            _segments_of(packets if phase is None else packets.of(phase), name)
+            for name, packets in by_way.on.items()
         ]
-        return pl.concat([pl.DataFrame(schema=SEGMENTS), *parts]).sort("probe", "seq", "step")
+        return pl.concat(found).sort("probe", "seq", "step")
+
+
+def _segments_of(packets: TrialPackets, way: str) -> pl.DataFrame:
+    """Return the segments of packets that went one way."""
+    steps = {name: step for step, name in enumerate(segments.columns(packets.trial.way))}
+    keys = packets.answered.select(KEYS)
+    parts = [
+        keys[part.rows].with_columns(
+            pl.lit(steps[_end(part)], pl.UInt32).alias("step"),
+            pl.lit(part.leg).alias("leg"),
+            pl.lit(part.start).alias("from"),
+            pl.lit(part.end).alias("to"),
+            pl.lit(part.layer).alias("layer"),
+            pl.lit(part.direction).alias("direction"),
+            pl.lit(part.merged).alias("merged"),
+            pl.Series("delay_ns", part.delay_ns),
+            pl.lit(part.bound_ns).alias("bound_ns"),
+            pl.lit(way).alias("way"),
+        )
+        for part in packets.segments()
+    ]
+    return pl.concat([pl.DataFrame(schema={**SEGMENTS, "way": pl.String}), *parts])
 
 
 def read(directory: File, *, paper: File | None = None) -> Dataset:

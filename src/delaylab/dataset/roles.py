@@ -1,8 +1,9 @@
-"""Roles of a router's points on the way of a trial's packets.
+"""Roles of a router's points on a way.
 
 Taps record routers' points by location (`r1@lan`), which does not depend on a packet's way. A
-reader gets them by their role on the way (`hop2.near`), so that trials with other routers can be
-compared. Records of earlier versions have roles already.
+reader gets them by their role on the way (`hop2.near`), so that ways over other routers can be
+compared. Routers are numbered from the sender on both legs. Records of earlier versions have roles
+already.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from typing import TypeVar
 import polars as pl
 
 from delaylab.dataset.records.taps import Tap
-from delaylab.dataset.records.trial import Hop, PointPath, Repeats, TrialRecord
+from delaylab.dataset.records.trial import Repeats, TrialRecord
+from delaylab.dataset.records.ways import Hop, Way
 from delaylab.points import FAR, HOP, NEAR, OF_ROUTER, location
 
 Item = TypeVar("Item", Tap, Repeats)
+LEGS = ("request", "reply")
 
 
-def roles(hops: list[Hop]) -> dict[str, str]:
-    """Return the role of each location of a router on a way."""
-    return dict(_roles(hops))
+def roles(way: Way, leg: str) -> dict[str, str]:
+    """Return the role of each location of a router on one leg, `request` or `reply`, of a way."""
+    return dict(_roles(way.from_sender(leg)))
 
 
 def _roles(hops: list[Hop]) -> Iterator[tuple[str, str]]:
@@ -33,39 +36,64 @@ def _roles(hops: list[Hop]) -> Iterator[tuple[str, str]]:
 
 
 def with_roles(trial: TrialRecord) -> TrialRecord:
-    """Return a trial's record with the points of routers by their roles."""
-    names = roles(trial.hops)
-    if not names:
-        return trial
+    """Return a trial's record with the points of routers by their roles.
 
-    def renamed(point: str) -> str:
-        return names.get(point, point)
+    Where packets went several ways, a location has a role on each (`on_way`), and keeps its name.
+    """
+    return on_way(trial, trial.way) if len(trial.ways) == 1 else trial
+
+
+def on_way(trial: TrialRecord, way: Way) -> TrialRecord:
+    """Return a trial's record as that of packets which all went one of its ways, by roles."""
+    by_leg = {leg: roles(way, leg) for leg in LEGS}
+    names = by_leg["reply"] | by_leg["request"]
 
     def at_points(listed: list[Item]) -> list[Item]:
-        return [each.model_copy(update={"point": renamed(each.point)}) for each in listed]
+        return [
+            each.model_copy(update={"point": names.get(each.point, each.point)}) for each in listed
+        ]
 
-    path, hops = trial.path, trial.hops
-    return trial.model_copy(
-        update={
-            "path": PointPath(
-                request=[renamed(point) for point in path.request],
-                reply=[renamed(point) for point in path.reply],
-            ),
-            "places": {renamed(point): place for point, place in trial.places.items()},
-            "hops": [
-                hop.model_copy(update={"near": renamed(hop.near), "far": renamed(hop.far)})
-                for hop in hops
-            ],
+    changed: dict[str, object] = {"ways": [_renamed(way, by_leg)]}
+    if names:
+        changed |= {
+            "places": {
+                leg.get(point, point): place
+                for point, place in trial.places.items()
+                for leg in by_leg.values()
+            },
             "taps": at_points(trial.taps),
             "repeats": trial.repeats and at_points(trial.repeats),
         }
-    )
+    return trial.model_copy(update=changed)
 
 
-def stamps_with_roles(stamps: pl.DataFrame, trial: TrialRecord) -> pl.DataFrame:
-    """Return a trial's stamps with the points of routers by their roles."""
-    names = roles(trial.hops)
-    if not names:
+def _renamed(way: Way, by_leg: dict[str, dict[str, str]]) -> Way:
+    """Return a way with the points of its routers by their roles on each leg."""
+    request, reply = by_leg["request"], by_leg["reply"]
+    changed: dict[str, object] = {
+        "request": [request.get(point, point) for point in way.request],
+        "reply": [reply.get(point, point) for point in way.reply],
+        "hops": [_hop(hop, request) for hop in way.hops],
+    }
+    if way.back is not None:
+        changed["back"] = [_hop(hop, reply) for hop in way.back]
+    return way.model_copy(update=changed)
+
+
+def _hop(hop: Hop, names: dict[str, str]) -> Hop:
+    ends = {"near": names.get(hop.near, hop.near), "far": names.get(hop.far, hop.far)}
+    return hop.model_copy(update=ends)
+
+
+def stamps_with_roles(stamps: pl.DataFrame, way: Way) -> pl.DataFrame:
+    """Return stamps of packets that went a way, with the points of routers by their roles."""
+    by_leg = {leg: roles(way, leg) for leg in LEGS}
+    if not any(by_leg.values()):
         return stamps
-    point = pl.col("point").cast(pl.String).replace(names).cast(pl.Categorical)
-    return stamps.with_columns(point)
+    point = pl.col("point").cast(pl.String)
+    named = (
+        pl.when(pl.col("leg").cast(pl.String) == "request")
+        .then(point.replace(by_leg["request"]))
+        .otherwise(point.replace(by_leg["reply"]))
+    )
+    return stamps.with_columns(named.cast(pl.Categorical).alias("point"))

@@ -42,7 +42,8 @@ from delaylab.io.files import own_folder, write_new
 from delaylab.io.interrupts import deferred
 from delaylab.io.removal import remove_tree
 
-FORMAT = 1
+FORMAT = 2
+"""The format that is written. Format 1 had one way for each trial; it is read, too."""
 FACTOR = "factor."
 """The prefix of a column with the levels of a factor, since a factor may be called `index`."""
 TRIAL_ID = TypeAdapter[str](TrialId)
@@ -221,9 +222,9 @@ def read_study(directory: Path) -> Study:
             "not a dataset: it has no study.json", str(directory), "give the directory of a run"
         )
     raw = read_json(place)
-    if raw.get("format") != FORMAT:
+    if raw.get("format") not in range(1, FORMAT + 1):
         raise BadInput(
-            f"format {raw.get('format')!r}, but this version reads format {FORMAT}",
+            f"format {raw.get('format')!r}, but this version reads formats 1 to {FORMAT}",
             str(place),
             "use the version of delaylab that wrote it",
         )

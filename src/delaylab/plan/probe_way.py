@@ -43,8 +43,9 @@ class ProbeWay:
     """The way of a probe: its addresses, taps, and the points of each leg in order.
 
     The points of routers are named by their location.
-    `absent` gives the reasons for points that it does not have. `hops` are its links in the order
-    in which a request takes them. A `source` of None leaves the address to the sender's routes.
+    `absent` gives the reasons for points that it does not have. `hops` are the links that a request
+    takes, `back` those of a reply, None if they are the same. A `source` of None leaves the address
+    to the sender's routes.
     """
 
     source: str | None
@@ -54,6 +55,7 @@ class ProbeWay:
     reply: tuple[str, ...]
     absent: dict[str, str]
     hops: tuple[Hop, ...]
+    back: tuple[Hop, ...] | None = None
 
     def places(self, sender: str, responder: str | None) -> dict[str, tuple[str, str | None]]:
         """Return each point of the path with the agent that stamps there, and its tap's interface.
@@ -135,6 +137,7 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
         ),
         absent=absent,
         hops=tuple(hops),
+        back=None if same_way_back else tuple(_hops(back, RESPONDER, SENDER)),
     )
 
 
@@ -153,17 +156,18 @@ def _ends_of(found: NodePath) -> tuple[tuple[str, int], tuple[str, int]]:
     return (found.nodes[0], 0), (found.nodes[-1], -1)
 
 
-def _hops(found: NodePath) -> list[Hop]:
+def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[Hop]:
+    """Return the links of a path from the node on one side to that on the other."""
     last = len(found.links) - 1
     return [
         Hop(
             link,
-            start,
-            end,
-            near=location(start, link) if number else "sender.vif",
-            far=location(end, link) if number < last else "responder.vif",
+            one,
+            other,
+            near=location(one, link) if number else f"{start}.vif",
+            far=location(other, link) if number < last else f"{end}.vif",
         )
-        for number, (link, (start, end)) in enumerate(
+        for number, (link, (one, other)) in enumerate(
             zip(found.links, pairwise(found.nodes), strict=True)
         )
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from delaylab.analysis.group import Group, SegmentSummary, in_words
 from delaylab.analysis.statistics.quantiles import Tail
@@ -31,11 +32,14 @@ class Panel:
 
 
 def panels(groups: list[Group]) -> list[Panel]:
-    """Return the groups with packets by the sender's kind and path, in the order given."""
+    """Return the groups with packets by the sender's kind and points, in the order given.
+
+    A group whose packets went several ways is there once for each.
+    """
     together: dict[tuple[str, ...], list[Group]] = {}
-    for group in probed(groups):
-        path = group.trials[0].path
-        together.setdefault((group.kind, *path.request, "|", *path.reply), []).append(group)
+    for group in chain.from_iterable(each.by_way() for each in probed(groups)):
+        way = group.trials[0].way
+        together.setdefault((group.kind, *way.request, "|", *way.reply), []).append(group)
     name = tail(probed(groups))
     return [_panel(alike, name) for alike in together.values()]
 
@@ -96,7 +100,10 @@ def _panel(alike: list[Group], tail: Tail) -> Panel:
         if len(alike) > 1 and all(group.factors.get(name) == level for group in alike)
     }
     rows = [{k: v for k, v in group.factors.items() if k not in shared} for group in alike]
-    labels = [in_words(row) or group.load for row, group in zip(rows, alike, strict=True)]
+    labels = [
+        ", ".join(part for part in (in_words(row), group.way) if part) or group.load
+        for row, group in zip(rows, alike, strict=True)
+    ]
     sender = alike[0].trials[0].sender
     kind = sender.kind if sender else "unknown"
     names = in_words({name: level for name, level in shared.items() if level != kind})

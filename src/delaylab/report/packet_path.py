@@ -10,7 +10,7 @@ from math import log10
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
-from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
 from delaylab.drawing.xml import xml
 from delaylab.points import ON_HOST, RESPONDER, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
@@ -100,14 +100,14 @@ def _statistics(panel: Panel) -> list[str]:
 
 
 def _frame(panel: Panel) -> _Frame:
-    path = panel.groups[0].trials[0].path
-    stations = [("request", "intended"), *(("request", p) for p in path.request)]
-    stations += [("reply", p) for p in path.reply]
+    way = panel.groups[0].trials[0].way
+    stations = [("request", "intended"), *(("request", p) for p in way.request)]
+    stations += [("reply", p) for p in way.reply]
     count = len(stations) - 1
     step = max(STEP, (WIDTH - WAY - EDGE) / count)
     regions = _places(panel)
     stops = [
-        _Stop(leg, point, WAY + step * index, regions(point))
+        _Stop(leg, point, WAY + step * index, regions(leg, point))
         for index, (leg, point) in enumerate(stations)
     ]
     place = {(stop.leg, stop.point): stop.x for stop in stops}
@@ -121,12 +121,12 @@ def _frame(panel: Panel) -> _Frame:
     return _Frame(stops, layers, WAY + step * count + EDGE, 12 * max(0, most - LAYER_LINES))
 
 
-def _places(panel: Panel) -> Callable[[str], str]:
-    """Return a function that names the node or host of a point, as far as all groups agree."""
-    named = [_places_of(group.trials[0], group.trials[0].path) for group in panel.groups]
+def _places(panel: Panel) -> Callable[[str, str], str]:
+    """Return a function that names the node or host of a leg's point, if all groups agree."""
+    named = [_places_of(group.trials[0]) for group in panel.groups]
 
-    def place(point: str) -> str:
-        names = {places.get(point, point) for places in named}
+    def place(leg: str, point: str) -> str:
+        names = {places.get((leg, point), point) for places in named}
         if len(names) == 1:
             return names.pop()
         number = router_number(role(point))
@@ -137,23 +137,26 @@ def _places(panel: Panel) -> Callable[[str], str]:
     return place
 
 
-def _places_of(trial: TrialRecord, path: PointPath) -> dict[str, str]:
-    """Return the node or host of each point of a trial."""
+def _places_of(trial: TrialRecord) -> dict[tuple[str, str], str]:
+    """Return the node or host of each point of each leg of a trial."""
     found = {}
-    for point in ("intended", *path.request, *path.reply):
+    way = trial.way
+    legs = ("request", ["intended", *way.request]), ("reply", way.reply)
+    for leg, point in ((leg, point) for leg, points in legs for point in points):
         number = router_number(role(point))
         if bare(point) in (WIRE, "uplink") and number is not None:
             place = trial.places.get(point)
-            found[point] = place.at.replace(".", " ") if place else bare(point)
+            found[leg, point] = place.at.replace(".", " ") if place else bare(point)
             continue
         if number is not None:
-            known = number <= len(trial.hops)
-            found[point] = f"router {trial.hops[number - 1].end if known else number}"
+            hops = way.from_sender(leg)
+            known = number <= len(hops)
+            found[leg, point] = f"router {hops[number - 1].end if known else number}"
             continue
         end = trial.responder if role(point) == RESPONDER else trial.sender
         if point != WIRE and end is not None:
             host = not facts_of(end.kind).own_stack or bare(point) in ON_HOST
-            found[point] = f"host {end.host}" if host else f"node {end.node}"
+            found[leg, point] = f"host {end.host}" if host else f"node {end.node}"
     return found
 
 

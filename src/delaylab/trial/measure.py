@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,15 +16,15 @@ from delaylab.dataset.records.trial import (
     OUTSIDE,
     ClockReading,
     Endpoint,
-    Hop,
     Measurement,
     Place,
-    PointPath,
 )
+from delaylab.dataset.records.ways import Hop, Way
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.outside import outside_way
+from delaylab.plan.probe_way import Hop as PlannedHop
 from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
@@ -116,7 +116,7 @@ def _measurement(
         interval_ns=0 if isinstance(pace, ClosedLoop) else pace.ns,
         timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
         rate_search=done.search,
-        path=PointPath(request=list(path.request), reply=list(path.reply)),
+        ways=[_recorded(path)],
         places={
             point: Place(at=at, interface=interface)
             for point, (at, interface) in path.places(
@@ -142,10 +142,23 @@ def _measurement(
         taps=taps,
         rest_blocks=done.rest,
         repeats=repeats.count(done.instruments.taps.values(), done.packets),
-        hops=[Hop(**asdict(hop)) for hop in path.hops],
         links=loaded.links,
         responder_icmp={name: after.icmp[name] - count for name, count in before.icmp.items()},
     )
+
+
+def _recorded(way: ProbeWay) -> Way:
+    """Return the way that the plan expects, on which the taps stand, as the record has it."""
+    return Way(
+        request=list(way.request),
+        reply=list(way.reply),
+        hops=_hops(way.hops),
+        back=None if way.back is None else _hops(way.back),
+    )
+
+
+def _hops(hops: Iterable[PlannedHop]) -> list[Hop]:
+    return [Hop(**asdict(hop)) for hop in hops]
 
 
 def _far_end(combination: Combination, probe: ProbeSpec) -> Endpoint:

@@ -9,7 +9,7 @@ import polars as pl
 
 from delaylab.analysis.clocks.align import Alignment
 from delaylab.analysis.packets import segments
-from delaylab.dataset.records.trial import PointPath
+from delaylab.dataset.records.ways import Way
 from tests import stamped, synthetic
 from tests.synthetic import START, Clock, Condition, Delay, exponential, lognormal
 
@@ -40,8 +40,8 @@ class Aligned:
         )
 
 
-def way(condition: Condition) -> PointPath:
-    return PointPath.model_validate(synthetic.trial(condition, 0)["path"])
+def way(condition: Condition) -> Way:
+    return Way.model_validate(synthetic.trial(condition, 0)["ways"][0])
 
 
 def aligned(condition: Condition) -> Aligned:

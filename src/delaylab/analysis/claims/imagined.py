@@ -37,7 +37,8 @@ from delaylab.analysis.work import summarised
 from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
-from delaylab.dataset.records.trial import Endpoint, Load, PointPath, TrialRecord
+from delaylab.dataset.records.trial import Endpoint, Load, TrialRecord
+from delaylab.dataset.records.ways import Way
 from delaylab.dataset.records.work import DomainTime, WorkDone
 
 CPUS = 8
@@ -207,7 +208,7 @@ def record(
         status="ok",
         sender=sender,
         responder=Endpoint(node="echo", host="target", kind="native"),
-        path=PointPath(request=["sender.app"], reply=["sender.app"]),
+        ways=[Way(request=["sender.app"], reply=["sender.app"])],
         loads=list(loads),
         links=list(reports),
         rate_search=search,

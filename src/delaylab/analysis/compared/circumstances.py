@@ -10,6 +10,7 @@ from delaylab.analysis.group import Group
 from delaylab.dataset.records.provenance import Provenance
 from delaylab.dataset.records.study import Machine
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 from delaylab.dataset.store import Study
 
 NOT_KNOWN = "not known"
@@ -24,6 +25,10 @@ class Difference:
     after: str
 
 
+def _links(way: Way) -> str:
+    return " → ".join(hop.link for hop in way.hops) or "one link"
+
+
 OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
     "probe": lambda trial: "one" if trial.probed else "none",
     "kind of the sender": lambda trial: trial.sender.kind if trial.sender else "unknown",
@@ -33,7 +38,7 @@ OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
     "interval": lambda trial: (
         f"{(trial.interval_ns or 0) / 1e6:g} ms" if trial.timeout_ns is None else "closed loop"
     ),
-    "way": lambda trial: " → ".join([*(hop.link for hop in trial.hops)]) or "one link",
+    "way": lambda trial: " or ".join(_links(way) for way in trial.ways) or "one link",
 }
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from delaylab.analysis.group import KEPT, MEASURED
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.rtt import round_trips
-from delaylab.analysis.packets.trial import TrialPackets, trial_packets
+from delaylab.analysis.packets.trial import TrialPackets, packets_by_way
 from delaylab.analysis.statistics.runs import Floats, thinned
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
@@ -27,7 +27,8 @@ US, SHARE = "us", "share"
 class Part:
     """Quantity that two datasets can have in common: the user RTT, a segment (one way), or work.
 
-    Segments are the same if they lie between the same points and have the same layer.
+    Segments are the same if they lie between the same points and have the same layer, and their
+    packets went the same way (`way`, "" if all went one).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Part:
     end: str = ""
     at: str = ""
     unit: str = US
+    way: str = ""
 
 
 NOT_SENT = ("refused", "unsent")
@@ -60,26 +62,34 @@ def measured(study: Study, trials: list[TrialRecord]) -> Measured:
     """Read the trials' delays under load, at most `KEPT` packets of each part of each trial."""
     found = Measured()
     for trial in trials:
-        _add(found, trial.repeat, trial_packets(study, trial).of(MEASURED))
+        packets = packets_by_way(study, trial)
+        _add_all(found, trial.repeat, packets.whole.of(MEASURED))
+        for way, those in packets.on.items():
+            named = way if len(packets.on) > 1 else ""
+            _add_segments(found, trial.repeat, those.of(MEASURED), named)
     return found
 
 
-def _add(found: Measured, repeat: int, packets: TrialPackets) -> None:
+def _add_all(found: Measured, repeat: int, packets: TrialPackets) -> None:
     user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
     _keep(found, repeat, Part(USER, ROUND_TRIP), user / 1000)
     slip = packets.table["slip_ns"].drop_nulls().to_numpy()
     _keep(found, repeat, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
+    fates = _fates(packets.table)
+    if len(fates):
+        found.lost[repeat] = fates
+
+
+def _add_segments(found: Measured, repeat: int, packets: TrialPackets, way: str) -> None:
     for each in packets.segments():
         if each.merged:
             continue
-        part = Part(each.layer, each.direction, each.leg, each.start, each.end, each.at)
+        ends = each.leg, each.start, each.end, each.at
+        part = Part(each.layer, each.direction, *ends, way=way)
         _keep(found, repeat, part, each.delay_ns / 1000)
         if each.bound_ns:
             most = max(found.bounds.get(part, 0.0), each.bound_ns / 1000)
             found.bounds[part] = most
-    fates = _fates(packets.table)
-    if len(fates):
-        found.lost[repeat] = fates
 
 
 def _fates(table: pl.DataFrame) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -45,6 +45,26 @@ def doubts(
         *_backwards(measured, trials[0]),
     ]
     return each_once(found)
+
+
+def way_doubts(account: Account, elsewhere: Sequence[pl.DataFrame]) -> Iterator[Doubt]:
+    """Yield a doubt about packets that fit several ways, and one about those that fit no way.
+
+    `elsewhere` has both, or nothing if there is one way. Packets without an answer that fit several
+    ways were lost before these part: they are among the lost ones.
+    """
+    for packets, fit in zip(elsewhere, ("more than one way", "no way"), strict=False):
+        found = packets if fit == "no way" else packets.filter(pl.col("outcome") == "replied")
+        if len(found):
+            yield doubt(
+                DoubtKind.WAY_UNKNOWN,
+                f"the stamps of {len(found)} of {account.scheduled} packets fit {fit} of those "
+                "recorded: these packets count in round trips, and in no segment",
+                "look for routes that changed while they were under way, for a loop, and for "
+                "points that dropped stamps",
+                packets=len(found),
+                scheduled=account.scheduled,
+            )
 
 
 def _few(n: int) -> Iterator[Doubt]:
@@ -121,10 +141,11 @@ def _queue_changed(trials: list[TrialRecord]) -> Iterator[Doubt]:
 def _unseen(account: Account) -> Iterator[Doubt]:
     for point in account.points:
         if point.unseen:
+            where = f"{point.leg}, {point.way}" if point.way else point.leg
             yield doubt(
                 DoubtKind.UNSEEN,
                 f"{point.unseen} of {account.scheduled} packets passed {point.point} "
-                f"({point.leg}) without a stamp; their neighbouring segments are merged",
+                f"({where}) without a stamp; their neighbouring segments are merged",
                 "the first packets after the start may lack stamps: send some at rest first",
                 point=point.point,
                 leg=point.leg,
@@ -184,7 +205,7 @@ def _clock(measured: pl.DataFrame, user_ns: Numbers) -> Iterator[Doubt]:
 
 
 def _backwards(measured: pl.DataFrame, trial: TrialRecord) -> Iterator[Doubt]:
-    names = columns(trial.path)
+    names = columns(trial.way)
     for start, end in pairwise(names):
         step = (measured[end] - measured[start]).drop_nulls()
         back = int((step < 0).sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,9 @@ import polars as pl
 from delaylab.analysis.packets.segments import bound, column
 from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.links import Direction
-from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 
+LEGS = ("request", "reply")
 VARIES = ("jitter", "reorder", "rate", "trace")
 """Conditions under which the delay varies as configured, so that there is no single error."""
 
@@ -48,26 +49,34 @@ class Error:
     least_from_sender: float
 
 
-def measured(trial: TrialRecord, table: pl.DataFrame, direction: Direction) -> Measured | None:
+def measured(ways: Iterable[tuple[Way, pl.DataFrame]], direction: Direction) -> Measured | None:
     """Return the delays of a trial's packets in one direction of a link.
 
-    Return None if no packet passed both its ports. `table` has a row for each packet under load,
-    with a column for each point (`segments`).
+    Return None if no packet passed both its ports. `ways` give for each way its packets under load,
+    one row each, with a column for each point (`segments`).
     """
-    for leg, sender, near, far in _ways(trial, direction):
-        if sender not in direction.nodes:
+    found = [delays for way, table in ways if (delays := _delays(way, table, direction))]
+    if not found:
+        return None
+    delay_us, longer_us = (np.concatenate(each) for each in zip(*found, strict=True))
+    return _measured(delay_us, longer_us, direction)
+
+
+def _delays(way: Way, table: pl.DataFrame, direction: Direction) -> tuple[Floats, Floats] | None:
+    """Return the delays of one way's packets, and those counted from the stamp before them."""
+    for leg, hop in [(each, hop) for each in LEGS for hop in way.taken(each)]:
+        if hop.link != direction.link or hop.start not in direction.nodes:
             continue
-        before = column(leg, near)
+        before = column(leg, hop.near)
         # On one host there is no uplink: the engine itself hands a frame on to the far port.
-        behind = (column(leg, _uplink(near)), column(leg, far))
+        behind = (column(leg, _uplink(hop.near)), column(leg, hop.far))
         after = next((name for name in behind if name in table.columns), None)
         if before not in table.columns or after is None:
             return None
         delay = _us(table, before, after)
         if not len(delay):
             return None
-        longer = _us(table, _sent(trial, leg, near, table) or before, after)
-        return _measured(delay, longer, direction)
+        return delay, _us(table, _sent(way, leg, hop.near, table) or before, after)
     return None
 
 
@@ -80,23 +89,15 @@ def _us(table: pl.DataFrame, before: str, after: str) -> Floats:
     return (table[after] - table[before]).drop_nulls().to_numpy() / 1000
 
 
-def _sent(trial: TrialRecord, leg: str, near: str, table: pl.DataFrame) -> str | None:
+def _sent(way: Way, leg: str, near: str, table: pl.DataFrame) -> str | None:
     """Return the column of the stamp before the near port's, if the reference's clock took both."""
-    points = trial.path.request if leg == "request" else trial.path.reply
+    points = way.points(leg)
     at = points.index(near) if near in points else 0
     if at == 0:
         return None
     pair = [column(leg, point) for point in points[at - 1 : at + 1]]
     aligned = any(bound(name) in table.columns for name in pair)
     return pair[0] if pair[0] in table.columns and not aligned else None
-
-
-def _ways(trial: TrialRecord, direction: Direction) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each crossing of a direction's link: leg, sending node, points before and behind."""
-    for hop in trial.hops:
-        if hop.link == direction.link:
-            yield "request", hop.start, hop.near, hop.far
-            yield "reply", hop.end, hop.far, hop.near
 
 
 def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> Measured:

@@ -6,7 +6,7 @@ probe's stamps at the ports before and behind the engine, for its packets (`fide
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -23,6 +23,7 @@ from delaylab.analysis.links.verdict import (
 )
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 
 REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/links.md on verdicts"
 
@@ -37,16 +38,18 @@ class TrialLink:
 
 
 def trial_links(
-    trial: TrialRecord, table: pl.DataFrame, scheduled: pl.DataFrame | None = None
+    trial: TrialRecord,
+    ways: Sequence[tuple[Way, pl.DataFrame]] = (),
+    scheduled: pl.DataFrame | None = None,
 ) -> list[TrialLink]:
     """Return the verdict on each link of a trial, and what the probe measured there.
 
-    `table` holds the trial's packets under load, one row each (`segments`); `scheduled` has the
-    same packets with their times in the clock of the links' host.
+    `ways` give for each way its packets under load, one row each (`segments`); `scheduled` has all
+    of them with their times in the clock of the links' host.
     """
     found = []
     for verdict in judge(trial.links):
-        seen = measured(trial, table, verdict.direction)
+        seen = measured(ways, verdict.direction)
         # The kernel's queues do not report lateness, so only the probe's packets can tell.
         more = () if verdict.direction.late.count else tuple(_missed(seen))
         downtimes = verdict.downtimes

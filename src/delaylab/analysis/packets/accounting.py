@@ -7,8 +7,8 @@ leg's last point behind one that had passed the first point after it (RFC 4737).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, columns
 from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.dataset.records.trial import PointPath, TrialRecord
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
 from delaylab.points import SOCKET_POINTS, bare, role
 
 UNTAPPED = "untapped"
@@ -91,7 +92,8 @@ class PointAccount:
     """Counts of the scheduled packets at one point of one leg; the three counts sum to all packets.
 
     `seen` packets were stamped here. `unseen` packets passed without a stamp here: a later point
-    stamped them. `lost` packets were lost before this point.
+    stamped them. `lost` packets were lost before this point. Packets are those of `way`, which is
+    "" if there is only one.
     """
 
     leg: str
@@ -99,11 +101,15 @@ class PointAccount:
     seen: int
     unseen: int
     lost: int
+    way: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Counts of the scheduled packets by outcome, by point, and by the last point that saw them."""
+    """Counts of the scheduled packets by outcome, by point, and by the last point that saw them.
+
+    `lost_after` names the way with the point if there are several.
+    """
 
     scheduled: int
     outcomes: dict[str, int]
@@ -117,36 +123,53 @@ NOWHERE = "scheduled, never seen"
 
 
 def account(packets: pl.DataFrame, trials: list[TrialRecord]) -> Account:
-    """Account at every point for every scheduled packet, one row each; trials share one path."""
-    path = trials[0].path
-    names = columns(path)
-    last = last_seen(packets, path)
+    """Account at every point for every scheduled packet, one row each; trials share one way."""
+    way = trials[0].way
+    names = columns(way)
+    last = last_seen(packets, way)
     lost = last.filter(last < len(names) - 1)
     labels = [NOWHERE, *names]
     counts = lost.value_counts(name="n").sort(lost.name)
     return Account(
         scheduled=len(packets),
         outcomes=dict(packets["outcome"].value_counts().sort("outcome").iter_rows()),
-        points=[_at(packets, path, last, index) for index in range(len(names))],
+        points=[_at(packets, way, last, index) for index in range(len(names))],
         lost_after={labels[where + 1]: n for where, n in counts.iter_rows()},
         absent=dict(trials[0].absent),
         responder_dropped=sum(t.responder_icmp.get("OutErrors", 0) for t in trials),
     )
 
 
-def last_seen(packets: pl.DataFrame, path: PointPath) -> pl.Series:
-    """Return the position in the path of the last point that saw each packet, -1 for none."""
+def of_ways(whole: Account, ways: Mapping[str, Account], unknown: Sequence[Account]) -> Account:
+    """Return the account of all packets, with points and losses of each way apart.
+
+    `whole` is of all packets at the points that ways share, `unknown` of those without a way.
+    """
+    lost_after = {
+        f"{point} ({way})": n
+        for way, account in ways.items()
+        for point, n in account.lost_after.items()
+    }
+    for account in unknown:
+        for point, n in account.lost_after.items():
+            lost_after[point] = lost_after.get(point, 0) + n
+    points = [replace(point, way=way) for way, account in ways.items() for point in account.points]
+    return replace(whole, points=points, lost_after=lost_after)
+
+
+def last_seen(packets: pl.DataFrame, way: Way) -> pl.Series:
+    """Return the position in the way of the last point that saw each packet, -1 for none."""
     positions = [
         pl.when(pl.col(name).is_not_null()).then(index).otherwise(-1)
-        for index, name in enumerate(columns(path))
+        for index, name in enumerate(columns(way))
     ]
     if not positions:
         return pl.repeat(-1, len(packets), dtype=pl.Int32, eager=True).alias("last")
     return packets.select(pl.max_horizontal(positions).alias("last")).to_series()
 
 
-def _at(packets: pl.DataFrame, path: PointPath, last: pl.Series, index: int) -> PointAccount:
-    name = columns(path)[index]
+def _at(packets: pl.DataFrame, way: Way, last: pl.Series, index: int) -> PointAccount:
+    name = columns(way)[index]
     leg, _, point = name.partition(" ")
     seen = len(packets) - packets[name].null_count()
     passed = int((last >= index).sum())
@@ -168,41 +191,41 @@ def by_phase(trials: Sequence[TrialPackets]) -> list[PhaseAccount]:
 
 def _of_phase(trial: TrialRecord, phase: str, packets: pl.DataFrame) -> PhaseAccount:
     outcomes = dict(packets["outcome"].value_counts().iter_rows())
-    path = _recorded(trial, phase)
+    way = _recorded(trial, phase)
     return PhaseAccount(
         phase,
         len(packets),
         outcomes.get("replied", 0),
         outcomes.get("late", 0),
-        _lost(packets.filter(pl.col("outcome") == "lost"), path, trial),
+        _lost(packets.filter(pl.col("outcome") == "lost"), way, trial),
         outcomes.get("refused", 0),
         outcomes.get("unsent", 0),
         _duplicated(packets, trial, phase),
-        _reordered(packets, path),
+        _reordered(packets, way),
     )
 
 
-def _recorded(trial: TrialRecord, phase: str) -> PointPath:
+def _recorded(trial: TrialRecord, phase: str) -> Way:
     """Return the points that recorded in a phase: while the taps are off, only the sockets'."""
     if phase != UNTAPPED:
-        return trial.path
+        return trial.way
     taps = {tap.point for tap in trial.taps}
     legs = (
         [point for point in leg if bare(point) in SOCKET_POINTS and point not in taps]
-        for leg in (trial.path.request, trial.path.reply)
+        for leg in (trial.way.request, trial.way.reply)
     )
-    return PointPath(**dict(zip((REQUEST, REPLY), legs, strict=True)))
+    return Way(**dict(zip((REQUEST, REPLY), legs, strict=True)))
 
 
-def _lost(lost: pl.DataFrame, path: PointPath, trial: TrialRecord) -> ByLeg:
+def _lost(lost: pl.DataFrame, way: Way, trial: TrialRecord) -> ByLeg:
     """Return lost packets by leg.
 
     One that was last seen at the end of the request's points is lost on the reply's leg if that end
     is the responder itself; else nothing tells. Where taps dropped stamps, a point that did not see
     a packet proves nothing.
     """
-    last, end = last_seen(lost, path), len(path.request) - 1
-    arrived = bool(path.request) and _is_socket_of("responder", path.request[-1])
+    last, end = last_seen(lost, way), len(way.request) - 1
+    arrived = bool(way.request) and _is_socket_of("responder", way.request[-1])
     reply = int((last > end).sum()) + (int((last == end).sum()) if arrived else 0)
     complete = not any(tap.dropped for tap in trial.taps)
     request = int(((last >= 0) & (last < end)).sum()) if complete else 0
@@ -219,18 +242,18 @@ def _duplicated(packets: pl.DataFrame, trial: TrialRecord, phase: str) -> ByLeg:
         return ByLeg(unknown=further)
     seen = {(str(r.leg), r.point): r.packets for r in trial.repeats if r.phase == phase}
     taps = {tap.point for tap in trial.taps}
-    there = [seen.get((REQUEST, point), 0) for point in trial.path.request if point in taps]
-    back = [seen.get((REPLY, point), 0) for point in trial.path.reply if point in taps]
+    there = [seen.get((REQUEST, point), 0) for point in trial.way.request if point in taps]
+    back = [seen.get((REPLY, point), 0) for point in trial.way.reply if point in taps]
     if not there and not back:
         return ByLeg(unknown=further)
     answered_twice = min([*there[-1:], *back[:1]])
     return ByLeg(max(there, default=0), max(0, max([further, *back]) - answered_twice))
 
 
-def _reordered(packets: pl.DataFrame, path: PointPath) -> ByLeg:
+def _reordered(packets: pl.DataFrame, way: Way) -> ByLeg:
     """Return reordered packets by leg; those that only the sender noticed have none."""
-    request = _overtaken(packets, REQUEST, path.request)
-    reply = _overtaken(packets, REPLY, path.reply)
+    request = _overtaken(packets, REQUEST, way.request)
+    reply = _overtaken(packets, REPLY, way.reply)
     noticed = packets["reordered"].to_numpy() & ~request & ~reply
     return ByLeg(int(request.sum()), int(reply.sum()), int(noticed.sum()))
 

@@ -10,6 +10,7 @@ import polars as pl
 from delaylab.analysis.packets import layers, segments
 from delaylab.analysis.packets.segments import Segment
 from delaylab.dataset.records.trial import OUTSIDE, TrialRecord
+from delaylab.dataset.records.ways import Way
 from delaylab.points import (
     FAR,
     NEAR,
@@ -25,6 +26,7 @@ from delaylab.spec.kinds import facts_of
 
 ONLY = ""
 """The link of a way whose record names none."""
+LEGS = ("request", "reply")
 OFF = {NEAR: 0.5, FAR: 0.5, "vif": 0.5, "uplink": 0.625, WIRE: 0.75}
 """Distance of a point from its node, where the middle of the link is at 1."""
 
@@ -50,7 +52,7 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
             ),
             at=_at(trial, part),
         )
-        for part in segments.segments(answered, trial.path, _in_host_stack(trial))
+        for part in segments.segments(answered, trial.way, _in_host_stack(trial))
     ]
 
 
@@ -59,9 +61,12 @@ def by_emulated_link(trial: TrialRecord) -> bool:
 
     The engine then delays it, as the link's conditions tell, between interface and uplink.
     """
-    first = trial.hops[:1]
-    points = {"sender.vif", "sender.uplink"} <= set(trial.path.request)
-    return points and bool(first) and first[0].link in _carried(trial)
+    carried = _carried(trial)
+    return bool(trial.ways) and all(
+        {"sender.vif", "sender.uplink"} <= set(way.request)
+        and any(hop.link in carried for hop in way.hops[:1])
+        for way in trial.ways
+    )
 
 
 def _carried(trial: TrialRecord) -> set[str]:
@@ -71,43 +76,67 @@ def _carried(trial: TrialRecord) -> set[str]:
 
 def _crossing(trial: TrialRecord) -> set[str]:
     """Return the links of a way that cross hosts."""
-    links = [hop.link for hop in trial.hops] or [ONLY]
-    outside = [point for point in trial.path.request if bare(point) in ("uplink", WIRE)]
-    return {links[int(_place(trial, point) // 2)] for point in outside}
+    return {
+        _links_of(trial.way, leg)[_own_link(trial.way, leg, point)]
+        for leg in LEGS
+        for point in trial.way.points(leg)
+        if bare(point) in ("uplink", WIRE)
+    }
+
+
+def _links_of(way: Way, leg: str) -> list[str]:
+    """Return the links of a leg, the sender's first; the request's where those are not known."""
+    return [hop.link for hop in way.from_sender(leg) or way.hops] or [ONLY]
 
 
 def _at(trial: TrialRecord, part: Segment) -> str:
-    """Return the routers and links that a segment lies in, "" for a way without routers.
+    """Return the routers and links that a segment lies in.
 
-    A reply may take another way than its request, and only the request's is known; a segment from
-    one to the other is not named.
+    Return "" for a way without routers or whose links are not known, and for a segment from a
+    request to its reply.
     """
-    if len(trial.hops) < 2 or part.leg == "turn":
+    hops = trial.way.from_sender(part.leg)
+    if len(hops) < 2 or part.leg == "turn":
         return ""
-    names = [name for hop in trial.hops for name in (hop.link, hop.end)][:-1]
-    return ", ".join(names[place - 1] for place in _passed(trial, part) if 0 < place <= len(names))
+    names = [name for hop in hops for name in (hop.link, hop.end)][:-1]
+    passed = _passed(trial.way, part)
+    return ", ".join(names[place - 1] for place in passed if 0 < place <= len(names))
 
 
 def _links(trial: TrialRecord, part: Segment) -> list[str]:
     """Return the links that a segment lies in; of a segment inside a node, the node's own."""
-    links = [hop.link for hop in trial.hops] or [ONLY]
-    passed = [place // 2 for place in _passed(trial, part) if place % 2]
-    return [links[number] for number in passed or [int(_place(trial, part.start) // 2)]]
+    way = trial.way
+    if part.leg == "turn" and way.back is not None:
+        ends = (("request", part.start), ("reply", part.end))
+        return [
+            link for leg, end in ends for link in _links_of(way, leg)[_own_link(way, leg, end) :]
+        ]
+    leg = "reply" if part.leg == "reply" else "request"
+    links = _links_of(way, leg)
+    passed = [place // 2 for place in _passed(way, part) if place % 2]
+    return [links[number] for number in passed or [_own_link(way, leg, part.start)]]
 
 
-def _passed(trial: TrialRecord, part: Segment) -> range:
+def _own_link(way: Way, leg: str, point: str) -> int:
+    """Return the number of the link that a point is on or nearest to."""
+    return int(_place(way, leg, point) // 2)
+
+
+def _passed(way: Way, part: Segment) -> range:
     """Return the places of the nodes and links that a segment lies in.
 
     Links and nodes alternate on the way, and each has a place: the sender is at 0, the first link
     at 1, the first router at 2.
     """
-    first, last = sorted(_place(trial, point) for point in (part.start, part.end))
+    legs = LEGS if part.leg == "turn" else (part.leg, part.leg)
+    ends = zip(legs, (part.start, part.end), strict=True)
+    first, last = sorted(_place(way, leg, point) for leg, point in ends)
     return range(floor(first + 0.5), ceil(last + 0.5))
 
 
-def _place(trial: TrialRecord, point: str) -> float:
+def _place(way: Way, leg: str, point: str) -> float:
     """Return the place of a point, as `_passed` counts; a node ends half a step from its own."""
-    of_node = {SENDER: 0, **dict.fromkeys((RESPONDER, WIRE), 2 * max(1, len(trial.hops)))}
+    of_node = {SENDER: 0, **dict.fromkeys((RESPONDER, WIRE), 2 * len(_links_of(way, leg)))}
     number = router_number(role(point))
     node = of_node[role(point)] if number is None else 2 * number
     outward = router_side(point) == FAR or role(point) == SENDER
@@ -118,7 +147,7 @@ def _place(trial: TrialRecord, point: str) -> float:
 def _in_host_stack(trial: TrialRecord) -> list[str]:
     """Return the sides whose node is in its host's own stack, without a cable of its own."""
     ends = {SENDER: trial.sender, RESPONDER: trial.responder}
-    without_cable = [side for side in ends if f"{side}.vif" not in trial.path.request]
+    without_cable = [side for side in ends if f"{side}.vif" not in trial.way.request]
     return [
         side for side in without_cable if (end := ends[side]) and not facts_of(end.kind).own_stack
     ]

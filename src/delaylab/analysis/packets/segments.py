@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.align import Alignment, align
 from delaylab.analysis.packets import layers
-from delaylab.dataset.records.trial import PointPath
+from delaylab.dataset.records.ways import Way
 
 Nanoseconds = NDArray[np.int64]
 
@@ -45,9 +45,9 @@ def column(leg: str, point: str) -> str:
     return f"{leg} {point}"
 
 
-def columns(path: PointPath) -> list[str]:
+def columns(way: Way) -> list[str]:
     """Return the names of all point columns, in the order in which a packet passes them."""
-    return [column("request", p) for p in path.request] + [column("reply", p) for p in path.reply]
+    return [column("request", p) for p in way.request] + [column("reply", p) for p in way.reply]
 
 
 def own_clock(name: str) -> str:
@@ -66,7 +66,7 @@ def tick(name: str) -> str:
 
 
 def aligned(
-    stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath, reference: str | None = None
+    stamps: pl.DataFrame, probes: pl.DataFrame, way: Way, reference: str | None = None
 ) -> tuple[pl.DataFrame, Alignment]:
     """Return the packets of one trial with their stamps, and the alignment of their clocks.
 
@@ -76,9 +76,9 @@ def aligned(
     columns beside them; those that cannot be aligned are null. `reference` is the clock that others
     are aligned to where they neighbour it (`align`).
     """
-    wide, clocks = _stamped(stamps, probes, path)
+    wide, clocks = stamped(stamps, probes, way)
     named = {name: clock for name, clock in clocks.items() if clock is not None}
-    table, alignment = align(wide, columns(path), named, reference)
+    table, alignment = align(wide, columns(way), named, reference)
     others = [name for name, clock in named.items() if clock != alignment.sender]
     return table.with_columns(
         *(wide[name].alias(own_clock(name)) for name in others),
@@ -91,15 +91,18 @@ def aligned(
     ), alignment
 
 
-def _stamped(
-    stamps: pl.DataFrame, probes: pl.DataFrame, path: PointPath
+def stamped(
+    stamps: pl.DataFrame, probes: pl.DataFrame, way: Way
 ) -> tuple[pl.DataFrame, dict[str, str | None]]:
-    """Return the packets with their stamps as they were taken, and each column's clock."""
+    """Return the packets with their stamps as they were taken, and each column's clock.
+
+    Rows are in the order of `probe` and `seq`.
+    """
     wide = probes.sort("probe", "seq")
     keys = _keys(wide)
     times: list[pl.Series] = []
     clocks: dict[str, str | None] = {}
-    for leg, points in (("request", path.request), ("reply", path.reply)):
+    for leg, points in (("request", way.request), ("reply", way.reply)):
         for point in points:
             name = column(leg, point)
             seen = stamps.filter((pl.col("leg") == leg) & (pl.col("point") == point))
@@ -114,29 +117,27 @@ def as_stamped(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.coalesce(own_clock(name), name).alias(name) for name in others)
 
 
-def complete(table: pl.DataFrame, path: PointPath) -> pl.DataFrame:
-    """Return the packets that both the first and the last point of the path saw.
+def complete(table: pl.DataFrame, way: Way) -> pl.DataFrame:
+    """Return the packets that both the first and the last point of the way saw.
 
-    There are none on a path without a way back.
+    There are none on a way without a way back.
     """
-    if not path.reply:
+    if not way.reply:
         return table.clear()
-    names = columns(path)
+    names = columns(way)
     return table.filter(pl.col(names[0]).is_not_null() & pl.col(names[-1]).is_not_null())
 
 
-def segments(
-    table: pl.DataFrame, path: PointPath, in_host_stack: Collection[str] = ()
-) -> list[Segment]:
+def segments(table: pl.DataFrame, way: Way, in_host_stack: Collection[str] = ()) -> list[Segment]:
     """Split complete packets into segments, which sum exactly to each packet's round-trip time.
 
     `in_host_stack` names the sides, `sender` or `responder`, whose node is in its host's own stack.
     """
-    stations = [("request", p) for p in path.request] + [("reply", p) for p in path.reply]
+    stations = [("request", p) for p in way.request] + [("reply", p) for p in way.reply]
     found: list[Segment] = []
     if table.is_empty():
         return found
-    last_time = table[columns(path)[0]].to_numpy().copy()
+    last_time = table[columns(way)[0]].to_numpy().copy()
     last_point = np.zeros(len(table), dtype=np.intp)
     for index, (leg, point) in enumerate(stations[1:], start=1):
         series = table[column(leg, point)]

@@ -10,17 +10,19 @@ from delaylab.analysis.clocks.align import Alignment
 from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.ways import OFF, UNKNOWN, common, names, parted
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.roles import stamps_with_roles
+from delaylab.dataset.records.ways import Way
+from delaylab.dataset.roles import on_way, stamps_with_roles
 from delaylab.dataset.store import Study
 
 
 @dataclass(frozen=True, slots=True)
 class TrialPackets:
-    """Packets of one trial.
+    """Packets of one trial, all of one way.
 
-    `table` has a row for each scheduled packet, with its stamps in the sender's clock
-    (`segments.aligned`).
+    `trial` is its record as if it had that way alone. `table` has a row for each scheduled packet,
+    with its stamps in the sender's clock (`segments.aligned`).
     """
 
     trial: TrialRecord
@@ -34,7 +36,7 @@ class TrialPackets:
     @property
     def answered(self) -> pl.DataFrame:
         """Return the packets that came back to the sender."""
-        return segments.complete(self.table, self.trial.path)
+        return segments.complete(self.table, self.trial.way)
 
     @property
     def as_stamped(self) -> pl.DataFrame:
@@ -61,9 +63,61 @@ class TrialPackets:
         return self.table.with_columns(pl.col("intended_ns", "sent_ns") + moved)
 
 
+@dataclass(frozen=True, slots=True)
+class PacketsByWay:
+    """Packets of one trial: all of them, and apart by the way that they went.
+
+    `whole` has every packet at the points that all ways share. `on` has those of each way, by its
+    name, with the record as if the trial had that way alone; with one way they are all packets.
+    `unknown` are packets that fit several ways, `off` those that fit no way, both None with one
+    way.
+    """
+
+    whole: TrialPackets
+    on: dict[str, TrialPackets]
+    unknown: TrialPackets | None = None
+    off: TrialPackets | None = None
+
+
 def trial_packets(study: Study, trial: TrialRecord) -> TrialPackets:
-    """Read the packets of a trial; its machine's clock is the preferred reference."""
-    stamps = stamps_with_roles(study.stamps(trial.id), trial)
-    probes = study.probes(trial.id)
+    """Read the packets of a trial: at all points of its way, or those that its ways share.
+
+    The clock of the sender's machine is the preferred reference.
+    """
+    if len(trial.ways) > 1:
+        trial = on_way(trial, common(trial.ways))
+    stamps = stamps_with_roles(study.stamps(trial.id), trial.way)
+    return _aligned(study, trial, stamps, study.probes(trial.id))
+
+
+def packets_by_way(study: Study, trial: TrialRecord) -> PacketsByWay:
+    """Read the packets of a trial, and part them by the way that they went."""
+    if len(trial.ways) < 2:
+        whole = trial_packets(study, trial)
+        return PacketsByWay(whole, {trial.way.name: whole})
+    stamps, probes = study.stamps(trial.id), study.probes(trial.id)
+    found = parted(stamps, probes, trial.ways)
+    # How often taps saw packets again is not known by way.
+    bare = trial.model_copy(update={"repeats": None})
+    whole = _aligned(study, on_way(trial, common(trial.ways)), stamps, probes)
+
+    def part(number: int, way: Way) -> TrialPackets:
+        rows = stamps_with_roles(found.of(stamps, number), way)
+        return _aligned(study, on_way(bare, way), rows, found.of(probes, number))
+
+    return PacketsByWay(
+        whole,
+        {
+            name: part(number, way)
+            for number, (name, way) in enumerate(zip(names(trial.ways), trial.ways, strict=True))
+        },
+        part(UNKNOWN, common(trial.ways)),
+        part(OFF, common(trial.ways)),
+    )
+
+
+def _aligned(
+    study: Study, trial: TrialRecord, stamps: pl.DataFrame, probes: pl.DataFrame
+) -> TrialPackets:
     reference = study.record.machine.clock
-    return TrialPackets(trial, *segments.aligned(stamps, probes, trial.path, reference))
+    return TrialPackets(trial, *segments.aligned(stamps, probes, trial.way, reference))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -16,6 +16,9 @@ MOST_POINTS = 200
 """Largest number of points that a packet passes on one leg."""
 MOST_LISTED = 10_000
 """Largest number of links, engines, hops, loads or warnings in one trial."""
+
+
+Item = TypeVar("Item")
 
 
 class Record(BaseModel):
@@ -35,6 +38,8 @@ Point = Annotated[
     StringConstraints(pattern=PATTERN),
 ]
 """Point on a packet's way, as in the catalogue (`delaylab/points.py`)."""
+Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
+Points = Annotated[list[Point], Field(max_length=MOST_POINTS)]
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Nanoseconds = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]

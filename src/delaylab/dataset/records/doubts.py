@@ -38,6 +38,7 @@ class DoubtKind(StrEnum):
     CLOCK_UNALIGNED = "clock-unaligned"
     CLOCK_BOUND = "clock-bound"
     BACKWARDS = "backwards"
+    WAY_UNKNOWN = "way-unknown"
     STOLEN_TIME = "stolen-time"
     NOT_AT_REST = "not-at-rest"
     STARVED_WATCHER = "starved-watcher"

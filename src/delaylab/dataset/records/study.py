@@ -54,7 +54,7 @@ class Origin(Record):
 class StudyRecord(Record):
     """Record in `study.json`: the configured study and the machine that ran it."""
 
-    format: int = Field(description="The version of the dataset's format, which is 1.")
+    format: int = Field(description="The version of the dataset's format, which is 2.")
     study: Text = Field(description="The name of the study.")
     title: Text = Field(description="The title that reports print.")
     seed: int = Field(description="The seed of the random order of trials.")

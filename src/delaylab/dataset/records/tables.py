@@ -48,7 +48,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "probe": "The number of the probe, which a packet carries.",
         "seq": "The packet's sequence number.",
         "leg": "The direction of the packet: `request` or `reply`.",
-        "point": "The point where the packet was stamped, named as in the trial's `path`.",
+        "point": "The point where the packet was stamped, named as in the trial's `ways`.",
         "time_ns": f"The time of the stamp, {EPOCH}.",
         "clock": "The clock that the time was read from: that of the kernel at the point.",
     },

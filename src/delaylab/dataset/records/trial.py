@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -10,6 +11,7 @@ from delaylab.dataset.records.base import (
     MOST_LISTED,
     MOST_POINTS,
     Count,
+    Listed,
     Nanoseconds,
     Number,
     Point,
@@ -22,12 +24,10 @@ from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.taps import Tap
+from delaylab.dataset.records.ways import MOST_WAYS, Way, of_earlier
 from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.spec.link_conditions import NOTHING, check_configured
 
-Item = TypeVar("Item")
-Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
-Points = Annotated[list[Point], Field(max_length=MOST_POINTS)]
 OUTSIDE = "outside"
 """The kind of a responder that is a real host outside of the lab, and its host's name."""
 START = "sender.app"
@@ -90,31 +90,6 @@ class Place(Record):
     )
 
 
-class PointPath(Record):
-    """Recorded points of each leg, in the order in which a packet passes them."""
-
-    request: Points = Field([], description="The points that a request passes.")
-    reply: Points = Field([], description="The points that a reply passes.")
-
-    @model_validator(mode="after")
-    def _each_once(self) -> PointPath:
-        for leg in (self.request, self.reply):
-            twice = next((point for point in leg if leg.count(point) > 1), None)
-            if twice is not None:
-                raise ValueError(f"the way passes {twice} twice")
-        return self
-
-
-class Hop(Record):
-    """Link on the way from node `start` to node `end`, and the points before and after it."""
-
-    link: Text = Field(description="The name of the link.")
-    start: Text = Field(description="The node that a request comes from.")
-    end: Text = Field(description="The node that a request goes to.")
-    near: Point = Field("sender.vif", description="The point before the link.")
-    far: Point = Field("responder.vif", description="The point after the link.")
-
-
 class PhaseTime(Record):
     """Time of one phase of a trial without a probe, by this machine's clock."""
 
@@ -161,8 +136,8 @@ class ReservedCpus(Record):
 class Measurement(Record):
     """Measurement of a trial, apart from its tables.
 
-    A trial without a probe has no sender, no responder and no path; its `phases` are recorded, of
-    which the packets of a probe tell. `path` has the recorded points of each leg, `absent` the
+    A trial without a probe has no sender, no responder and no ways; its `phases` are recorded, of
+    which the packets of a probe tell. `ways` have the recorded points of each leg, `absent` the
     reason for each point that is missing. `clock` is the sender's. `responder_icmp` are differences
     of the kernel's ICMP counters.
     """
@@ -189,16 +164,14 @@ class Measurement(Record):
     rate_search: Search | None = Field(
         None, description="The search for the shortest interval; null if the probe has no `held`."
     )
-    path: PointPath = Field(
-        PointPath(),
-        description="The points recorded on each leg, in the order of the packet's way. A router's "
-        "points are named by location: `ROUTER@LINK`, and `ROUTER@LINK.uplink` and "
-        "`ROUTER@LINK.wire` where the link crosses hosts. In records of earlier versions they are "
-        "`hop1.near`, `hop1.far` and so on.",
+    ways: Annotated[list[Way], Field(max_length=MOST_WAYS)] = Field(
+        [],
+        description="The ways that the packets went: one, unless they were seen to go several. "
+        "Records of earlier versions have one, as `path` (its points) and `hops`.",
     )
     places: Annotated[dict[Point, Place], Field(max_length=MOST_POINTS)] = Field(
         {},
-        description="The place of each point of `path`; empty in records of versions that did not "
+        description="The place of each point of `ways`; empty in records of versions that did not "
         "write it.",
     )
     absent: Annotated[dict[Text, Text], Field(max_length=MOST_POINTS)] = Field(
@@ -245,7 +218,6 @@ class Measurement(Record):
         description="Readings of two clocks at one moment, at the start and the end of the trial; "
         "empty if there is only one clock.",
     )
-    hops: Listed[Hop] = Field([], description="The links on the way, in the order of a request.")
     links: Listed[EngineReport] = Field(
         [], description="The report of each host's link engine, counted under load."
     )
@@ -254,6 +226,21 @@ class Measurement(Record):
         description="The phases of a trial without a probe, in their order; empty with one, whose "
         "packets each tell their phase.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier(cls, given: object) -> object:
+        return of_earlier(given) if isinstance(given, Mapping) else given
+
+    @property
+    def way(self) -> Way:
+        """Return the one way of all packets, an empty one without a probe.
+
+        Raise ValueError if there are several: each packet then has its own (`analysis.packets`).
+        """
+        if len(self.ways) > 1:
+            raise ValueError(f"the packets of this trial went {len(self.ways)} ways")
+        return self.ways[0] if self.ways else Way()
 
     @property
     def probed(self) -> bool:
@@ -301,16 +288,16 @@ class TrialRecord(Measurement, TrialHead):
 
 def check_trial(trial: TrialRecord) -> None:
     """Raise ValueError if the parts of a trial's record contradict each other."""
-    of_probe = [bool(trial.sender), bool(trial.responder), bool(trial.path.request)]
+    of_probe = [bool(trial.sender), bool(trial.responder), any(way.request for way in trial.ways)]
     if trial.status == "ok" and not all(of_probe) and (any(of_probe) or not trial.phases):
-        what = "either a sender, a responder and a path, or phases alone"
+        what = "either a sender, a responder and a way, or phases alone"
         raise ValueError(f"a trial that is ok has {what}")
     _check_phases(trial.phases)
-    request, reply = trial.path.request, trial.path.reply
-    if (request or reply) and request[:1] != [START]:
-        raise ValueError(f"path: a request begins at {START}")
-    if reply and reply[-1] != START:
-        raise ValueError(f"path: a reply ends at {START}")
+    for way in trial.ways:
+        if (way.request or way.reply) and way.request[:1] != [START]:
+            raise ValueError(f"ways: a request begins at {START}")
+        if way.reply and way.reply[-1] != START:
+            raise ValueError(f"ways: a reply ends at {START}")
     for engine in trial.links:
         for direction in engine.directions:
             for conditions in (direction.configured, direction.configured_first or NOTHING):

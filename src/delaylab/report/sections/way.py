@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
 
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.analysis.group import Group, SegmentSummary
+from delaylab.analysis.group import Group, GroupPackets, SegmentSummary
 from delaylab.analysis.statistics.quantiles import Quantile, Summary, Tail
 from delaylab.charts import words
 from delaylab.charts.fitted import scaled
@@ -103,15 +103,32 @@ def study_json(report: Report) -> JsonObject:
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
-    """Return the RTTs and the one-way delays of the segments."""
+    """Return the RTTs and the one-way delays of the segments; of each way, if there are several."""
     return _delays(group) if group else {"rtt": {}, "segments": []}
 
 
 def _delays(group: Group) -> JsonObject:
     return {
-        "rtt": {name: _summary(summary) for name, summary in group.rtt.items()},
+        "rtt": _trips(group.rtt),
         "segments": [_segment(segment) for segment in group.segments],
+        **(_ways(group.packets) if group.packets and group.packets.ways else {}),
     }
+
+
+def _ways(packets: GroupPackets) -> JsonObject:
+    """Return the packets and RTTs of each way, and the number of packets without a known one."""
+    return {
+        "ways": [
+            {"way": each.way, "packets": each.packets, "rtt": _trips(each.rtt)}
+            for each in packets.ways
+        ],
+        "way_unknown": packets.way_unknown,
+        "off_ways": packets.off_ways,
+    }
+
+
+def _trips(rtt: Mapping[str, Summary]) -> JsonObject:
+    return {name: _summary(summary) for name, summary in rtt.items()}
 
 
 def html(report: Report) -> Html:
@@ -154,6 +171,7 @@ def _segment(segment: SegmentSummary) -> JsonObject:
         "bound_us": segment.bound_us,
         "at_most_us": segment.delay.median.at_most,
         "why": segment.delay.median.why,
+        **({"way": segment.way} if segment.way else {}),
     }
 
 

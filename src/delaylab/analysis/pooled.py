@@ -1,0 +1,116 @@
+"""Packets of several trials in one table: all of them, or those that went one way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from delaylab.analysis.group import MEASURED, OnWay, SegmentSummary, by_trial
+from delaylab.analysis.over_time.slowest import TRIAL
+from delaylab.analysis.packets import accounting, rtt, segments
+from delaylab.analysis.packets.accounting import Account, by_phase
+from delaylab.analysis.packets.instrument import UNTAPPED
+from delaylab.analysis.packets.layers import SLIP
+from delaylab.analysis.packets.named import named
+from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.trial import PacketsByWay, TrialPackets
+from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
+from delaylab.dataset.records.trial import TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Packets of trials that have one way in common; their tables number the trials (`TRIAL`).
+
+    `packets` are those sent with the taps on, `measured` those under load, `answered` those of them
+    that came back.
+    """
+
+    read: list[TrialPackets]
+    packets: pl.DataFrame
+    measured: pl.DataFrame
+    answered: pl.DataFrame
+
+    @property
+    def trials(self) -> list[TrialRecord]:
+        """Return the trials' records, as if they had this way alone."""
+        return [each.trial for each in self.read]
+
+    def account(self) -> Account:
+        """Account for the packets sent with the taps on."""
+        return accounting.account(segments.as_stamped(self.packets), self.trials)
+
+    def segments(self) -> list[Segment]:
+        """Return the segments of the answered packets."""
+        return named(self.answered, self.trials[0])
+
+
+def pooled(read: Mapping[int, TrialPackets]) -> Pooled:
+    """Pool the packets of trials, which are given by their numbers in rising order."""
+    tables = [each.table.with_columns(pl.lit(n).alias(TRIAL)) for n, each in read.items()]
+    scheduled = pl.concat(tables, how="diagonal")
+    measured = scheduled.filter(pl.col("phase") == MEASURED)
+    return Pooled(
+        [*read.values()],
+        scheduled.filter(pl.col("phase") != UNTAPPED),
+        measured,
+        segments.complete(measured, next(iter(read.values())).trial.way),
+    )
+
+
+def pooled_by_way(read: Sequence[PacketsByWay]) -> dict[str, Pooled]:
+    """Return the packets of each way by its name, nothing if no trial has several ways."""
+    if all(each.unknown is None for each in read):
+        return {}
+    names = dict.fromkeys(name for each in read for name in each.on)
+    return {
+        name: pooled({n: each.on[name] for n, each in enumerate(read) if name in each.on})
+        for name in names
+    }
+
+
+def pooled_elsewhere(read: Sequence[PacketsByWay]) -> list[Pooled]:
+    """Return the packets that fit several ways and those that fit no way, unless there is one."""
+    unknown = {n: each.unknown for n, each in enumerate(read) if each.unknown is not None}
+    off = {n: each.off for n, each in enumerate(read) if each.off is not None}
+    return [pooled(unknown), pooled(off)] if unknown else []
+
+
+def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
+    """Return what a group's packets of one way show; `parts` are their segments."""
+    trips = rtt.round_trips(packets.answered).with_columns(packets.answered[TRIAL])
+    return OnWay(
+        name,
+        packets.trials,
+        len(packets.measured),
+        by_phase(packets.read),
+        packets.account(),
+        summaries(trips, rtt.VANTAGE),
+        [replace(each, way=name) for each in segment_summaries(packets, parts)],
+    )
+
+
+def summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
+    """Summarise columns of round trips by name; those without a value are left out."""
+    found = {name: trips.select(TRIAL, name).drop_nulls() for name in names}
+    return {
+        name: summarise(by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()))
+        for name, known in found.items()
+        if len(known)
+    }
+
+
+def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSummary]:
+    """Summarise the slip and each segment of the packets."""
+    trials = packets.answered[TRIAL].to_numpy()
+    slips = packets.measured.select(TRIAL, "slip_ns").drop_nulls()
+    slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()))
+    found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
+    for part in parts:
+        off = part.bound_ns / 1000
+        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
+        delays = refused(summarise(by_trial(part.delay_ns, trials[part.rows])), off)
+        found.append(SegmentSummary(*ends, delays, off, part.at))
+    return found

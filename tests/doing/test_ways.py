@@ -1,0 +1,118 @@
+"""Real packets of one trial go two ways, because a route changes while they are sent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from delaylab.analysis.packets.segments import column
+from delaylab.analysis.packets.ways import parted
+from delaylab.dataset.records.ways import Hop, Way
+from delaylab.dataset.roles import stamps_with_roles
+from delaylab.lab.start import temporary
+from delaylab.plan.probe_way import ProbeWay, probe_way
+from delaylab.spec.combine import Combination
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.study import ProbeSpec
+from delaylab.spec.work import WorkSpec
+from delaylab.trial import phases
+from tests.stamped import packets
+
+pytestmark = pytest.mark.root
+DELAY_NS = {"p": 5_000_000, "q": 15_000_000}
+STAMP_NS, PART = 1_000, 0.1
+COUNT = 200
+CROSSED = 60
+"""The packets that cross the first link before the route changes."""
+
+
+def spec(cheaper: str) -> LabSpec:
+    """A lab whose routers have two links between them, of which routes take the cheaper one."""
+    router = {"forwards": True}
+    parallel = [
+        {
+            "between": ["r1", "r2"],
+            "name": name,
+            "cost": 1 if name == cheaper else 9,
+            "from": {"r1": {"delay": f"{delay_ns}ns"}},
+        }
+        for name, delay_ns in DELAY_NS.items()
+    ]
+    return LabSpec.model_validate(
+        {
+            "lab": "parallel",
+            "hosts": {"one": {}},
+            "nodes": {"a": {}, "r1": router, "r2": router, "b": {}},
+            "links": [
+                {"between": ["a", "r1"], "name": "near"},
+                *parallel,
+                {"between": ["r2", "b"], "name": "far"},
+            ],
+        }
+    )
+
+
+def recorded(there: ProbeWay, back: ProbeWay) -> Way:
+    """The way of a packet whose request and reply are as planned, each on its own."""
+    hops = {
+        name: [Hop(**asdict(hop)) for hop in way.hops]
+        for name, way in {"there": there, "back": back}.items()
+    }
+    whole = Way(hops=hops["back"])
+    return Way(
+        request=list(there.request),
+        reply=list(back.reply),
+        hops=hops["there"],
+        back=whole.taken("reply"),
+    )
+
+
+def test_packets_before_and_after_a_change_of_route_have_their_own_delays() -> None:
+    lab, other = spec("p"), spec("q")
+    probe = ProbeSpec.model_validate(
+        {"from": "a", "to": "b", "count": COUNT, "interval": "5ms", "at_rest": 2}
+    )
+    with temporary(lab, accounting=False) as running:
+        by_p, by_q = (probe_way(running.plan, each, probe) for each in (lab, other))
+        taps = {tap.point: tap for tap in (*by_p.taps, *by_q.taps)}
+        device = running.plan.attachment("r1", "p").device
+        far = running.plan.attachment("b", "far").interfaces()[0].network
+        by = running.plan.attachment("r2", "q").interfaces()[0].ip
+        change = (
+            f"until [ $(grep {device}: /proc/net/dev | tr -s ' ' | cut -d' ' -f12) -ge {CROSSED} ];"
+            f" do sleep 0.01; done; ip route replace {far} via {by}"
+        )
+        work = WorkSpec.model_validate(
+            {"name": "change", "on": ["r1"], "command": ["sh", "-c", change]}
+        )
+        combination = Combination({}, lab, (), probe, (work,))
+        way = replace(by_p, taps=tuple(taps.values()))
+        done = phases.run(running, combination, probe, way, 9, None, ())
+        assert [one.failed for one in done.under_load.crew.workers] == [None] * 1
+        stamps, probes = done.stamps(running), done.packets
+    ways = [recorded(by_p, by_p), recorded(by_q, by_p)]
+    found = parted(stamps, probes, ways)
+    load = probes.filter(phase="load").join(found.numbers, on=["probe", "seq"]).sort("seq")
+    # The route changes once, and a packet goes by one link or by the other.
+    numbers = load["way"].to_list()
+    assert set(numbers) == {0, 1}
+    assert numbers == sorted(numbers)
+    assert set(load["outcome"]) == {"replied"}
+    for number, (way_of, link) in enumerate(zip(ways, DELAY_NS, strict=True)):
+        rows = stamps_with_roles(found.of(stamps, number), way_of)
+        roles = way_of.model_copy(
+            update={
+                "request": ["hop1.far", "hop2.near"],
+                "reply": ["hop2.near", "hop1.far"],
+            }
+        )
+        table = packets(rows, found.of(probes, number), roles).filter(pl.col("phase") == "load")
+        there = table[column("request", "hop2.near")] - table[column("request", "hop1.far")]
+        back = table[column("reply", "hop1.far")] - table[column("reply", "hop2.near")]
+        least = DELAY_NS[link]
+        assert least - STAMP_NS <= np.min(there.drop_nulls().to_numpy()) < least * (1 + PART)
+        # Replies of both come back over the first link, which delays nothing that way.
+        assert np.min(back.drop_nulls().to_numpy()) < DELAY_NS["p"] * PART
