@@ -15,6 +15,7 @@ from scipy.signal import lfilter
 
 from delaylab.analysis.claims.imagined import ACTED
 from delaylab.dataset import store
+from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.dataset.records.tables import HOSTS, TABLES
 from delaylab.dataset.records.trial import RestBlock
 from delaylab.trial.rest import schedule
@@ -224,7 +225,7 @@ def write(
 
 def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
     return {
-        "format": 1,
+        "format": 2,
         "study": "synthetic",
         "title": "A study with a known answer",
         "seed": 1,
@@ -236,16 +237,18 @@ def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
         },
         "claims": claims,
         "planned": [c.id for c in conditions],
-        "machine": {
-            "hostname": "bench",
-            "kernel": "6.1.0",
-            "cpu": "Example CPU 2.0 GHz",
-            "cores": 2,
-            "memory_bytes": 4 << 30,
-            "python": "3.11.2",
-            "delaylab": "0.1.0",
-            "agent": "0.1.0",
-            "clock": CLOCK,
+        "machines": {
+            LOCAL_NAME: {
+                "hostname": "bench",
+                "kernel": "6.1.0",
+                "cpu": "Example CPU 2.0 GHz",
+                "cores": 2,
+                "memory_bytes": 4 << 30,
+                "python": "3.11.2",
+                "delaylab": "0.1.0",
+                "agent": "0.1.0",
+                "clock": CLOCK,
+            }
         },
         "created": "2026-01-01T00:00:00+00:00",
     }
@@ -366,7 +369,9 @@ def hosts(
             rows += [(time, "machine", name, value) for name, value in metrics.items()]
             rows += [(time, "probe", "cpus", 0.1)]
             rows += [(time, "host.sut", "uplink.tx_dropped", 3.0 + dropped * index / samples)]
-    return pl.DataFrame(rows, schema=list(HOSTS), orient="row")
+    columns = [name for name in HOSTS if name != "machine"]
+    table = pl.DataFrame(rows, schema=columns, orient="row")
+    return table.with_columns(pl.lit(LOCAL_NAME).alias("machine")).select(*HOSTS)
 
 
 def _ns(us: NDArray[np.float64]) -> NDArray[np.int64]:

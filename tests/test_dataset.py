@@ -121,11 +121,11 @@ def test_a_directory_without_a_study_is_no_dataset(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_refused(place: Path) -> None:
-    raw = json.loads((place / "study.json").read_text()) | {"format": 2}
+    raw = json.loads((place / "study.json").read_text()) | {"format": 3}
     (place / "study.json").write_text(json.dumps(raw))
     with pytest.raises(BadInput) as caught:
         store.read_study(place)
-    one_line(caught.value, "format 2", "study.json")
+    one_line(caught.value, "format 3", "study.json")
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": 1', '{"id": 3}'])

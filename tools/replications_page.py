@@ -124,11 +124,14 @@ def kept(dataset: Path) -> KeptStudy:
     record = study.record
     found = findings(study, list(groups(study)))
     done = sum(trial.status == "ok" for trial in study.trials)
-    machine = record.machine
+    machines = [
+        f"{each.cpu}, {each.cores} CPUs, {words.system(each.kernel)}"
+        for each in record.machines.values()
+    ]
     return KeptStudy(
         study=record.study,
         command=f"delaylab run {record.study} --scale {record.scale}",
-        machine=f"{machine.cpu}, {machine.cores} CPUs, {words.system(machine.kernel)}",
+        machine="; ".join(machines),
         created=record.created[:10],
         minutes=_minutes(study),
         trials=f"{done} of {len(record.planned)}",

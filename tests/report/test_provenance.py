@@ -27,7 +27,7 @@ KNOWN = {
 def written(place: Path, **changed: Any) -> Path:
     conditions = [Condition(seed=1)]
     record = synthetic.study(conditions, [])
-    record["machine"]["provenance"] = KNOWN | changed
+    record["machines"]["local"]["provenance"] = KNOWN | changed
     synthetic.write_study(place, record)
     trial = synthetic.trial(conditions[0], 0) | {"images": {"container": "00ff00ff00ff00ff"}}
     stamps, probes = synthetic.tables(conditions[0])

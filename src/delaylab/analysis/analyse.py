@@ -14,6 +14,7 @@ from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
 from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import (
     Window,
+    hosts_by_machine,
     intervals,
     machine_state,
     state_without_packets,
@@ -110,22 +111,27 @@ def analyse(study: Study, trials: list[TrialRecord]) -> Group:
 
 def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
     """Return the group of trials without a probe: work, links and the machine's state."""
-    hosts = [study.hosts(trial.id) for trial in trials]
-    state = state_without_packets(
-        (host, trial.phases) for host, trial in zip(hosts, trials, strict=True)
-    )
+    by_machine = hosts_by_machine(study, trials)
+    states = {
+        name: state_without_packets(
+            (host, trial.phases) for host, trial in zip(hosts, trials, strict=True)
+        )
+        for name, hosts in by_machine.items()
+    }
+    (main, hosts), *_ = by_machine.items()
+    state = states.pop(main)
     links = [link for trial in trials for link in trial_links(trial)]
     recorded = [warning for trial in trials for warning in trial.warnings]
     return Group(
         trials=trials,
         doubts=[
             *each_once(recorded),
-            *machine_doubts(state, None, load_name(trials[0]) == REST),
+            *machine_doubts(state, None, load_name(trials[0]) == REST, others=states),
             *link_doubts(links),
             *cpu_time_doubts(trials),
         ],
         machine=GroupMachine(
-            state, _reserved(trials, hosts, [times_of(trial.phases) for trial in trials])
+            state, _reserved(trials, hosts, [times_of(trial.phases) for trial in trials]), states
         ),
         work=GroupWork(work) if (work := work_of(study, trials)) else None,
         links=GroupLinks(links) if links else None,
@@ -133,7 +139,9 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
 
 
 def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
-    clock = study.record.machine.clock
+    by_machine = hosts_by_machine(study, trials)
+    (main, hosts), *others = by_machine.items()
+    clock = study.record.machines[main].clock
     by_way = [packets_by_way(study, trial) for trial in trials]
     read = [each.whole for each in by_way]
     whole, ways = pooled(dict(enumerate(read))), pooled_by_way(by_way)
@@ -161,7 +169,6 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         of_each = {each.way: each.account for each in on_ways}
         account = accounting.of_ways(account, of_each, [each.account() for each in elsewhere])
     bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
-    hosts = [study.hosts(trial.id) for trial in trials]
     times = [
         TrialTimes(each.trial.id, each.scheduled_by(clock), intervals(host))
         for each, host in zip(read, hosts, strict=True)
@@ -170,6 +177,13 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         [(host, trial.packets) for host, trial in zip(hosts, times, strict=True)],
         [trial.record for trial in times],
     )
+    states = {
+        name: machine_state(
+            (host, each.scheduled_by(study.record.machines[name].clock))
+            for host, each in zip(tables, read, strict=True)
+        )
+        for name, tables in others
+    }
     user = trips["app"].drop_nulls().to_numpy()
     work = work_of(study, trials)
     of_each_packet = [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
@@ -202,13 +216,13 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         doubts=[
             *doubts(whole.trials, measured, account, user, lost_in_downtimes(links)),
             *way_doubts(account, [each.packets for each in elsewhere]),
-            *machine_doubts(state, account, load_name(trials[0]) == REST),
+            *machine_doubts(state, account, load_name(trials[0]) == REST, others=states),
             *clock_doubts(known, _refused(found_segments)),
             *link_doubts(links),
             *cpu_time_doubts(trials),
         ],
         machine=GroupMachine(
-            state, _reserved(trials, hosts, [windows(trial.packets) for trial in times])
+            state, _reserved(trials, hosts, [windows(trial.packets) for trial in times]), states
         ),
         packets=found,
         work=GroupWork(work, delays_by_share(trials, times, work)) if work else None,

@@ -154,10 +154,15 @@ class GroupLinks:
 
 @dataclass(frozen=True, slots=True)
 class GroupMachine:
-    """State of the machine, and what others used of CPUs that the lab reserves for some nodes."""
+    """State of the machines, and what others used of CPUs that the lab reserves for some nodes.
+
+    `state` is that of the sender's machine, the study's first one without a probe; `others` has
+    those of all other machines by name.
+    """
 
     state: MachineState
     reserved: list[ReservedSeen] = field(default_factory=list)
+    others: dict[str, MachineState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

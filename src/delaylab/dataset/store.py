@@ -43,7 +43,7 @@ from delaylab.io.interrupts import deferred
 from delaylab.io.removal import remove_tree
 
 FORMAT = 2
-"""The format that is written. Format 1 had one way for each trial; it is read, too."""
+"""The format that is written. Format 1, with one machine and one way, is read, too."""
 FACTOR = "factor."
 """The prefix of a column with the levels of a factor, since a factor may be called `index`."""
 TRIAL_ID = TypeAdapter[str](TrialId)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from delaylab.agent import binary
 from delaylab.agent.session import Session
+from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.machines import keeper, process, registry
 from delaylab.machines.control_groups import LocalControlGroup
 from delaylab.machines.directory import TrustedDirectory
@@ -26,6 +27,8 @@ ONLINE = Path("/sys/devices/system/cpu/online")
 
 class LocalMachine(Machine):
     """The machine that this program runs on, with the rights of its user."""
+
+    name = LOCAL_NAME
 
     def rights(self) -> Rights:
         """Return what this process may do, and the programs and devices that are missing."""

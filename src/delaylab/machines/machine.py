@@ -104,6 +104,10 @@ class ControlGroup(Protocol):
 class Machine(Protocol):
     """A computer with the rights of one user on it."""
 
+    @property
+    def name(self) -> str:
+        """Return its name in labs and studies, which no other machine of theirs has."""
+
     def rights(self) -> Rights:
         """Return what this user may do there, and the programs and devices that are missing."""
 

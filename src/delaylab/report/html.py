@@ -71,7 +71,7 @@ def render(report: Report) -> tuple[str, list[Drawing]]:
     }
     environment.globals |= {
         "record": report.study.record,
-        "machine": report.study.record.machine,
+        "machines": [*report.study.record.machines.values()],
         "groups": report.groups,
         "probed": report.probed,
         "paper": report.repeated.paper,

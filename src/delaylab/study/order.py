@@ -131,7 +131,7 @@ def begin(
                 if not isinstance(each, str)
             ],
             "planned": [p.id for p in planned],
-            "machine": LOCAL.describe(),
+            "machines": {LOCAL.name: LOCAL.describe()},
             "created": now(),
             "repeat": repeat,
             "like": like,

@@ -32,6 +32,8 @@ from delaylab.trial import changed_links, clock_readings, phases, repeats
 from delaylab.trial.recording import (
     Recording,
     clock_doubts,
+    hosts_of,
+    machine_record,
     reserved,
     wall_minus_monotonic,
 )
@@ -61,7 +63,7 @@ def measure(
     after = _around(lab, combination, probe)
     return Recording(
         _measurement(lab, combination, probe, path, done, (before, after)),
-        done.instruments.machine.table("hosts"),
+        machine_record(lab, done.instruments.machine.table("hosts")),
         work.progress(done.under_load.crew),
         done.stamps(lab),
         done.packets,
@@ -117,6 +119,7 @@ def _measurement(
         timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
         rate_search=done.search,
         ways=[_recorded(path)],
+        hosts=hosts_of(lab),
         places={
             point: Place(at=at, interface=interface)
             for point, (at, interface) in path.places(

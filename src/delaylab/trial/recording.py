@@ -9,6 +9,7 @@ import polars as pl
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import Measurement, ReservedCpus
+from delaylab.lab.running import Lab
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.reserved import reserved_cpus
 
@@ -40,6 +41,17 @@ class Recording(Recorded):
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
         return {**super().tables, "stamps": self.stamps, "probes": self.probes}
+
+
+def machine_record(lab: Lab, table: pl.DataFrame) -> pl.DataFrame:
+    """Return what an agent recorded of its machine as rows of the table `hosts`."""
+    return table.with_columns(pl.lit(lab.machine.name).alias("machine"))
+
+
+def hosts_of(lab: Lab) -> dict[str, str]:
+    """Return the machine of each host of a lab, as a trial records them."""
+    names = dict.fromkeys([*lab.spec.hosts, *map(lab.spec.host_of, lab.spec.nodes)])
+    return dict.fromkeys(names, lab.machine.name)
 
 
 def reserved(lab: LabSpec) -> list[ReservedCpus]:

@@ -14,7 +14,14 @@ from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.trial import changed_links
 from delaylab.trial.instruments import READY_S, recording_machine
-from delaylab.trial.recording import Recorded, clock_doubts, reserved, wall_minus_monotonic
+from delaylab.trial.recording import (
+    Recorded,
+    clock_doubts,
+    hosts_of,
+    machine_record,
+    reserved,
+    wall_minus_monotonic,
+)
 from delaylab.trial.under_load import under_load
 from delaylab.work import study as work
 from delaylab.work.crew import Crew
@@ -48,6 +55,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
     changed = changed_links.doubts(changes_before, changed_links.requests(lab))
     record = Measurement(
         phases=[before, *times, after],
+        hosts=hosts_of(lab),
         warnings=[*lab.warnings, *clock_doubts(clock_step), *work.doubts(loaded.crew), *changed],
         loads=[achieved.record() for achieved in loaded.loads.achieved],
         work=work.records(loaded.crew, combination.work, combination.lab),
@@ -56,7 +64,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         images=dict(lab.images),
         links=loaded.links,
     )
-    return Recorded(record, machine.table("hosts"), work.progress(loaded.crew))
+    return Recorded(record, machine_record(lab, machine.table("hosts")), work.progress(loaded.crew))
 
 
 def _rest(recorder: Session, phase: Literal["before", "after"]) -> PhaseTime:

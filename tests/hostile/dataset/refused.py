@@ -170,8 +170,11 @@ CASES: dict[str, tuple[str, Change]] = {
     "claims-endless": ("claims", study(claims=["x"] * 2000)),
     "title-endless": ("title", study(title="x" * 30_000)),
     "title-a-number": ("title", study(title=5)),
-    "machine-without-a-name": ("machine.hostname", study(machine={})),
-    "cores-beyond-64-bits": ("machine.cores", within('"cores": 2', '"cores": ' + "9" * 30, STUDY)),
+    "machine-without-a-name": ("machines.local.hostname", study(machines={"local": {}})),
+    "cores-beyond-64-bits": (
+        "machines.local.cores",
+        within('"cores": 2', '"cores": ' + "9" * 30, STUDY),
+    ),
     # a trial's record
     "id-of-another": ("not its directory's name", trial(id=OTHER)),
     "id-a-path": ("id: ", trial(id="../../x")),

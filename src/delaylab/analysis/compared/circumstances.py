@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from delaylab.analysis.compared.configured import NOT_SET, Fields, configured
 from delaylab.analysis.group import Group
+from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.dataset.records.provenance import Provenance
 from delaylab.dataset.records.study import Machine
 from delaylab.dataset.records.trial import TrialRecord
@@ -49,9 +50,8 @@ def circumstances(
 
     Trials differ in what they recorded, or in any field that the study files configured for them.
     """
-    machines = before.record.machine, after.record.machine
     # Datasets of earlier versions do not tell their software: nothing is known to differ.
-    told = all(machine.provenance for machine in machines)
+    told = all(each.machine.provenance for each in (before.record, after.record))
     one, other = (_of_study(study, software=told) for study in (before, after))
     found = [
         Difference(name, *values)
@@ -92,10 +92,17 @@ def _of(group: Group, combinations: list[tuple[Mapping[str, str], Fields]]) -> F
 
 
 def _of_study(study: Study, *, software: bool) -> dict[str, str]:
-    record, machine = study.record, study.record.machine
-    found = {
-        "study": record.study,
-        "scale": record.scale,
+    record = study.record
+    found = {"study": record.study, "scale": record.scale}
+    for name, machine in record.machines.items():
+        which = "" if name == LOCAL_NAME else f" of {name}"
+        of_it = _of_machine(machine) | (_software(machine) if software else {})
+        found |= {f"{what}{which}": value for what, value in of_it.items()}
+    return found
+
+
+def _of_machine(machine: Machine) -> dict[str, str]:
+    return {
         "machine": machine.hostname,
         "CPU": machine.cpu,
         "cores": str(machine.cores),
@@ -103,7 +110,6 @@ def _of_study(study: Study, *, software: bool) -> dict[str, str]:
         "delaylab": machine.delaylab,
         "agent": str(machine.agent),
     }
-    return found | (_software(machine) if software else {})
 
 
 def _software(machine: Machine) -> dict[str, str]:

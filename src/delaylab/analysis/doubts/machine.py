@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from delaylab.analysis.doubts.machine_state import PRESSURE, STEAL, MachineState, PhaseState
 from delaylab.analysis.packets.accounting import Account
@@ -14,16 +15,28 @@ FOREIGN_CPUS = 0.25
 MISSED = 0.02
 
 
-def machine_doubts(state: MachineState, account: Account | None, at_rest: bool) -> list[Doubt]:
+def machine_doubts(
+    state: MachineState,
+    account: Account | None,
+    at_rest: bool,
+    others: Mapping[str, MachineState] = MappingProxyType({}),
+) -> list[Doubt]:
     """Return the doubts of a group; `at_rest` is true if it has no load in any phase.
 
-    `account` is None without a probe.
+    `account` is None without a probe. `others` are the states of further machines by name, which
+    the doubts about them begin with.
     """
+    of_others = [
+        each.model_copy(update={"message": f"machine {name}: {each.message}"})
+        for name, other in others.items()
+        for each in machine_doubts(other, None, at_rest)
+    ]
     return [
         *_stolen(state),
         *_not_at_rest(state, at_rest),
         *_starved(state),
         *(_dropped(state, account) if account is not None else ()),
+        *of_others,
     ]
 
 

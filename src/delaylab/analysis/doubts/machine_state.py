@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.analysis.packets.instrument import TAPPED, UNTAPPED
-from delaylab.dataset.records.trial import PhaseTime
+from delaylab.dataset.records.trial import PhaseTime, TrialRecord
+from delaylab.dataset.store import Study
 
 # Interval at which the record is meant to have samples.
 INTERVAL_NS = 100_000_000
@@ -78,6 +79,18 @@ class MachineState:
     missed: int
     drops: dict[str, int]
     cpus: int | None = None
+
+
+def hosts_by_machine(study: Study, trials: Sequence[TrialRecord]) -> dict[str, list[pl.DataFrame]]:
+    """Return each machine's part of the table `hosts` of each trial, the sender's machine first.
+
+    Machines that no trial recorded are left out, but for the first.
+    """
+    tables = [study.hosts(trial.id) for trial in trials]
+    main = study.record.named(trials[0].machine)
+    names = dict.fromkeys([main, *study.record.machines])
+    found = {name: [table.filter(pl.col("machine") == name) for table in tables] for name in names}
+    return {name: parts for name, parts in found.items() if name == main or any(map(len, parts))}
 
 
 def machine_state(

@@ -119,5 +119,5 @@ def packets_by_way(study: Study, trial: TrialRecord) -> PacketsByWay:
 def _aligned(
     study: Study, trial: TrialRecord, stamps: pl.DataFrame, probes: pl.DataFrame
 ) -> TrialPackets:
-    reference = study.record.machine.clock
+    reference = study.record.machines[study.record.named(trial.machine)].clock
     return TrialPackets(trial, *segments.aligned(stamps, probes, trial.way, reference))

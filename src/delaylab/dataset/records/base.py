@@ -11,6 +11,8 @@ from delaylab.points import PATTERN
 LARGEST = 2**62
 """Largest count, and largest time in ns (the year 2116): the difference of two fits into 64
 bits."""
+LOCAL_NAME = "local"
+"""The name of the machine on which the command ran. It is the only one of earlier versions."""
 MOST_TRIALS = 100_000
 MOST_POINTS = 200
 """Largest number of points that a packet passes on one leg."""

@@ -1,23 +1,32 @@
-"""Record in `study.json`: the configured study and the machine that ran it."""
+"""Record in `study.json`: the configured study and the machines that ran it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from delaylab.dataset.records.base import MOST_TRIALS, Count, Record, Text, TrialId, Word
+from delaylab.dataset.records.base import (
+    LOCAL_NAME,
+    MOST_TRIALS,
+    Count,
+    Record,
+    Text,
+    TrialId,
+    Word,
+)
 from delaylab.dataset.records.provenance import Provenance
 from delaylab.spec.claims import ClaimSpec
 
 Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
 
 
-MOST_FACTORS, MOST_CLAIMS, MOST_EXTENSIONS = 100, 1000, 1000
+MOST_FACTORS, MOST_CLAIMS, MOST_EXTENSIONS, MOST_MACHINES = 100, 1000, 1000, 1000
 
 
 class Machine(Record):
-    """Machine that ran the study; memory in bytes."""
+    """Machine that ran the study or parts of its labs; memory in bytes."""
 
     hostname: Text = Field(description="The host name.")
     kernel: Text = Field(description="The release of the running Linux kernel.")
@@ -52,7 +61,7 @@ class Origin(Record):
 
 
 class StudyRecord(Record):
-    """Record in `study.json`: the configured study and the machine that ran it."""
+    """Record in `study.json`: the configured study and the machines that ran it."""
 
     format: int = Field(description="The version of the dataset's format, which is 2.")
     study: Text = Field(description="The name of the study.")
@@ -74,7 +83,10 @@ class StudyRecord(Record):
     planned: Annotated[list[TrialId], Field(max_length=MOST_TRIALS)] = Field(
         description="The ids of all trials, in the order in which they run."
     )
-    machine: Machine = Field(description="The machine that ran the study.")
+    machines: Annotated[dict[Word, Machine], Field(min_length=1, max_length=MOST_MACHINES)] = Field(
+        description="The machines that ran the study, by name; `local` is the one on which the "
+        "command ran. Records of earlier versions have one, as `machine`."
+    )
     created: Text = Field(description="The time when the study began, in ISO 8601.")
     repeat: Count | None = Field(
         None,
@@ -87,3 +99,19 @@ class StudyRecord(Record):
     like: Origin | None = Field(
         None, description="The dataset whose study this one repeats, if `--like` named one."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier(cls, given: object) -> object:
+        if isinstance(given, Mapping) and "machine" in given and "machines" not in given:
+            return {**given, "machines": {LOCAL_NAME: given["machine"]}}
+        return given
+
+    @property
+    def machine(self) -> Machine:
+        """Return the machine on which the command ran."""
+        return self.machines[self.named(LOCAL_NAME)]
+
+    def named(self, machine: str | None) -> str:
+        """Return a machine's name, or of the first one if None is given or it is not known."""
+        return machine if machine in self.machines else next(iter(self.machines))

@@ -10,7 +10,7 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from delaylab.dataset.records.base import LARGEST
-from delaylab.dataset.records.tables import NULLABLE, TABLES
+from delaylab.dataset.records.tables import ADDED, NULLABLE, TABLES
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
 
@@ -29,7 +29,9 @@ NAMES: dict[str, Callable[[str], object]] = {
     "leg": LEGS.__contains__,
     "phase": PHASES.__contains__,
     "outcome": OUTCOMES.__contains__,
-    **dict.fromkeys(("point", "clock", "place", "metric", "work", "node"), _NAME.fullmatch),
+    **dict.fromkeys(
+        ("point", "clock", "machine", "place", "metric", "work", "node"), _NAME.fullmatch
+    ),
 }
 """Check of each column that holds names: true for an allowed name."""
 
@@ -38,7 +40,7 @@ def read_table(place: Path, name: str) -> pl.DataFrame:
     """Read a table of a trial; raise BadInput, in one line, if it breaks its schema."""
     size = check_file(place, MOST_BYTES)
     try:
-        lazy = pl.scan_parquet(place, glob=False)
+        lazy = _whole(pl.scan_parquet(place, glob=False), name)
         _check_schema(lazy.collect_schema(), name)
         _check_rows(lazy.select(pl.len()).collect().item(), size)
         table = lazy.select(list(TABLES[name])).collect()
@@ -49,6 +51,15 @@ def read_table(place: Path, name: str) -> pl.DataFrame:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BadInput(f"damaged: {line}", str(place)) from error
     return table
+
+
+def _whole(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
+    """Return a table with the columns that those of earlier versions lack."""
+    there = table.collect_schema()
+    added = ADDED.get(name, {}).items()
+    return table.with_columns(
+        pl.lit(value).alias(column) for column, value in added if column not in there
+    )
 
 
 def _check_schema(schema: pl.Schema, name: str) -> None:

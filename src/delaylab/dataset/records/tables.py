@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import polars as pl
 from polars.datatypes import DataTypeClass
 
+from delaylab.dataset.records.base import LOCAL_NAME
+
 Schema = Mapping[str, DataTypeClass]
 """The type of each column of a table."""
 STAMPS = {
@@ -28,7 +30,13 @@ PROBES = {
     "duplicates": pl.UInt16,
     "reordered": pl.Boolean,
 }
-HOSTS = {"time_ns": pl.Int64, "place": pl.String, "metric": pl.String, "value": pl.Float64}
+HOSTS = {
+    "time_ns": pl.Int64,
+    "machine": pl.String,
+    "place": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+}
 PROGRESS = {"work": pl.String, "node": pl.String, "since_ns": pl.Int64, "done": pl.Float64}
 TABLES: dict[str, Schema] = {
     "stamps": STAMPS,
@@ -36,6 +44,8 @@ TABLES: dict[str, Schema] = {
     "hosts": HOSTS,
     "progress": PROGRESS,
 }
+ADDED = {"hosts": {"machine": LOCAL_NAME}}
+"""Columns that tables of earlier versions lack, and the value that all their rows have."""
 OPTIONAL = frozenset({"progress"})
 """Tables that a trial has only if there is something in them."""
 OF_PROBE = frozenset({"stamps", "probes"})
@@ -69,6 +79,8 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "hosts": {
         "time_ns": f"The time of the sample, {EPOCH}; there are ten samples per second.",
+        "machine": "The machine that was sampled, by its name in `study.json`; tables of earlier "
+        "versions lack the column, and are of `local`.",
         "place": "The place that was sampled: `machine`, or a node, a host or another agent.",
         "metric": "The name of the metric (docs/protocol.md, table `hosts`).",
         "value": "The value of the metric.",

@@ -169,6 +169,11 @@ class Measurement(Record):
         description="The ways that the packets went: one, unless they were seen to go several. "
         "Records of earlier versions have one, as `path` (its points) and `hops`.",
     )
+    hosts: Annotated[dict[Word, Word], Field(max_length=MOST_LISTED)] = Field(
+        {},
+        description="The machine of each host of the lab, by the host's name; empty in records of "
+        "versions that knew one machine.",
+    )
     places: Annotated[dict[Point, Place], Field(max_length=MOST_POINTS)] = Field(
         {},
         description="The place of each point of `ways`; empty in records of versions that did not "
@@ -241,6 +246,11 @@ class Measurement(Record):
         if len(self.ways) > 1:
             raise ValueError(f"the packets of this trial went {len(self.ways)} ways")
         return self.ways[0] if self.ways else Way()
+
+    @property
+    def machine(self) -> str | None:
+        """Return the name of the sender's machine; None if the record does not say it."""
+        return self.hosts.get(self.sender.host) if self.sender else None
 
     @property
     def probed(self) -> bool:

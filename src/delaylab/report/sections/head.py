@@ -34,25 +34,31 @@ class Figure:
 
 
 def terminal(report: Report, width: int) -> Iterator[Text]:
-    """Yield the study and its machine, and a note if its paper is not installed."""
-    record, machine = report.study.record, report.study.record.machine
+    """Yield the study and its machines, and a note if its paper is not installed."""
+    record = report.study.record
     yield Text.assemble((record.title, "bold"), f"  {record.study}")
-    system = words.system(machine.kernel)
-    yield Text(f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
-    if software := in_short(machine):
-        yield Text(software, "dim")
+    for machine in record.machines.values():
+        system = words.system(machine.kernel)
+        yield Text(f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
+        if software := in_short(machine):
+            yield Text(software, "dim")
     for note in _notes(report):
         yield Text(f"note: {note}", "yellow")
 
 
 def study_json(report: Report) -> JsonObject:
-    """Return the study's name and its machine."""
+    """Return the study's name and its machine, and all by name if there are several."""
     record = report.study.record
-    return {"study": record.study, "machine": record.machine.model_dump()}
+    machines: JsonObject = {name: each.model_dump() for name, each in record.machines.items()}
+    return {
+        "study": record.study,
+        "machine": record.machine.model_dump(),
+        **({"machines": machines} if len(machines) > 1 else {}),
+    }
 
 
 def html(report: Report) -> Html:
-    """Return the study, its machine, and the figures that sum it up."""
+    """Return the study, its machines, and the figures that sum it up."""
     figures = _figures(report.study, report.groups, report.claims)
     return Html({"notes": [*_notes(report)], "figures": figures})
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from rich.table import Table
 from rich.text import Text
 
+from delaylab.analysis.doubts.machine_state import MachineState
 from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
@@ -25,13 +26,24 @@ def terminal(report: Report, width: int) -> Iterator[Table]:
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
-    """Return the state of the machine; None if the trial failed."""
-    return {"machine_state": asdict(group.machine.state) if group else None}
+    """Return the state of the machine, None if the trial failed; and of others, if there are."""
+    others = group.machine.others if group else {}
+    return {
+        "machine_state": asdict(group.machine.state) if group else None,
+        **({"other_machines": {k: asdict(each) for k, each in others.items()}} if others else {}),
+    }
 
 
 def html(report: Report) -> Html:
-    """Return no values of its own: the template has the groups, as all templates do."""
-    return Html({})
+    """Return the state of each machine, with the label of its group."""
+    return Html({"states": [each for group in report.groups for each in _states(group)]})
+
+
+def _states(group: Group) -> Iterator[tuple[str, MachineState]]:
+    """Yield the state of each machine of a group, with the group's label and the other machine."""
+    yield group.label, group.machine.state
+    for name, state in group.machine.others.items():
+        yield f"{group.label}, on {name}", state
 
 
 def _table(groups: Sequence[Group]) -> Table:
@@ -52,10 +64,10 @@ def _table(groups: Sequence[Group]) -> Table:
     table.add_column("phase", overflow="fold")
     for head in ("busy", "softirq", "stolen", "waiting", "outside"):
         table.add_column(head, justify="right")
-    for group in groups[:SHOWN]:
-        for number, phase in enumerate(group.machine.state.phases):
+    for label, state in (each for group in groups[:SHOWN] for each in _states(group)):
+        for number, phase in enumerate(state.phases):
             outside = "–" if phase.foreign_cpus is None else f"{phase.foreign_cpus:.2f}"
             found = phase.busy, phase.softirq, phase.steal, phase.pressure
             shares = (words.share(each) for each in found)
-            table.add_row("" if number else group.label, phase.phase, *shares, outside)
+            table.add_row("" if number else label, phase.phase, *shares, outside)
     return table

@@ -9,4 +9,5 @@ from delaylab.report.sections.section import Html, Report
 def html(report: Report) -> Html:
     """Return the study's trials."""
     record, trials = report.study.record, report.study.trials
-    return Html({"trials": trials, "software": whole(record.machine, trials)})
+    described = [(each, whole(each, trials)) for each in record.machines.values()]
+    return Html({"trials": trials, "described": described})
