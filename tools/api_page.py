@@ -12,7 +12,9 @@ import delaylab
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 BEGIN = "## Reference\n"
-INTRODUCTION = "`File` is a path: `str | os.PathLike[str]`.\n"
+INTRODUCTION = (
+    "`File` is a path: `str | os.PathLike[str]`. `Condition` is a value as in a lab file.\n"
+)
 SHOWN_WITHOUT_MEMBERS = ("Finding", "LabSpec", "TrialRecord")
 """Types of the dataset and of files: their own modules say what they hold."""
 WIDTH = 96
@@ -74,7 +76,8 @@ def _parameters(found: inspect.Signature) -> Iterator[str]:
             yield "*"
         default = parameter.default
         given = "" if default is inspect.Parameter.empty else f" = {default!r}"
-        yield f"{parameter.name}: {parameter.annotation}{given}"
+        stars = "**" if parameter.kind is inspect.Parameter.VAR_KEYWORD else ""
+        yield f"{stars}{parameter.name}: {parameter.annotation}{given}"
 
 
 def _code(text: str) -> Iterator[str]:

@@ -10,7 +10,16 @@ TYPE_CHECKING = False  # that of `typing`, which takes ten times as long to impo
 if TYPE_CHECKING:
     from delaylab.analysis.claims.finding import Finding
     from delaylab.api.datasets import Dataset, read
-    from delaylab.api.labs import CommandFailed, CommandResult, Node, RunningLab, up
+    from delaylab.api.labs import (
+        CommandFailed,
+        CommandResult,
+        Link,
+        Node,
+        Program,
+        RunningLab,
+        attach,
+        up,
+    )
     from delaylab.api.loading import LabSpec, LoadedStudy, load
     from delaylab.api.pings import ping
     from delaylab.api.studies import run
@@ -26,14 +35,17 @@ __all__ = [
     "DelaylabError",
     "Finding",
     "LabSpec",
+    "Link",
     "LoadedStudy",
     "Node",
     "NotHere",
     "PingPacket",
     "PingResult",
+    "Program",
     "RunningLab",
     "Spread",
     "TrialRecord",
+    "attach",
     "load",
     "ping",
     "read",
@@ -43,7 +55,16 @@ __all__ = [
 _MODULES = {
     "analysis.claims.finding": ("Finding",),
     "api.datasets": ("Dataset", "read"),
-    "api.labs": ("CommandFailed", "CommandResult", "Node", "RunningLab", "up"),
+    "api.labs": (
+        "CommandFailed",
+        "CommandResult",
+        "Link",
+        "Node",
+        "Program",
+        "RunningLab",
+        "attach",
+        "up",
+    ),
     "api.loading": ("LabSpec", "LoadedStudy", "load"),
     "api.pings": ("ping",),
     "api.studies": ("run",),

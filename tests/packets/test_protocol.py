@@ -79,8 +79,9 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             within=[str(pcap.parent)],
             files=[program_requests.NodeFile(f"{pcap}.text", "text", 0o644, "root:root")],
             programs=[],
+            folder=str(pcap.parent),
         ),
-        "programs": program_requests.Programs(),
+        "programs": program_requests.Programs(folder=str(pcap.parent)),
         "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(
             probe=7,
@@ -206,9 +207,9 @@ def test_a_name_that_differs_is_seen() -> None:
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
-    """A monitor sends `setup`, a link engine `carrier`; `output` needs a program
+    """A monitor sends `setup`, a link engine `carrier`; `output` and `end` need a program
     (tests/doing/test_programs.py)."""
-    others = {"links", "link-set", "link-timeline", "link-restart", "output"}
+    others = {"links", "link-set", "link-timeline", "link-restart", "output", "end"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 

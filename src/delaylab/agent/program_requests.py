@@ -55,6 +55,12 @@ class ProgramStates(Reply):
     programs: list[ProgramState] = Field(default_factory=list)
 
 
+class Ended(Reply):
+    """The state of the program that was to end."""
+
+    program: ProgramState
+
+
 @dataclass(frozen=True)
 class NodeFile(Message):
     """A file to write; `owner` is `USER` or `USER:GROUP`."""
@@ -78,20 +84,26 @@ class Program(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Start(Request[Started]):
-    """Write files below the folders `within`, then start programs, each once the last is ready."""
+    """Write files below the folders `within`, then start programs, each once the last is ready.
+
+    `folder` keeps the programs' state and output; None for a node that has a `/run` of its own.
+    """
 
     op = "start"
     reply = Started
     within: Sequence[str] = ()
     files: Sequence[NodeFile] = ()
     programs: Sequence[Program] = ()
+    folder: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Programs(Request[ProgramStates]):
     """Ask for the state of the programs that were started."""
 
     op = "programs"
     reply = ProgramStates
+    folder: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,3 +113,15 @@ class Output(Request[Nothing]):
     op = "output"
     reply = Nothing
     name: str
+    folder: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class End(Request[Ended]):
+    """Ask to end a program: by SIGTERM, and by SIGKILL after `within_ms`."""
+
+    op = "end"
+    reply = Ended
+    name: str
+    folder: str | None = None
+    within_ms: int

@@ -1,20 +1,31 @@
-"""Running labs for the API: they live as long as a `with` block."""
+"""Running labs for the API: those of a `with` block, and those that are up already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from delaylab.agent.program_requests import ProgramState
 from delaylab.api.loading import File, LabSpec, LoadedStudy, lab_of
 from delaylab.api.pings import options
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.lab import link_engines, programs
+from delaylab.lab.attach import attach as attach_lab
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
+from delaylab.spec.condition_words import one_line
+from delaylab.spec.names import by_name
+from delaylab.spec.programs import ProgramSpec
+from delaylab.spec.source import Document, validate
+from delaylab.units import Duration
 from delaylab.verbs import execute
 from delaylab.verbs import ping as ping_verb
 from delaylab.verbs.ping_result import PingResult
 
+Condition = str | int | float | Mapping[str, object] | Sequence[object] | None
+"""A condition of a link, as in a lab file."""
 LAST_WORDS = 300
 """Most characters of a failed command's errors that an exception repeats."""
 
@@ -86,6 +97,31 @@ class Node:
             raise CommandFailed(f"exit code {code}: {said}", f"{self.name}: {' '.join(argv)}")
         return CommandResult(tuple(argv), code, text, errors)
 
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        name: str | None = None,
+        env: Mapping[str, str] | None = None,
+        ready: Mapping[str, object] | None = None,
+        timeout: str = "30s",
+    ) -> Program:
+        """Start a program that runs until it ends, is stopped, or the lab goes down.
+
+        It outlives this process. `delaylab ps` shows it by its `name`, and `delaylab logs` what it
+        prints; left out, the name is the command's. `env` are variables in addition to the node's.
+        `ready` is the sign that it is ready, as in a lab file: `{"tcp": 80}`. The call returns once
+        it is, without a sign once the program runs. Raise DelaylabError if it cannot be started, or
+        is not ready within `timeout`.
+        """
+        if isinstance(argv, str):
+            raise BadInput("a command is a list of words", repr(argv), 'such as ["sleep", "60"]')
+        given = {"name": name, "env": env, "ready": ready}
+        asked = {key: value for key, value in given.items() if value is not None}
+        document = Document("start", {"run": list(argv), "timeout": timeout, **asked}, {}, Path())
+        called = programs.start(self._lab, self.name, validate(ProgramSpec, document))
+        return Program(self._lab, self.name, called)
+
     def ping(
         self,
         to: Node | str,
@@ -112,8 +148,81 @@ class Node:
         return found[0]
 
 
+class Program:
+    """A program of a node that `Node.start` started."""
+
+    def __init__(self, lab: Lab, node: str, name: str) -> None:
+        self._lab, self._node = lab, node
+        self.name = name
+
+    @property
+    def pid(self) -> int:
+        """Return its process id in the node."""
+        return self._found().pid
+
+    @property
+    def running(self) -> bool:
+        """Return True until it has ended."""
+        return self._found().ended_ns is None
+
+    @property
+    def state(self) -> str:
+        """Return its state in words, as `delaylab ps` shows it: `running`, `ended with …`."""
+        return self._found().how
+
+    @property
+    def output(self) -> str:
+        """Return what it printed, at least the last MiB."""
+        return programs.output(self._lab, self._node, self.name).decode(errors="replace")
+
+    def stop(self, timeout: str = "10s") -> str:
+        """End it by SIGTERM, by SIGKILL after `timeout`; return its state in words.
+
+        One that has ended stays as it is.
+        """
+        return programs.end(self._lab, self._node, self.name, Duration.parse(timeout)).how
+
+    def _found(self) -> ProgramState:
+        known = programs.states(self._lab, only=[self._node]).get(self._node)
+        if known is None:
+            raise DelaylabError("does not answer", f"node {self._node}")
+        return next(each for each in known if each.name == self.name)
+
+
+class Link:
+    """A link with conditions of a running lab."""
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        self._lab = lab
+        self.name = name
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Return the conditions in words, as `delaylab link show`, by the node that sends."""
+        return {
+            node: one_line(direction.configured)
+            for report in link_engines.reports(self._lab)
+            for direction in report.of_nodes
+            if direction.link == self.name
+            for node in direction.nodes
+        }
+
+    def set(self, *, node: str | None = None, **conditions: Condition) -> None:
+        """Change some conditions, as `delaylab link set`; the others stay as they are.
+
+        Values are those of a lab file: `delay="80ms", loss="1%", queue=100`; None takes a condition
+        away. With `node` only the direction from that node changes. Raise BadInput for conditions
+        that are impossible, DelaylabError if the link's engine is down.
+        """
+        if not conditions:
+            raise BadInput("no condition is given", f"link {self.name}", 'such as delay="80ms"')
+        from delaylab.verbs import link_change  # noqa: PLC0415  verdicts are slow to import
+
+        link_change.change(self._lab, self.name, node, link_change.checked(conditions))
+
+
 class RunningLab:
-    """A running lab and its nodes."""
+    """A running lab, its nodes and its links."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -139,6 +248,24 @@ class RunningLab:
             known = ", ".join(self.nodes)
             raise BadInput(f"lab {self.name!r} has no node {name!r}", fix=f"there are: {known}")
         return Node(self._lab, name)
+
+    @property
+    def links(self) -> list[str]:
+        """Return the names of the links."""
+        return list(by_name(self._lab.spec))
+
+    def link(self, name: str) -> Link:
+        """Return a link; raise BadInput if there is none of this name, or without conditions."""
+        link_engines.check_conditioned(self._lab, name)
+        return Link(self._lab, name)
+
+
+def attach(name: str | None = None) -> RunningLab:
+    """Return a lab that is up, started by `delaylab up` or another program; it stays up.
+
+    Without a name it is the only one that is up. Raise BadInput if there is none, or several.
+    """
+    return RunningLab(attach_lab(name, fix="say which: delaylab.attach(NAME)"))
 
 
 def up(lab: LabSpec | LoadedStudy | File) -> AbstractContextManager[RunningLab]:

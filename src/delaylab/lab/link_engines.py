@@ -6,6 +6,7 @@ from delaylab.agent.link_requests import Links
 from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.links import Direction, EngineReport
+from delaylab.errors import BadInput
 from delaylab.lab.running import Lab
 
 
@@ -54,3 +55,13 @@ def call(lab: Lab, agent: str, request: Request[R_co]) -> R_co:
         return session.call(request).done
     finally:
         session.close()
+
+
+def check_conditioned(lab: Lab, link: str) -> None:
+    """Raise BadInput if a lab has no such link with conditions."""
+    if link not in lab.plan.conditioned:
+        what = f"lab {lab.name!r} has no link {link!r} with conditions"
+        known = ", ".join(lab.plan.conditioned)
+        raise BadInput(
+            what, fix=f"one of: {known}" if known else "give a link conditions in the lab file"
+        )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain, count
+from typing import TYPE_CHECKING
 
 from delaylab.agent.program_requests import (
+    End,
     NodeFile,
     Output,
     Program,
@@ -16,12 +20,22 @@ from delaylab.agent.program_requests import (
 )
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
-from delaylab.errors import DelaylabError
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 
+if TYPE_CHECKING:
+    from delaylab.plan.kept import PlannedNode
+    from delaylab.spec.programs import ProgramSpec
+    from delaylab.units import Duration
+
 STATES_S = 5.0
 """Seconds that all nodes together have to report the state of their programs."""
+ENDED_S = 20.0
+"""Seconds that an agent has, beyond a program's own time, to say that it ended it."""
+PROGRAMS = ".programs.work"
+"""The end of the names of folders in the lab's, which the keeper removes: one for each node that
+shares this machine's `/run`, with the programs that were started after the lab."""
 
 
 def start_programs(lab: Lab) -> None:
@@ -51,28 +65,77 @@ def _start(lab: Lab, name: str) -> Session:
                 NodeFile(path, file.content, int(file.mode, 8), file.owner)
                 for path, file in node.files.items()
             ],
-            programs=[
-                Program(
-                    each.called,
-                    each.argv,
-                    {**node.env, **each.env},
-                    each.ready,
-                    each.timeout.ns // 1_000_000,
-                )
-                for each in node.start
-            ],
+            programs=[_program(each, node.env) for each in node.start],
         )
     )
     return session
 
 
-def states(lab: Lab, gone: Collection[str] = ()) -> dict[str, list[ProgramState]]:
-    """Return the state of the programs of each node that has some, and whose agent is not gone."""
+def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
+    """Start a program in a node, and return its name once it is ready.
+
+    A name that is taken gets a number. Raises DelaylabError if it cannot be started.
+    """
+    found, taken = _known(lab, node), {each.name for each in states(lab, only={node})[node]}
+    names = (f"{spec.called}{number}" for number in chain([""], count(2)))
+    program = replace(_program(spec, found.env), name=next(n for n in names if n not in taken))
+    session = lab.node_session(node)
+    try:
+        session.start(Start(programs=[program], folder=_folder(lab, node)))
+        session.finish()
+    except AgentError as error:
+        raise DelaylabError(error.what, f"node {node}", error.fix) from None
+    finally:
+        session.close()
+    return program.name
+
+
+def end(lab: Lab, node: str, program: str, timeout: Duration) -> ProgramState:
+    """End a program of a node, by force after `timeout`; return its state."""
+    session = lab.node_session(node)
+    try:
+        request = End(name=program, folder=_folder(lab, node), within_ms=timeout.ns // 1_000_000)
+        return session.call(request, timeout.ns / 1e9 + ENDED_S).done.program
+    finally:
+        session.close()
+
+
+def _program(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
+    return Program(
+        spec.called,
+        spec.argv,
+        {**env, **spec.env},
+        spec.ready,
+        spec.timeout.ns // 1_000_000,
+    )
+
+
+def _known(lab: Lab, node: str) -> PlannedNode:
+    found = lab.plan.nodes.get(node)
+    if found is None:
+        known = ", ".join(lab.plan.nodes)
+        raise BadInput(f"lab {lab.name!r} has no node {node!r}", fix=f"there are: {known}")
+    return found
+
+
+def _folder(lab: Lab, node: str) -> str | None:
+    """Return the folder for a node's programs; None if it has a `/run` of its own for them."""
+    own = lab.has_own_root(node) or lab.plan.nodes[node].own_folders
+    return None if own else str(lab.folder / f"{node}{PROGRAMS}")
+
+
+def states(
+    lab: Lab, gone: Collection[str] = (), only: Collection[str] | None = None
+) -> dict[str, list[ProgramState]]:
+    """Return the state of the programs of each node that may have some, or of these nodes `only`.
+
+    Nodes whose agent is `gone` are left out.
+    """
     asked = {}
-    for name, node in lab.plan.nodes.items():
-        if node.programs and node_agent(name) not in gone:
+    for name in _with_programs(lab) if only is None else only:
+        if node_agent(name) not in gone:
             session = lab.node_session(name)
-            asked[name] = session, session.start(Programs())
+            asked[name] = session, session.start(Programs(folder=_folder(lab, name)))
     found = {}
     deadline = time.monotonic() + STATES_S
     for name, (session, result) in asked.items():
@@ -84,10 +147,25 @@ def states(lab: Lab, gone: Collection[str] = ()) -> dict[str, list[ProgramState]
     return found
 
 
+def _with_programs(lab: Lab) -> list[str]:
+    """Return the nodes that may have programs: others than those of the lab file are found there.
+
+    A guest keeps the state of its programs itself, so each is asked.
+    """
+    kept = {name.removesuffix(PROGRAMS) for name in lab.names() if name.endswith(PROGRAMS)}
+    return [
+        name
+        for name, node in lab.plan.nodes.items()
+        if node.programs or node.own_root or name in kept
+    ]
+
+
 def output(lab: Lab, node: str, program: str) -> bytes:
     """Return the kept output of a program: its last one to two MiB."""
     session = lab.node_session(node)
-    result = session.start(Output(name=program))
-    session.finish()
-    session.close()
+    try:
+        result = session.start(Output(name=program, folder=_folder(lab, node)))
+        session.finish()
+    finally:
+        session.close()
     return result.stdout

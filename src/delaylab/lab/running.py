@@ -51,6 +51,10 @@ class Lab:
         """Return the lab's folder on its machine."""
         return self._running.access.path
 
+    def names(self) -> list[str]:
+        """Return the names of what is in the lab's folder."""
+        return self._running.access.names()
+
     @property
     def warnings(self) -> list[Doubt]:
         """Return notes on settings that were not applied, such as a CPU set without cgroups."""

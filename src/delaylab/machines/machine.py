@@ -47,6 +47,9 @@ class Access(Protocol):
     def path(self) -> PurePosixPath:
         """Return the path of the lab's folder on its machine."""
 
+    def names(self) -> list[str]:
+        """Return the names of what is in the lab's folder."""
+
     def connect(self, agent: str) -> Session:
         """Open a session with an agent; raise AgentGone if there is none."""
 

@@ -58,6 +58,10 @@ class LocalAccess:
         """Return the path of the folder."""
         return PurePosixPath(self.folder.path)
 
+    def names(self) -> list[str]:
+        """Return the names of what is in the folder."""
+        return self.folder.names()
+
     def connect(self, agent: str) -> Session:
         """Open a session with an agent; raise AgentGone if there is none."""
         return self.folder.connect(f"{agent}.sock", agent)

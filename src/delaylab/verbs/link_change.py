@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from delaylab.dataset.records.links import EngineReport
@@ -29,7 +30,12 @@ def words(given: list[str]) -> ConditionsSpec:
         if name in data:
             raise BadInput(f"{name!r} is there twice", fix="say it once")
         data[name] = parse(text, word).data
-    document = Document("link set", data, {}, Path.cwd())
+    return checked(data)
+
+
+def checked(given: Mapping[str, object]) -> ConditionsSpec:
+    """Return conditions of values as in a lab file; raise BadInput if they are invalid."""
+    document = Document("link set", dict(given), {}, Path.cwd())
     return validate(ConditionsSpec, with_files(document))
 
 

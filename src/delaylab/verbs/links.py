@@ -9,7 +9,6 @@ from rich.table import Table
 
 from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.dataset.records.links import Direction, EngineReport
-from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
@@ -25,12 +24,8 @@ def shown(lab: Lab, link: str | None, *, reset: bool = False) -> list[EngineRepo
     With `reset` the counters of all links then start anew, and so do the verdicts.
     Raise BadInput if the lab has no such link with conditions.
     """
-    if link is not None and link not in lab.plan.conditioned:
-        what = f"lab {lab.name!r} has no link {link!r} with conditions"
-        known = ", ".join(lab.plan.conditioned)
-        raise BadInput(
-            what, fix=f"one of: {known}" if known else "give a link conditions in the lab file"
-        )
+    if link is not None:
+        link_engines.check_conditioned(lab, link)
     return of_link(link_engines.reports(lab, reset=reset), link)
 
 

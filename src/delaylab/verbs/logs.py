@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from delaylab.errors import BadInput
-from delaylab.lab.programs import output
+from delaylab.lab.programs import output, states
 from delaylab.lab.running import Lab
 
 
 def logs(lab: Lab, node: str, program: str | None) -> None:
-    """Print the kept output of a node's program; without a name, of its only one.
+    """Print the kept output of a program that runs with a node; without a name, of its only one.
 
     Raises BadInput if the node has no such program, or several and no name is given.
     """
@@ -18,14 +18,15 @@ def logs(lab: Lab, node: str, program: str | None) -> None:
     if found is None:
         known = ", ".join(lab.plan.nodes)
         raise BadInput(f"lab {lab.name!r} has no node {node!r}", fix=f"there are: {known}")
-    if not found.programs:
+    started = (each.name for each in states(lab, only=[node]).get(node, []))
+    programs = list(dict.fromkeys([*found.programs, *started]))
+    names = ", ".join(programs)
+    if not programs:
         raise BadInput(f"node {node!r} has no programs", fix="`start:` in the lab file names some")
-    if program is None and len(found.programs) > 1:
-        names = ", ".join(found.programs)
+    if program is None and len(programs) > 1:
         raise BadInput(f"node {node!r} has several programs", fix=f"name one of {names}")
-    name = program or found.programs[0]
-    if name not in found.programs:
-        names = ", ".join(found.programs)
+    name = program or programs[0]
+    if name not in programs:
         raise BadInput(f"node {node!r} has no program {name!r}", fix=f"there are: {names}")
     sys.stdout.buffer.write(output(lab, node, name))
     sys.stdout.flush()

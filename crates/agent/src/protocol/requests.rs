@@ -15,7 +15,7 @@ use super::network::{
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
-use super::starting::{Output, Programs, ProgramsDone, Start, StartDone};
+use super::starting::{End, EndDone, Output, Programs, ProgramsDone, Start, StartDone};
 
 /// An operation: its fields in a request, and what the agent sends for it.
 pub(crate) trait Operation: JsonSchema {
@@ -68,6 +68,7 @@ operations! {
     "start": Start => StartDone, events [], tables [];
     "programs": Programs => ProgramsDone, events [], tables [];
     "output": Output => Nothing, events [], tables [];
+    "end": End => EndDone, events [], tables [];
     "compute": Compute => ComputeDone, events ["ready"], tables ["progress"];
     "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
     "generate": Generate => GenerateDone, events ["ready"], tables [];

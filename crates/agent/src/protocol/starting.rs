@@ -18,6 +18,9 @@ pub(crate) struct Start {
     pub(crate) files: Vec<NodeFile>,
     #[serde(default)]
     pub(crate) programs: Vec<Program>,
+    /// The folder that keeps the programs' state and output; if left out, one that the node must have for itself.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// A file of a node.
@@ -88,7 +91,11 @@ pub(crate) struct StartDone {
 /// Report the programs that were started on the node.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Programs {}
+pub(crate) struct Programs {
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+}
 
 /// The state of each program, in the order of their names.
 #[derive(Serialize, JsonSchema)]
@@ -117,4 +124,30 @@ pub(crate) struct ProgramState {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Output {
     pub(crate) name: String,
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// End a program: by SIGTERM, and by SIGKILL if it takes too long. One that has ended is left as it is.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct End {
+    pub(crate) name: String,
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+    /// The time that it has to end by itself after SIGTERM, in ms.
+    #[serde(default = "ten_seconds")]
+    pub(crate) within_ms: u64,
+}
+
+/// The program that was to end.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct EndDone {
+    pub(crate) program: ProgramState,
+}
+
+fn ten_seconds() -> u64 {
+    10_000
 }

@@ -1,34 +1,34 @@
-//! `start`, `programs`, `output`: a node's files, and the programs that run as long as the node.
+//! `start`, `programs`, `output`, `end`: a node's files, and the programs that run as long as the node.
 //!
 //! Each program has a supervisor, a process of its own that outlives the session (`delaylab-agent supervise`). It
-//! keeps the program's output and its state in [`FOLDER`], and ends with the node, as all of its processes do.
+//! keeps the program's output and its state ([`Kept`]), and ends with the node, as all of its processes do.
 
 mod files;
 mod folders;
+mod kept;
 mod ready;
 mod supervisor;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::{self, PidFd};
 use delaylab_proto::{Context, Failure, Frame, Kind};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::programs::Nothing;
-use crate::protocol::starting::{
-    Output, Program, ProgramState, Programs, ProgramsDone, Start, StartDone,
-};
+use crate::protocol::starting::{End, EndDone, Output, Programs, ProgramsDone, Start, StartDone};
 use crate::session::Session;
+
+use kept::Kept;
+use supervisor::Supervise;
 
 pub(crate) use supervisor::supervise;
 
-/// The folder with the state and the output of a node's programs. It is the node's own: its file system is, or
-/// its `/run` is (`fabric/own_files.rs`).
-const FOLDER: &str = "/run/delaylab-programs";
 /// The verb of this program that supervises one of the node.
 const VERB: &str = "supervise";
 /// The most bytes in one frame of output.
@@ -50,27 +50,26 @@ pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, 
     for file in &request.files {
         files::write(file, &request.within)?;
     }
+    let kept = Kept::in_folder(request.folder);
     let mut done = StartDone { pids: std::collections::BTreeMap::new() };
     for program in request.programs {
-        let pid = launch(&program, session)?;
-        done.pids.insert(program.name, pid);
+        let name = program.name.clone();
+        let pid = launch(Supervise { kept: kept.clone(), program }, session)?;
+        done.pids.insert(name, pid);
     }
     Ok(done)
 }
 
 /// Start a program's supervisor, and wait until the program is ready. Return its process id.
-fn launch(program: &Program, session: &mut Session) -> Result<i32, Failure> {
-    let what = || format!("start {}", program.name);
-    if program.name.contains('/') || program.name.starts_with('.') || program.name.is_empty() {
-        return Err(Failure::new(what(), "a program's name is no path"));
-    }
-    if state_file(&program.name).exists() {
+fn launch(order: Supervise, session: &mut Session) -> Result<i32, Failure> {
+    let what = || format!("start {}", order.program.name);
+    if order.kept.state_file(&order.program.name).with_context(what)?.exists() {
         return Err(Failure::new(what(), "a program of this name was started before"));
     }
     let mut command = Command::new("/proc/self/exe");
     command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut supervisor = command.spawn().with_context(what)?;
-    let description = serde_json::to_vec(program).with_context(what)?;
+    let description = serde_json::to_vec(&order).with_context(what)?;
     let mut input = supervisor.stdin.take().expect("it was asked for");
     input.write_all(&description).with_context(what)?;
     drop(input);
@@ -105,29 +104,17 @@ fn report(
 }
 
 /// Report the state of each program.
-pub(crate) fn list(_: Programs, _: &mut Session) -> Result<ProgramsDone, Failure> {
-    let what = "list the node's programs";
-    let mut programs = Vec::new();
-    let Ok(entries) = fs::read_dir(FOLDER) else { return Ok(ProgramsDone { programs }) };
-    for entry in entries {
-        let path = entry.context(what)?.path();
-        if path.extension().is_some_and(|end| end == "state") {
-            let text = fs::read(&path).context(what)?;
-            let state: ProgramState = serde_json::from_slice(&text).context(what)?;
-            programs.push(supervisor::as_it_is(state));
-        }
-    }
-    programs.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(ProgramsDone { programs })
+pub(crate) fn list(request: Programs, _: &mut Session) -> Result<ProgramsDone, Failure> {
+    Ok(ProgramsDone { programs: Kept::in_folder(request.folder).states()? })
 }
 
 /// Send the kept output of a program.
 pub(crate) fn output(request: Output, session: &mut Session) -> Result<Nothing, Failure> {
     let what = || format!("read the output of {}", request.name);
-    if request.name.contains('/') || !state_file(&request.name).exists() {
-        return Err(Failure::new(what(), "no program of this name was started"));
-    }
-    for path in [before(&log_file(&request.name)), log_file(&request.name)] {
+    let kept = Kept::in_folder(request.folder);
+    kept.state(&request.name)?;
+    let log = kept.log_file(&request.name);
+    for path in [kept::before(&log), log] {
         match fs::read(&path) {
             Ok(bytes) => {
                 for piece in bytes.chunks(PIECE) {
@@ -141,15 +128,23 @@ pub(crate) fn output(request: Output, session: &mut Session) -> Result<Nothing, 
     Ok(Nothing {})
 }
 
-fn state_file(name: &str) -> PathBuf {
-    Path::new(FOLDER).join(format!("{name}.state"))
-}
-
-fn log_file(name: &str) -> PathBuf {
-    Path::new(FOLDER).join(format!("{name}.log"))
-}
-
-/// Return the file to which a log is moved when it is full.
-fn before(log: &Path) -> PathBuf {
-    log.with_extension("log.before")
+/// End a program, and return its state.
+pub(crate) fn end(request: End, _: &mut Session) -> Result<EndDone, Failure> {
+    let what = || format!("end {}", request.name);
+    let kept = Kept::in_folder(request.folder);
+    let state = kept.state(&request.name)?;
+    if state.ended_ns.is_some() {
+        return Ok(EndDone { program: state });
+    }
+    // It may have ended since.
+    if let Ok(handle) = PidFd::open(state.pid) {
+        let ended = |within| poll::wait(&[(handle.as_fd(), Interest::Read)], within);
+        let within = Duration::from_millis(request.within_ms);
+        process::signal_group(state.pid, process::SIGTERM).with_context(what)?;
+        if !ended(Some(within)).with_context(what)?[0] {
+            process::signal_group(state.pid, process::SIGKILL).with_context(what)?;
+            ended(None).with_context(what)?;
+        }
+    }
+    Ok(EndDone { program: kept.noted_end(&request.name)? })
 }

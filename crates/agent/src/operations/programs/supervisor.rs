@@ -1,10 +1,9 @@
 //! The supervisor of one program: it starts it, reports when it is ready, keeps its output and notes its end.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,9 +12,11 @@ use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::{self, Ended, PidFd, title};
 use delaylab_proto::{Context, Failure};
+use serde::{Deserialize, Serialize};
 
+use super::Report;
+use super::kept::{Kept, before};
 use super::ready::{self, LOOK_EVERY};
-use super::{FOLDER, Report, before, log_file, state_file};
 use crate::protocol::starting::{Program, ProgramState, ReadySign};
 
 /// The most bytes of output in one of the two files that keep it.
@@ -23,16 +24,24 @@ const LOG_BYTES: u64 = 1 << 20;
 /// The time that the rest of a program's session has to end after the program.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Run the program that standard input describes, until it ends. Report on standard output when it is ready, or
+/// The program to supervise, and the folder that keeps what becomes of it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Supervise {
+    pub(super) kept: Kept,
+    pub(super) program: Program,
+}
+
+/// Run the program that standard input describes (`Supervise`), until it ends. Report on standard output when it is ready, or
 /// why it is not.
 pub(crate) fn supervise() -> Result<(), Failure> {
-    let program: Program = serde_json::from_reader(io::stdin()).context("read the program")?;
+    let Supervise { kept, program } =
+        serde_json::from_reader(io::stdin()).context("read the program")?;
     title::make_room().context("name the process")?;
     title::set(&format!("delaylab-agent program {}", program.name), "delaylab-prog")
         .context("name the process")?;
     process::leave_terminal().context("leave the client's session")?;
     process::reap_by_wait().context("wait for the program")?;
-    let ready = Supervised::start(program).and_then(|mut supervised| {
+    let ready = Supervised::start(kept, program).and_then(|mut supervised| {
         supervised.until_ready()?;
         Ok(supervised)
     });
@@ -46,15 +55,8 @@ pub(crate) fn supervise() -> Result<(), Failure> {
     supervised.map_or(Ok(()), |mut supervised| supervised.until_its_end())
 }
 
-/// Return a state, with an end if the program is gone and its supervisor could not say so.
-pub(crate) fn as_it_is(mut state: ProgramState) -> ProgramState {
-    if state.ended_ns.is_none() && !Path::new(&format!("/proc/{}", state.pid)).exists() {
-        state.ended_ns = Some(Realtime::now().ns());
-    }
-    state
-}
-
 struct Supervised {
+    kept: Kept,
     program: Program,
     state: ProgramState,
     handle: PidFd,
@@ -66,7 +68,7 @@ struct Supervised {
 }
 
 impl Supervised {
-    fn start(program: Program) -> Result<Self, Failure> {
+    fn start(kept: Kept, program: Program) -> Result<Self, Failure> {
         let what = || format!("start {}", program.name);
         let Some((file, arguments)) = program.argv.split_first() else {
             return Err(Failure::new(what(), "`argv` is empty"));
@@ -90,8 +92,10 @@ impl Supervised {
             killed: None,
         };
         let handle = PidFd::open(pid).with_context(what)?;
-        let log = Log::create(&program.name).with_context(what)?;
+        kept.make().with_context(what)?;
+        let log = Log::create(kept.log_file(&program.name)).with_context(what)?;
         let mut supervised = Self {
+            kept,
             program,
             state,
             handle,
@@ -205,8 +209,8 @@ impl Supervised {
     fn save(&mut self) -> Result<(), Failure> {
         let what = "keep the program's state";
         let text = serde_json::to_vec(&self.state).context(what)?;
-        let (place, partial) =
-            (state_file(&self.state.name), log_file(&self.state.name).with_extension("new"));
+        let place = self.kept.state_file(&self.state.name).context(what)?;
+        let partial = place.with_extension("new");
         fs::write(&partial, text).and_then(|()| fs::rename(&partial, place)).context(what)
     }
 
@@ -227,9 +231,7 @@ struct Log {
 }
 
 impl Log {
-    fn create(name: &str) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(FOLDER)?;
-        let path = log_file(name);
+    fn create(path: PathBuf) -> io::Result<Self> {
         Ok(Self { file: File::create(&path)?, path, bytes: 0 })
     }
 
