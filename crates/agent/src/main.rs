@@ -56,6 +56,16 @@ enum Verb {
     Protocol,
     /// Run the program of a node that standard input describes, until it ends.
     Supervise,
+    /// Write a file or a folder of a node to standard output, as a tar archive.
+    Pack(operations::Place),
+    /// Write the file or folder of a tar archive on standard input to a path in a node.
+    Unpack {
+        #[command(flatten)]
+        place: operations::Place,
+        /// Its name if the path is a folder.
+        #[arg(long)]
+        name: PathBuf,
+    },
     /// Connect standard input and output to the console of a machine whose agent serves on it.
     Relay {
         /// The console's terminal device.
@@ -81,6 +91,8 @@ fn main() -> ExitCode {
         Verb::Kernel => link::kernel::print_support(),
         Verb::Protocol => protocol::schema::print(),
         Verb::Supervise => operations::supervise(),
+        Verb::Pack(place) => operations::pack(&place),
+        Verb::Unpack { place, name } => operations::unpack(&place, &name),
         Verb::Relay { device } => relay::to_console(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +13,6 @@ from delaylab.cli.options import (
     ImageAction,
     Json,
     LabFile,
-    LabOption,
-    WithCommand,
     app,
     console,
     link,
@@ -154,55 +151,6 @@ def link_set(
         print_json({"engines": links.as_json(reports)})
     else:
         links.print_links(reports, console)
-
-
-@app.command("exec", cls=WithCommand, context_settings={"ignore_unknown_options": True})
-def execute(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
-    command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND …", help="The command to run.")
-    ],
-    lab_name: LabOption = None,
-) -> None:
-    """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code."""
-    from delaylab.lab.attach import attach
-    from delaylab.verbs import execute as verb
-
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    raise typer.Exit(verb.run(attach(lab_name), node, command, terminal=terminal))
-
-
-@app.command()
-def logs(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="A node.")],
-    program: Annotated[
-        str | None,
-        typer.Argument(metavar="[PROGRAM]", help="One of its programs; not needed if it has one."),
-    ] = None,
-    lab_name: LabOption = None,
-) -> None:
-    """Print what a program of a node printed, one that its `start:` names."""
-    from delaylab.lab.attach import attach
-    from delaylab.verbs import logs as verb
-
-    verb.logs(attach(lab_name), node, program)
-
-
-@app.command()
-def shell(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="A node, a host, or `wire`.")],
-    lab_name: LabOption = None,
-) -> None:
-    """Open a shell in a node."""
-    import os
-
-    from delaylab.lab.attach import attach
-    from delaylab.verbs import execute as verb
-
-    attached = attach(lab_name)
-    # A node with a root file system of its own need not have the user's shell.
-    argv = ["/bin/sh"] if attached.has_own_root(node) else [os.environ.get("SHELL", "/bin/sh")]
-    raise typer.Exit(verb.run(attached, node, argv, terminal=sys.stdin.isatty()))
 
 
 @app.command()

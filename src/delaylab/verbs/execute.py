@@ -52,7 +52,7 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
             result = session.start(
                 Exec(
                     argv=argv,
-                    env=_environment(lab, node),
+                    env=environment(lab, node),
                     tty=tty_size,
                     stdin=True,
                     window=OUTPUT_WINDOW,
@@ -65,7 +65,7 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
     return _exit_code(session, result.done)
 
 
-def _environment(lab: Lab, node: str) -> dict[str, str] | None:
+def environment(lab: Lab, node: str) -> dict[str, str] | None:
     """Return the variables that a node's programs have in addition to its agent's."""
     found = lab.plan.nodes.get(node)
     return dict(found.env) if found and found.env else None
@@ -92,7 +92,7 @@ def captured(
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     session = lab.node_session(node)
     try:
-        result = session.start(Exec(argv=argv, env=_environment(lab, node), stdin=True))
+        result = session.start(Exec(argv=argv, env=environment(lab, node), stdin=True))
         if stdin:
             session.stdin(stdin, deadline)
         session.stdin(b"")

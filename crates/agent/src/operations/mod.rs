@@ -4,6 +4,7 @@
 //! stamps or packets as tables do so by [`tables`].
 
 mod compute;
+mod copy;
 mod discard;
 mod dispatch;
 mod exec;
@@ -17,5 +18,6 @@ mod tap;
 mod transport;
 mod watch;
 
+pub(crate) use copy::{Place, pack, unpack};
 pub(crate) use dispatch::serve;
 pub(crate) use programs::supervise;

@@ -1,0 +1,287 @@
+"""Files and folders between this machine and a node, as tar archives over a session.
+
+The agent in a guest is the guest's: it may send any archive. It is unpacked into a new folder that
+only this user may enter, a file at a time, and appears under its final name only when it is whole.
+What leads out of it is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.requests import Exec
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
+from delaylab.agent.stream import readable
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.removal import remove_tree
+from delaylab.lab.running import Lab
+
+ROOT = "copied"
+"""The name in an archive of what is copied (`operations/copy.rs` of `crates/agent`)."""
+AGENT = "/proc/self/exe"
+WINDOW = 4 << 20
+"""Largest number of bytes of an archive between a node and this process."""
+SILENT_S = 60.0
+"""Seconds for which a node may send nothing."""
+MODE = 0o777
+MOST_SAID = 2000
+"""Largest number of bytes of a node's errors that are kept."""
+MOST_AFTER = 1 << 20
+"""Largest number of bytes that may come after an archive's end."""
+UNFIT = FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError
+"""Errors of unpacking into a new folder that an archive alone can cause."""
+
+
+def fetch(lab: Lab, node: str, path: str, target: Path) -> list[str]:
+    """Copy a file or folder of a node to a path of this machine, or into it if it is a folder.
+
+    Return what was left out, in words. Raise BadInput if the target cannot be made or is a folder
+    that is there already, DelaylabError if the node has no such path or sends an archive that leads
+    out of the target. Nothing is then left of it.
+    """
+    final = target / (PurePosixPath(path).name or node) if target.is_dir() else target
+    if final.is_dir():
+        raise BadInput("is there already", str(final), "remove it, or name another place")
+    if not final.parent.is_dir():
+        raise BadInput("is not a folder", str(final.parent), "make it first")
+    argv = _argv(lab, node, "pack", path)
+    with _beside(final) as place, _running(lab, node, argv) as archive:
+        left_out = _unpack(archive, place / ROOT)
+        left_out += archive.end()
+        (place / ROOT).replace(final)
+    return left_out
+
+
+def send(lab: Lab, source: Path, node: str, path: str) -> list[str]:
+    """Copy a file or folder of this machine to a path in a node, or into it if it is a folder.
+
+    Return what was left out, in words. Raise BadInput if the source is not there, or if the path is
+    not the node's own, DelaylabError if it cannot be written.
+    """
+    if not source.exists():
+        raise BadInput("no such file or folder", str(source))
+    whole = source.resolve()
+    argv = [*_argv(lab, node, "unpack", path, writes=True), "--name", whole.name or node]
+    left_out: list[str] = []
+    with _running(lab, node, argv, takes=True) as archive:
+        try:
+            with tarfile.open(
+                fileobj=cast("IO[bytes]", archive), mode="w|", format=tarfile.GNU_FORMAT
+            ) as packed:
+                for each, name in _each(whole):
+                    if not _packed(packed, each, name):
+                        left_out.append(f"{each}: neither a file nor a folder")
+        except OSError as error:
+            raise DelaylabError(f"cannot be read: {error.strerror}", str(source)) from error
+        return left_out + archive.end()
+
+
+def _argv(lab: Lab, node: str, verb: str, path: str, *, writes: bool = False) -> list[str]:
+    """Return the command that packs or unpacks in a node."""
+    if not path.startswith("/"):
+        raise BadInput(f"{path!r} does not begin with /", f"node {node}", "name it from / on")
+    if node not in lab.plan.nodes:
+        known = ", ".join(lab.plan.nodes)
+        raise BadInput(f"lab {lab.name!r} has no node {node!r}", fix=f"there are: {known}")
+    own = lab.plan.nodes[node].own_folders
+    if writes and not own and not lab.has_own_root(node):
+        kind = lab.plan.nodes[node].kind
+        raise BadInput(
+            f"node {node!r} of kind {kind} shares this machine's file system: a file in it would "
+            "be this machine's",
+            fix="give it a file by `files:` in the lab file, which gives it folders of its own, or "
+            "take a container",
+        )
+    return [AGENT, verb, path, *(word for each in own for word in ("--within", each))]
+
+
+def _each(whole: Path) -> Iterator[tuple[Path, str]]:
+    """Yield a file or folder and all that is in it, folders first, with their archive's names."""
+    yield whole, ROOT
+    if whole.is_dir():
+        for folder, folders, files in os.walk(whole, onerror=_raise):
+            for name in sorted([*folders, *files]):
+                path = Path(folder) / name
+                yield path, f"{ROOT}/{path.relative_to(whole).as_posix()}"
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _packed(archive: tarfile.TarFile, path: Path, name: str) -> bool:
+    """Add a file, a folder or a link to an archive; return False for anything else."""
+    about, info = path.lstat(), tarfile.TarInfo(name)
+    info.mode, info.mtime = stat.S_IMODE(about.st_mode) & MODE, int(about.st_mtime)
+    if stat.S_ISLNK(about.st_mode):
+        info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
+    elif stat.S_ISDIR(about.st_mode):
+        info.type = tarfile.DIRTYPE
+    elif stat.S_ISREG(about.st_mode):
+        with path.open("rb") as file:
+            info.size = os.fstat(file.fileno()).st_size
+            archive.addfile(info, file)
+        return True
+    else:
+        return False
+    archive.addfile(info)
+    return True
+
+
+class _Archive:
+    """The archive of a command that runs in a node, as a file to read or to write."""
+
+    def __init__(self, session: Session, argv: list[str], label: str, *, takes: bool) -> None:
+        self._session, self._label, self._takes = session, label, takes
+        self._content, self._errors = bytearray(), bytearray()
+        self._ended = False
+        session.on_output = self._keep
+        self._result = session.start(Exec(argv=argv, stdin=takes, window=WINDOW))
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer only at the archive's end."""
+        while len(self._content) < size and not self._ended:
+            self._turn()
+        taken = bytes(self._content[:size])
+        del self._content[:size]
+        return taken
+
+    def write(self, data: bytes) -> int:
+        """Send bytes to the command."""
+        self._session.stdin(bytes(data))
+        return len(data)
+
+    def end(self) -> list[str]:
+        """Wait for the command's end; return what it left out.
+
+        Raise DelaylabError if it failed, or sends more after the archive's end.
+        """
+        if self._takes:
+            self._session.stdin(b"")
+        more = len(self._content)
+        while not self._ended:
+            self._content.clear()
+            self._turn()
+            more += len(self._content)
+            if more > MOST_AFTER:
+                raise self.refused("it does not end")
+        lines = self._errors.decode(errors="replace").splitlines()
+        if self._result.done.exit != 0:
+            said = lines[-1].removeprefix("delaylab-agent: ") if lines else self._result.done.how
+            raise DelaylabError(said, self._label)
+        return [line.removeprefix("left out: ") for line in lines]
+
+    def refused(self, why: str) -> DelaylabError:
+        """Return the error for an archive that is not as an agent of delaylab makes them."""
+        return DelaylabError(f"sent an archive that is refused: {why}", self._label)
+
+    def _turn(self) -> None:
+        if not self._session.has_frames and not readable(self._session, SILENT_S):
+            raise AgentError(f"sent nothing for {SILENT_S:.0f} s", self._label)
+        self._ended = self._session.poll_done()
+
+    def _keep(self, frame: Frame) -> None:
+        self._session.used(len(frame.payload))
+        if frame.kind == FrameKind.STDERR:
+            self._errors += frame.payload[: max(0, MOST_SAID - len(self._errors))]
+        else:
+            self._content += frame.payload
+
+
+@contextmanager
+def _running(lab: Lab, node: str, argv: list[str], *, takes: bool = False) -> Iterator[_Archive]:
+    session = lab.node_session(node)
+    try:
+        yield _Archive(session, argv, f"node {node}", takes=takes)
+    finally:
+        session.close()
+
+
+@contextmanager
+def _beside(final: Path) -> Iterator[Path]:
+    """Make a folder on the file system of a path, for this user alone; remove it in the end."""
+    try:
+        place = Path(tempfile.mkdtemp(prefix=".delaylab-", dir=final.parent))
+    except OSError as error:
+        raise BadInput(f"cannot be written: {error.strerror}", str(final.parent)) from error
+    try:
+        yield place
+    except OSError as error:
+        raise DelaylabError(f"cannot be written: {error.strerror}", str(final)) from error
+    finally:
+        remove_tree(place)
+
+
+def _unpack(archive: _Archive, target: Path) -> list[str]:
+    """Unpack an archive of which nothing is trusted; return what was left out.
+
+    Links are made last, so that nothing is written through one. One that leads out of what is
+    copied is left out.
+    """
+    links: dict[PurePosixPath, str] = {}
+    modes: dict[Path, int] = {}
+    try:
+        with tarfile.open(fileobj=cast("IO[bytes]", archive), mode="r|") as packed:
+            for member in packed:
+                inside = _inside(member.name)
+                if member.issym() and inside.parts:
+                    links[inside] = member.linkname
+                elif member.isdir():
+                    target.joinpath(inside).mkdir(0o700)
+                    modes[target.joinpath(inside)] = member.mode & MODE | 0o700
+                elif member.isreg() and not member.issparse():
+                    _write(packed, member, target.joinpath(inside))
+                else:
+                    raise ValueError(f"{member.name!r} is neither a file nor a folder")  # noqa: TRY301
+        inward = {inside: leads for inside, leads in links.items() if not _leads_out(inside, leads)}
+        for inside, leads in inward.items():
+            target.joinpath(inside).symlink_to(leads)
+        for folder, mode in modes.items():
+            folder.chmod(mode)
+    except (tarfile.TarError, ValueError, *UNFIT) as error:
+        # A command that found nothing to send says why.
+        if not target.exists():
+            archive.end()
+        raise archive.refused(str(error)) from error
+    return [
+        f"{inside}: a link that leads out of it, to {leads}"
+        for inside, leads in links.items()
+        if inside not in inward
+    ]
+
+
+def _inside(name: str) -> PurePosixPath:
+    """Return a member's place below the root; raise ValueError if it is not below it."""
+    path = PurePosixPath(name)
+    if path.parts[:1] != (ROOT,) or ".." in path.parts or "\0" in name:
+        raise ValueError(f"{name!r} leads out of it")
+    return path.relative_to(ROOT)
+
+
+def _leads_out(link: PurePosixPath, target: str) -> bool:
+    """Return True if a link may lead out of the root.
+
+    Its target may go up first, as far as the root, and then down: what it passes there is a folder
+    or a link for which the same holds.
+    """
+    parts = PurePosixPath(target).parts
+    up = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
+    return target.startswith("/") or up > len(link.parts) - 1 or ".." in parts[up:]
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    content = archive.extractfile(member)
+    assert content is not None, "it is a regular file"
+    with path.open("xb") as file:
+        shutil.copyfileobj(content, file)
+        os.fchmod(file.fileno(), member.mode & MODE)
