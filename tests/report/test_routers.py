@@ -29,10 +29,14 @@ def drawings(place: Path, conditions: list[Condition]) -> list[ElementTree.Eleme
     return [ElementTree.parse(each).getroot() for each in sorted(place.glob("charts/way-*.svg"))]
 
 
-def regions(svg: ElementTree.Element) -> list[tuple[str, float, float]]:
-    """Return the name and both sides of each node's rectangle."""
+def tiers(svg: ElementTree.Element) -> list[ElementTree.Element]:
+    return svg.findall(f"{SVG}g")
+
+
+def regions(tier: ElementTree.Element) -> list[tuple[str, float, float]]:
+    """Return the name and both sides of each node's rectangle in a tier."""
     found = []
-    for each in svg.findall(f"{SVG}rect"):
+    for each in tier.findall(f"{SVG}rect"):
         left = float(each.attrib["x"])
         title = each.findtext(f"{SVG}title") or ""
         found.append((title, left, left + float(each.attrib["width"])))
@@ -40,19 +44,27 @@ def regions(svg: ElementTree.Element) -> list[tuple[str, float, float]]:
 
 
 def stations(svg: ElementTree.Element) -> list[tuple[str, str]]:
-    """Return each station's name, and the node's rectangle that it is in."""
-    circles = svg.findall(f"{SVG}circle")
-    texts = {each.attrib["x"]: each.text for each in svg.findall(f"{SVG}text[@font-size='11']")}
-    found = []
-    for circle in circles:
-        x = float(circle.attrib["cx"])
-        (name,) = [name for name, left, right in regions(svg) if left < x < right]
-        found.append((texts[circle.attrib["cx"]] or "", name))
+    """Return each station's name, and the node's rectangle that it is in.
+
+    A tier begins with the station at which the one before it ends; it is there once.
+    """
+    found: list[tuple[str, str]] = []
+    for tier in tiers(svg):
+        texts = {
+            each.attrib["x"]: each.text for each in tier.findall(f"{SVG}text[@font-size='11']")
+        }
+        here = []
+        for circle in tier.findall(f"{SVG}circle"):
+            x = float(circle.attrib["cx"])
+            (name,) = [name for name, left, right in regions(tier) if left < x < right]
+            here.append((texts[circle.attrib["cx"]] or "", name))
+        assert not found or here[0] == found[-1]
+        found += here[1:] if found else here
     return found
 
 
-def cells(svg: ElementTree.Element) -> list[tuple[float, float]]:
-    boxes = svg.findall(f"{SVG}g/{SVG}rect")
+def cells(tier: ElementTree.Element) -> list[tuple[float, float]]:
+    boxes = tier.findall(f"{SVG}g/{SVG}rect")
     return [(float(box.attrib["x"]), float(box.attrib["width"])) for box in boxes]
 
 
@@ -80,14 +92,21 @@ def test_every_station_is_under_its_own_node(two: Path) -> None:
 def test_cells_are_side_by_side_and_inside(tmp_path: Path, routers: int) -> None:
     nodes = ["probe", *(f"r{n}" for n in range(routers)), "echo"]
     (svg,) = drawings(tmp_path, [Condition(hops=hops(*nodes), packets=40)])
-    found = cells(svg)
-    assert len(found) == 9 + 4 * routers
-    assert min(width for _, width in found) >= WIDE_ENOUGH
-    assert all(x + width <= after for (x, width), (after, _) in pairwise(found))
-    assert found[-1][0] + found[-1][1] <= float(svg.attrib["viewBox"].split()[2])
+    width = float(svg.attrib["viewBox"].split()[2])
+    assert sum(len(cells(tier)) for tier in tiers(svg)) == 9 + 4 * routers
+    for tier in tiers(svg):
+        found = cells(tier)
+        assert min(width for _, width in found) >= WIDE_ENOUGH
+        assert all(x + width <= after for (x, width), (after, _) in pairwise(found))
+        assert found[-1][0] + found[-1][1] <= width
     drawn = re.search(r"min-width:(\d+)px", svg.attrib["style"])
     assert drawn is not None
-    assert int(drawn[1]) >= 0.8 * float(svg.attrib["viewBox"].split()[2]) - 1
+    assert int(drawn[1]) >= 0.8 * width - 1
+    # It is read whole on a screen of 1280 px, which leaves 1180 for it.
+    assert int(drawn[1]) <= 1180
+    heights = [float(tier.attrib["transform"].split()[1].rstrip(")")) for tier in tiers(svg)]
+    assert heights == sorted(set(heights))
+    assert heights[-1] < float(svg.attrib["viewBox"].split()[3])
 
 
 def test_the_terminal_says_which_router_and_which_link(two: Path) -> None:

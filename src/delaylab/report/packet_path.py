@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log10
 
@@ -16,7 +16,7 @@ from delaylab.points import ON_HOST, RESPONDER, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
 from delaylab.spec.kinds import facts_of
 
-# The smallest width, and the smallest distance of two stations: a long way makes the drawing wider.
+# The smallest width, and the smallest distance of two stations.
 WIDTH = 1180
 STEP = 68
 LABEL = 104
@@ -25,6 +25,9 @@ WAY = LABEL + RTT + 26
 EDGE = 22
 # Width on a screen, as a share of that drawn, below which a reader scrolls: letters stay readable.
 SHRUNK = 0.8
+# The most segments side by side that a screen shows without scrolling; more take several tiers.
+FIT = int((WIDTH / SHRUNK - WAY - EDGE) / STEP)
+GAP = 8
 LAYER_LINES = 4
 REGIONS = 16
 NAMES = 62
@@ -52,12 +55,21 @@ class _Stop:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Stations of a drawing from left to right, its layers' names, and the height of its head."""
+    """One tier of a drawing: stations from left to right, layers' names, height of its head."""
 
     stops: list[_Stop]
     layers: dict[tuple[float, float], list[str]]
     width: float
     drop: float
+
+    @property
+    def places(self) -> dict[tuple[str, str], float]:
+        """Return where each station of the tier is, by its leg and point."""
+        return {(stop.leg, stop.point): stop.x for stop in self.stops}
+
+    def height(self, rows: int) -> float:
+        """Return the height of the tier with so many rows."""
+        return ROWS + self.drop + ROW * rows + GAP
 
 
 def drawing(panel: Panel) -> str:
@@ -65,23 +77,37 @@ def drawing(panel: Panel) -> str:
 
     Each segment shows the median above the panel's tail, one way; the user RTT at the left is a
     round trip. For a segment between two clocks the bound takes the place of the tail. The drawing
-    says which quantiles it shows: it is also a file of its own.
+    says which quantiles it shows: it is also a file of its own. A long way is drawn in tiers, of
+    which each begins with the station at which the one before it ends.
     """
-    frame = _frame(panel)
-    height = ROWS + frame.drop + ROW * len(panel.groups) + 4
+    frames = _frames(panel)
+    width = max(frame.width for frame in frames)
+    heights = [frame.height(len(panel.groups)) for frame in frames]
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {frame.width:.0f} {height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {sum(heights):.0f}" '
         f'role="img" font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif" '
         f'font-size="12" color="{DARK}" class="way" '
-        f'style="min-width:{SHRUNK * frame.width:.0f}px">',
+        f'style="min-width:{SHRUNK * width:.0f}px">',
         f"<title>The packet's way from {xml(panel.title)} and back: median, {panel.tail}</title>",
-        *_statistics(panel),
-        *_regions(frame),
-        *_line(frame),
-        *_layer_names(frame),
     ]
-    for index, (group, label) in enumerate(zip(panel.groups, panel.labels, strict=True)):
-        parts += _row(group, label, frame.stops, ROWS + frame.drop + ROW * index, panel.tail)
+    for number, frame in enumerate(frames):
+        parts += [
+            f'<g transform="translate(0 {sum(heights[:number]):.0f})">',
+            *(_statistics(panel) if number == 0 else ()),
+            *_regions(frame),
+            *_line(frame),
+            *_layer_names(frame),
+        ]
+        for index, (group, label) in enumerate(zip(panel.groups, panel.labels, strict=True)):
+            # The heading names the only row already.
+            shown = "" if label == panel.title else label
+            top = ROWS + frame.drop + ROW * index
+            count = _count(group) if number == 0 else ""
+            parts += _label(shown, count, top + ROW / 2)
+            parts += _row(group, frame, top, panel.tail)
+            if number == 0:
+                parts += _round_trip(group, top + ROW / 2, panel.tail)
+        parts.append("</g>")
     return "".join([*parts, "</svg>"])
 
 
@@ -99,26 +125,41 @@ def _statistics(panel: Panel) -> list[str]:
     ]
 
 
-def _frame(panel: Panel) -> _Frame:
+def _frames(panel: Panel) -> list[_Frame]:
     way = panel.groups[0].trials[0].way
-    stations = [("request", "intended"), *(("request", p) for p in way.request)]
-    stations += [("reply", p) for p in way.reply]
-    count = len(stations) - 1
-    step = max(STEP, (WIDTH - WAY - EDGE) / count)
+    there = [("request", "intended"), *(("request", point) for point in way.request)]
+    back = [("reply", point) for point in way.reply]
+    tiers = [there + back]
+    if len(tiers[0]) - 1 > FIT:
+        # The responder's own segment ends the way there.
+        tiers = [*_tiers(there + back[:1]), *_tiers(back)]
+    step = max(STEP, (WIDTH - WAY - EDGE) / max(len(tier) - 1 for tier in tiers))
+    return [_frame(panel, tier, step) for tier in tiers]
+
+
+def _tiers(stations: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Return the stations in tiers of about equal length; neighbours share a station."""
+    segments = len(stations) - 1
+    count = -(-segments // FIT)
+    ends = [segments * number // count for number in range(count + 1)]
+    return [stations[start : end + 1] for start, end in pairwise(ends)]
+
+
+def _frame(panel: Panel, stations: list[tuple[str, str]], step: float) -> _Frame:
     regions = _places(panel)
     stops = [
         _Stop(leg, point, WAY + step * index, regions(leg, point))
         for index, (leg, point) in enumerate(stations)
     ]
-    place = {(stop.leg, stop.point): stop.x for stop in stops}
+    frame = _Frame(stops, {}, WAY + step * (len(stations) - 1) + EDGE, 0)
     names = layer_names(panel.groups)
     layers: dict[tuple[float, float], list[str]] = {}
     for part in (part for group in panel.groups for part in usual(group)):
-        start, end = _ends(part, place)
-        letters = int((end - start) / LETTER)
-        layers.setdefault((start, end), _wrapped(names[segment_key(part)], letters))
+        if (ends := _ends(part, frame)) is not None:
+            letters = int((ends[1] - ends[0]) / LETTER)
+            layers.setdefault(ends, _wrapped(names[segment_key(part)], letters))
     most = max((len(lines) for lines in layers.values()), default=1)
-    return _Frame(stops, layers, WAY + step * count + EDGE, 12 * max(0, most - LAYER_LINES))
+    return replace(frame, layers=layers, drop=12 * max(0, most - LAYER_LINES))
 
 
 def _places(panel: Panel) -> Callable[[str, str], str]:
@@ -213,22 +254,28 @@ def _layer_names(frame: _Frame) -> list[str]:
         for index, line in enumerate(lines):
             y = middle - 12 * (len(lines) - 1) / 2 + 12 * index
             parts.append(_text((start + end) / 2, y, line, 10.5, opacity=0.85))
-    return [*parts, _text(LABEL + RTT / 2, middle, "user RTT", 11, "600")]
+    first = frame.stops[0]
+    onward = "and back" if first.leg == "reply" else "onward"
+    head = "user RTT" if first.point == "intended" else onward
+    return [*parts, _text(LABEL + RTT / 2, middle, head, 11, "600")]
 
 
-def _row(group: Group, label: str, stops: list[_Stop], top: float, name: Tail) -> list[str]:
-    place = {(stop.leg, stop.point): stop.x for stop in stops}
-    middle = top + ROW / 2
-    parts = _label(label, _count(group), middle)
+def _row(group: Group, frame: _Frame, top: float, name: Tail) -> list[str]:
+    parts = []
     for part in usual(group):
-        start, end = _ends(part, place)
-        parts.append(_cell(start + 1, end - start - 2, top, part, name))
-    if "app" in group.rtt:
-        rtt = group.rtt["app"]
-        x = LABEL + RTT / 2
-        parts.append(_text(x, middle - 2, words.quantile(rtt.median), 13, "700"))
-        parts.append(_text(x, middle + 13, words.quantile(rtt.tail(name)), 10.5, opacity=0.7))
+        if (ends := _ends(part, frame)) is not None:
+            parts.append(_cell(ends[0] + 1, ends[1] - ends[0] - 2, top, part, name))
     return parts
+
+
+def _round_trip(group: Group, middle: float, name: Tail) -> list[str]:
+    if "app" not in group.rtt:
+        return []
+    rtt, x = group.rtt["app"], LABEL + RTT / 2
+    return [
+        _text(x, middle - 2, words.quantile(rtt.median), 13, "700"),
+        _text(x, middle + 13, words.quantile(rtt.tail(name)), 10.5, opacity=0.7),
+    ]
 
 
 def _label(label: str, count: str, middle: float) -> list[str]:
@@ -284,11 +331,23 @@ def _clocks(part: SegmentSummary) -> str:
     return f"; two clocks, each delay ± {words.delay(part.bound_us)}{why}"
 
 
-def _ends(part: SegmentSummary, place: dict[tuple[str, str], float]) -> tuple[float, float]:
+def _ends(part: SegmentSummary, frame: _Frame) -> tuple[float, float] | None:
+    """Return where a segment begins and ends in a tier, None if it begins in another one.
+
+    A segment that ends in a later tier is drawn to the end of this one.
+    """
+    place = frame.places
+    start, end = ("request", part.start), (part.leg, part.end)
     if part.start == "intended":
-        return place["request", "intended"], place["request", "sender.app"]
-    legs = ("request", "reply") if part.leg == "turn" else (part.leg, part.leg)
-    return place[legs[0], part.start], place[legs[1], part.end]
+        end = "request", "sender.app"
+    elif part.leg == "turn":
+        end = "reply", part.end
+    else:
+        start = part.leg, part.start
+    last = frame.stops[-1]
+    if start not in place or start == (last.leg, last.point):
+        return None
+    return place[start], place.get(end, last.x)
 
 
 def _count(group: Group) -> str:
