@@ -43,11 +43,12 @@ def machine_doubts(
 def _stolen(state: MachineState) -> Iterator[Doubt]:
     for phase in state.phases:
         if phase.steal is not None and phase.steal > STEAL:
+            or_else = ", or compare only the packets that are not flagged" if phase.packets else ""
             yield doubt(
                 DoubtKind.STOLEN_TIME,
                 f"the hypervisor took {100 * phase.steal:.1f} % of the CPUs' time "
                 f"in phase {phase.phase}",
-                "measure on a machine of its own, or compare only the packets that are not flagged",
+                f"measure on a machine of its own{or_else}",
                 phase=phase.phase,
                 steal=phase.steal,
             )
