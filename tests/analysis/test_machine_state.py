@@ -122,7 +122,7 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
     rows = [{"time_ns": time, "metric": metric, "value": value} for time, metric, value in said]
     of_machine = hosts.filter(pl.col("place") == "machine").select("machine", "place").head(1)
     added = pl.DataFrame(rows).join(of_machine, how="cross").select(hosts.columns)
-    named = pl.concat([hosts, added.cast(dict(hosts.schema))])
+    named = pl.concat([hosts, added.cast(hosts.schema)])
     before, load, after = machine_state([(named, probes)]).phases
     assert before.programs == (Program("cc1", 0.75), Program("two words", 0.1))
     assert after.programs == (Program("cc1", 0.25),)
