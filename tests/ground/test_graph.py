@@ -112,3 +112,22 @@ def test_examples_are_drawn(name: str, tmp_path: Path) -> None:
     printed = CliRunner().invoke(app, ["graph", lab, "--svg", "-"])
     assert printed.stdout == target.read_text()
     ElementTree.parse(target)
+
+
+def test_the_command_names_interfaces(tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(LAB.replace("r: {host: right, forwards: true}", "r: {host: right}"))
+    shown = CliRunner().invoke(app, ["graph", str(file)]).output
+    for link in ("access: a eth0 — r eth0", "sea: r eth1 — b eth0", "side: a eth1 — b eth1"):
+        assert link in shown
+    printed = CliRunner().invoke(app, ["graph", str(file), "--svg", "-"]).output
+    assert "sea: r eth1 — b eth0" in printed
+
+
+def test_a_lab_that_cannot_run_here_is_drawn_without_interfaces(tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(
+        "lab: x\nnodes: {a: {kind: native, forwards: true}, b: {}}\nlinks: [{between: [a, b]}]\n"
+    )
+    shown = CliRunner().invoke(app, ["graph", str(file)])
+    assert (shown.exit_code, "link: a — b" in shown.output) == (0, True)

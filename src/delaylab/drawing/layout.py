@@ -6,7 +6,9 @@ overlap share a lane, so a chain of any length needs two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from delaylab.errors import BadInput
 from delaylab.spec.condition_words import one_line
@@ -14,6 +16,7 @@ from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import link_name
 
+NO_DEVICES: Mapping[tuple[str, str], str] = MappingProxyType({})
 # Largest number of nodes of a drawing: more is no picture any more.
 MOST_NODES = 2000
 
@@ -29,19 +32,22 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Link of the lab: its number, its lane, the rows that it joins, its conditions in words."""
+    """Link of the lab: its number, its lane, the rows that it joins, its conditions in words.
+
+    `ends` are the nodes that it joins, each with the name of its interface, if that is known.
+    """
 
     number: int
     name: str
-    members: list[str]
+    ends: list[str]
     rows: list[int]
     lane: int
     conditions: list[str]
 
     @property
     def legend(self) -> str:
-        """Return the link's name and the nodes that it joins."""
-        return f"{self.name}: {' — '.join(self.members)}"
+        """Return the link's name and its ends."""
+        return f"{self.name}: {' — '.join(self.ends)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +64,11 @@ class Graph:
         return max((link.lane for link in self.links), default=-1) + 1
 
 
-def graph(lab: LabSpec) -> Graph:
-    """Return the layout of a lab; raise `BadInput` if it is too large to draw."""
+def graph(lab: LabSpec, devices: Mapping[tuple[str, str], str] = NO_DEVICES) -> Graph:
+    """Return the layout of a lab; raise `BadInput` if it is too large to draw.
+
+    `devices` are the names of interfaces, by node and link.
+    """
     if len(lab.nodes) > MOST_NODES:
         raise BadInput(f"{len(lab.nodes)} nodes; at most {MOST_NODES} are drawn", lab.lab)
     hosts: dict[str, list[Node]] = {}
@@ -73,7 +82,7 @@ def graph(lab: LabSpec) -> Graph:
                 row += 1
     rows = {node.name: node.row for nodes in hosts.values() for node in nodes}
     titles = {(host if lab.hosts else "this machine"): nodes for host, nodes in hosts.items()}
-    return Graph(lab.lab, titles, _links(lab, rows))
+    return Graph(lab.lab, titles, _links(lab, rows, devices))
 
 
 def _about(lab: LabSpec, name: str) -> str:
@@ -84,7 +93,9 @@ def _about(lab: LabSpec, name: str) -> str:
     return ", ".join(parts)
 
 
-def _links(lab: LabSpec, rows: dict[str, int]) -> list[Link]:
+def _links(
+    lab: LabSpec, rows: dict[str, int], devices: Mapping[tuple[str, str], str]
+) -> list[Link]:
     ends: list[int] = []  # of each lane, the last row that it is taken at
     lanes: dict[int, int] = {}
     reach = {i: sorted(rows[name] for name in link.members) for i, link in enumerate(lab.links)}
@@ -98,7 +109,8 @@ def _links(lab: LabSpec, rows: dict[str, int]) -> list[Link]:
         name = link_name(lab, index)
         said = {member: one_line(conditions_of(link, member)) for member in link.members}
         place = reach[index], lanes[index]
-        found.append(Link(index + 1, name, link.members, *place, _said(said)))
+        ends = [f"{each} {devices.get((each, name), '')}".rstrip() for each in link.members]
+        found.append(Link(index + 1, name, ends, *place, _said(said)))
     return found
 
 
