@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delaylab.charts import words
-from delaylab.report.templating import NO_BREAK, unbroken
+from delaylab.report.templating import NO_BREAK, marked, unbroken
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,11 @@ def test_an_exact_effect_has_no_interval() -> None:
 def test_a_unit_stays_on_the_line_of_its_number() -> None:
     said = unbroken("95 %: 76.7 µs … 2 min; 3 minutes, 4 of 5 seen, 1 s")
     assert said.replace(NO_BREAK, "_") == "95_%: 76.7_µs … 2_min; 3 minutes, 4 of 5 seen, 1_s"
+
+
+def test_what_stands_between_backticks_is_code_and_nothing_else_is_html() -> None:
+    said = marked("<b>take `engine: {cpus: [1]}` & `<i>`</b>, a ` alone")
+    assert str(said) == (
+        "&lt;b&gt;take <code>engine: {cpus: [1]}</code> &amp; <code>&lt;i&gt;</code>&lt;/b&gt;, "
+        "a ` alone"
+    )

@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 TEMPLATES = Path(__file__).parent / "templates"
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
+CODE = re.compile(r"`([^`]+)`")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -22,6 +24,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["unbroken"] = unbroken
+    found.filters["marked"] = marked
     return found
 
 
@@ -33,3 +36,8 @@ def style_sheet() -> str:
 def unbroken(text: str) -> str:
     """Return the text with each unit on the same line as its number, however narrow the page."""
     return BEFORE_UNIT.sub(NO_BREAK, text)
+
+
+def marked(text: object) -> Markup:
+    """Return the text as HTML, with what stands between backticks as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
