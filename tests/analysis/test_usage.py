@@ -34,7 +34,7 @@ def carried(interface: str, during: range) -> pl.DataFrame:
     total, rows = 1e9, []
     for index in range(21):
         total += BYTES * (index in during)
-        rows += [(START + index * SAMPLE_NS, "host.sut", f"{interface}.tx_bytes", total)]
+        rows += [(START + index * SAMPLE_NS, "local", "host.sut", f"{interface}.tx_bytes", total)]
     return pl.concat([record, pl.DataFrame(rows, schema=record.schema, orient="row")])
 
 
