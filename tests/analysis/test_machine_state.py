@@ -115,7 +115,7 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
         (middle, "processes", 9.0),
         (middle, "program.7.cc1", 0.5),
         (middle, "program.8.cc1", 0.25),
-        (middle, "program.9.two words", 0.1),
+        (middle, "program.9.two_words", 0.1),
         (last, "processes", 9.0),
         (last, "program.8.cc1", 0.25),
     ]
@@ -124,7 +124,7 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
     added = pl.DataFrame(rows).join(of_machine, how="cross").select(hosts.columns)
     named = pl.concat([hosts, added.cast(hosts.schema)])
     before, load, after = machine_state([(named, probes)]).phases
-    assert before.programs == (Program("cc1", 0.75), Program("two words", 0.1))
+    assert before.programs == (Program("cc1", 0.75), Program("two_words", 0.1))
     assert after.programs == (Program("cc1", 0.25),)
     # Five of nine intervals under load ended by the first reading.
     cc1, words = load.programs

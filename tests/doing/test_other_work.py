@@ -29,10 +29,10 @@ probe: {{from: a, to: b, count: 100, interval: 10ms, at_rest: 200}}
 @pytest.fixture
 def outside(tmp_path: Path) -> Iterator[str]:
     """Keep a CPU busy with a program of this name; the machine is the only one that has it."""
-    program = tmp_path / "disturber"
+    program = tmp_path / "dis turber"
     shutil.copy("/bin/sh", program)
     busy = subprocess.Popen([program, *SPIN])
-    yield program.name
+    yield program.name.replace(" ", "_")
     busy.kill()
     busy.wait()
 

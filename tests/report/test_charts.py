@@ -52,7 +52,10 @@ def letters_pt(svg: str) -> float:
     return min(map(float, LETTERS.findall(svg))) * width_mm / width_px * PT_PER_MM
 
 
-@pytest.mark.parametrize("width", [60, 85, 180])
+@pytest.mark.parametrize(
+    "width",
+    [pytest.param(60, marks=pytest.mark.slow), 85, pytest.param(180, marks=pytest.mark.slow)],
+)
 def test_a_drawing_is_as_wide_as_asked_and_its_letters_have_7_pt(
     kinds: Path, tmp_path: Path, width: int
 ) -> None:

@@ -28,6 +28,7 @@ type Id = (u32, u64);
 #[derive(Debug, PartialEq)]
 struct Stat {
     id: Id,
+    /// Its name, with `_` for what no name of a metric may have.
     name: String,
     parent: u32,
     ticks: u64,
@@ -108,7 +109,7 @@ fn parse(pid: u32, text: &[u8]) -> Option<Stat> {
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
         id: (pid, number(22)?),
-        name: name.chars().map(|c| if c.is_control() { '?' } else { c }).collect(),
+        name: name.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect(),
         parent: u32::try_from(number(4)?).ok()?,
         ticks: number(14)? + number(15)?,
     })
@@ -122,7 +123,7 @@ mod tests {
     fn names_may_have_any_characters() {
         let rest = "S 7 1 1 0 -1 4194560 0 0 0 0 120 30 9 9 20 0 1 0 555 0 0";
         let stat = parse(42, format!("42 (a) (b\n) {rest}").as_bytes());
-        let name = "a) (b?".to_owned();
+        let name = "a)_(b_".to_owned();
         assert_eq!(stat, Some(Stat { id: (42, 555), name, parent: 7, ticks: 150 }));
         assert_eq!(parse(42, b"42 (a"), None);
         assert_eq!(parse(42, b"42 (a) S 7"), None);
