@@ -146,6 +146,7 @@ def test_classes(delaylab: Run, tmp_path: Path) -> None:
         assert all(each.rate for each in trial.work)
 
 
+@pytest.mark.slow
 def test_kinds_are_compared_within_a_dataset_that_gets_more_repeats(
     delaylab: Run, tmp_path: Path
 ) -> None:

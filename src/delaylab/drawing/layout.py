@@ -109,8 +109,8 @@ def _links(
         name = link_name(lab, index)
         said = {member: one_line(conditions_of(link, member)) for member in link.members}
         place = reach[index], lanes[index]
-        ends = [f"{each} {devices.get((each, name), '')}".rstrip() for each in link.members]
-        found.append(Link(index + 1, name, ends, *place, _said(said)))
+        named = [f"{each} {devices.get((each, name), '')}".rstrip() for each in link.members]
+        found.append(Link(index + 1, name, named, *place, _said(said)))
     return found
 
 
