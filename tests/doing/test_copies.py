@@ -335,6 +335,9 @@ def test_a_command_runs_in_every_node(delaylab: Run, up: Up) -> None:
         lines[name].append(text)
     assert lines == {name: ["one", "sh", "rest"] for name in nodes}
     assert sorted(ran.stderr.splitlines()) == [f"{name}: said" for name in nodes]
+    for words in (("--all",), ("--all", "--lab", "many"), ("-l", "many", "--all")):
+        said = delaylab("exec", *words, "--", "echo", "all").stdout.splitlines()
+        assert sorted(said) == [f"{name}: all" for name in nodes]
 
 
 def test_every_node_in_which_it_failed_is_named(delaylab: Run, up: Up) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from itertools import pairwise
+from typing import Annotated, Any
 
 import typer
 
@@ -12,12 +13,28 @@ from delaylab.errors import BadInput
 from delaylab.io.terminal import print_error
 
 
-@app.command("exec", cls=WithCommand, context_settings={"ignore_unknown_options": True})
+class InSomeNode(WithCommand):
+    """The verb `exec`: with --all it needs no name if only one lab is up."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the verb."""
+        own = args[: args.index("--")] if "--" in args else []
+        named = [
+            word
+            for before, word in pairwise(["", *own])
+            if not word.startswith("-") and before not in ("--lab", "-l")
+        ]
+        return super().parse_args(ctx, ["", *args] if "--all" in own and not named else args)
+
+
+@app.command("exec", cls=InSomeNode, context_settings={"ignore_unknown_options": True})
 def execute(
     node: Annotated[
         str,
         typer.Argument(
-            metavar="NODE", help="A node, a host, or `wire`; with --all, the name of the lab."
+            metavar="NODE",
+            help="A node, a host, or `wire`; with --all, the name of the lab, not needed if only "
+            "one is up.",
         ),
     ],
     command: Annotated[
@@ -36,7 +53,7 @@ def execute(
     """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code.
 
     Its input is the command's: `delaylab exec NODE -- sh < script` runs a script of this machine.
-    With --all it runs in every node: `delaylab exec LAB --all -- COMMAND …`.
+    With --all it runs in every node: `delaylab exec [LAB] --all -- COMMAND …`.
     """
     from delaylab.lab.attach import attach
     from delaylab.verbs import execute as verb
@@ -52,9 +69,9 @@ def _execute_everywhere(name: str, command: list[str], lab_name: str | None) -> 
     from delaylab.lab.attach import attach
     from delaylab.verbs import execute_all
 
-    if lab_name not in (None, name):
+    if name and lab_name not in (None, name):
         raise BadInput(f"--all is for lab {name!r}, and --lab names {lab_name!r}", fix="say one")
-    failed = execute_all.run(attach(name), command)
+    failed = execute_all.run(attach(name or lab_name), command)
     for node, why in failed.items():
         print_error(f"delaylab: failed in node {node}: {why}")
     if failed:
