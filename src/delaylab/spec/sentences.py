@@ -108,6 +108,8 @@ def _without_tags(location: Place) -> list[str | int]:
 def _sentence(problem: ErrorDetails, model: type[BaseModel], location: Place) -> str:
     """Return the sentence for a problem; `location` is the nearest part that the file has."""
     steps = _without_tags(problem["loc"])
+    if steps[-1:] == [KEY]:
+        return _of_key(problem, _name(steps[:-2]) or "the file")
     field_name = _name(steps)
     # In a short form, such as `rate: 10` for `rate: {limit: 10}`, the file has no `limit`.
     written = _name(location)
@@ -119,17 +121,29 @@ def _sentence(problem: ErrorDetails, model: type[BaseModel], location: Place) ->
         case "missing" if steps[-1] == field_name:
             return f"{field_name!r} is missing"
         case "value_error":
-            message = str(problem["msg"]).removeprefix("Value error, ")
+            message = _said(problem)
             # What is wrong with a mapping names its fields; what is wrong with a value does not.
             whole = isinstance(got, dict) and not message.startswith("expected ")
             named = whole or steps[-1:] != [field_name]
             return message if named or _names(message, field_name) else f"{name}: {message}"
-        case "literal_error" if steps[-1:] == [KEY]:
-            return _unknown_key(problem)
-        case _ if steps[-1:] == [KEY]:
-            return f"{_name(steps[:-2]) or 'the file'}: expected {_expected(problem)}"
         case _:
             return f"{name or 'the file'}: expected {_expected(problem)}"
+
+
+def _of_key(problem: ErrorDetails, mapping: str) -> str:
+    """Return the sentence for a key of a mapping that is not allowed."""
+    match problem["type"]:
+        case "literal_error":
+            return _unknown_key(problem)
+        case "value_error":
+            return f"{mapping}: {_said(problem)}"
+        case _:
+            return f"{mapping}: expected {_expected(problem)}"
+
+
+def _said(problem: ErrorDetails) -> str:
+    """Return what a validator of the project said."""
+    return str(problem["msg"]).removeprefix("Value error, ")
 
 
 def _name(steps: Sequence[str | int]) -> str:
