@@ -23,6 +23,9 @@ def printable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return text as one printable line, with the middle of a very long one left out."""
+    # Nearly all text is such; tables have tens of thousands of cells.
+    if text.isascii() and text.isprintable() and len(text) <= _HEAD + _TAIL:
+        return text
     line = printable(text).translate(_BREAKS)
     if len(line) > _HEAD + _TAIL:
         line = f"{line[:_HEAD]} … {line[-_TAIL:]}"
