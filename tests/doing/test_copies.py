@@ -23,7 +23,7 @@ from tests.doing.conftest import Run, Up, left_to_slow, only_line, skip_unless_r
 
 pytestmark = pytest.mark.root
 OWN = {"files": {"/etc/delaylab-test": "x"}}
-"""What gives a node of this machine's stack folders of its own."""
+"""Fields of a node that give it folders of its own."""
 KINDS = ["netns", "native", "lxc", "uml", *left_to_slow("shared", "docker", "qemu")]
 LARGE = os.urandom(3 << 20)
 PIECE = 1 << 16
@@ -328,14 +328,14 @@ def test_a_command_runs_in_every_node(delaylab: Run, up: Up) -> None:
     nodes: dict[str, dict[str, str]] = {name: {} for name in ("a", "b", "c")}
     up(yaml.safe_dump({"lab": "many", "hosts": {"sut": {}}, "nodes": nodes}))
     script = "echo one; echo $0; printf rest; echo said >&2"
-    ran = delaylab("exec", "many", "--all", "--", "sh", "-c", script)
+    ran = delaylab("exec", "--all", "--", "sh", "-c", script)
     lines: dict[str, list[str]] = {name: [] for name in nodes}
     for line in ran.stdout.splitlines():
         name, _, text = line.partition(": ")
         lines[name].append(text)
     assert lines == {name: ["one", "sh", "rest"] for name in nodes}
     assert sorted(ran.stderr.splitlines()) == [f"{name}: said" for name in nodes]
-    for words in (("--all",), ("--all", "--lab", "many"), ("-l", "many", "--all")):
+    for words in (("--all", "--lab", "many"), ("-l", "many", "--all")):
         said = delaylab("exec", *words, "--", "echo", "all").stdout.splitlines()
         assert sorted(said) == [f"{name}: all" for name in nodes]
 
@@ -344,14 +344,14 @@ def test_every_node_in_which_it_failed_is_named(delaylab: Run, up: Up) -> None:
     nodes = {name: {"env": {"ME": name}} for name in ("a", "b", "c")}
     up(yaml.safe_dump({"lab": "many", "hosts": {"sut": {}}, "nodes": nodes}))
     script = "case $ME in a) ;; b) exit 3;; c) kill -9 $$;; esac"
-    ran = delaylab("exec", "many", "--all", "--", "sh", "-c", script, code=1)
+    ran = delaylab("exec", "--all", "--", "sh", "-c", script, code=1)
     assert ran.stderr.splitlines() == [
         "delaylab: failed in node b: exit code 3",
         "delaylab: failed in node c: signal 9",
     ]
-    ran = delaylab("exec", "many", "--all", "--", "no-such-program", code=1)
+    ran = delaylab("exec", "--all", "--", "no-such-program", code=1)
     assert len(ran.stderr.splitlines()) == len(nodes)
-    said = delaylab("exec", "few", "--all", "--", "true", code=2).stderr
+    said = delaylab("exec", "--all", "--lab", "few", "--", "true", code=2).stderr
     assert "no lab 'few' is up" in only_line(said)
 
 

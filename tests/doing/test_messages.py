@@ -166,3 +166,8 @@ def test_two_labs_do_not_share_an_address_in_this_machines_stack(
 )
 def test_only_near_names_are_suggested(delaylab: Run, words: tuple[str, ...], says: str) -> None:
     assert says in delaylab(*words, code=2).stderr
+
+
+def test_exec_without_a_command_says_what_to_type(delaylab: Run) -> None:
+    said = delaylab("exec", "a", code=2).stderr
+    assert said == "delaylab: node a: no command is given (delaylab exec a -- COMMAND …)\n"

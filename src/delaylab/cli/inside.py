@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,69 +12,45 @@ from delaylab.errors import BadInput
 from delaylab.io.terminal import print_error
 
 
-class InSomeNode(WithCommand):
-    """The verb `exec`: with --all it needs no name if only one lab is up."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments of the verb."""
-        own = args[: args.index("--")] if "--" in args else []
-        named = [
-            word
-            for before, word in pairwise(["", *own])
-            if not word.startswith("-") and before not in ("--lab", "-l")
-        ]
-        return super().parse_args(ctx, ["", *args] if "--all" in own and not named else args)
-
-
-@app.command("exec", cls=InSomeNode, context_settings={"ignore_unknown_options": True})
+@app.command("exec", cls=WithCommand, context_settings={"ignore_unknown_options": True})
 def execute(
-    node: Annotated[
-        str,
+    words: Annotated[
+        list[str],
         typer.Argument(
-            metavar="NODE",
-            help="A node, a host, or `wire`; with --all, the name of the lab, not needed if only "
-            "one is up.",
+            metavar="[NODE] -- COMMAND …",
+            help="A node, a host, or `wire`, and the command to run there; with --all the command "
+            "alone.",
         ),
-    ],
-    command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND …", help="The command to run.")
     ],
     lab_name: LabOption = None,
     everywhere: Annotated[
         bool,
         typer.Option(
             "--all",
-            help="Run it in every node of lab NODE at once, without input. Each line that it "
-            "prints has the node's name before it; the exit code is 1 if it failed in one.",
+            help="Run it in every node at once, without input. Each line that it prints has the "
+            "node's name before it; the exit code is 1 if it failed in one.",
         ),
     ] = False,
 ) -> None:
     """Run a command in a node, `delaylab exec NODE -- COMMAND …`, and exit with its exit code.
 
     Its input is the command's: `delaylab exec NODE -- sh < script` runs a script of this machine.
-    With --all it runs in every node: `delaylab exec [LAB] --all -- COMMAND …`.
+    With --all it runs in every node: `delaylab exec --all -- COMMAND …`.
     """
     from delaylab.lab.attach import attach
     from delaylab.verbs import execute as verb
-
-    if everywhere:
-        _execute_everywhere(node, command, lab_name)
-        return
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    raise typer.Exit(verb.run(attach(lab_name), node, command, terminal=terminal))
-
-
-def _execute_everywhere(name: str, command: list[str], lab_name: str | None) -> None:
-    from delaylab.lab.attach import attach
     from delaylab.verbs import execute_all
 
-    if name and lab_name not in (None, name):
-        raise BadInput(f"--all is for lab {name!r}, and --lab names {lab_name!r}", fix="say one")
-    failed = execute_all.run(attach(name or lab_name), command)
-    for node, why in failed.items():
-        print_error(f"delaylab: failed in node {node}: {why}")
-    if failed:
-        raise typer.Exit(1)
+    if everywhere:
+        failed = execute_all.run(attach(lab_name), words)
+        for node, why in failed.items():
+            print_error(f"delaylab: failed in node {node}: {why}")
+        raise typer.Exit(1 if failed else 0)
+    node, *command = words
+    if not command:
+        raise BadInput("no command is given", f"node {node}", f"delaylab exec {node} -- COMMAND …")
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    raise typer.Exit(verb.run(attach(lab_name), node, command, terminal=terminal))
 
 
 @app.command()
