@@ -90,15 +90,12 @@ def _argv(lab: Lab, node: str, verb: str, path: str, *, writes: bool = False) ->
     """Return the command that packs or unpacks in a node."""
     if not path.startswith("/"):
         raise BadInput(f"{path!r} does not begin with /", f"node {node}", "name it from / on")
-    if node not in lab.plan.nodes:
-        known = ", ".join(lab.plan.nodes)
-        raise BadInput(f"lab {lab.name!r} has no node {node!r}", fix=f"there are: {known}")
-    own = lab.plan.nodes[node].own_folders
-    if writes and not own and not lab.has_own_root(node):
-        kind = lab.plan.nodes[node].kind
+    planned = lab.planned(node)
+    own = planned.own_folders
+    if writes and not own and not planned.own_root:
         raise BadInput(
-            f"node {node!r} of kind {kind} shares this machine's file system: a file in it would "
-            "be this machine's",
+            f"node {node!r} of kind {planned.kind} shares this machine's file system: a file in it "
+            "would be this machine's",
             fix="give it a file by `files:` in the lab file, which gives it folders of its own, or "
             "take a container",
         )

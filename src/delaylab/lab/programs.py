@@ -20,12 +20,11 @@ from delaylab.agent.program_requests import (
 )
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
-from delaylab.errors import BadInput, DelaylabError
+from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 
 if TYPE_CHECKING:
-    from delaylab.plan.kept import PlannedNode
     from delaylab.spec.programs import ProgramSpec
     from delaylab.units import Duration
 
@@ -76,7 +75,7 @@ def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
 
     A name that is taken gets a number. Raises DelaylabError if it cannot be started.
     """
-    found, taken = _known(lab, node), {each.name for each in states(lab, only={node})[node]}
+    found, taken = lab.planned(node), {each.name for each in states(lab, only={node})[node]}
     names = (f"{spec.called}{number}" for number in chain([""], count(2)))
     program = replace(_program(spec, found.env), name=next(n for n in names if n not in taken))
     session = lab.node_session(node)
@@ -108,14 +107,6 @@ def _program(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
         spec.ready,
         spec.timeout.ns // 1_000_000,
     )
-
-
-def _known(lab: Lab, node: str) -> PlannedNode:
-    found = lab.plan.nodes.get(node)
-    if found is None:
-        known = ", ".join(lab.plan.nodes)
-        raise BadInput(f"lab {lab.name!r} has no node {node!r}", fix=f"there are: {known}")
-    return found
 
 
 def _folder(lab: Lab, node: str) -> str | None:

@@ -15,7 +15,7 @@ from delaylab.machines import RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
 
 if TYPE_CHECKING:
-    from delaylab.plan.kept import KeptPlan
+    from delaylab.plan.kept import KeptPlan, PlannedNode
     from delaylab.spec.lab import LabSpec
 
 
@@ -92,6 +92,14 @@ class Lab:
         """Return True if a node has a root file system of its own (containers, machines)."""
         found = self.plan.nodes.get(node)
         return found is not None and found.own_root
+
+    def planned(self, node: str) -> PlannedNode:
+        """Return a node as it was planned; BadInput if the lab has none of this name."""
+        nodes = self.plan.nodes
+        if node not in nodes:
+            what = f"lab {self.name!r} has no node {node!r}"
+            raise BadInput(what, fix=f"there are: {', '.join(nodes)}")
+        return nodes[node]
 
     def agent_name(self, place: str) -> str:
         """Return the agent's name of a node, a host or the wire; BadInput if there is none."""

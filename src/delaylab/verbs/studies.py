@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedStudy:
     """Study that is about to run: its trials at a scale, in running order.
 
     `repeat` is the number of trials of each combination if it is not that of the study file. `like`
@@ -40,24 +40,24 @@ class Plan:
 
 def plan(
     loaded: StudyFile, scale: str, only: dict[str, set[str]], repeat: int | None = None
-) -> Plan:
+) -> PlannedStudy:
     """Return the plan of a study; raise BadInput if its packets would have no path."""
     planned = order.plan_trials(loaded, scale, only, repeat)
     ways.check_ways(loaded, planned)
-    return Plan(loaded, scale, planned, repeat)
+    return PlannedStudy(loaded, scale, planned, repeat)
 
 
-def plan_like(folder: Path) -> Plan:
+def plan_like(folder: Path) -> PlannedStudy:
     """Return the plan of the study of a dataset, to be run again on this machine."""
     record = store.read_study(folder).record
     loaded = _study_of(folder, record)
     planned = order.planned_like(loaded, record)
     ways.check_ways(loaded, planned)
     origin = Origin(study=record.study, created=record.created, hostname=record.machine.hostname)
-    return Plan(loaded, record.scale, planned, record.repeat, origin)
+    return PlannedStudy(loaded, record.scale, planned, record.repeat, origin)
 
 
-def begin(chosen: Plan, out: Path | None) -> Path:
+def begin(chosen: PlannedStudy, out: Path | None) -> Path:
     """Create a new dataset's directory, with `study.json` in it; return its path."""
     return order.begin(
         chosen.study,

@@ -15,7 +15,7 @@ from delaylab.progress import Progress
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.load import load_study
 from delaylab.study import estimate, fits, order
-from delaylab.verbs.studies import Plan
+from delaylab.verbs.studies import PlannedStudy
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
@@ -76,7 +76,7 @@ class ShippedStudy:
     title: str
 
 
-def dry_run(chosen: Plan, paper: Paper | None, progress: Progress) -> Expected:
+def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> Expected:
     """Return the trials, the time that each is expected to take, and what the claims can expect."""
     loaded, planned = chosen.study, chosen.planned
     unfit = fits.unfit(planned)
