@@ -21,8 +21,6 @@ from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
-from delaylab.spec.source import parse
 from tests.doing.conftest import (
     Run,
     Up,
@@ -297,55 +295,3 @@ def test_what_cannot_go_down_is_refused_with_a_way_out(
             f"links: [{{between: [a, b], name: wan, state: {state}}}]\n"
         )
         assert why in delaylab("plan", str(path), code=BAD_INPUT).stderr
-
-
-OSPF = """
-lab: ospf
-hosts: {sut: {}}
-routes: none
-nodes:
-  r:
-    kind: lxc
-    count: 3
-    forwards: true
-    packages: [frr]
-    capabilities: [sys_admin]
-    files:
-      /etc/frr/frr.conf:
-        content: "router ospf\\n network 0.0.0.0/0 area 0\\n"
-        mode: 640
-        owner: "frr:frr"
-    start:
-      - {run: "/usr/lib/frr/zebra -f /etc/frr/frr.conf", ready: {file: /run/frr/zserv.api}}
-      - {run: "/usr/lib/frr/ospfd -f /etc/frr/frr.conf", ready: {file: /run/frr/ospfd.vty}}
-links:
-  - {between: [r-1, r-2], name: one, state: up}
-  - {between: [r-2, r-3], name: two, state: up}
-  - {between: [r-1, r-3], name: wan, state: up}
-"""
-DEAD_S = 40
-"""The time without a hello after which OSPF gives a neighbour up (RFC 2328, RouterDeadInterval)."""
-
-
-@pytest.mark.slow
-def test_ospf_takes_another_way_when_a_link_goes_down_and_not_when_it_is_silent() -> None:
-    """A router that sees no carrier need not wait for hellos that do not come."""
-    skip_unless_runnable("lxc")
-
-    def neighbours() -> int:
-        return said(lab, "r-1", "vtysh", "-c", "show ip ospf neighbor").count("Full/")
-
-    with temporary(lab_from(parse(OSPF, "ospf.yaml"))) as lab:
-        wait_until(lambda: neighbours() == 2, 3 * DEAD_S)
-        # The network of the link `two`, which both other routers are on.
-        to_far = "198.18.0.3"
-        set_state(lab, "down")
-        wait_until(lambda: neighbours() == 1, DEAD_S / 4)
-        wait_until(lambda: "dev eth0" in said(lab, "r-1", "ip", "route", "get", to_far), DEAD_S / 4)
-        assert received(lab, "r-1", to_far) == 3, "by the other router"
-        set_state(lab, "up")
-        wait_until(lambda: neighbours() == 2, 3 * DEAD_S)
-        set_state(lab, "silent")
-        # The packets are the clock: for a second the router goes on as if nothing were.
-        received(lab, "r-1", "198.18.0.5", 20)
-        assert neighbours() == 2, "nothing tells the router"

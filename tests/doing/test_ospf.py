@@ -1,4 +1,4 @@
-"""Twelve routers with OSPF from one lab file: a link goes down, and packets take another way."""
+"""Routers with FRR's OSPF from lab files: they start, and packets take another way round a link."""
 
 from __future__ import annotations
 
@@ -8,25 +8,91 @@ from pathlib import Path
 
 import pytest
 
+from delaylab.lab.start import temporary
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
+from delaylab.verbs.execute import captured
 from tests.doing.conftest import DELAYLAB, Run, skip_unless_runnable, wait_until
+from tests.doing.test_link_states import received, said, set_state
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "ospf.yaml"
 ROUTERS, LINKS = 12, 15
 PACKETS, INTERVAL_S = 400, 0.01
-TO = "r-3.ring-3"
+FAR = "r-3.ring-3"
+THREE = """
+lab: ospf
+hosts: {sut: {}}
+routes: none
+nodes:
+  r:
+    kind: KIND
+    count: 3
+    forwards: true
+    packages: [frr]
+    capabilities: [sys_admin]
+    files:
+      /etc/frr/frr.conf:
+        content: "router ospf\\n network 0.0.0.0/0 area 0\\n"
+        mode: 640
+        owner: "frr:frr"
+    start:
+      - {run: "/usr/lib/frr/zebra -f /etc/frr/frr.conf", ready: {file: /run/frr/zserv.api}}
+      - {run: "/usr/lib/frr/ospfd -f /etc/frr/frr.conf", ready: {file: /run/frr/ospfd.vty}}
+links:
+  - {between: [r-1, r-2], name: one, state: up}
+  - {between: [r-2, r-3], name: two, state: up}
+  - {between: [r-1, r-3], name: wan, state: up}
+"""
+DEAD_S = 40
+"""The time without a hello after which OSPF gives a neighbour up (RFC 2328, RouterDeadInterval)."""
 pytestmark = [pytest.mark.root, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])
+def test_routers_come_from_one_lab_file(kind: str) -> None:
+    skip_unless_runnable(kind)
+    text = THREE.replace("KIND", kind)
+    if kind == "uml":
+        text = text.replace("    capabilities: [sys_admin]\n", "")
+    with temporary(lab_from(parse(text, "ospf.yaml"))) as lab:
+        wait_until(lambda: "proto ospf" in said(lab, "r-1", "ip", "route"), 90)
+        code, out, err = captured(lab, "r-2", ["vtysh", "-c", "show ip ospf neighbor"])
+        assert (code, err) == (0, b"")
+        assert out.count(b"Full/") == 2
+
+
+def test_packets_take_another_way_when_a_link_goes_down_and_not_when_it_is_silent() -> None:
+    """A router that sees no carrier need not wait for hellos that do not come."""
+    skip_unless_runnable("lxc")
+
+    def neighbours() -> int:
+        return said(lab, "r-1", "vtysh", "-c", "show ip ospf neighbor").count("Full/")
+
+    with temporary(lab_from(parse(THREE.replace("KIND", "lxc"), "ospf.yaml"))) as lab:
+        wait_until(lambda: neighbours() == 2, 3 * DEAD_S)
+        # The network of the link `two`, which both other routers are on.
+        to_far = "198.18.0.3"
+        set_state(lab, "down")
+        wait_until(lambda: neighbours() == 1, DEAD_S / 4)
+        wait_until(lambda: "dev eth0" in said(lab, "r-1", "ip", "route", "get", to_far), DEAD_S / 4)
+        assert received(lab, "r-1", to_far) == 3, "by the other router"
+        set_state(lab, "up")
+        wait_until(lambda: neighbours() == 2, 3 * DEAD_S)
+        set_state(lab, "silent")
+        # The packets are the clock: for a second the router goes on as if nothing were.
+        received(lab, "r-1", "198.18.0.5", 20)
+        assert neighbours() == 2, "nothing tells the router"
 
 
 def first_hop(delaylab: Run) -> str:
     """Return the interface by which r-1 reaches r-3 at present."""
-    found = re.search(
-        r"dev (\w+)", delaylab("exec", "r-1", "--", "ip", "route", "get", "198.18.0.4").stdout
-    )
+    route = delaylab("exec", "r-1", "--", "ip", "route", "get", "198.18.0.4").stdout
+    found = re.search(r"dev (\w+)", route)
     assert found is not None
     return found[1]
 
 
-def test_ospf_moves_within_a_second_of_a_link_that_goes_down(delaylab: Run) -> None:
+def test_at_most_a_second_of_packets_is_lost_among_twelve_routers(delaylab: Run) -> None:
     skip_unless_runnable("lxc")
     delaylab("up", str(EXAMPLE))
 
@@ -36,7 +102,7 @@ def test_ospf_moves_within_a_second_of_a_link_that_goes_down(delaylab: Run) -> N
 
     wait_until(complete, 120)
     before = first_hop(delaylab)
-    ping = ["ping", "-i", str(INTERVAL_S), "-c", str(PACKETS), TO]
+    ping = ["ping", "-i", str(INTERVAL_S), "-c", str(PACKETS), FAR]
     command = [str(DELAYLAB), "exec", "r-1", "--", *ping]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -44,7 +110,7 @@ def test_ospf_moves_within_a_second_of_a_link_that_goes_down(delaylab: Run) -> N
         delaylab("link", "set", "ospf", "ring-2", "state=down")
         told += process.stdout.readlines()
     assert first_hop(delaylab) != before
-    received = re.search(r"(\d+) received", told[-2])
-    assert received is not None, told[-3:]
-    assert PACKETS - int(received[1]) <= 1 / INTERVAL_S
+    replies = re.search(r"(\d+) received", told[-2])
+    assert replies is not None, told[-3:]
+    assert PACKETS - int(replies[1]) <= 1 / INTERVAL_S
     delaylab("down", "ospf")

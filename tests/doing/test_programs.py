@@ -16,8 +16,6 @@ from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
-from delaylab.spec.source import parse
 from delaylab.verbs.execute import captured
 from tests.doing.conftest import (
     Run,
@@ -263,42 +261,3 @@ def test_without_root_too(nobody: Run, tmp_path: Path) -> None:
     nobody("up", str(file))
     assert nobody("logs", "one").stdout == "text"
     nobody("down", "rootless")
-
-
-FRR = """
-lab: ospf
-hosts: {sut: {}}
-routes: none
-nodes:
-  r:
-    kind: KIND
-    count: 3
-    forwards: true
-    packages: [frr]
-    capabilities: [sys_admin]
-    files:
-      /etc/frr/frr.conf:
-        content: "router ospf\\n network 0.0.0.0/0 area 0\\n"
-        mode: 640
-        owner: "frr:frr"
-    start:
-      - {run: "/usr/lib/frr/zebra -f /etc/frr/frr.conf", ready: {file: /run/frr/zserv.api}}
-      - {run: "/usr/lib/frr/ospfd -f /etc/frr/frr.conf", ready: {file: /run/frr/ospfd.vty}}
-links:
-  - {between: [r-1, r-2], name: one}
-  - {between: [r-2, r-3], name: two}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])
-def test_routers_with_ospf_come_from_one_lab_file(kind: str) -> None:
-    skip_unless_runnable(kind)
-    text = FRR.replace("KIND", kind)
-    if kind == "uml":
-        text = text.replace("    capabilities: [sys_admin]\n", "")
-    with temporary(lab_from(parse(text, "ospf.yaml"))) as running:
-        wait_until(lambda: "proto ospf" in inside(running, "r-1", "ip", "route"), 90)
-        code, out, err = captured(running, "r-2", ["vtysh", "-c", "show ip ospf neighbor"])
-        assert (code, err) == (0, b"")
-        assert out.count(b"Full/") == 2
