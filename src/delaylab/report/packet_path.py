@@ -55,17 +55,16 @@ class _Stop:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """One tier of a drawing: stations from left to right, layers' names, height of its head."""
+    """One tier of a drawing: stations from left to right, layers' names, height of its head.
+
+    `places` are the stations' by leg and point.
+    """
 
     stops: list[_Stop]
     layers: dict[tuple[float, float], list[str]]
     width: float
     drop: float
-
-    @property
-    def places(self) -> dict[tuple[str, str], float]:
-        """Return where each station of the tier is, by its leg and point."""
-        return {(stop.leg, stop.point): stop.x for stop in self.stops}
+    places: dict[tuple[str, str], float]
 
     def height(self, rows: int) -> float:
         """Return the height of the tier with so many rows."""
@@ -151,7 +150,8 @@ def _frame(panel: Panel, stations: list[tuple[str, str]], step: float) -> _Frame
         _Stop(leg, point, WAY + step * index, regions(leg, point))
         for index, (leg, point) in enumerate(stations)
     ]
-    frame = _Frame(stops, {}, WAY + step * (len(stations) - 1) + EDGE, 0)
+    places = {(stop.leg, stop.point): stop.x for stop in stops}
+    frame = _Frame(stops, {}, WAY + step * (len(stations) - 1) + EDGE, 0, places)
     names = layer_names(panel.groups)
     layers: dict[tuple[float, float], list[str]] = {}
     for part in (part for group in panel.groups for part in usual(group)):
