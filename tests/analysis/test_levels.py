@@ -1,4 +1,4 @@
-"""What a level adds is found against the reference, block by block, with honest intervals."""
+"""Differences between levels are found block by block, with intervals that hold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.synthetic import Condition, Delay, lognormal
 
 SEGMENT = ("reply", "sender.uplink")
 KINDS = {"native": 0.0, "lxc": 8.0, "docker": 20.0}
-"""What each kind adds to the user RTT, in µs."""
+"""Delay in µs that each kind adds to the user RTT (round trip)."""
 
 
 def later(us: float) -> Delay:

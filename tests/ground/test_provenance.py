@@ -1,4 +1,4 @@
-"""This machine's software and settings are told as it has them, and what it lacks is left out."""
+"""Provenance records this machine's software and settings, without what is not installed."""
 
 from __future__ import annotations
 

@@ -255,7 +255,10 @@ class RunningLab:
         return list(by_name(self._lab.spec))
 
     def link(self, name: str) -> Link:
-        """Return a link; raise BadInput if there is none of this name, or without conditions."""
+        """Return the link of this name.
+
+        Raise BadInput if the lab has no such link, or if the link has no conditions.
+        """
         link_engines.check_conditioned(self._lab, name)
         return Link(self._lab, name)
 

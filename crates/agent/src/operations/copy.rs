@@ -1,6 +1,6 @@
 //! Verbs `pack` and `unpack`, which `delaylab cp` runs in a node: a file or a folder as a tar archive.
 //!
-//! What is copied has the name [`ROOT`] in the archive, and what is in it the names below that.
+//! The copied file or folder is named [`ROOT`] in the archive; the files of a folder are named below that.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read, Write};

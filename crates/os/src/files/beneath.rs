@@ -17,7 +17,7 @@ pub fn create(folder: &Path, path: &Path) -> io::Result<File> {
 }
 
 /// A folder from which no path leads out. Links are followed within it; if the folder is `/`, absolute ones, too.
-/// What leads out fails with `EXDEV`.
+/// A path that leads out fails with `EXDEV`.
 pub struct Below {
     folder: OwnedFd,
     resolve: ResolveFlag,

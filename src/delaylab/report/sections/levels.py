@@ -19,13 +19,13 @@ from delaylab.io.values import JsonObject
 from delaylab.report.sections.section import Html, Report, interval
 
 NOTE = (
-    "The user RTT (round trip) with each level less that with the reference level, all other "
-    "levels alike, with the 95 % interval."
+    "Difference of the user RTT (round trip): each level − the reference level, all other levels "
+    "alike, with its 95 % interval."
 )
 PAIRED = "Trials of one block are compared with each other, so that drift of the machine cancels."
 ONCE = (
-    "There are fewer than three blocks, so trials are not paired; with one trial of each level the "
-    "intervals do not cover that trials differ by themselves (`repeat` in the study file)."
+    "There are fewer than three blocks, so trials are not paired. With one trial of each level the "
+    "intervals leave out how much repeated trials differ (`repeat` in the study file)."
 )
 MEAN = "mean of all"
 

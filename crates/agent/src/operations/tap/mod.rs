@@ -300,7 +300,7 @@ impl Tapped {
         };
         let drained = match source.drain(&mut take) {
             Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
-                // The error is told once; what came before it is still there.
+                // The kernel reports the error once, and keeps the packets that came before it.
                 *down = true;
                 source.drain(&mut take)
             }
