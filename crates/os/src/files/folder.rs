@@ -5,9 +5,12 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
+
+use super::poll::{self, Interest};
 
 /// The mode bits that let other users write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -145,13 +148,29 @@ fn denied(why: String) -> io::Error {
 
 /// Block until `find` returns something, and return that. Call `find` at first and again whenever an entry
 /// appears in `folder`. Fail if `folder` cannot be watched.
-pub fn wait_in<T>(folder: &Path, mut find: impl FnMut() -> Option<T>) -> io::Result<T> {
+pub fn wait_in<T>(folder: &Path, find: impl FnMut() -> Option<T>) -> io::Result<T> {
+    wait_in_until(folder, None, find)?.ok_or_else(|| io::ErrorKind::TimedOut.into())
+}
+
+/// Wait as [`wait_in`], at most until `deadline`; return `None` if it passes.
+pub fn wait_in_until<T>(
+    folder: &Path,
+    deadline: Option<Instant>,
+    mut find: impl FnMut() -> Option<T>,
+) -> io::Result<Option<T>> {
     let watch = Inotify::init(InitFlags::IN_CLOEXEC)?;
     watch.add_watch(folder, AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO)?;
     loop {
         if let Some(found) = find() {
-            return Ok(found);
+            return Ok(Some(found));
         }
-        watch.read_events()?;
+        let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(None);
+        }
+        // After a signal there is nothing to read, and the time is not over.
+        if poll::wait(&[(watch.as_fd(), Interest::Read)], left)?[0] {
+            watch.read_events()?;
+        }
     }
 }

@@ -4,14 +4,13 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use delaylab_os::clock::Realtime;
+use delaylab_os::files::folder::wait_in_until;
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
-use super::ready::LOOK_EVERY;
 use crate::protocol::starting::ProgramState;
 
 /// The folder of a node whose file system is its own, or whose `/run` is (`fabric/own_folders.rs`).
@@ -74,15 +73,14 @@ impl Kept {
 
     /// Return the state of a program that has ended, once its supervisor has noted how.
     pub(super) fn noted_end(&self, name: &str) -> Result<ProgramState, Failure> {
-        let deadline = Instant::now() + NOTED;
-        loop {
-            let state = self.state(name)?;
-            let noted = state.exit.is_some() || state.killed.is_some();
-            if noted || Instant::now() >= deadline {
-                return Ok(state);
-            }
-            thread::sleep(LOOK_EVERY);
-        }
+        let noted = || {
+            let found = self.state(name);
+            let waits = found.as_ref().is_ok_and(|it| it.exit.is_none() && it.killed.is_none());
+            (!waits).then_some(found)
+        };
+        let found = wait_in_until(&self.folder, Some(Instant::now() + NOTED), noted)
+            .with_context(|| format!("watch {}", self.folder.display()))?;
+        found.unwrap_or_else(|| self.state(name))
     }
 }
 
