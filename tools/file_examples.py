@@ -28,6 +28,7 @@ from delaylab.spec.lab import (
     XenSpec,
 )
 from delaylab.spec.loads import LoadSpec
+from delaylab.spec.places import PlaceSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.queue import QueueSpec
 from delaylab.spec.study import ProbeSpec, StudySpec
@@ -63,6 +64,11 @@ _TEXTS: dict[type[BaseModel], str] = {
           box: {kind: docker, host: office, memory: 256MiB, packages: [xz-utils]}
           router: {forwards: true, count: 4}
         """,
+    PlaceSpec: """
+        nodes:
+          london: {at: {longitude: -0.13, latitude: 51.51}}
+          lab: {at: {x: 120, y: 40}}
+        """,
     FileSpec: """
         files:
           /etc/motd: welcome
@@ -83,6 +89,7 @@ _TEXTS: dict[type[BaseModel], str] = {
           - between: [client, server]
             name: wan
             delay: 10ms
+            bandwidth: 100Mbit
             addresses: {client: 10.1.0.1/24, server: 10.1.0.2/24}
             from: {server: {loss: 1%}}
         """,

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from delaylab.spec.base import Cpus, Name, Packages
 from delaylab.spec.capabilities import Capability
+from delaylab.spec.places import PlaceSpec
 from delaylab.spec.programs import (
     Environment,
     FileSpec,
@@ -81,6 +82,9 @@ class NodeSpec(Variants):
     )
     forwards: bool = Field(
         False, description="Make the node a router: its kernel forwards packets between its links."
+    )
+    at: PlaceSpec | None = Field(
+        None, description="The place of the node. It changes nothing in the network."
     )
 
     @classmethod

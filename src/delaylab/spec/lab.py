@@ -120,6 +120,11 @@ class LinkSpec(ConditionsSpec):
         le=65535,
         description="The cost of crossing the link. Routes take the path of the least total cost.",
     )
+    bandwidth: Rate | None = Field(
+        None,
+        description="The rate that the link needs in each direction, for deciding which machine "
+        "carries which node. It is not enforced; `rate` is.",
+    )
     addresses: dict[Name, str] = Field(
         default_factory=dict,
         description="The address with prefix of a node on this link, such as 10.1.0.1/24; other "
