@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.verbs.ping import resolve
+from delaylab.verbs.ping_addresses import resolve
 from delaylab.verbs.ping_target import find_target
 from tests.packets.agents import ROOT, Pair, mac, probe, run
 

@@ -102,6 +102,8 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             batch=1,
             mode="socket",
             ttl=64,
+            tos=8,
+            interface="left",
             live=True,
             linger_rtt=True,
             resolve=True,

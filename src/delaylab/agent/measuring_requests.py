@@ -48,6 +48,8 @@ class Probe(Request[measuring_replies.Probe]):
     batch: int = 0
     mode: Literal["socket", "packet"] = "socket"
     ttl: int | None = None
+    tos: int | None = None
+    interface: str | None = None
     live: bool = False
     linger_rtt: bool = False
     resolve: bool = False

@@ -6,8 +6,8 @@ import math
 import os
 import select
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
 
 
 class Readable(Protocol):
@@ -15,6 +15,9 @@ class Readable(Protocol):
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when something has come."""
+
+
+ReadableT = TypeVar("ReadableT", bound=Readable)
 
 
 class Stream(Readable, Protocol):
@@ -85,6 +88,13 @@ class Loop:
 
 def readable(source: Readable, timeout_s: float | None) -> bool:
     """Wait until something can be read; return False after `timeout_s` seconds."""
-    poll = select.poll()
-    poll.register(source.fileno(), select.POLLIN)
-    return bool(poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000))))
+    return bool(ready([source], timeout_s))
+
+
+def ready(sources: Iterable[ReadableT], timeout_s: float | None) -> list[ReadableT]:
+    """Wait until some sources can be read; return them, or none after `timeout_s` seconds."""
+    poll, known = select.poll(), {source.fileno(): source for source in sources}
+    for descriptor in known:
+        poll.register(descriptor, select.POLLIN)
+    found = poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000)))
+    return [known[descriptor] for descriptor, _ in found]

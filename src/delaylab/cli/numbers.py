@@ -5,6 +5,8 @@ from __future__ import annotations
 from delaylab.errors import BadInput
 from delaylab.units import Duration
 
+OCTET = 255
+
 
 def whole(text: str, option: str, low: int, high: int) -> int:
     """Return an option's whole number; raise BadInput if it is none or out of bounds."""
@@ -16,6 +18,17 @@ def whole(text: str, option: str, low: int, high: int) -> int:
         raise BadInput(f"{option} is at least {low}")
     if number > high:
         raise BadInput(f"{option} is at most {high}")
+    return number
+
+
+def octet(text: str, option: str) -> int:
+    """Return an option's byte, which may be hexadecimal as 0x10; raise BadInput if it is none."""
+    try:
+        number = int(text, 16) if text[:2].lower() == "0x" else int(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= OCTET:
+        raise BadInput(f"{option} is 0 to {OCTET}, or 0x0 to 0xff, got {text!r}")
     return number
 
 

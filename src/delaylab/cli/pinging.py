@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from delaylab.cli.numbers import seconds, whole
+from delaylab.cli.numbers import octet, seconds, whole
 from delaylab.cli.options import INTERRUPTED, Json, app, console, print_json
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.terminal import print_error
@@ -14,6 +17,9 @@ from delaylab.units import Duration
 
 if TYPE_CHECKING:
     from delaylab.verbs.ping import Options
+    from delaylab.verbs.ping_reading import OnPacket
+
+    Watch = Callable[[str], OnPacket]
 
 LOCAL = "127.0.0.1"
 MOST_PACKETS = 2**32 - 1
@@ -24,12 +30,12 @@ DAY = Duration.parse("24h")
 
 @app.command()
 def ping(
-    host: Annotated[
-        str,
+    hosts: Annotated[
+        list[str],
         typer.Argument(
-            metavar="HOST",
-            help="The address or name of any host; no lab is needed. A link-local address of IPv6 "
-            "names its interface, as fe80::1%eth0.",
+            metavar="HOST…",
+            help="The address or name of any host; no lab is needed. Several are pinged at the "
+            "same time. A link-local address of IPv6 names its interface, as fe80::1%eth0.",
         ),
     ],
     count: Annotated[
@@ -74,7 +80,20 @@ def ping(
     source: Annotated[
         str | None,
         typer.Option(
-            "--source", "-I", metavar="ADDRESS", help="Send from this address of this machine."
+            "--source",
+            "-I",
+            metavar="ADDRESS|INTERFACE",
+            help="Send from this address, or by this interface, of this machine.",
+        ),
+    ] = None,
+    tos: Annotated[
+        str | None,
+        typer.Option(
+            "--tos",
+            "-Q",
+            metavar="BYTE",
+            help="The type of service or traffic class to send with, such as 0xb8: DSCP in its "
+            "high 6 bits. A Linux host answers an echo with the same.",
         ),
     ] = None,
     tcp: Annotated[
@@ -140,19 +159,20 @@ def ping(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Ping a host, and print how much of the round trip this machine itself added."""
+    """Ping hosts, and print how much of the round trip this machine itself added."""
     from delaylab.verbs import ping as verb
-    from delaylab.verbs.ping_lines import print_summary
+    from delaylab.verbs.ping_addresses import ANYWHERE, IPV4, find_origin
     from delaylab.verbs.ping_target import find_target
 
     between = Duration(0) if flood else seconds(interval, "--interval", DAY)
-    own = None if source is None else verb.own_address(source)
-    other = own is not None and (ipv6 if own.version == verb.IPV4 else ipv4)
+    origin = ANYWHERE if source is None else find_origin(source)
+    other = origin.version is not None and (ipv6 if origin.version == IPV4 else ipv4)
     for wrong, what in (
         (
             not between.ns and not flood,
             "without an interval packets are sent as fast as replies come: say --flood",
         ),
+        (hops and len(hosts) > 1, "--hops probes the way to one host: name only one"),
         (hops and metrics is not None, "--hops has no metrics: leave out --metrics"),
         (
             hops and (flood or ttl is not None),
@@ -173,35 +193,55 @@ def ping(
         if wrong:
             raise BadInput(what)
     number = None if port is None else whole(port, "--port", 1, 65535)
-    target = find_target(host, tcp=tcp, http=http, port=number, path=path)
+    targets = [find_target(host, tcp=tcp, http=http, port=number, path=path) for host in hosts]
+    first = targets[0]
     options = verb.Options(
-        target.host,
+        first.host,
         None if count is None else whole(count, "--count", 1, MOST_PACKETS),
         between,
         whole(size, "--size", 24, LARGEST_PAYLOAD),
-        own.version if own else 4 if ipv4 else 6 if ipv6 else None,
+        origin.version or (4 if ipv4 else 6 if ipv6 else None),
         realtime,
         wait=seconds(wait, "--wait", DAY),
         quiet=quiet,
         ttl=None if ttl is None else whole(ttl, "--ttl", 1, 255),
-        protocol=target.protocol,
-        port=target.port,
-        path=target.path,
+        protocol=first.protocol,
+        port=first.port,
+        path=first.path,
         deadline=None if deadline is None else seconds(deadline, "--deadline", DAY),
-        source=None if own is None else str(own),
+        origin=origin,
+        tos=None if tos is None else octet(tos, "--tos"),
     )
     if hops:
         _ping_hops(options, as_json=as_json)
         return
-    shown = None if as_json else console
-    if metrics is None:
-        result = verb.run(options, shown)
-    else:
-        from delaylab.verbs.ping_metrics import served
+    each = [replace(options, host=to.host, port=to.port, path=to.path) for to in targets]
+    with _metrics(metrics) as watch:
+        if len(each) == 1:
+            _ping_one(options, watch, as_json=as_json)
+        else:
+            _ping_many(each, watch, as_json=as_json)
 
-        address, port_of_metrics = _endpoint(metrics)
-        with served(target.host, port_of_metrics, address) as watch:
-            result = verb.run(options, shown, watch=watch)
+
+@contextmanager
+def _metrics(endpoint: str | None) -> Iterator[Watch | None]:
+    """Serve metrics if an endpoint is given; yield what returns the counter of a host's packets."""
+    if endpoint is None:
+        yield None
+        return
+    from delaylab.verbs.ping_metrics import served
+
+    address, port = _endpoint(endpoint)
+    with served(port, address) as metrics:
+        yield metrics.of
+
+
+def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
+    from delaylab.verbs import ping as verb
+    from delaylab.verbs.ping_lines import print_summary
+
+    counted = watch(options.host) if watch else None
+    result = verb.run(options, None if as_json else console, watch=counted)
     if as_json:
         print_json(result.as_json())
     else:
@@ -209,6 +249,21 @@ def ping(
     if result.cut_short is not None:
         raise DelaylabError(result.cut_short, fix="the packets above came before")
     _end(interrupted=result.interrupted, answered=result.replied > result.closed)
+
+
+def _ping_many(each: Sequence[Options], watch: Watch | None, *, as_json: bool) -> None:
+    from delaylab.verbs import ping_many
+
+    results = ping_many.run(each, None if as_json else console, watch)
+    if as_json:
+        print_json([result.as_json() for result in results])
+    else:
+        ping_many.print_summary(results, console)
+    for result in results:
+        if result.problem is not None:
+            print_error(f"delaylab: {result.host}: {result.problem}")
+    interrupted = any(found.result.interrupted for found in results if found.result is not None)
+    _end(interrupted=interrupted, answered=all(result.answered for result in results))
 
 
 def _end(*, interrupted: bool, answered: bool) -> None:

@@ -5,28 +5,24 @@ from __future__ import annotations
 import ipaddress
 import os
 import random
-import socket
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from rich.console import Console
 
-from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
-from delaylab.agent.replies import Event
-from delaylab.agent.result import AgentGone, Result
+from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
-from delaylab.agent.stream import readable
 from delaylab.errors import BadInput, DoesNotFit
-from delaylab.io.interrupts import deferred
 from delaylab.io.printable import printable
 from delaylab.machines import LOCAL
 from delaylab.units import Duration
+from delaylab.verbs.ping_addresses import ANYWHERE, Origin, resolve
 from delaylab.verbs.ping_lines import line
+from delaylab.verbs.ping_reading import End, OnPacket, Reader, finish
 from delaylab.verbs.ping_result import UNDER_WAY, PingPacket, PingResult
 from delaylab.verbs.ping_tables import merged, packets_of
 from delaylab.verbs.ping_view import View
@@ -42,11 +38,6 @@ WAIT = Duration(10_000_000_000)
 PARTS = Duration.parse("1s")
 """The time between two reports of a ping that nobody watches."""
 HTTP_PORT = 80
-IPV4 = 4
-End = Literal["done", "deadline", "interrupted"]
-"""The end of a ping: by its last reply, its deadline, or Ctrl-C."""
-DONE: End = "done"
-OnPacket = Callable[[PingPacket], None]
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Options:
     An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
     the last packet to wait for a first reply. With `quiet` no packet is printed. By `tcp`
     and `http` the packets go to `port`; `http` requests `path`. The ping ends after `deadline`,
-    whatever is under way then. `source` is the address to send from; None leaves it to the routes.
+    whatever is under way then. `tos` is the type of service or traffic class of its packets.
     """
 
     host: str
@@ -72,7 +63,8 @@ class Options:
     port: int = 0
     path: str = "/"
     deadline: Duration | None = None
-    source: str | None = None
+    origin: Origin = ANYWHERE
+    tos: int | None = None
 
     @property
     def packets(self) -> str:
@@ -84,50 +76,79 @@ class Options:
         return f"{self.size} bytes of ICMP echo payload"
 
 
-def resolve(host: str, version: int | None) -> str:
-    """Return a host's address, with the zone if it is valid on one link only (RFC 4007).
+class OnePing:
+    """A ping under way: its packets so far, and what each is shown to.
 
-    Raises BadInput if the host has no address, or a link-local one without a zone.
+    `session` is one with the agent that sends; `end` closes it.
     """
-    if version != IPV4 and _has_zone(host):
-        # Only where the packets are sent it is known which interfaces there are.
-        return host
-    family = {None: socket.AF_UNSPEC, 4: socket.AF_INET, 6: socket.AF_INET6}[version]
-    try:
-        found = socket.getaddrinfo(host, None, family, socket.SOCK_DGRAM)
-    except OSError as error:
-        raise BadInput(f"no address for {host!r}: {error.strerror}") from None
-    # Unlike the socket's address itself, this text has the zone.
-    numeric = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
-    address, _ = socket.getnameinfo(found[0][4], numeric)
-    if ":" in address and not _has_zone(address) and ipaddress.ip_address(address).is_link_local:
-        what = f"{address} is link-local: each interface may lead to another host of that address"
-        raise BadInput(what, fix=f"name the interface: {address}%INTERFACE")
-    return address
 
+    def __init__(
+        self, options: Options, address: str, session: Session, shown_to: Sequence[OnPacket] | None
+    ) -> None:
+        self.options, self.address = options, address
+        self._session, self._shown_to = session, shown_to or ()
+        self._live = shown_to is not None
+        self._packets: dict[int, PingPacket] = {}
+        self.reader = Reader(session, self._add)
 
-def own_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return an address of this machine; raise BadInput if it is no address, or not one of them."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        what = f"{text!r} is no address"
-        raise BadInput(what, "--source", "give one of this machine's: ip addr") from None
-    family = socket.AF_INET if address.version == IPV4 else socket.AF_INET6
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((text, 0))
-    except OSError as error:
-        what = f"nothing can be sent from {text}: {error.strerror}"
-        raise BadInput(what, "--source", "give an address of this machine: ip addr") from None
-    return address
+    def start(self) -> None:
+        """Have the agent begin."""
+        asked = _reporting(request(self.options, self.address), live=self._live)
+        self._result = self._session.start(asked)
 
+    def end(self) -> None:
+        """Close the session."""
+        self._session.close()
 
-def _has_zone(host: str) -> bool:
-    try:
-        return ipaddress.IPv6Address(host).scope_id is not None
-    except ValueError:
-        return False
+    def _add(self, packet: PingPacket) -> None:
+        # A packet that was given up for lost and answered after all has only one line.
+        known = self._packets.get(packet.seq)
+        self._packets[packet.seq] = packet
+        if packet.outcome == UNDER_WAY:
+            return
+        if known is None:
+            self._show(replace(packet, duplicates=0))
+        if packet.duplicates > (known.duplicates if known else 0):
+            self._show(packet)
+
+    def _show(self, packet: PingPacket) -> None:
+        for show in self._shown_to:
+            show(packet)
+
+    def result(self, end: End) -> PingResult:
+        """Return what was found out by this end; raise AgentError if that is nothing."""
+        failed, host = self.reader.failed, self.options.host
+        known = self._known(stopped=end != "done")
+        if failed is not None:
+            if not known or not isinstance(failed, AgentGone):
+                raise failed
+            sent = sum(packet.outcome != "refused" for packet in known)
+            return PingResult(
+                host, self.address, sent, known, realtime=False, cut_short=str(failed)
+            )
+        done = self._result.done
+        return PingResult(
+            host=host,
+            address=self.address,
+            sent=done.sent,
+            packets=known,
+            realtime=done.realtime,
+            doubts=tuple(done.warnings),
+            neighbour_ns=done.neighbour_ns,
+            interrupted=end == "interrupted",
+        )
+
+    def _known(self, *, stopped: bool) -> tuple[PingPacket, ...]:
+        """Return the packets by seq.
+
+        The agent reports no more of them after it was stopped than its reader can take at once; the
+        others are in its tables, as all are of a ping that nobody watches.
+        """
+        if not self._live or stopped:
+            if "packets" not in self._result.parts or "stamps" not in self._result.parts:
+                return ()
+            return tuple(merged(packets_of(self._result), self._packets))
+        return tuple(self._packets[seq] for seq in sorted(self._packets))
 
 
 def run(
@@ -142,58 +163,28 @@ def run(
     `watch` is called with each packet once its fate is known.
     """
     check(options)
-    address = resolve(options.host, options.version)
+    address = resolve(options.host, options.version, options.origin.interface)
     session = session or LOCAL.session()
     if console is not None:
-        kind = f"IPv{ipaddress.ip_address(address.split('%')[0]).version}"
-        console.print(
-            f"PING {options.host} ({address}), {kind}, {options.packets}",
-            highlight=False,
-        )
-    packets: dict[int, PingPacket] = {}
-    live = watch is not None or not options.quiet
-    end: End = "done"
-    died: AgentGone | None = None
+        print_head(options, address, console)
     try:
         with _printer(console, options, address) as show:
-
-            def on_packet(packet: PingPacket) -> None:
-                # A packet that was given up for lost and answered after all has only one line.
-                known = packets.get(packet.seq)
-                packets[packet.seq] = packet
-                if packet.outcome == UNDER_WAY:
-                    return
-                if known is None:
-                    show(replace(packet, duplicates=0))
-                    if watch is not None:
-                        watch(packet)
-                if packet.duplicates > (known.duplicates if known else 0):
-                    show(packet)
-
-            result = session.start(_reporting(request(options, address), live=live))
-            try:
-                end = finish(session, on_packet, options.deadline)
-            except AgentGone as gone:
-                died = gone
+            shown_to = (show,) if watch is None else (show, watch)
+            one = OnePing(
+                options, address, session, shown_to if watch or not options.quiet else None
+            )
+            one.start()
+            end = finish([one.reader], options.deadline)
     finally:
         session.close()
-    known = _packets(result, packets, live=live, stopped=end != "done")
-    if died is not None:
-        if not known:
-            raise died
-        sent = sum(packet.outcome != "refused" for packet in known)
-        return PingResult(options.host, address, sent, known, realtime=False, cut_short=str(died))
-    done = result.done
-    return PingResult(
-        host=options.host,
-        address=address,
-        sent=done.sent,
-        packets=known,
-        realtime=done.realtime,
-        doubts=tuple(done.warnings),
-        neighbour_ns=done.neighbour_ns,
-        interrupted=end == "interrupted",
-    )
+    return one.result(end)
+
+
+def print_head(options: Options, address: str, console: Console) -> None:
+    """Print who is pinged by what."""
+    kind = f"IPv{ipaddress.ip_address(address.partition('%')[0]).version}"
+    text = f"PING {options.host} ({address}), {kind}, {options.packets}"
+    console.print(text, highlight=False)
 
 
 @contextmanager
@@ -214,48 +205,14 @@ def _printer(console: Console | None, options: Options, address: str) -> Iterato
         yield write
 
 
-def finish(session: Session, on_packet: OnPacket, deadline: Duration | None = None) -> End:
-    """Read a ping to its end, which Ctrl-C or a deadline brings about; return what ended it.
-
-    Raises KeyboardInterrupt at the second Ctrl-C.
-    """
-    until_s = None if deadline is None else time.monotonic() + deadline.seconds
-    reported = deque[PingPacket]()
-
-    def on_event(event: Event) -> None:
-        if event.packet is not None:
-            reported.append(PingPacket.of(event.packet))
-
-    ended, end = False, DONE
-    while reported or not ended:
-        try:
-            while reported:
-                on_packet(reported.popleft())
-            if not ended:
-                left_s = None if until_s is None else until_s - time.monotonic()
-                if not readable(session, left_s):
-                    until_s, end = None, "deadline"
-                    session.stop()
-                # What was read of the stream must not be lost to a Ctrl-C.
-                with deferred():
-                    ended = session.poll_done(on_event)
-        except KeyboardInterrupt:
-            if end == "interrupted":
-                raise
-            if not ended and end == DONE:
-                session.stop()
-            end = "interrupted"
-    return end
-
-
-def check(options: Options) -> None:
-    """Raise BadInput for a ping without end; DoesNotFit if its packets do not fit into memory."""
+def check(options: Options, hosts: int = 1) -> None:
+    """Raise BadInput for a ping without end; DoesNotFit if the packets do not fit into memory."""
     count = options.count or AT_MOST
-    needed, free = count * PACKET_BYTES, LOCAL.available_bytes()
+    needed, free = hosts * count * PACKET_BYTES, LOCAL.available_bytes()
     if count * options.interval.ns > LONGEST.ns:
         raise BadInput(f"{count} packets at {options.interval} take over {LONGEST}")
     if needed > free:
-        what = f"{count} packets need {needed / 1e9:.1f} GB of memory"
+        what = f"{hosts * count} packets need {needed / 1e9:.1f} GB of memory"
         raise DoesNotFit(f"{what}, and this machine has {free / 1e9:.1f} GB free", "--count")
 
 
@@ -265,7 +222,9 @@ def request(options: Options, address: str) -> Probe:
         probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
         protocol=options.protocol,
         to=address,
-        source=options.source,
+        source=options.origin.address,
+        interface=options.origin.interface,
+        tos=options.tos,
         port=options.port,
         path=options.path,
         host=host_field(options),
@@ -299,22 +258,3 @@ def host_field(options: Options) -> str:
     host = options.host.partition("%")[0]
     name = f"[{host}]" if ":" in host else host
     return name if options.port in (0, HTTP_PORT) else f"{name}:{options.port}"
-
-
-def _packets(
-    result: Result[measuring_replies.Probe],
-    reported: dict[int, PingPacket],
-    *,
-    live: bool,
-    stopped: bool,
-) -> tuple[PingPacket, ...]:
-    """Return a ping's packets by seq.
-
-    The agent reports no more of them after it was stopped than its reader can take at once; the
-    others are in its tables, as all are of a ping that nobody watches.
-    """
-    if not live or stopped:
-        if "packets" not in result.parts or "stamps" not in result.parts:
-            return ()
-        return tuple(merged(packets_of(result), reported))
-    return tuple(reported[seq] for seq in sorted(reported))

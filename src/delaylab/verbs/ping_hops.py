@@ -13,7 +13,9 @@ from delaylab.io.values import JsonObject
 from delaylab.machines import LOCAL
 from delaylab.units import Duration
 from delaylab.verbs import ping
+from delaylab.verbs.ping_addresses import resolve
 from delaylab.verbs.ping_lines import us
+from delaylab.verbs.ping_reading import OnPacket, Reader, finish
 from delaylab.verbs.ping_result import UNDER_WAY, PingPacket, Spread, spread
 
 MOST_HOPS = 30
@@ -93,7 +95,7 @@ class HopsResult:
 
 def run(options: ping.Options, console: Console | None = None) -> HopsResult:
     """Find the hops to a host, then probe each once per interval; show them while it runs."""
-    address = ping.resolve(options.host, options.version)
+    address = resolve(options.host, options.version, options.origin.interface)
     length = _length(options, address)
     rounds = options.count or ping.AT_MOST // length
     to_all = _to_all(options, length, rounds)
@@ -135,15 +137,19 @@ def _to_all(options: ping.Options, length: int, rounds: int) -> ping.Options:
     return replace(options, count=rounds * length, interval=between)
 
 
-def _probe(to_all: ping.Options, address: str, length: int, on_packet: ping.OnPacket) -> bool:
+def _probe(to_all: ping.Options, address: str, length: int, on_packet: OnPacket) -> bool:
     """Probe the hops in turn; return True if Ctrl-C ended it."""
     request = replace(ping.request(to_all, address), hops=length)
     session = LOCAL.session()
     try:
         session.start(request)
-        return ping.finish(session, on_packet) == "interrupted"
+        reader = Reader(session, on_packet)
+        interrupted = finish([reader]) == "interrupted"
     finally:
         session.close()
+    if reader.failed is not None:
+        raise reader.failed
+    return interrupted
 
 
 def hops_of(packets: Iterable[PingPacket], length: int) -> tuple[Hop, ...]:

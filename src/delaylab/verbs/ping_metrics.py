@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from delaylab.errors import BadInput
 from delaylab.io.metrics_server import AT_ONCE, serving
 from delaylab.io.terminal import print_error
-from delaylab.verbs.ping import OnPacket
+from delaylab.verbs.ping_reading import OnPacket
 from delaylab.verbs.ping_result import PingPacket
 
 BUCKETS = tuple(step * 10.0**power for power in range(-6, 1) for step in (1, 2, 5))
@@ -19,9 +20,9 @@ LABELS = ("host",)
 
 
 class Metrics:
-    """Counters and histograms of the packets to one host; all times in seconds."""
+    """Counters and histograms of the packets to each host; all times in seconds."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._packets = Counter(
             "delaylab_ping_packets",
@@ -30,7 +31,7 @@ class Metrics:
             registry=self.registry,
         )
         self._times = {
-            name: self._histogram(name, text).labels(host)
+            name: self._histogram(name, text)
             for name, text in (
                 ("rtt_user", "Round trip as programs see it"),
                 ("rtt_kernel", "Round trip between the kernel's stamps"),
@@ -38,16 +39,20 @@ class Metrics:
                 ("slip", "Lateness of sending, one way"),
             )
         }
-        self._host = host
 
     def _histogram(self, name: str, text: str) -> Histogram:
         return Histogram(
             f"delaylab_ping_{name}_seconds", text, LABELS, registry=self.registry, buckets=BUCKETS
         )
 
-    def add(self, packet: PingPacket) -> None:
-        """Count a packet."""
-        self._packets.labels(self._host, packet.outcome).inc()
+    def of(self, host: str) -> OnPacket:
+        """Return what counts the packets of a host, whose histograms are there from the start."""
+        for times in self._times.values():
+            times.labels(host)
+        return partial(self._add, host)
+
+    def _add(self, host: str, packet: PingPacket) -> None:
+        self._packets.labels(host, packet.outcome).inc()
         times = {
             "rtt_user": packet.rtt_user_ns,
             "rtt_kernel": packet.rtt_kernel_ns,
@@ -56,22 +61,22 @@ class Metrics:
         }
         for name, nanoseconds in times.items():
             if nanoseconds is not None:
-                self._times[name].observe(nanoseconds / 1e9)
+                self._times[name].labels(host).observe(nanoseconds / 1e9)
 
 
 @contextmanager
-def served(host: str, port: int, address: str) -> Iterator[OnPacket]:
-    """Serve the metrics of a ping at http://ADDRESS:PORT/metrics; yield what counts a packet.
+def served(port: int, address: str) -> Iterator[Metrics]:
+    """Serve metrics of pings at http://ADDRESS:PORT/metrics while the block runs.
 
     At the end say if connections were refused. Raises BadInput if the port cannot be had.
     """
-    metrics = Metrics(host)
+    metrics = Metrics()
     with ExitStack() as stack:
         try:
             server = stack.enter_context(serving(metrics.registry, address, port))
         except OSError as error:
             raise BadInput(f"{address}:{port}: {error.strerror or error}", "--metrics") from None
-        yield metrics.add
+        yield metrics
         if server.refused:
             most = f"more than {AT_ONCE} were open at once"
             print_error(f"--metrics: {server.refused} connections were refused: {most}")

@@ -132,6 +132,12 @@ pub(crate) struct Probe {
     /// The TTL or hop limit; the system's if left out.
     #[serde(default)]
     pub ttl: Option<u8>,
+    /// The type of service or traffic class; the system's if left out. Of TCP's packets the system sets the low 2 bits.
+    #[serde(default)]
+    pub tos: Option<u8>,
+    /// The interface to send and receive by; chosen by the routing table if left out.
+    #[serde(default)]
+    pub interface: Option<String>,
     /// True to report each packet by an event.
     #[serde(default)]
     pub live: bool,

@@ -26,11 +26,11 @@ pub struct NextHop {
 /// Return the index of the interface by which packets to an address leave. Fail with the kernel's error if it
 /// has no route, and with `EHOSTUNREACH` if its route has no interface.
 pub fn interface_to(to: IpAddr) -> io::Result<u32> {
-    next_hop(to).map(|hop| hop.interface)
+    next_hop(to, None).map(|hop| hop.interface)
 }
 
-/// Return the next hop of packets to an address. Fails as [`interface_to`] does.
-pub fn next_hop(to: IpAddr) -> io::Result<NextHop> {
+/// Return the next hop of packets to an address, by an interface if its index is given. Fails as [`interface_to`] does.
+pub fn next_hop(to: IpAddr, by: Option<u32>) -> io::Result<NextHop> {
     let (family, address, length) = match to {
         IpAddr::V4(to) => (AddressFamily::Inet, RouteAddress::Inet(to), u32::BITS),
         IpAddr::V6(to) => (AddressFamily::Inet6, RouteAddress::Inet6(to), u128::BITS),
@@ -39,6 +39,7 @@ pub fn next_hop(to: IpAddr) -> io::Result<NextHop> {
     message.header.address_family = family;
     message.header.destination_prefix_length = length as u8;
     message.attributes.push(RouteAttribute::Destination(address));
+    message.attributes.extend(by.map(RouteAttribute::Oif));
     let answer = ask(RouteNetlinkMessage::GetRoute(message), libc::RTM_NEWROUTE)?;
     let header = RouteHeader::parse(&answer).map_err(io::Error::other)?;
     let context = (header.address_family, header.kind, RouteLwEnCapType::None);
@@ -103,7 +104,7 @@ mod tests {
         let loopback = nix::net::if_::if_nametoindex("lo").unwrap();
         assert_eq!(interface_to("127.0.0.1".parse().unwrap()).unwrap(), loopback);
         let here = "127.0.0.1".parse().unwrap();
-        assert_eq!(next_hop(here).unwrap(), NextHop { interface: loopback, neighbour: here });
+        assert_eq!(next_hop(here, None).unwrap(), NextHop { interface: loopback, neighbour: here });
     }
 
     #[test]

@@ -105,10 +105,13 @@ pub fn connect_to(fd: BorrowedFd<'_>, to: SocketAddr) -> io::Result<()> {
     Ok(connect(fd.as_raw_fd(), &SockaddrStorage::from(to))?)
 }
 
-/// Fail as [`connect_to`] does if packets from `local` cannot be sent to `to`, for a socket that stays unconnected
-/// because it is to receive from everywhere.
-pub fn check_route(local: SocketAddr, to: SocketAddr) -> io::Result<()> {
+/// Fail as [`connect_to`] does if packets from `local` cannot be sent to `to`, by this interface if one is named, for a
+/// socket that stays unconnected because it is to receive from everywhere.
+pub fn check_route(local: SocketAddr, to: SocketAddr, interface: Option<&str>) -> io::Result<()> {
     let fd = udp(SocketAddr::new(local.ip(), 0))?;
+    if let Some(interface) = interface {
+        bind_to_interface(fd.as_fd(), interface)?;
+    }
     connect_to(fd.as_fd(), to)
 }
 
@@ -132,6 +135,22 @@ pub fn set_ttl(fd: BorrowedFd<'_>, ip: IpAddr, ttl: u8) -> io::Result<()> {
         (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS)
     };
     set_option(fd.as_raw_fd(), level, name, &i32::from(ttl))
+}
+
+/// Set the type of service (IPv4) or traffic class (IPv6) of sent packets: DSCP in the high 6 bits. The kernel itself sets
+/// the low 2 bits, ECN, of TCP's packets.
+pub fn set_tos(fd: BorrowedFd<'_>, ip: IpAddr, tos: u8) -> io::Result<()> {
+    let (level, name) = if ip.is_ipv4() {
+        (libc::IPPROTO_IP, libc::IP_TOS)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+    };
+    set_option(fd.as_raw_fd(), level, name, &i32::from(tos))
+}
+
+/// Send and receive by one interface only, whatever the routing table says (`SO_BINDTODEVICE`).
+pub fn bind_to_interface(fd: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
+    Ok(setsockopt(&fd, sockopt::BindToDevice, &interface.into())?)
 }
 
 /// Request the time to live or hop limit of each received packet as a control message.

@@ -16,7 +16,7 @@ use delaylab_os::files::poll::ReadySet;
 use delaylab_os::process::open_files;
 use delaylab_os::socket::batch::ReceiveBatch;
 use delaylab_os::socket::control_message::Unreachable;
-use delaylab_os::socket::{connection, local_address, receive_errors, set_ttl};
+use delaylab_os::socket::{connection, local_address, receive_errors};
 use delaylab_proto::{Context, Failure};
 use nix::errno::Errno;
 
@@ -98,9 +98,7 @@ impl PathByConnections {
         let (request, to) = (&self.request, self.to.ip());
         let fd = connection::unconnected(request.local_of(to, request.first_seq + place))?;
         receive_errors(fd.as_fd(), to)?;
-        if let Some(ttl) = request.ttl {
-            set_ttl(fd.as_fd(), to, ttl)?;
-        }
+        request.set_options(fd.as_fd(), to)?;
         Ok(fd)
     }
 

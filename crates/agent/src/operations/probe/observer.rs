@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use delaylab_os::clock::Monotonic;
-use delaylab_os::netlink::routing;
 use delaylab_os::ring::Captured;
 use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket;
@@ -157,10 +156,7 @@ pub(super) fn open_for_socket(
     if request.interval_ns != 0 || request.live || request.wanted() != stack_only {
         return None;
     }
-    let interface = match to {
-        SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
-        _ => routing::interface_to(to.ip()).ok()?,
-    };
+    let interface = request.egress(to).ok()?;
     // Replies that arrive at another interface get their stamps from the socket.
     stamps::keep_receive_stamps_on(fd).ok()?;
     let port = socket::local_address(fd).ok()?.port();
@@ -208,10 +204,7 @@ pub(super) struct InterfaceStamps {
 impl InterfaceStamps {
     /// Start to stamp the packets of a probe. Needs `CAP_NET_RAW`.
     pub(super) fn open(request: &Probe, to: SocketAddr) -> io::Result<Self> {
-        let interface = match to {
-            SocketAddr::V6(to) if to.scope_id() != 0 => to.scope_id(),
-            _ => routing::interface_to(to.ip())?,
-        };
+        let interface = request.egress(to)?;
         let filter = route::filter(request, to.ip(), request.ident, 0, 0, BYTES as u32);
         let ring = FrameRing::open(interface, &filter, SEGMENT_RING, BYTES, true)?;
         let places = vec![0; 1 << 16].into_boxed_slice();

@@ -1,7 +1,10 @@
 //! The limits of the request `probe`, and what follows from it.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::os::fd::BorrowedFd;
 
+use delaylab_os::netlink::routing;
 use delaylab_os::socket;
 use delaylab_os::stamps::Wanted;
 use delaylab_proto::Failure;
@@ -56,6 +59,9 @@ impl Probe {
         if request.hops > 0 && (request.mode == Mode::Packet || request.ttl.is_some()) {
             return refuse("hops needs mode \"socket\", and sets the ttl itself".into());
         }
+        if request.tos.is_some() && request.mode == Mode::Packet {
+            return refuse("tos needs mode \"socket\"".into());
+        }
         if request.protocol != Protocol::Icmp && request.port == 0 {
             return refuse("a probe by UDP, TCP or HTTP needs a port".into());
         }
@@ -70,7 +76,12 @@ impl Probe {
                 return refuse("path or host are not those of an HTTP request".into());
             }
         }
-        let to = request.destination()?.ip();
+        let to = request.destination()?;
+        if let Err(error) = request.named_interface(to) {
+            let name = request.interface.as_deref().unwrap_or_default();
+            return refuse(format!("interface {name}: {error}"));
+        }
+        let to = to.ip();
         if request.source.is_some_and(|source| source.is_ipv4() != to.is_ipv4()) {
             return refuse("source and destination are of different IP versions".into());
         }
@@ -104,6 +115,34 @@ impl Probe {
             }
             (IpAddr::V4(_), Some(_)) => Err(refuse("an IPv4 address has no zone".into())),
         }
+    }
+
+    /// Give a new socket the options that every packet of the probe has: its interface, type of service, and TTL.
+    pub(super) fn set_options(&self, fd: BorrowedFd<'_>, to: IpAddr) -> io::Result<()> {
+        if let Some(interface) = &self.interface {
+            socket::bind_to_interface(fd, interface)?;
+        }
+        if let Some(tos) = self.tos {
+            socket::set_tos(fd, to, tos)?;
+        }
+        if let Some(ttl) = self.ttl {
+            socket::set_ttl(fd, to, ttl)?;
+        }
+        Ok(())
+    }
+
+    /// Return the index of the interface that the request or the zone of the address names; `None` if neither does.
+    pub(super) fn named_interface(&self, to: SocketAddr) -> io::Result<Option<u32>> {
+        match (&self.interface, to) {
+            (Some(name), _) => Ok(Some(nix::net::if_::if_nametoindex(name.as_str())?)),
+            (None, SocketAddr::V6(to)) if to.scope_id() != 0 => Ok(Some(to.scope_id())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Return the index of the interface by which the packets leave.
+    pub(super) fn egress(&self, to: SocketAddr) -> io::Result<u32> {
+        self.named_interface(to)?.map_or_else(|| routing::interface_to(to.ip()), Ok)
     }
 
     /// Return the source address; the port is the probe's identifier, or 0 for the system's choice.

@@ -63,9 +63,7 @@ impl ProbeRoute {
             }
         };
         Program::nothing().attach(holder.as_fd()).map_err(failure)?;
-        if let Some(ttl) = request.ttl {
-            socket::set_ttl(holder.as_fd(), to.ip(), ttl).map_err(failure)?;
-        }
+        request.set_options(holder.as_fd(), to.ip()).map_err(failure)?;
         socket::connect_to(holder.as_fd(), to).map_err(failure)?;
         let filter = filter(request, to.ip(), ident, SCOUT, 0, HEADERS as u32);
         let mut ring = FrameRing::open(0, &filter, 64, HEADERS, true).map_err(|error| {
@@ -79,7 +77,9 @@ impl ProbeRoute {
             // An interrupted wait is only a shorter one.
             let mut fds = [PollFd::new(ring.fd(), PollFlags::POLLIN)];
             let heard = poll(&mut fds, PollTimeout::from(LOOK)).unwrap_or(0);
-            if heard == 0 && start.elapsed() > if is_pending(to) { PATIENCE } else { UNHEARD } {
+            if heard == 0
+                && start.elapsed() > if is_pending(request, to) { PATIENCE } else { UNHEARD }
+            {
                 return Err(Failure::new(format!("reach {}", request.to), "no neighbour answers"));
             }
             ring.drain(64, |frame| {
@@ -173,7 +173,7 @@ pub(super) fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -
         SocketAddr::V6(local) if local.scope_id() != 0 => {
             NextHop { interface: local.scope_id(), neighbour: to.ip() }
         }
-        _ => next_hop(to.ip()).ok()?,
+        _ => next_hop(to.ip(), request.named_interface(to).ok()?).ok()?,
     };
     if resolution(hop).ok()? == Resolution::Known {
         return None;
@@ -197,14 +197,18 @@ pub(super) fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -
 }
 
 /// Return true while the kernel waits for an answer of the neighbour of packets to `to`.
-fn is_pending(to: SocketAddr) -> bool {
-    next_hop(to.ip()).and_then(resolution).is_ok_and(|state| state == Resolution::Pending)
+fn is_pending(request: &Probe, to: SocketAddr) -> bool {
+    let interface = request.named_interface(to).ok().flatten();
+    next_hop(to.ip(), interface)
+        .and_then(resolution)
+        .is_ok_and(|state| state == Resolution::Pending)
 }
 
 /// Send one packet that ends at the first router.
 fn send_scout(request: &Probe, to: SocketAddr) -> io::Result<()> {
     let local = request.source.map_or_else(|| socket::any(to.ip(), 0), |from| (from, 0).into());
     let (fd, flavour, ident) = socket::icmp(local)?;
+    request.set_options(fd.as_fd(), to.ip())?;
     socket::set_ttl(fd.as_fd(), to.ip(), 1)?;
     socket::connect_to(fd.as_fd(), to)?;
     scout(flavour, to.ip(), ident).send(fd.as_fd(), 0, 1).map(drop)

@@ -185,14 +185,12 @@ fn prepare(
 ) -> io::Result<()> {
     socket::set_buffers(fd, socket::LARGE_BUFFER)?;
     socket::receive_errors(fd, to.ip())?;
-    if let Some(ttl) = request.ttl {
-        socket::set_ttl(fd, to.ip(), ttl)?;
-    }
+    request.set_options(fd, to.ip())?;
     if request.live {
         socket::receive_ttl(fd, to.ip())?;
     }
     if flavour == Flavour::IcmpRaw {
-        return socket::check_route(request.local(to.ip()), to);
+        return socket::check_route(request.local(to.ip()), to, request.interface.as_deref());
     }
     socket::connect_to(fd, to)
 }
