@@ -18,7 +18,19 @@ PAPERS = SOURCE.parent / "delaylab_papers"
 ROOT = SOURCE.parent.parent
 ORDER = [
     *("errors", "progress", "units", "version", "points", "io", "spec", "drawing", "dataset"),
-    *("plan", "agent", "kinds", "images", "machines", "lab", "loads", "work", "trial", "study"),
+    *(
+        "topology",
+        "plan",
+        "agent",
+        "kinds",
+        "images",
+        "machines",
+        "lab",
+        "loads",
+        "work",
+        "trial",
+        "study",
+    ),
     *("analysis", "charts", "papers", "report", "verbs", "api", "cli", "__main__"),
 ]
 """The rooms, each above all that it imports."""

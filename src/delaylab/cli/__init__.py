@@ -6,7 +6,7 @@ import errno
 import sys
 
 # Importing a module registers its verbs, in the order in which `--help` lists them.
-from delaylab.cli import inside, measuring, pinging, running  # noqa: F401
+from delaylab.cli import inside, mapping, measuring, pinging, running  # noqa: F401
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
 from delaylab.io.terminal import give_up_output, print_error

@@ -44,3 +44,11 @@ def seconds(text: str, option: str, most: Duration) -> Duration:
     if found > most:
         raise BadInput(f"{option} is at most {most}")
     return found
+
+
+def duration(text: str, option: str) -> Duration:
+    """Return an option's time with its unit; raise BadInput if it is none."""
+    try:
+        return Duration.parse(text)
+    except ValueError as error:
+        raise BadInput(str(error), option) from None

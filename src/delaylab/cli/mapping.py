@@ -1,0 +1,93 @@
+"""Verbs that make lab files: one function per verb, without logic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from delaylab.cli.numbers import duration
+from delaylab.cli.options import app
+from delaylab.topology.options import Coordinates, Costs, Shape
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the lab file here; else print it."),
+]
+LabName = Annotated[str | None, typer.Option("--name", help="The name of the lab.")]
+Kind = Annotated[str, typer.Option(help="The kind of the nodes.")]
+
+
+@app.command("import")
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A file, a folder with weights.intra and latencies.intra, or a map of a "
+            "collection such as topohub:backbone/europe.",
+        ),
+    ],
+    output: Output = None,
+    name: LabName = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="The format; left out, it is told from the content."),
+    ] = None,
+    kind: Kind = "netns",
+    km_delay: Annotated[
+        str, typer.Option(help="The one-way delay of a kilometre, for distances.")
+    ] = "5us",
+    delay_unit: Annotated[
+        str | None,
+        typer.Option(help="The unit of the source's delays, such as 1ms; else the format's own."),
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(help="The one-way delay of links that have none in the source.")
+    ] = None,
+    rate: Annotated[
+        bool, typer.Option("--rate", help="Also enforce the source's capacities, as `rate:`.")
+    ] = False,
+    cost: Annotated[
+        Costs | None,
+        typer.Option(
+            help="What the costs of links, and so the routes, are made of; left out, the source's "
+            "weights, else delays, else hops."
+        ),
+    ] = None,
+    coordinates: Annotated[
+        Coordinates | None,
+        typer.Option(help="What the source's coordinates are; left out, what it says."),
+    ] = None,
+    one_way: Annotated[
+        bool | None,
+        typer.Option(
+            "--one-way/--round-trip", help="What a latency matrix counts: it has to be said."
+        ),
+    ] = None,
+    shape: Annotated[
+        Shape,
+        typer.Option(
+            "--as",
+            help="What a latency matrix becomes: a link for each pair, or a core "
+            "with a link to each.",
+        ),
+    ] = Shape.MESH,
+) -> None:
+    """Turn a published map of a network into a lab file; say what was assumed."""
+    from delaylab.topology.options import Options
+    from delaylab.verbs.maps import deliver, imported
+
+    options = Options(
+        km_delay=duration(km_delay, "--km-delay"),
+        delay_unit=None if delay_unit is None else duration(delay_unit, "--delay-unit"),
+        delay=None if delay is None else duration(delay, "--delay"),
+        rate=rate,
+        cost=cost,
+        kind=kind,
+        one_way=one_way,
+        shape=shape,
+        coordinates=coordinates,
+    )
+    deliver(imported(source, name, form, options), output)

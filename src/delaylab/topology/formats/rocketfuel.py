@@ -1,0 +1,112 @@
+"""Reader of Rocketfuel's `weights.intra` and `latencies.intra`: a line for each direction.
+
+A line is `nodeA nodeB value`. Names are a city, a country or state, and the router's number:
+`New+York,+NY239`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.model import Map
+from delaylab.topology.numbers import number, scaled
+from delaylab.topology.options import Options
+from delaylab.topology.remarks import Remarks
+from delaylab.topology.source import LATENCIES, Source
+
+NAME = "Rocketfuel"
+MILLISECOND = 1_000_000
+ROUTER = re.compile(r"(?P<city>[^,]*)(?:,(?P<land>.*?))?(?P<number>[0-9]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    a: str
+    b: str
+    value: Fraction
+    line: int
+
+
+def fits(line: str) -> bool:
+    """Return True for a line of this format."""
+    words = line.split()
+    return len(words) == 3 and number(words[2]) is not None
+
+
+def read(source: Source, options: Options) -> Map:
+    """Read weights, latencies, or both."""
+    name = f"as{source.lab}" if source.lab.isdigit() else source.lab
+    build = Builder(name, NAME, source.name)
+    files = (source, *source.beside)
+    lines = {file.name.endswith(LATENCIES): _lines(file, build.remarks) for file in files}
+    weights, latencies = lines.get(False, []), lines.get(True, [])
+    unit = int(options.delay_unit or MILLISECOND)
+    if latencies:
+        said = options.delay_unit or "ms"
+        build.remarks.say(f"latencies are one-way delays in {said}, one for each direction")
+    else:
+        build.remarks.say(f"{source.name} has weights; a file {LATENCIES} is not beside it")
+    delays: dict[tuple[str, str], list[int | None]] = defaultdict(list)
+    for each in latencies:
+        delays[each.a, each.b].append(scaled(each.value, unit))
+    main, weighed = (weights, True) if weights else (latencies, False)
+    for each in main:
+        add_router(build, each.a, each.line)
+        add_router(build, each.b, each.line)
+        known = delays[each.a, each.b]
+        delay = known.pop(0) if known else None
+        cost = each.value if weighed else None
+        build.edge(Edge(each.a, each.b, each.line, delay, cost=cost, directed=True))
+    if weighed:
+        _without_weights(latencies, delays, source, build.remarks)
+    return build.finish()
+
+
+def _without_weights(
+    latencies: list[_Line],
+    delays: dict[tuple[str, str], list[int | None]],
+    source: Source,
+    remarks: Remarks,
+) -> None:
+    """Name the lines that have a latency and no weight: they are no links."""
+    left = {pair: len(rest) for pair, rest in delays.items() if rest}
+    for each in reversed(latencies):
+        if left.get((each.a, each.b), 0):
+            left[each.a, each.b] -= 1
+            file = source.beside[0].name if source.beside else source.name
+            remarks.problem(each.line, "a latency of a link that has no weight: left out", file)
+
+
+def _lines(file: Source, remarks: Remarks) -> list[_Line]:
+    return list(_parsed(file, remarks))
+
+
+def _parsed(file: Source, remarks: Remarks) -> Iterator[_Line]:
+    for count, text in enumerate(file.text.splitlines(), start=1):
+        words = text.split()
+        if not words or text.startswith("#"):
+            continue
+        value = number(words[-1])
+        if len(words) != 3 or value is None or value < 0:
+            what = f"expected `node node number`, got {text[:40]!r}"
+            remarks.problem(count, what, file.name)
+        else:
+            yield _Line(words[0], words[1], value, count)
+
+
+def add_router(build: Builder, key: str, line: int) -> None:
+    """Add a router by its name, unless the map has it."""
+    if build.knows(key):
+        return
+    found = ROUTER.fullmatch(key.replace("+", " "))
+    if found is None or not found["city"].strip():
+        build.node(key, line=line)
+        return
+    city, land = found["city"].strip(), (found["land"] or "").strip()
+    label = ", ".join(filter(None, (city, land)))
+    build.node(key, line=line, wanted=f"{city}{found['number']}", label=label)

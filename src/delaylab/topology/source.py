@@ -1,0 +1,64 @@
+"""Sources of maps: files that were read, a folder's, or a map of a collection."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from delaylab.errors import BadInput
+from delaylab.io.files import read_text
+
+MOST_BYTES = 16 << 20
+WEIGHTS, LATENCIES = "weights.intra", "latencies.intra"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source's text, its name for messages, and the name of its lab unless the user gives one."""
+
+    name: str
+    text: str
+    lab: str
+    beside: tuple[Source, ...] = ()
+    """A second file of the same map: Rocketfuel has one for weights and one for latencies."""
+
+
+def read_source(path: Path) -> Source:
+    """Read a file, or the two files of Rocketfuel in a folder or side by side."""
+    if path.is_dir():
+        return _of_folder(path)
+    return _with_sibling(path)
+
+
+def _of_folder(folder: Path) -> Source:
+    found = sorted(path for path in folder.iterdir() if path.name.endswith(".intra"))
+    maps = {re.sub(r"(weights|latencies)\.intra$", "", path.name) for path in found}
+    if len(maps) != 1:
+        what = "no map is in this folder" if not maps else f"{len(maps)} maps are in this folder"
+        fix = f"name a file; in a folder {WEIGHTS} and {LATENCIES} of Rocketfuel are looked for"
+        raise BadInput(what, str(folder), fix)
+    # Weights sort after latencies, and are the file that links are named by.
+    return _with_sibling(found[-1])
+
+
+def _with_sibling(path: Path) -> Source:
+    here = _file(path)
+    for one, other in ((WEIGHTS, LATENCIES), (LATENCIES, WEIGHTS)):
+        sibling = path.with_name(path.name.removesuffix(one) + other)
+        if path.name.endswith(one) and sibling.is_file():
+            files = sorted((here, _file(sibling)), key=lambda file: file.name.endswith(LATENCIES))
+            return Source(files[0].name, files[0].text, files[0].lab, (files[1],))
+    return here
+
+
+def _file(path: Path) -> Source:
+    return Source(str(path), read_text(path, MOST_BYTES, pipes=True), _lab_name(path))
+
+
+def _lab_name(path: Path) -> str:
+    """Return what a file's map is called: the file without its endings, or the folder's name."""
+    name = path.name.removesuffix(WEIGHTS).removesuffix(LATENCIES).strip(".")
+    if not name:
+        name = path.absolute().parent.name
+    return name.split(".")[0] or name

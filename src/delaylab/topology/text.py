@@ -1,0 +1,51 @@
+"""A lab of a map as the text of a lab file: a line for each node and each link."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from textwrap import wrap
+
+from delaylab.io.printable import one_line
+from delaylab.topology.lab import MapLab
+
+WIDTH = 98
+PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|min|h|[kMGT]?bit)")
+"""Names, durations and rates, which need no quotes."""
+
+
+def text_of(lab: MapLab) -> str:
+    """Return the lab file."""
+    about = f"{lab.map.format}: {len(lab.nodes)} nodes, {len(lab.links)} links."
+    head = [about, *(f"{text[0].upper()}{text[1:]}." for text in lab.assumptions)]
+    comment = [f"# {line}" for text in head for line in wrap(one_line(text), WIDTH)]
+    nodes = [_entry(name, fields, lab.comments.get(name)) for name, fields in lab.nodes.items()]
+    links = [f"  - {_flow(fields)}" for fields in lab.links]
+    listed = ["links:", *links] if links else []
+    return "\n".join([*comment, f"lab: {lab.name}", "nodes:", *nodes, *listed, ""])
+
+
+def _entry(name: str, fields: Mapping[str, object], comment: str | None) -> str:
+    line = f"  {name}: {_flow(fields)}"
+    return f"{line}  # {one_line(comment)}" if comment else line
+
+
+def _flow(value: object) -> str:
+    """Return plain data in YAML's flow style."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _scalar(value)
+    return str(value)
+
+
+def _scalar(text: str) -> str:
+    """Return text so that YAML reads the same text: in double quotes unless it is plain."""
+    if PLAIN.fullmatch(text) and text not in ("true", "false", "null"):
+        return text
+    return json.dumps(text)
