@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,11 +14,13 @@ from delaylab.cli import app
 from delaylab.errors import BadInput
 from delaylab.images import kvm
 from delaylab.images.kvm import Probed
+from delaylab.kinds import KINDS
 from delaylab.papers import studies
 from delaylab.spec.load import load_study
 from delaylab.study import estimate, fits, order
 from delaylab.trial.rest import schedule
 from delaylab.units import Duration
+from delaylab.verbs import kind_round_trips
 
 REPRODUCED = "reproduced"
 OWN = """\
@@ -90,6 +94,53 @@ def test_a_claim_of_ones_own_has_the_width_of_its_interval_and_no_verdict(tmp_pa
     assert 2 < widths[0] / widths[1] < 8, "16 times as many packets: a quarter of the width"
 
 
+def test_a_claim_of_ones_own_is_foreseen_by_the_round_trips_of_its_kinds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYLAB_CACHE", str(tmp_path / "cache"))
+    study = tmp_path / "own.yaml"
+    study.write_text(OWN.format(packets=20_000).replace("far: {}", "far: {nodes.a.kind: lxc}"))
+
+    def found() -> tuple[float, dict[str, tuple[float, str]]]:
+        expected = json.loads(said(str(study), "--dry-run", "--json"))
+        trips = {each["kind"]: (each["rtt_us"], each["source"]) for each in expected["round_trips"]}
+        return expected["claims"][0]["effect"], trips
+
+    table = kind_round_trips.TABLE_US
+    effect, trips = found()
+    assert trips == {"netns": (table["netns"], "table"), "lxc": (table["lxc"], "table")}
+    assert effect == pytest.approx(table["lxc"] - table["netns"], rel=0.1)
+    kind_round_trips.keep({"netns": 40.0})
+    kind_round_trips.keep({"lxc": 140.0})
+    effect, trips = found()
+    assert trips == {"netns": (40.0, "doctor"), "lxc": (140.0, "doctor")}
+    assert effect == pytest.approx(100.0, rel=0.1)
+    printed = " ".join(said(str(study), "--dry-run").split())
+    assert re.search(r"netns 40 µs \(doctor, \d{4}-\d\d-\d\d\)", printed)
+    assert "run delaylab doctor" not in printed
+    # What another kernel, or a damaged file, says does not count.
+    (note,) = (tmp_path / "cache").iterdir()
+    for content in (note.read_text().replace(os.uname().release, "2.4.0"), "{"):
+        note.write_text(content)
+        assert found()[1]["lxc"] == (table["lxc"], "table")
+    assert "docs/benchmarks.md" in said(str(study), "--dry-run")
+
+
+def test_the_table_of_round_trips_is_that_of_the_docs() -> None:
+    page = Path("docs/benchmarks.md").read_text()
+    rows = re.findall(r"^\| `(\w+)`.* \| ([\d,]+)[^|]* \|$", page, re.MULTILINE)
+    stated = {kind: float(rtt.replace(",", "")) for kind, rtt in rows if kind in KINDS}
+    assert stated == kind_round_trips.TABLE_US
+    assert stated.keys() == KINDS.keys()
+
+
+def test_the_delays_of_links_are_part_of_what_is_foreseen(tmp_path: Path) -> None:
+    study = tmp_path / "own.yaml"
+    study.write_text(OWN.format(packets=1000).replace("far: {}", "far: {links.wire.delay: 3ms}"))
+    (claim,) = json.loads(said(str(study), "--dry-run", "--json"))["claims"]
+    assert claim["effect"] == pytest.approx(6000, rel=0.01)
+
+
 def test_of_many_packets_as_many_are_imagined_as_claims_use(tmp_path: Path) -> None:
     study = tmp_path / "own.yaml"
     study.write_text(OWN.format(packets=100_000_000))
@@ -123,13 +174,17 @@ def test_every_study_says_what_to_expect_of_each_of_its_claims(name: str) -> Non
     assert all(each["verdict"] or each["effect"] is not None or each["why"] for each in found)
 
 
-def test_the_list_has_every_study_with_its_title() -> None:
+def test_the_list_has_every_study_with_its_title_its_time_and_its_kinds() -> None:
     printed = said("--list")
     for name in studies.names():
         assert name in printed
-    known = {study["name"]: study["title"] for study in json.loads(said("--list", "--json"))}
+    known = {study["name"]: study for study in json.loads(said("--list", "--json"))}
     assert set(known) == set(studies.names())
-    assert all(known.values())
+    assert all(study["title"] for study in known.values())
+    assert known["quickstart"]["needs"] == ["native", "netns"]
+    dry = json.loads(said("quickstart", "--dry-run", "--json"))
+    assert known["quickstart"]["expected_s"] == pytest.approx(dry["expected_s"], abs=0.5)
+    assert f"{known['quickstart']['expected_s']:.0f} s" in printed
 
 
 @pytest.mark.parametrize("name", studies.names())

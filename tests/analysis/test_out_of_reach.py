@@ -91,8 +91,8 @@ def test_what_is_drawn_for_some_levels_does_not_depend_on_others() -> None:
     lxc, docker = (
         Design(levels(kind, "8"), kind, "cpu", packets=50, trials=3) for kind in ("lxc", "docker")
     )
-    [alone], *_ = Imagined([lxc]).draws(OLIVEIRA)
-    [other, among], *_ = Imagined([docker, lxc]).draws(OLIVEIRA)
+    [alone] = Imagined([lxc]).drawn(OLIVEIRA, 0)
+    [other, among] = Imagined([docker, lxc]).drawn(OLIVEIRA, 0)
     samples = [of_packets(each).samples for each in (alone, among, other)]
     assert samples[0].equals(samples[1])
     assert not samples[0].equals(samples[2])

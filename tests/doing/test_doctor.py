@@ -77,6 +77,14 @@ def test_doctor_builds_no_image_unasked(delaylab: Run, own_home: Path) -> None:
     guests = {name for name in ("lxc", "qemu") if not KINDS[name].can_run(LOCAL.rights(), False)}
     assert guests <= {check["name"] for check in untried}
     assert not list(own_home.rglob("layer.json"))
+    # The round trips that it measured are kept for forecasts.
+    (note,) = own_home.rglob("round-trips-*.json")
+    kept = {kind: found["rtt_us"] for kind, found in json.loads(note.read_text())["kinds"].items()}
+    assert kept == {
+        name: check["measured"]["rtt_us"]
+        for name, check in checks.items()
+        if "rtt_us" in check["measured"]
+    }
 
 
 @pytest.mark.root

@@ -41,7 +41,7 @@ class Imagined:
     def __init__(self, designs: Sequence[Design]) -> None:
         """Take the designs; nothing is drawn before it is needed."""
         self._designs = designs
-        self._drawn: dict[int, tuple[Paper, list[list[Group]]]] = {}
+        self._drawn: dict[tuple[int, int], tuple[Paper, list[Group]]] = {}
 
     def expected(self, paper: Paper, claim: Claim) -> Finding | None:
         """Return the finding that a claim can be expected to get, None without published numbers.
@@ -58,27 +58,21 @@ class Imagined:
                 _KNOWN.popitem(last=False)
         return _KNOWN[key][1]
 
-    def draws(self, paper: Paper) -> list[list[Group]]:
-        """Return the groups of each draw, of the designs that the paper has numbers for.
+    def drawn(self, paper: Paper, draw: int) -> list[Group]:
+        """Return the groups of one draw, of the designs that the paper has numbers for.
 
         Raise BadInput if the paper's function fails.
         """
-        if id(paper) not in self._drawn:
-            draws = [
-                [
-                    group
-                    for design in self._designs
-                    if (group := calls.world(paper, design, random_of(design, draw))) is not None
-                ]
-                for draw in range(DRAWS)
-            ]
-            self._drawn[id(paper)] = paper, draws
-        return self._drawn[id(paper)][1]
+        if (id(paper), draw) not in self._drawn:
+            groups = (calls.world(paper, each, random_of(each, draw)) for each in self._designs)
+            known = [group for group in groups if group is not None]
+            self._drawn[id(paper), draw] = paper, known
+        return self._drawn[id(paper), draw][1]
 
     def _judged(self, paper: Paper, claim: Claim) -> Finding:
         judged: list[Finding] = []
-        for groups in self.draws(paper):
-            judged.append(calls.finding(paper, claim, groups))
+        for draw in range(DRAWS):
+            judged.append(calls.finding(paper, claim, self.drawn(paper, draw)))
             verdict, times = Counter(each.verdict for each in judged).most_common(1)[0]
             # A verdict of most draws is the most frequent one, whatever the others are.
             if 2 * times > DRAWS:

@@ -19,7 +19,7 @@ from delaylab.machines import LOCAL
 from delaylab.plan.kind import Rights
 from delaylab.points import BETWEEN_HOSTS, meaning
 from delaylab.progress import Progress, silent
-from delaylab.verbs import kind_trial, work_here
+from delaylab.verbs import kind_round_trips, kind_trial, work_here
 from delaylab.verbs.checks import Check
 
 TOOLS = {
@@ -47,14 +47,17 @@ def examine(
 ) -> list[Check]:
     """Try everything, or only these kinds of nodes; a virtual machine takes seconds.
 
-    A kind whose image is not built is tried only if `build_images` is true. Raise BadInput for an
-    unknown kind.
+    A kind whose image is not built is tried only if `build_images` is true. The round trips are
+    kept for the forecasts of studies. Raise BadInput for an unknown kind.
     """
     unknown = [name for name in kinds or () if name not in KINDS]
     if unknown:
         raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
     rights = LOCAL.rights()
     tried = _kinds_and_points(rights, kinds or list(KINDS), progress, build_images=build_images)
+    kind_round_trips.keep(
+        {check.name: rtt for check in tried if (rtt := check.measured.get("rtt_us")) is not None}
+    )
     work = work_here.checks([check for check in tried if check.group == "kind"])
     return [*_agent(), *tried, *work, *_rights(rights), *_kernel(), *_tools()]
 

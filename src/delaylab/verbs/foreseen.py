@@ -23,10 +23,13 @@ from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
 from delaylab.spec.combine import Combination, StudyFile
+from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.work import MpiWork
 from delaylab.study.estimate import packets
 from delaylab.study.fits import emulated
 from delaylab.study.order import Planned
+from delaylab.verbs import kind_round_trips
+from delaylab.verbs.kind_round_trips import RoundTrip
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,7 @@ class Foreseen:
     """The verdict that a claim can be expected to get, were all as in the paper.
 
     `verdict` is None for a claim without published numbers. The `effect` and `interval` of a claim
-    of the study file are then those of round trips with a median of 100 µs and a p99 of 150 µs, all
-    alike.
+    of the study file are then those of the round trips that `assumed` returns.
     """
 
     claim: str
@@ -68,13 +70,14 @@ def foreseen(
         return []
     designs = list(_designs(planned, unfit, emulated(planned)))
     imagined = Imagined(designs)
-    alike = [usual(design, random_of(design, 0)) for design in designs]
+    alike: list[Group] = []
     known = known_claims(paper)
     found: list[Foreseen] = []
     for done, spec in enumerate(study.spec.claims):
         name = spec if isinstance(spec, str) else spec.claim
         progress(f"expecting {name}", done / len(study.spec.claims))
         if not isinstance(spec, str):
+            alike = alike or [usual(design, random_of(design, 0)) for design in designs]
             found.append(_of_its_own(claim_of(spec), alike))
             continue
         of, claim = known[name]
@@ -84,6 +87,12 @@ def foreseen(
         else:
             found.append(_of_a_paper(expected))
     return found
+
+
+def assumed(planned: list[Planned]) -> list[RoundTrip]:
+    """Return the round trips at rest by which claims of a study file are foreseen, by kind."""
+    kinds = dict.fromkeys(_kind(trial.combination) for trial in planned)
+    return [kind_round_trips.of_kind(kind) for kind in kinds]
 
 
 def _of_its_own(claim: Claim, groups: list[Group]) -> Foreseen:
@@ -129,8 +138,10 @@ def _designs(
         combination, loads = trials[0].combination, trials[0].combination.loads
         yield Design(
             levels=combination.levels,
-            kind=combination.lab.nodes[_shown(combination)].kind,
+            kind=_kind(combination),
             load="+".join(sorted({load.what for load in loads})) or "rest",
+            rtt_us=kind_round_trips.of_kind(_kind(combination)).rtt_us,
+            way_us=_way_us(combination),
             # Claims use no more of a group's packets either.
             packets=min(packets(trials[0]), max(1, KEPT // len(trials))),
             trials=len(trials),
@@ -145,6 +156,19 @@ def _equations(combination: Combination) -> int | None:
     programs = (work for work in combination.work if isinstance(work, MpiWork) and work.on)
     active = (work.equations for work in programs)
     return next((each for each in active if each is not None), None)
+
+
+def _kind(combination: Combination) -> str:
+    """Return the kind that stands for the trial's."""
+    return combination.lab.nodes[_shown(combination)].kind
+
+
+def _way_us(combination: Combination) -> float:
+    """Return the round trip that the links between the probe's ends are configured for."""
+    probe = combination.probe
+    if probe is None or probe.outside:
+        return 0.0
+    return round_trip_ns(combination.lab, probe.sender, probe.to) / 1e3
 
 
 def _shown(combination: Combination) -> str:

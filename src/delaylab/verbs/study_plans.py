@@ -20,6 +20,7 @@ from delaylab.verbs.studies import PlannedStudy
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
     from delaylab.verbs.foreseen import Foreseen
+    from delaylab.verbs.kind_round_trips import RoundTrip
 
 MINUTE_S = 60
 PUBLISHED = (
@@ -32,9 +33,11 @@ EMULATED = (
     "that of a machine on hardware"
 )
 UNKNOWN = (
-    "Not foreseen: no numbers are published. The interval shows the width only, for round trips "
-    "with a median of 100 µs and a p99 of 150 µs."
+    "Not foreseen: no numbers are published. The interval shows the width only, of round trips at "
+    "rest whatever the load, with the delays of the links. Medians by kind of the sender, with a "
+    "p99 of 1.5 times each: "
 )
+BY_DOCTOR = "run delaylab doctor to have them measured here"
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,15 @@ class ExpectedTrial:
 
 @dataclass(frozen=True)
 class Expected:
-    """The trials of a study, the seconds from the last of them to the report, and its claims."""
+    """The trials of a study, the seconds from the last of them to the report, and its claims.
+
+    `round_trips` are those by which its own claims are foreseen; none without such a claim.
+    """
 
     trials: list[ExpectedTrial]
     finish_s: float
     claims: list[Foreseen]
+    round_trips: list[RoundTrip]
 
     @property
     def total_s(self) -> float:
@@ -70,10 +77,18 @@ class Expected:
 
 @dataclass(frozen=True)
 class ShippedStudy:
-    """A study that `delaylab run` knows by name."""
+    """A study that `delaylab run` knows by name, as it runs at the scale `quick`.
+
+    `expected_s` is how long the trials that can run here take together, `trials` the number of all,
+    `unfit` the number of those that cannot. `needs` are the kinds of nodes that the study has.
+    """
 
     name: str
     title: str
+    expected_s: float
+    trials: int
+    unfit: int
+    needs: list[str]
 
 
 def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> Expected:
@@ -91,23 +106,15 @@ def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> Ex
         )
         for trial, expected in zip(planned, estimate.trials_s(planned), strict=True)
     ]
-    claims = _claims(loaded, planned, unfit, paper, progress)
     run = [trial for trial in planned if trial.id not in unfit]
-    return Expected(trials, estimate.finish_s(run), claims)
-
-
-def _claims(
-    loaded: StudyFile,
-    planned: list[order.Planned],
-    unfit: dict[str, str],
-    paper: Paper | None,
-    progress: Progress,
-) -> list[Foreseen]:
+    finish_s = estimate.finish_s(run)
     if not loaded.spec.claims:
-        return []
-    from delaylab.verbs.foreseen import foreseen  # noqa: PLC0415  the analysis is slow to import
+        return Expected(trials, finish_s, [], [])
+    from delaylab.verbs import foreseen  # noqa: PLC0415  the analysis is slow to import
 
-    return foreseen(loaded, planned, unfit, paper, progress)
+    claims = foreseen.foreseen(loaded, planned, unfit, paper, progress)
+    own = any(not isinstance(claim, str) for claim in loaded.spec.claims)
+    return Expected(trials, finish_s, claims, foreseen.assumed(run) if own else [])
 
 
 def as_json(expected: Expected) -> JsonObject:
@@ -116,6 +123,10 @@ def as_json(expected: Expected) -> JsonObject:
         "trials": [asdict(trial) for trial in expected.trials],
         "expected_s": round(expected.total_s, 1),
         "claims": [{**asdict(claim), "decides": claim.decides} for claim in expected.claims],
+        "round_trips": [
+            {**asdict(each), "day": None if each.day is None else each.day.isoformat()}
+            for each in expected.round_trips
+        ],
     }
 
 
@@ -149,10 +160,10 @@ def print_summary(expected: Expected, console: Console) -> None:
     if emulated:
         console.print(f"{_trials(emulated)} {EMULATED}", style="yellow", soft_wrap=True)
     if expected.claims:
-        _print_claims(expected.claims, console)
+        _print_claims(expected.claims, expected.round_trips, console)
 
 
-def _print_claims(claims: list[Foreseen], console: Console) -> None:
+def _print_claims(claims: list[Foreseen], round_trips: list[RoundTrip], console: Console) -> None:
     from delaylab.charts import words  # noqa: PLC0415  as above
 
     table = Table(box=None, pad_edge=False)
@@ -168,7 +179,19 @@ def _print_claims(claims: list[Foreseen], console: Console) -> None:
     if any(claim.effect is not None and claim.verdict for claim in claims):
         console.print(PUBLISHED)
     if any(claim.effect is not None and claim.verdict is None for claim in claims):
-        console.print(UNKNOWN)
+        console.print(f"{UNKNOWN}{_round_trips(round_trips)}")
+
+
+def _round_trips(known: list[RoundTrip]) -> str:
+    """Return round trips for a reader, each with its source."""
+    told = [
+        f"{each.kind} {each.rtt_us:.0f} µs ("
+        + (f"doctor, {each.day}" if each.source == "doctor" else "docs/benchmarks.md")
+        + ")"
+        for each in known
+    ]
+    unmeasured = any(each.source == "table" for each in known)
+    return f"{', '.join(told)}{f'; {BY_DOCTOR}' if unmeasured else ''}."
 
 
 def _trials(count: int) -> str:
@@ -183,18 +206,38 @@ def _duration(seconds: float) -> str:
 
 def listed() -> list[ShippedStudy]:
     """Return the studies of installed papers, by name."""
-    found = ((name, load_study(studies.find(name)).spec) for name in studies.names())
-    return [ShippedStudy(name, spec.title) for name, spec in found]
+    return [_shipped(name, load_study(studies.find(name))) for name in studies.names()]
+
+
+def _shipped(name: str, study: StudyFile) -> ShippedStudy:
+    planned = order.plan_trials(study, "quick", {})
+    unfit = fits.unfit(planned)
+    run = [trial for trial in planned if trial.id not in unfit]
+    seconds = sum(estimate.trials_s(run)) + estimate.finish_s(run) if run else 0.0
+    nodes = (node for trial in planned for node in trial.combination.lab.nodes.values())
+    kinds = sorted({node.kind for node in nodes})
+    return ShippedStudy(name, study.spec.title, round(seconds, 1), len(planned), len(unfit), kinds)
 
 
 def print_list(known: list[ShippedStudy], console: Console) -> None:
-    """Print the studies, each with its title."""
+    """Print the studies, each with its time, the kinds of nodes that it needs, and its title."""
     table = Table(box=None, pad_edge=False)
     table.add_column("STUDY", no_wrap=True)
-    table.add_column("TITLE", overflow="fold")
+    table.add_column("TIME", justify="right", no_wrap=True)
+    for title in ("NEEDS", "TITLE"):
+        table.add_column(title, overflow="fold")
     for study in known:
-        table.add_row(study.name, study.title)
+        time = "–" if study.unfit == study.trials else _duration(study.expected_s)
+        table.add_row(study.name, time, ", ".join(study.needs), study.title)
     console.print(table)
+    for study in known:
+        if study.unfit:
+            console.print(
+                f"{study.name}: {study.unfit} of {_trials(study.trials)} cannot run here",
+                style="yellow",
+                soft_wrap=True,
+            )
     console.print(
-        "delaylab run STUDY runs one; delaylab run STUDY --dry-run says how long it takes"
+        "delaylab run STUDY runs one; delaylab run STUDY --dry-run lists its trials, and says what "
+        "to expect"
     )

@@ -64,7 +64,8 @@ class Design:
     `kind` is the sender's kind, `load` the name of its load, or `rest`. `packets` are those of one
     trial under load, `trials` the number of trials, which are repeats from `first_repeat` on.
     `cpus` are the CPUs of the machine. With `emulated`, virtual machines are emulated in software.
-    `equations` are those that a trial's hpcc solves.
+    `equations` are those that a trial's hpcc solves. `rtt_us` is the median user RTT that is taken
+    where no numbers are known, and `way_us` what the links' delays add to each.
     """
 
     levels: Levels
@@ -76,6 +77,8 @@ class Design:
     cpus: int | None = CPUS
     emulated: bool = False
     equations: int | None = None
+    rtt_us: float = USUAL_US
+    way_us: float = 0.0
 
 
 def design_of(group: Group) -> Design:
@@ -168,16 +171,18 @@ def _links(trials: Sequence[TrialRecord], errors: Sequence[Error], n: int) -> li
 
 
 def usual(design: Design, random: Random) -> Group:
-    """Return trials of a design for which no numbers are known: all have like delays.
+    """Return trials of a design for which no numbers are known: a load changes nothing.
 
-    The user RTT has a median of `USUAL_US` and a p99 of 1.5 times that. The RTT at each further
-    vantage point is a fixed share of it, and sending takes as long as receiving.
+    The user RTT has the design's median and a p99 of 1.5 times that, and to it come the delays of
+    the links. The RTT at each further vantage point is a fixed share of it, and sending takes as
+    long as receiving.
     """
-    user = lognormal(random, design.packets * design.trials, USUAL_US)
+    user = lognormal(random, design.packets * design.trials, design.rtt_us)
     inner = {
-        name: user * (len(VANTAGE) - depth) / len(VANTAGE) for depth, name in enumerate(VANTAGE)
+        name: user * (len(VANTAGE) - depth) / len(VANTAGE) + design.way_us
+        for depth, name in enumerate(VANTAGE)
     }
-    added = user - inner["wire"]
+    added = inner["app"] - inner["wire"]
     return group(design, {**inner, **dict.fromkeys(ONE_WAY, added / 2)})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -32,16 +33,21 @@ def whole(run: Run) -> Floats:
     return np.concatenate(run) if len(run) else np.zeros(0)
 
 
+@lru_cache(maxsize=256)
 def spread(n: int, most: int) -> NDArray[np.intp]:
     """Return at most `most` of n positions in order: a random one of each of equal stretches.
 
     Every k-th position would be worse: delays follow the timer ticks, and at a regular interval
-    every k-th packet can meet the same tick. The same n gives the same positions.
+    every k-th packet can meet the same tick. The same n gives the same positions, which nobody may
+    change.
     """
     if n <= most:
-        return np.arange(n, dtype=np.intp)
-    edges = np.linspace(0, n, most + 1).astype(np.intp)
-    return np.random.default_rng(n).integers(edges[:-1], edges[1:]).astype(np.intp)
+        found = np.arange(n, dtype=np.intp)
+    else:
+        edges = np.linspace(0, n, most + 1).astype(np.intp)
+        found = np.random.default_rng(n).integers(edges[:-1], edges[1:]).astype(np.intp)
+    found.setflags(write=False)
+    return found
 
 
 def thinned(values: Floats, most: int) -> Floats:
