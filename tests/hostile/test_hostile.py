@@ -20,6 +20,7 @@ from tests.command import Done, delaylab, imports_s
 from tests.hostile.cases import Case, made_of, valid
 from tests.hostile.dataset import refused, shown
 from tests.hostile.generated import GENERATED
+from tests.hostile.maps import MAPS
 
 HERE = Path(__file__).parent
 TIMES, PEAK_MIB = 1.0, 300.0
@@ -50,6 +51,7 @@ REFUSED = [
         for name, (says, change) in refused.CASES.items()
     ),
     *GENERATED,
+    *MAPS,
 ]
 SHOWN = [
     Case(f"{verb}/{name}", "", made_of(change, verb))

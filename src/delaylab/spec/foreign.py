@@ -9,6 +9,8 @@ from delaylab.errors import BadInput
 LOOKED_AT = 2000
 """Characters of a text in which its first element is looked for."""
 FIX = "`delaylab schema lab` describes lab files, `delaylab schema study` studies"
+IMPORTED = ("a GraphML file", "an XML network", "a BRITE topology", "a containerlab topology")
+"""Beginnings of what `delaylab import` reads."""
 MARKUP = {
     "<graphml": "a GraphML file",
     "<scenario": "a scenario of CORE",
@@ -50,7 +52,14 @@ def refuse_markup(text: str, name: str) -> None:
     inside = head if head.startswith("<") else head[: len("Topology: (")]
     what = next((what for first, what in MARKUP.items() if first in inside), None)
     if what is not None:
-        raise BadInput(f"this is {what}, not a file of delaylab", f"{name}:1", FIX)
+        raise BadInput(f"this is {what}, not a file of delaylab", f"{name}:1", remedy(what, name))
+
+
+def remedy(what: str, name: str) -> str:
+    """Return what to do with a file of another tool."""
+    if what.startswith(IMPORTED):
+        return f"make a lab file of it: delaylab import {name} -o lab.yaml"
+    return FIX
 
 
 def foreign(data: object) -> str | None:

@@ -12,7 +12,7 @@ from delaylab.spec.check_claims import check_claims
 from delaylab.spec.combine import StudyFile
 from delaylab.spec.expand import expand
 from delaylab.spec.files import with_files
-from delaylab.spec.foreign import FIX, foreign
+from delaylab.spec.foreign import foreign, remedy
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Document, Location, read, validate
 from delaylab.spec.study import StudySpec
@@ -74,7 +74,9 @@ def _want_lab(document: Document) -> None:
 def _refuse_foreign(document: Document) -> None:
     what = foreign(document.data)
     if what is not None:
-        raise document.refuse(f"this is {what}, not a file of delaylab", (), FIX)
+        raise document.refuse(
+            f"this is {what}, not a file of delaylab", (), remedy(what, document.name)
+        )
 
 
 def _says(document: Document, *fields: str) -> bool:

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from delaylab.errors import BadInput
+from delaylab.spec.counts import MOST_LINKS, MOST_NODES
 from delaylab.topology import remarks as odd
 from delaylab.topology.model import Map, MapLink, MapNode, Place
 from delaylab.topology.names import link_names, node_names
 from delaylab.topology.remarks import Remarks
-
-MOST_NODES = MOST_LINKS = 20_000
-"""The most nodes, and the most links, of a map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +154,11 @@ def _both_ways(edges: list[Edge], remarks: Remarks) -> list[MapLink]:
                 line=edge.line,
             )
         )
-    for indices in waiting.values():
-        for index in indices:
+    alone = [index for indices in waiting.values() for index in indices]
+    if alone and len(alone) == len(links):
+        remarks.say("every link is in the source in one direction only: taken for both")
+    else:
+        for index in alone:
             remarks.count(odd.ONE_WAY, links[index].line)
     return links
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 from pathlib import Path
 
 from delaylab.spec.source import Document, Location
@@ -140,14 +140,12 @@ def _costs(links: Sequence[MapLink], options: Options, remarks: Remarks) -> list
 
 
 def _of_delays(links: Sequence[MapLink], remarks: Remarks) -> list[int | None]:
-    """Return costs that are proportional to delays, in the finest unit that they fit."""
-    longest = max((max(link.delay or 0, link.delay_back or 0) for link in links), default=0)
-    unit = next(
-        step * 10**power
-        for power in range(20)
-        for step in STEPS
-        if longest <= MOST_COST * step * 10**power
-    )
+    """Return costs that are proportional to delays: exactly, or in the finest unit that fits."""
+    delays = [link.delay or 0 for link in links]
+    longest, unit = max(delays), gcd(*delays) or 1
+    if longest > MOST_COST * unit:
+        steps = (step * 10**power for power in range(20) for step in STEPS)
+        unit = next(step for step in steps if longest <= MOST_COST * step)
     said = f"costs follow delays, 1 for {Duration(unit)}: routes are those of the least delay"
     remarks.say(f"{said} (--cost)")
     return [max(1, round((link.delay or 0) / unit)) for link in links]

@@ -6,6 +6,8 @@ import math
 import re
 from fractions import Fraction
 
+from delaylab import units as quantities
+
 NUMBER = re.compile(
     r"\s*[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?\s*"
 )
@@ -35,5 +37,8 @@ def coordinate(text: str) -> float | None:
 
 
 def scaled(value: Fraction | None, unit: int) -> int | None:
-    """Return a value in whole base units, rounded; None if there is none or it is negative."""
-    return None if value is None or value < 0 else round(value * unit)
+    """Return a value in whole base units, rounded; None if there is none or it is negative.
+
+    A value past the largest quantity becomes that one, which the checks of labs refuse.
+    """
+    return None if value is None or value < 0 else min(round(value * unit), quantities.LARGEST)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 from delaylab.errors import BadInput
 from delaylab.io.files import read_text
 
 MOST_BYTES = 16 << 20
+MOST_LINES = 500_000
 WEIGHTS, LATENCIES = "weights.intra", "latencies.intra"
 
 
@@ -22,6 +24,10 @@ class Source:
     lab: str
     beside: tuple[Source, ...] = ()
     """A second file of the same map: Rocketfuel has one for weights and one for latencies."""
+
+    def lines(self) -> list[str]:
+        """Return the lines, as an editor numbers them."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def read_source(path: Path) -> Source:
@@ -53,7 +59,12 @@ def _with_sibling(path: Path) -> Source:
 
 
 def _file(path: Path) -> Source:
-    return Source(str(path), read_text(path, MOST_BYTES, pipes=True), _lab_name(path))
+    text = read_text(path, MOST_BYTES, pipes=True)
+    if text.count("\n") > MOST_LINES:
+        raise BadInput(
+            f"the file has more than {MOST_LINES} lines", str(path), "see docs/limits.md"
+        )
+    return Source(str(path), text, _lab_name(path))
 
 
 def _lab_name(path: Path) -> str:
@@ -62,3 +73,14 @@ def _lab_name(path: Path) -> str:
     if not name:
         name = path.absolute().parent.name
     return name.split(".")[0] or name
+
+
+def first_lines(text: str, most: int) -> list[str]:
+    """Return the first lines of a text that are neither empty nor comments."""
+    found: list[str] = []
+    for line in StringIO(text):
+        if line.strip() and not line.startswith("#"):
+            found.append(line.rstrip("\r\n"))
+        if len(found) == most:
+            break
+    return found

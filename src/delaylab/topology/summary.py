@@ -22,7 +22,8 @@ def summary(lab: MapLab) -> list[str]:
             f"max {Duration(delays[-1])}"
         )
     lines += [f"note: {text}" for text in lab.assumptions]
-    lines += [_problem(problem, about.source) for problem in about.problems]
+    problems = sorted(about.problems, key=lambda problem: (problem.file, problem.line))
+    lines += [_problem(problem, about.source) for problem in problems]
     if about.malformed > len(about.problems):
         lines.append(f"and {about.malformed - len(about.problems)} more lines that are left out")
     return lines

@@ -11,8 +11,10 @@ from delaylab.io.printable import one_line
 from delaylab.topology.lab import MapLab
 
 WIDTH = 98
-PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|min|h|[kMGT]?bit)")
-"""Names, durations and rates, which need no quotes."""
+PLAIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9_-]*|[0-9]+(\.[0-9]+)?(%|[nmu]?s|min|h|[kMGT]?bit|([kMG]|[KMG]i)?B)"
+)
+"""Names and quantities, which need no quotes."""
 
 
 def text_of(lab: MapLab) -> str:
@@ -28,7 +30,7 @@ def text_of(lab: MapLab) -> str:
 
 def _entry(name: str, fields: Mapping[str, object], comment: str | None) -> str:
     line = f"  {name}: {_flow(fields)}"
-    return f"{line}  # {one_line(comment)}" if comment else line
+    return line if comment is None or comment.lower() == name else f"{line}  # {one_line(comment)}"
 
 
 def _flow(value: object) -> str:

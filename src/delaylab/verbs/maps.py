@@ -10,6 +10,7 @@ from delaylab.errors import BadInput
 from delaylab.io.files import write_text
 from delaylab.io.terminal import print_error
 from delaylab.spec.base import NAME
+from delaylab.spec.kinds import FACTS
 from delaylab.spec.load import lab_from
 from delaylab.topology import collections, formats
 from delaylab.topology.lab import MapLab, lab_of
@@ -33,6 +34,8 @@ def checked(found: Map, name: str | None, options: Options) -> MapLab:
     if name is not None and not re.fullmatch(NAME, name):
         fix = "lower-case letters, digits and hyphens, a letter first, at most 31 characters"
         raise BadInput(f"{name!r} is no name of a lab", "", fix)
+    if options.kind not in FACTS:
+        raise BadInput(f"no kind {options.kind!r}", "", f"kinds: {', '.join(FACTS)}")
     lab = lab_of(found, name or slug(found.name) or "map", options)
     lab_from(lab.document())
     return lab

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 
 from delaylab.errors import BadInput, did_you_mean
-from delaylab.topology.formats import rocketfuel
+from delaylab.topology.formats import (
+    brite,
+    caida,
+    cch,
+    containerlab,
+    graphml,
+    gtitm,
+    matrix,
+    rocketfuel,
+    sndlib,
+)
 from delaylab.topology.model import Map
 from delaylab.topology.options import Options
-from delaylab.topology.source import Source
+from delaylab.topology.source import Source, first_lines
 
+LAB = re.compile(r"^(lab|study)\s*:", re.M)
 LOOKED_AT = 20
 """The lines, not counting comments and empty ones, that a format is recognised by."""
 
@@ -28,17 +39,23 @@ class Format:
 
 def _one_line(fits: Callable[[str], bool]) -> Callable[[str], bool]:
     """Return a test of a whole text: one of its first lines fits."""
-    return lambda text: any(fits(line) for line in islice(_lines(text), LOOKED_AT))
+    return lambda text: any(map(fits, first_lines(text, LOOKED_AT)))
 
 
-def _lines(text: str) -> list[str]:
-    head = text[:20_000].splitlines()
-    return [line for line in head if line.strip() and not line.startswith("#")]
-
-
-FORMATS = {
-    each.name: each for each in (Format("rocketfuel", _one_line(rocketfuel.fits), rocketfuel.read),)
-}
+_ALL = (
+    Format("graphml", graphml.fits, graphml.read),
+    Format("sndlib-xml", sndlib.fits_xml, sndlib.read_xml),
+    Format("sndlib", sndlib.fits_native, sndlib.read_native),
+    Format("brite", brite.fits, brite.read),
+    Format("gtitm-alt", gtitm.fits_alt, gtitm.read_alt),
+    Format("gtitm-gb", gtitm.fits_gb, gtitm.read_gb),
+    Format("containerlab", containerlab.fits, containerlab.read),
+    Format("caida", _one_line(caida.fits), caida.read),
+    Format("cch", _one_line(cch.fits), cch.read),
+    Format("matrix", matrix.fits, matrix.read),
+    Format("rocketfuel", _one_line(rocketfuel.fits), rocketfuel.read),
+)
+FORMATS = {each.name: each for each in _ALL}
 """The formats by name, in the order in which they are tried."""
 
 
@@ -57,5 +74,8 @@ def recognised(source: Source) -> Format:
     for each in FORMATS.values():
         if each.fits(source.text):
             return each
+    if LAB.search(source.text[:20_000]):
+        what = "this is a lab file already, or a study"
+        raise BadInput(what, source.name, f"delaylab up {source.name}")
     fix = f"--format: {', '.join(FORMATS)}"
     raise BadInput("no format of maps is recognised in it", source.name, fix)

@@ -87,7 +87,7 @@ def _lines(file: Source, remarks: Remarks) -> list[_Line]:
 
 
 def _parsed(file: Source, remarks: Remarks) -> Iterator[_Line]:
-    for count, text in enumerate(file.text.splitlines(), start=1):
+    for count, text in enumerate(file.lines(), start=1):
         words = text.split()
         if not words or text.startswith("#"):
             continue

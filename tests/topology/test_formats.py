@@ -1,0 +1,198 @@
+"""What each format says that others do not: units, directions, chains, coordinates."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from delaylab.errors import BadInput
+from delaylab.spec.source import parse
+from delaylab.topology import formats
+from delaylab.topology.geography import great_circle_km
+from delaylab.topology.model import Place
+from delaylab.topology.options import Coordinates, Costs, Options, Shape
+from delaylab.topology.source import Source, read_source
+from delaylab.units import Duration
+from delaylab.verbs.maps import imported
+from tests.topology.maps import ROUND_TRIP, SAMPLES, links, of_text, spec
+
+CLOUDS = (SAMPLES / "clouds.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["zoo", "directed"])
+def test_graphml_is_read_as_networkx_reads_it(name: str) -> None:
+    """networkx refuses the malformed values of the Zoo's sample and mixed edges; both go first."""
+    text = (SAMPLES / f"{name}.graphml").read_text()
+    text = (
+        text.replace("north", "46.0")
+        .replace("fast", "1")
+        .replace(">True<", ">1<")
+        .replace(' directed="false"', "")
+    )
+    graph = nx.read_graphml(io.BytesIO(text.encode()))
+    found = formats.read(Source("x.graphml", text, "x"), Options())
+    assert len(found.nodes) == graph.number_of_nodes() - ("9" in graph)
+    ends = [each for each in graph.edges if each[0] != each[1] and "9" not in each[:2]]
+    if graph.is_directed():
+        assert {frozenset(each[:2]) for each in ends} == {
+            frozenset((x.a, x.b)) for x in found.links
+        }
+    else:
+        assert len(ends) == len(found.links)
+    places = {
+        (node["Longitude"], node["Latitude"])
+        for node in dict(graph.nodes(data=True)).values()
+        if "Longitude" in node and "Latitude" in node
+    }
+    assert {(node.at.x, node.at.y) for node in found.nodes if node.at} == places
+
+
+def test_a_great_circle_is_as_long_as_known() -> None:
+    paris, new_york = Place(2.3522, 48.8566), Place(-74.006, 40.7128)
+    assert great_circle_km(paris, new_york) == pytest.approx(5837, abs=1)
+    assert great_circle_km(Place(0, 0), Place(180, 0)) == pytest.approx(math.pi * 6371)
+    assert great_circle_km(paris, paris) == 0
+
+
+def test_a_kilometre_may_take_longer() -> None:
+    text = (SAMPLES / "small-sndlib.txt").read_text()
+    usual, slow = (of_text(text, Options(km_delay=Duration(ns))) for ns in (5000, 10000))
+    for one, other in zip(spec(usual).links, spec(slow).links, strict=True):
+        assert one.delay is not None
+        assert other.delay is not None
+        assert int(other.delay) == pytest.approx(2 * int(one.delay), abs=2000)
+
+
+def test_coordinates_of_a_plane_make_no_delays() -> None:
+    text = (SAMPLES / "small-sndlib.txt").read_text()
+    found = of_text(text, Options(coordinates=Coordinates.PLANE))
+    assert all(link.delay is None for link in found.map.links)
+    assert "x" in str(found.nodes["gdansk"]["at"])
+
+
+def test_a_unit_that_is_said_is_taken() -> None:
+    text = (SAMPLES / "small.brite").read_text()
+    found = of_text(text, Options(delay_unit=Duration(1_000)))
+    assert found.map.links[0].delay == 1255
+    assert any("in 1us" in text for text in found.assumptions)
+
+
+def test_both_forms_of_gt_itm_are_the_same_network() -> None:
+    alt, gb = (
+        imported(str(SAMPLES / f"small.{end}"), None, None, Options()) for end in ("alt", "gb")
+    )
+    assert alt.data == gb.data
+
+
+def test_a_chain_of_arcs_that_is_a_circle_ends() -> None:
+    text = (SAMPLES / "small.gb").read_text().replace("V2,0,19,30", "V2,A0,19,30", 1)
+    found = of_text(text)
+    assert [each.what for each in found.map.problems] == [
+        "a circle of arcs: the vertex's further arcs are left out"
+    ]
+
+
+def test_both_forms_of_sndlib_are_the_same_network() -> None:
+    one, other = (
+        imported(str(SAMPLES / f"small-sndlib.{end}"), None, None, Options())
+        for end in ("xml", "txt")
+    )
+    assert one.data == other.data
+
+
+def test_a_matrix_must_say_what_it_counts() -> None:
+    with pytest.raises(BadInput, match="does not say what its delays are"):
+        of_text(CLOUDS, Options())
+
+
+def test_a_matrix_of_round_trips_is_halved() -> None:
+    trips, one_way = (of_text(CLOUDS, Options(one_way=each)) for each in (False, True))
+    assert trips.map.links[0].delay == 37_600_000
+    assert one_way.map.links[0].delay == 75_200_000
+    both = {link.name: (link.delay, link.delay_back) for link in one_way.map.links}
+    assert both["apsout-useast"] == (190_000_000, 194_000_000)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_matrix_of_a_spreadsheet(separator: str) -> None:
+    text = CLOUDS.replace(",", separator)
+    text = text.replace(".", ",") if separator == ";" else text
+    assert of_text(text).data == of_text(CLOUDS).data
+
+
+def test_a_star_of_a_matrix_that_is_one_has_its_delays() -> None:
+    spokes = {"a": 3, "b": 5, "c": 11, "d": 20}
+    text = ",".join(["", *spokes]) + "\n"
+    for one, here in spokes.items():
+        text += ",".join([one, *(str(here + there) for there in spokes.values())]) + "\n"
+    found = of_text(text, Options(one_way=True, shape=Shape.STAR))
+    assert {link.b: link.delay for link in found.map.links} == {
+        name: ms * 10**6 for name, ms in spokes.items()
+    }
+    assert spec(found).nodes["core"].forwards
+    assert any("the farthest off is" in text and "by 0ns" in text for text in found.assumptions)
+
+
+def test_weights_may_be_left_aside() -> None:
+    text = (SAMPLES / "small.alt").read_text()
+    assert {row[-1] for row in links(of_text(text, Options(cost=Costs.HOPS)))} == {1}
+    assert {row[-1] for row in links(of_text(text, Options(cost=Costs.DELAY)))} == {18, 19, 24, 25}
+
+
+def test_capacities_may_be_enforced() -> None:
+    text = (SAMPLES / "small.brite").read_text()
+    found = spec(of_text(text, Options(rate=True)))
+    assert [link.rate is not None for link in found.links] == [True, True, False]
+    assert all(link.rate is None for link in spec(of_text(text)).links)
+
+
+def test_a_delay_may_be_given_to_links_without_one() -> None:
+    text = (SAMPLES / "small.cch").read_text()
+    found = of_text(text, Options(delay=Duration(2_000_000)))
+    assert {str(link.delay) for link in spec(found).links} == {"2ms"}
+
+
+def test_a_kind_may_be_given() -> None:
+    text = (SAMPLES / "small.cch").read_text()
+    assert {node.kind for node in spec(of_text(text, Options(kind="lxc"))).nodes.values()} == {
+        "lxc"
+    }
+
+
+def test_what_a_lab_file_refuses_is_refused_at_the_line_of_the_source() -> None:
+    text = "a b 5\nb a 5\n"
+    with pytest.raises(BadInput) as caught:
+        of_text(text, latencies="a b 1\nb a 9e14\n")
+    assert str(caught.value).startswith("weights.intra:1: ")
+
+
+@pytest.mark.parametrize("form", formats.FORMATS)
+def test_a_format_may_be_named(form: str) -> None:
+    source = Source("x", "nothing of any format\n", "x")
+    with pytest.raises(BadInput) as caught:
+        formats.read(source, ROUND_TRIP, form)
+    assert str(caught.value).startswith("x")
+
+
+def test_a_format_that_is_none() -> None:
+    with pytest.raises(BadInput, match=r"no format 'brite2'; did you mean 'brite'"):
+        formats.read(Source("x", "", "x"), Options(), "brite2")
+
+
+def test_a_lab_file_is_no_map(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("lab: x\nnodes: {a: {}}\n")
+    with pytest.raises(BadInput, match="a lab file already"):
+        formats.recognised(read_source(tmp_path / "x.yaml"))
+
+
+def test_containers_keep_their_image_and_their_line() -> None:
+    found = imported(str(SAMPLES / "lab.clab.yml"), None, None, Options())
+    node = spec(found).nodes["client1"]
+    assert (node.kind, node.model_dump()["image"]) == ("docker", "alpine:3.20")
+    lost = {each.line for each in found.map.problems}
+    lines = parse((SAMPLES / "lab.clab.yml").read_text(), "x").lines
+    assert lines["topology", "nodes", "leaf1", "startup-config"] in lost
