@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 from delaylab.analysis.analyse import groups
+from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import Program, machine_state
 from delaylab.analysis.group import Group
 from delaylab.dataset import store
+from delaylab.dataset.records.doubts import DoubtKind
 from tests import synthetic
 from tests.synthetic import Condition
 
@@ -97,6 +99,21 @@ def test_doubts(
 ) -> None:
     found = analysed(tmp_path, condition, **state).doubts
     assert [str(doubt.kind) for doubt in found] == kinds
+
+
+@pytest.mark.parametrize(("in_downtimes", "some"), [(0, 9), (4, 5), (9, None), (12, None)])
+def test_what_a_link_lost_on_purpose_is_no_doubt_about_interfaces(
+    tmp_path: Path, in_downtimes: int, some: int | None
+) -> None:
+    lost = dict.fromkeys(range(120, 129), ("request", "wire"))
+    group = analysed(tmp_path, Condition(at_rest=100, lost_after=lost), dropped=5)
+    assert group.packets is not None
+    found = machine_doubts(
+        group.machine.state, group.packets.account, at_rest=False, in_downtimes=in_downtimes
+    )
+    said = [str(each.message) for each in found if each.kind == DoubtKind.INTERFACE_DROPS]
+    assert bool(said) == (some is not None)
+    assert all(f"some may be the {some} lost packets" in each for each in said)
 
 
 def test_load_is_no_doubt_while_there_is_meant_to_be_load(tmp_path: Path) -> None:

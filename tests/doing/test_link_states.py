@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -181,6 +183,62 @@ def test_a_silent_link_keeps_its_carrier_and_nothing_arrives() -> None:
         assert of_a.dropped.down > 0
         set_state(lab, "up")
         answers(lab, "a", b)
+
+
+@contextmanager
+def dump(lab: Lab, node: str) -> Iterator[list[str]]:
+    """Let tcpdump watch the frames of a node's card; give its lines once the block has ended."""
+    pid = next(agent.pid for name, agent in lab.keeper.agents.items() if name == f"node.{node}")
+    command = (
+        "nsenter",
+        "-t",
+        str(pid),
+        "-n",
+        "tcpdump",
+        "--immediate-mode",
+        "-lnei",
+        "eth0",
+        "ip or arp",
+    )
+    lines: list[str] = []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert any("listening on eth0" in line for line in process.stderr)
+        try:
+            yield lines
+        finally:
+            process.send_signal(signal.SIGINT)  # tcpdump then writes out what it has
+            lines += process.stdout
+
+
+def echoes(lines: list[str], kind: str) -> int:
+    """Return the number of ICMP echoes of a kind, `request` or `reply`, that tcpdump saw."""
+    return sum(f"ICMP echo {kind}" in line for line in lines)
+
+
+@pytest.mark.skipif(which("tcpdump") is None, reason="tcpdump is not installed")
+def test_tcpdump_sees_the_frames_of_a_silent_end_leave_and_none_arrive() -> None:
+    with temporary(spec(state="up")) as lab:
+        a, b = address(lab, "a"), address(lab, "b")
+        answers(lab, "a", b)
+        answers(lab, "b", a)
+        with dump(lab, "a") as near, dump(lab, "b") as far:
+            set_state(lab, "silent")
+            assert received(lab, "a", b, 5) == 0
+            assert received(lab, "b", a, 4) == 0
+        assert (echoes(near, "request"), echoes(far, "request")) == (5, 4)
+        assert echoes(near, "reply") == echoes(far, "reply") == 0
+        # Silent in one direction: requests arrive, and the answers vanish.
+        set_state(lab, "up")
+        answers(lab, "a", b)
+        with dump(lab, "a") as near, dump(lab, "b") as far:
+            set_state(lab, "silent", "b")
+            assert received(lab, "a", b, 5) == 0
+        assert (echoes(near, "request"), echoes(far, "request")) == (5, 5)
+        assert (echoes(near, "reply"), echoes(far, "reply")) == (0, 5)
 
 
 def test_one_direction_may_be_silent_and_one_end_down() -> None:

@@ -185,6 +185,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         for name, tables in others
     }
     user = trips["app"].drop_nulls().to_numpy()
+    in_downtimes = lost_in_downtimes(links)
     work = work_of(study, trials)
     of_each_packet = [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
     of_each_packet += [(each, each.segments()) for each in elsewhere]
@@ -214,9 +215,9 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     return Group(
         trials=trials,
         doubts=[
-            *doubts(whole.trials, measured, account, user, lost_in_downtimes(links)),
+            *doubts(whole.trials, measured, account, user, in_downtimes),
             *way_doubts(account, [each.packets for each in elsewhere]),
-            *machine_doubts(state, account, load_name(trials[0]) == REST, others=states),
+            *machine_doubts(state, account, load_name(trials[0]) == REST, states, in_downtimes),
             *clock_doubts(known, _refused(found_segments)),
             *link_doubts(links),
             *cpu_time_doubts(trials),

@@ -20,10 +20,12 @@ def machine_doubts(
     account: Account | None,
     at_rest: bool,
     others: Mapping[str, MachineState] = MappingProxyType({}),
+    in_downtimes: int = 0,
 ) -> list[Doubt]:
     """Return the doubts of a group; `at_rest` is true if it has no load in any phase.
 
-    `account` is None without a probe. `others` are the states of further machines by name, which
+    `account` is None without a probe. `in_downtimes` packets were lost while a link was down or
+    silent, on purpose. `others` are the states of further machines by name, which
     the doubts about them begin with.
     """
     of_others = [
@@ -35,7 +37,7 @@ def machine_doubts(
         *_stolen(state),
         *_not_at_rest(state, at_rest),
         *_starved(state),
-        *(_dropped(state, account) if account is not None else ()),
+        *(_dropped(state, account, in_downtimes) if account is not None else ()),
         *of_others,
     ]
 
@@ -98,9 +100,10 @@ def _starved(state: MachineState) -> Iterator[Doubt]:
         )
 
 
-def _dropped(state: MachineState, account: Account) -> Iterator[Doubt]:
-    lost = sum(account.lost_after.values())
-    if lost and state.drops:
+def _dropped(state: MachineState, account: Account, in_downtimes: int) -> Iterator[Doubt]:
+    # The interfaces of a link that is down on purpose drop frames, and these are the lost packets.
+    lost = sum(account.lost_after.values()) - in_downtimes
+    if lost > 0 and state.drops:
         where = ", ".join(f"{name} {n}" for name, n in state.drops.items())
         yield doubt(
             DoubtKind.INTERFACE_DROPS,
