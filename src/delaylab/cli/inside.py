@@ -39,9 +39,10 @@ def execute(
     """
     from delaylab.lab.attach import attach
     from delaylab.verbs import execute as verb
-    from delaylab.verbs import execute_all
 
     if everywhere:
+        from delaylab.verbs import execute_all
+
         failed = execute_all.run(attach(lab_name), words)
         for node, why in failed.items():
             print_error(f"delaylab: failed in node {node}: {why}")
