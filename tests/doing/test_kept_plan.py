@@ -60,7 +60,7 @@ def test_a_lab_of_another_version_can_still_be_taken_down(
     delaylab("up", str(file))
     record = run_directory / "old" / "lab.json"
     content = json.loads(record.read_text())
-    content["record"] = {"spec": content["record"]["spec"], "layout": {}}
+    content["record"] = {"spec": json.loads(content["record"]["spec_json"]), "layout": {}}
     record.write_text(json.dumps(content))
     said = delaylab("ps", code=1)
     assert "was started by another version of delaylab" in said.stderr

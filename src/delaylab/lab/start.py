@@ -107,7 +107,7 @@ def _build(
     machine_stack.check_addresses(plan, machine)
     plan, notes, booted = _with_guests(plan, progress)
     record = LabRecord(
-        spec=spec.model_dump(mode="json", by_alias=True), plan=written(plan), created=time.time()
+        spec_json=spec.model_dump_json(by_alias=True), plan_json=written(plan), created=time.time()
     )
     left = machine.prepare(name)
     notes += not_applied(spec, rights)

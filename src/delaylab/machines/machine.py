@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 class LabRecord(BaseModel):
     """The part of a lab's record that `up` writes: its spec and plan, and when it was built.
 
-    `created` is in seconds since the Unix epoch.
+    Spec and plan are JSON in a string each, so that only who needs one of them reads it. `created`
+    is in seconds since the Unix epoch.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    spec: dict[str, object] = {}
-    plan: dict[str, object] = {}
+    spec_json: str = ""
+    plan_json: str = ""
     created: float = 0.0
 
 
@@ -72,7 +73,7 @@ class RunningLab:
         from delaylab.spec.lab import LabSpec  # noqa: PLC0415  most verbs need no spec
 
         try:
-            return LabSpec.model_validate(self.record.spec)
+            return LabSpec.model_validate_json(self.record.spec_json)
         except ValidationError:
             raise self._other_version() from None
 
@@ -82,7 +83,7 @@ class RunningLab:
         from delaylab.plan import kept  # noqa: PLC0415  `exec` and `down` need none
 
         try:
-            return kept.read(self.record.plan)
+            return kept.read(self.record.plan_json)
         except ValidationError:
             raise self._other_version() from None
 

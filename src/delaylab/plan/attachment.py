@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
-from delaylab.spec.kinds import CarrierBy
+from delaylab.spec.carrier import CarrierBy
 
 
 @dataclass(frozen=True)

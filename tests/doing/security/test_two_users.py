@@ -73,7 +73,8 @@ def forge(folder: Path, users: Users, treasure: Path) -> int:
     }
     spec: dict[str, Any] = {"lab": "mine", "nodes": {"a": {}, "b": {}}, "links": []}
     keeper: dict[str, Any] = {**about, "agents": agents, "warnings": []}
-    (lab / "lab.json").write_text(json.dumps({"record": {"spec": spec}, "keeper": keeper}))
+    record = {"spec_json": json.dumps(spec)}
+    (lab / "lab.json").write_text(json.dumps({"record": record, "keeper": keeper}))
     (folder / "stale").symlink_to(treasure)
     for path in (folder, lab, lab / "lock", lab / "lab.json"):
         os.chown(path, users.hostile, users.hostile)
