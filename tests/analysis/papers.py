@@ -12,7 +12,7 @@ from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.papers.studies import find
 from delaylab.spec.combine import combinations
-from delaylab.spec.load import load_study
+from delaylab.spec.load_study import load_study
 from tests import synthetic
 from tests.synthetic import Condition, Delay
 

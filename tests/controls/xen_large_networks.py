@@ -9,7 +9,7 @@ from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
 from delaylab.spec.combine import combinations
-from delaylab.spec.load import load_study
+from delaylab.spec.load_study import load_study
 from delaylab_papers.xen_large_networks.measures import XEN
 from delaylab_papers.xen_large_networks.mpi_measures import REAL
 from delaylab_papers.xen_large_networks.mpi_world import MpiTruth

@@ -13,7 +13,8 @@ from delaylab.errors import BadInput
 from delaylab.spec.combine import combinations
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.files import READERS
-from delaylab.spec.load import load_lab, load_study
+from delaylab.spec.load import load_lab
+from delaylab.spec.load_study import load_study
 from delaylab.spec.trace import TraceSpec, read_trace
 from delaylab.units import Rate
 from tests.plain import plain

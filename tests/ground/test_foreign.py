@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.load import lab_from, study_from
+from delaylab.spec.load import lab_from
+from delaylab.spec.load_study import study_from
 from delaylab.spec.source import Document, parse
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/**/*.yaml"))

@@ -20,7 +20,8 @@ from delaylab.plan.model import Plan, Veth
 from delaylab.plan.probe_way import probe_way
 from delaylab.spec.combine import combinations
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from, load_study
+from delaylab.spec.load import lab_from
+from delaylab.spec.load_study import load_study
 from delaylab.spec.source import parse
 from delaylab.spec.study import ProbeSpec
 from tests.plain import plain

@@ -22,7 +22,8 @@ from delaylab.plan.routes import routes
 from delaylab.spec.combine import combinations
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from, study_from
+from delaylab.spec.load import lab_from
+from delaylab.spec.load_study import study_from
 from delaylab.spec.loads import FramesLoad, LoadSpec
 from delaylab.spec.source import Document, parse
 from delaylab.spec.study import ProbeSpec

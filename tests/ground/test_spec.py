@@ -14,7 +14,8 @@ from delaylab.papers.studies import find, names
 from delaylab.spec.combine import combinations
 from delaylab.spec.kinds import FACTS
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from, load_study, study_from
+from delaylab.spec.load import lab_from
+from delaylab.spec.load_study import load_study, study_from
 from delaylab.spec.loads import LoadSpec
 from delaylab.spec.source import parse
 from delaylab.spec.study import ClosedLoop, ProbeSpec

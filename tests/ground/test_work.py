@@ -7,7 +7,7 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.kinds import HostedNode
-from delaylab.spec.load import study_from
+from delaylab.spec.load_study import study_from
 from delaylab.spec.source import parse
 from delaylab.spec.work import MpiWork, PairWork
 

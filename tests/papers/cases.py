@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from delaylab.spec.combine import combinations
-from delaylab.spec.load import load_study
+from delaylab.spec.load_study import load_study
 from tests import synthetic
 from tests.synthetic import Condition, lognormal
 

@@ -7,7 +7,8 @@ import os
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from, study_from
+from delaylab.spec.load import lab_from
+from delaylab.spec.load_study import study_from
 from delaylab.spec.source import read
 from delaylab.verbs.study_file import LoadedStudy, checked
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pydantic import Field
 
 from delaylab.spec.base import Spec
-from delaylab.spec.expand import expand, expand_work
+from delaylab.spec.expand import expand
+from delaylab.spec.expand_jobs import expand_work
 from delaylab.spec.kinds import FIELDS_OF_KINDS
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names

@@ -18,8 +18,8 @@ from delaylab.spec.changed_loads import (
 from delaylab.spec.check import check_lab
 from delaylab.spec.check_probe import is_counted, known_node, one_of, patient, probe_of
 from delaylab.spec.check_work import work_of
-from delaylab.spec.counts import check_trials
-from delaylab.spec.expand import expand, expand_loads
+from delaylab.spec.expand import expand
+from delaylab.spec.expand_jobs import expand_loads
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.loads import FramesLoad, HeldFramesLoad, LoadSpec, PairLoad
 from delaylab.spec.names import links_of
@@ -28,6 +28,7 @@ from delaylab.spec.needs import with_needs
 from delaylab.spec.scale import changeable, scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import ProbeSpec, StudySpec
+from delaylab.spec.trial_counts import check_trials
 from delaylab.spec.work import WorkSpec
 
 SYSCTLS = "sysctls"

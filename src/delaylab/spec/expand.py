@@ -7,13 +7,11 @@ link, a probe or a load names one of the nodes, such as NAME-2, only that one is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
-from delaylab.spec.loads import FramesLoad, LoadSpec
 from delaylab.spec.names import Names, counted, is_many, link_name, links_of, names
-from delaylab.spec.work import WorkSpec
 
 
 def expand(lab: LabSpec) -> LabSpec:
@@ -42,34 +40,6 @@ def expand(lab: LabSpec) -> LabSpec:
         for each in _changes(change, all_links[change.link], all_names)
     ]
     return lab.model_copy(update={"nodes": nodes, "links": kept, "timeline": timeline})
-
-
-def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple[LoadSpec, ...]:
-    """Return the loads written out: one per node of a count, over each of the links of a count."""
-    return tuple(
-        load.model_copy(update={"on": name, **_over(load, links)})
-        for load in loads
-        for name in nodes[load.on]
-    )
-
-
-def expand_work(work: Iterable[WorkSpec], nodes: Names) -> tuple[WorkSpec, ...]:
-    """Return the work with every node of a count written out."""
-    return tuple(
-        each.model_copy(
-            update={
-                field: [node for name in named for node in nodes[name]]
-                for field, named in each.ends.items()
-            }
-        )
-        for each in work
-    )
-
-
-def _over(load: LoadSpec, links: Names) -> Names:
-    if not isinstance(load, FramesLoad) or load.over is None:
-        return {}
-    return {"over": [each for name in load.over for each in links[name]]}
 
 
 def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:

@@ -13,7 +13,7 @@ from delaylab.dataset import store
 from delaylab.dataset.records.study import Origin, StudyRecord
 from delaylab.io.values import JsonObject
 from delaylab.spec.combine import StudyFile
-from delaylab.spec.load import study_from
+from delaylab.spec.load_study import study_from
 from delaylab.spec.source import Document
 from delaylab.study import estimate, order, runner, ways
 from delaylab.study.executor import Here

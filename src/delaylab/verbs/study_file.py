@@ -11,7 +11,7 @@ from delaylab.errors import BadInput
 from delaylab.papers.studies import find, is_paper
 from delaylab.spec.check_claims import claims_from
 from delaylab.spec.combine import StudyFile
-from delaylab.spec.load import load_study
+from delaylab.spec.load_study import load_study
 from delaylab.spec.source import read
 
 if TYPE_CHECKING:

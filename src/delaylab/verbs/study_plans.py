@@ -13,7 +13,7 @@ from delaylab.io.values import JsonObject
 from delaylab.papers import studies
 from delaylab.progress import Progress
 from delaylab.spec.combine import StudyFile
-from delaylab.spec.load import load_study
+from delaylab.spec.load_study import load_study
 from delaylab.study import estimate, fits, order
 from delaylab.verbs.studies import PlannedStudy
 

@@ -9,7 +9,7 @@ from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
 from delaylab.spec.combine import combinations
-from delaylab.spec.load import load_study
+from delaylab.spec.load_study import load_study
 from delaylab_papers.vem2006.links.claims import CLAIMS
 from delaylab_papers.vem2006.links.world import Truth, drawn
 from tests.controls.control import World, controls

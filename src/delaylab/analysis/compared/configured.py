@@ -11,7 +11,7 @@ from delaylab.errors import BadInput
 from delaylab.spec.base import Spec
 from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import study_from
+from delaylab.spec.load_study import study_from
 from delaylab.spec.names import link_name
 from delaylab.spec.source import Document
 

@@ -11,7 +11,7 @@ from delaylab.dataset.store import Study
 from delaylab.errors import BadInput
 from delaylab.spec.combine import combinations
 from delaylab.spec.lab import ChangeSpec
-from delaylab.spec.load import study_from
+from delaylab.spec.load_study import study_from
 from delaylab.spec.source import Document
 
 SECOND_NS = 10**9
