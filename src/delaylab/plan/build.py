@@ -155,10 +155,8 @@ def _agents(
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
         agent = kind_of_node.agent(node)
-        folders = own_folders(node.name, node.spec)
-        agent = replace(agent, own_folders=folders)
-        own = settings(agent.name) if kind_of_node.own_stack else {}
-        agent = replace(agent, sysctls=own) if own else agent
+        own = settings(agent.name) if kind_of_node.own_stack else agent.sysctls
+        agent = replace(agent, own_folders=own_folders(node.name, node.spec), sysctls=own)
         weight, quota = _shares(node.spec)
         if weighed:
             # All of them: a node outside of the lab's groups would compete with the lab as a whole.

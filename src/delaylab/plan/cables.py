@@ -12,7 +12,7 @@ from dataclasses import replace
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import WIRE, host_agent, machine_agent, node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
-from delaylab.plan.model import Bridge, DomainCable, Queue, TapDevice, Veth
+from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import LinkSpec, UplinkSpec
 
@@ -53,7 +53,7 @@ class Cables:
             )
             ends.append(self._stacks.end(agent, device, link))
             shared = agent == self._stacks.host(node)
-            attachments.append(self._attachment(node, name, agent, device, in_host_stack=shared))
+            attachments.append(self._attachment(node, name, ends[-1], in_host_stack=shared))
         self.laid.append(Veth((ends[0], ends[1])))
         return attachments
 
@@ -62,7 +62,7 @@ class Cables:
 
         `around` is the name under which nodes in a machine inside the host share its cable.
         """
-        network, host = self._stacks.networks[node], self._stacks.lab.host_of(node)
+        network, host = self._stacks.networks[node], self._stacks.hosts[node]
         if self._stacks.kind(node).in_shared_machine:
             return self._inside(node, host, link, name, self._around(host, link, around))
         agent = host_agent(host)
@@ -72,12 +72,12 @@ class Cables:
             self._add_card(TapDevice(end, card))
         else:
             self.laid.append(Veth((card, end)))
-        return self._attachment(node, name, network, device, (TapPoint(agent, vif, "vif"),))
+        return self._attachment(node, name, card, (TapPoint(agent, vif, "vif"),))
 
-    def in_host(self, name: str, node: str, interface: str) -> Attachment:
+    def in_host(self, link: LinkSpec, name: str, node: str, interface: str) -> Attachment:
         """Return the attachment of a node that uses an interface of its host itself."""
-        host = self._stacks.host(node)
-        return self._attachment(node, name, host, interface, in_host_stack=True)
+        end = self._stacks.end(self._stacks.host(node), interface, link)
+        return self._attachment(node, name, end, in_host_stack=True)
 
     def _around(self, host: str, link: LinkSpec, name: str) -> tuple[str, TapPoint]:
         """Lay the TAP that a link's nested nodes on a host share, once.
@@ -100,16 +100,17 @@ class Cables:
         machine, agent = machine_agent(host), node_agent(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(machine, f"vif-{node}")
         bridge, on_host = around
-        self._add_inner(DomainCable(machine, bridge, vif, self._stacks.end(agent, device, link)))
-        outward = (TapPoint(machine, vif, "dom0"), on_host)
-        return self._attachment(node, name, agent, device, outward)
+        card = self._stacks.end(agent, device, link)
+        self._add_inner(DomainCable(machine, bridge, vif, card))
+        return self._attachment(node, name, card, (TapPoint(machine, vif, "dom0"), on_host))
 
     def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Attachment:
         """Add the cable that a hypervisor makes to a bridge of its host."""
         agent, host = node_agent(node), self._stacks.host(node)
         device, vif = self._stacks.device(node, name), self._stacks.numbered(host, f"vif-{node}")
-        self._add_inner(DomainCable(host, bridge, vif, self._stacks.end(agent, device, link)))
-        return self._attachment(node, name, agent, device, (TapPoint(host, vif, "vif"),))
+        card = self._stacks.end(agent, device, link)
+        self._add_inner(DomainCable(host, bridge, vif, card))
+        return self._attachment(node, name, card, (TapPoint(host, vif, "vif"),))
 
     def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> Attachment:
         """Add the cable that a hypervisor makes, for a link with conditions.
@@ -132,8 +133,7 @@ class Cables:
         self,
         node: str,
         link: str,
-        agent: str,
-        device: str,
+        card: End,
         outward: tuple[TapPoint, ...] = (),
         *,
         in_host_stack: bool = False,
@@ -141,10 +141,10 @@ class Cables:
         return Attachment(
             node=node,
             link=link,
-            host=self._stacks.lab.host_of(node),
-            agent=agent,
-            device=device,
-            mac=self._stacks.mac(agent, device),
+            host=self._stacks.hosts[node],
+            agent=card.agent,
+            device=card.name,
+            mac=card.mac,
             outward=outward,
             in_host_stack=in_host_stack,
             other_kernel=self._stacks.other_kernel(node),

@@ -61,20 +61,21 @@ class Network:
         yield from self._cables.inner
         yield from self._cables.bridges
         yield from self._addresses
-        if self.lab.routes == "shortest":
-            stacks = Stacks(self._every_attachment(), self.forwarding, costs(self.lab))
+        if self.lab.routes == "shortest" and (forwarding := self.forwarding):
+            stacks = Stacks(self._every_attachment(), forwarding, costs(self.lab))
             yield from routes(stacks, self._stacks.machine)
         yield from self._cables.queues
         yield from self._offloads()
-        yield from dict.fromkeys(self._steering())
-        yield from dict.fromkeys(self._neighbours())
+        if self.conditioned:  # without an engine's links there is nothing to steer or to wait for
+            yield from dict.fromkeys(self._steering())
+            yield from dict.fromkeys(self._neighbours())
 
     def add_link(self, index: int, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""
         link, name = self.lab.links[index], link_name(self.lab, index)
         conditioned = name in self._conditioned
         laid_before = len(self._cables.laid)
-        if self._is_one_cable(link) and not conditioned:
+        if not conditioned and self._is_one_cable(link):
             attachments = self._cables.between(link, name, *link.members)
         else:
             attachments = self._over_hosts(link, name)
@@ -92,15 +93,17 @@ class Network:
 
     def _is_one_cable(self, link: LinkSpec) -> bool:
         """Return True if a veth between two stacks of one host is all that a link needs."""
-        hosts = {self.lab.host_of(node) for node in link.members}
-        kernels = (self._stacks.kind(node).own_kernel for node in link.members)
-        return link.between is not None and len(hosts) == 1 and not any(kernels)
+        if link.between is None:
+            return False
+        hosts = {self._stacks.hosts[node] for node in link.between}
+        kernels = (self._stacks.kind(node).own_kernel for node in link.between)
+        return len(hosts) == 1 and not any(kernels)
 
     def _over_hosts(self, link: LinkSpec, name: str) -> list[Attachment]:
         """Lay a link's part on each host, and join the parts at the wire if there are several."""
         by_host: dict[str, list[str]] = defaultdict(list)
         for node in link.members:
-            by_host[self.lab.host_of(node)].append(node)
+            by_host[self._stacks.hosts[node]].append(node)
         lay = self._on_engine if name in self._conditioned else self._on_host
         attachments, wire_ports = list[Attachment](), list[str]()
         for host, nodes in by_host.items():
@@ -121,7 +124,7 @@ class Network:
         """Return the cables of a virtual machine; for a nested node, its machine's."""
         agent = node_agent(node)
         if self._stacks.kind(node).in_shared_machine:
-            agent = machine_agent(self.lab.host_of(node))
+            agent = machine_agent(self._stacks.hosts[node])
         return tuple(self._cables.cards_of[agent])
 
     def _on_host(
@@ -149,7 +152,7 @@ class Network:
         if ports or bridged or shared is None:
             all_ports = [*ports, uplink] if uplink else [*ports]
             shared = self._cables.bridge(agent, name, all_ports)
-        return attachments + [self._cables.in_host(name, node, shared) for node in in_host]
+        return attachments + [self._cables.in_host(link, name, node, shared) for node in in_host]
 
     def _on_engine(
         self, link: LinkSpec, name: str, members: list[str], _uplink: str | None

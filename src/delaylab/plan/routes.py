@@ -20,8 +20,6 @@ def routes(stacks: Stacks, machine: str | None) -> Iterator[Route]:
     labs are assigned, except on this machine itself: `machine` is the agent in whose network this
     machine's own stack is.
     """
-    if not stacks.forwarding:
-        return
     addresses = _Addresses(stacks)
     edges = stacks.edges(except_for=[machine] if machine else [])
     tables: dict[str, dict[str, str]] = {stack: {} for stack in stacks.links}

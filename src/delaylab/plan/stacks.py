@@ -21,7 +21,10 @@ class NodeStacks:
     """The networks and interface names of a lab; each call of `numbered` takes a new name."""
 
     def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind]) -> None:
-        self.name, self.lab, self._kinds = name, lab, kinds
+        self.name, self.lab = name, lab
+        self._kinds = {node: kinds[spec.kind] for node, spec in lab.nodes.items()}
+        self.hosts = {node: lab.host_of(node) for node in lab.nodes}
+        """A node -> the name of its host."""
         self._count: Counter[tuple[str, str]] = Counter()
         self.machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         """The agent in this machine's own network namespace, if a node is in that stack."""
@@ -29,7 +32,7 @@ class NodeStacks:
 
     def kind(self, node: str) -> AnyKind:
         """Return the kind of a node."""
-        return self._kinds[self.spec(node).kind]
+        return self._kinds[node]
 
     def spec(self, node: str) -> NodeSpec:
         """Return a node's entry in the lab file."""
@@ -37,7 +40,7 @@ class NodeStacks:
 
     def host(self, node: str) -> str:
         """Return the agent of the host that a node is on."""
-        return host_agent(self.lab.host_of(node))
+        return host_agent(self.hosts[node])
 
     def stack(self, node: str) -> str:
         """Return the key of a node's stack, and so of its addresses; native nodes share one."""
