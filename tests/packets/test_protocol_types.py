@@ -25,6 +25,7 @@ from delaylab.dataset.records.links import Direction
 from delaylab.io import values
 from delaylab.plan.engine_links import Change
 from delaylab.plan.model import Plan
+from delaylab.spec.programs import ReadySpec
 from delaylab.spec.variants import Variants
 
 KNOWN = protocol()
@@ -156,7 +157,7 @@ def fields_of(kind: Any) -> dict[str, Any]:
         return {each.alias or name: each.annotation for name, each in kind.model_fields.items()}
     if dataclasses.is_dataclass(kind):
         names = {"source": "from"} if kind is measuring_requests.GeneratorFlow else {}
-        given = {**vars(values), "Plan": Plan, "Change": Change}
+        given = {**vars(values), "Plan": Plan, "Change": Change, "ReadySpec": ReadySpec}
         hints = typing.get_type_hints(kind, localns=given)
         return {
             names.get(each.name, each.name): hints[each.name] for each in dataclasses.fields(kind)

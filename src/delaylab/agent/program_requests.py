@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from delaylab.agent.replies import Count, Nothing, Reply, Text
 from delaylab.agent.requests import Request
 from delaylab.io.values import Message
-from delaylab.spec.programs import ReadySpec
+
+if TYPE_CHECKING:
+    from delaylab.spec.programs import ReadySpec
 
 
 class Started(Reply):
