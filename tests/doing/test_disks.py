@@ -66,7 +66,7 @@ def test_its_programs_run_and_it_is_not_written_to(
         assert "ext4" in next(line for line in mounts.splitlines() if line.split()[1] == "/")
         delaylab("exec", "one", "--", "sh", "-c", "echo other > /etc/whose; sync")
         assert delaylab("exec", "one", "--", "cat", "/etc/whose").stdout == "other\n"
-        delaylab("exec", "two", "--", "ping", "-c", "1", "198.18.0.1")
+        delaylab("exec", "two", "--", "ping", "-c", "1", "one")
     finally:
         delaylab("down", "disk")
     assert image.read_bytes() == before

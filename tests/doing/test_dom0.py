@@ -205,7 +205,7 @@ def test_a_domain_is_a_node_of_a_lab(domain: str, dom0: Dom0) -> None:
         assert dom0.agent("node.dom", "hostname").strip() == "dom"
         vcpus = DOMAINS[domain].get("vcpus", 1)
         assert dom0.agent("node.dom", "nproc").strip() == str(vcpus)
-        vif = dom0.agent("host.sut", "ip", "link", "show", "master", "br-lan", "dev", "vif-dom")
+        vif = dom0.agent("host.sut", "ip", "link", "show", "master", "br-lan", "dev", "dom.lan")
         assert "alias delaylab:inner" in vif
         dom0.agent("node.dom", "ping", "-c", "2", "-W", "5", _address(inner.plan, "echo", "lan"))
         dom0.agent("node.box", "ping", "-c", "2", "-W", "5", _address(inner.plan, "dom", "lan"))

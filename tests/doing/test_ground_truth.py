@@ -43,9 +43,9 @@ PROBE = ProbeSpec.model_validate(
 )
 PLACES = {
     # where: (agent, port to put the forwarder behind, port is nearer to the sender, the segment)
-    "host": ("host.sut", "vif-probe", True, ("sender.vif", "sender.uplink")),
-    "wire": ("wire", "to-sut", True, ("sender.uplink", "wire")),
-    "far": ("host.target", "vif-echo", False, ("responder.uplink", "responder.vif")),
+    "host": ("host.sut", "probe.lan", True, ("sender.vif", "sender.uplink")),
+    "wire": ("wire", "sut.lan", True, ("sender.uplink", "wire")),
+    "far": ("host.target", "echo.lan", False, ("responder.uplink", "responder.vif")),
 }
 
 

@@ -35,7 +35,7 @@ from tests.doing.conftest import (
 
 pytestmark = pytest.mark.root
 BAD_INPUT = 2
-SHOW = ("ip", "link", "show", "eth0")
+SHOW = ("ip", "link", "show", "wan")
 
 
 def said(lab: Lab, node: str, *argv: str) -> str:
@@ -85,7 +85,7 @@ def answers(lab: Lab, node: str, to: str) -> None:
 
 def frames(lab: Lab, node: str) -> int:
     """Return how many frames a node's card has received."""
-    found = re.search(r"eth0: *\d+ +(\d+)", said(lab, node, "cat", "/proc/net/dev"))
+    found = re.search(r"wan: *\d+ +(\d+)", said(lab, node, "cat", "/proc/net/dev"))
     assert found
     return int(found[1])
 
@@ -144,7 +144,7 @@ def goes_down(kind: str, engine: str) -> None:
             wait_until(lambda: card(lab, "a") == down)
             assert carriers(lab, "a", "b") == [False, False]
             assert received(lab, "a", b) == received(lab, "b", a) == 0
-            assert a in said(lab, "a", "ip", "address", "show", "eth0"), "addresses stay"
+            assert a in said(lab, "a", "ip", "address", "show", "wan"), "addresses stay"
             set_state(lab, "up")
             wait_until(lambda: card(lab, "a") != down)
             assert carriers(lab, "a", "b") == [True, True]

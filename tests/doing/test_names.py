@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from delaylab.lab.attach import attach
 from tests.doing.conftest import DELAYLAB, Run
 
 pytestmark = pytest.mark.root
@@ -23,6 +24,7 @@ links:
   - {join: [a, router], name: near}
   - {join: [router, s, n], name: far}
 """
+LINKS = ("near", "far")
 SYSTEM = Path("/etc/hosts")
 
 
@@ -34,7 +36,11 @@ def test_nodes_know_each_other_by_name(delaylab: Run, tmp_path: Path) -> None:
     for start in nodes:
         for target in nodes:
             delaylab("exec", start, "--", "ping", "-c", "1", "-W", "2", target)
-    for name, address in (("router.near", "198.18.0.2"), ("router.far", "198.18.1.1")):
+    plan = attach("named").plan
+    every_name = {f"router.{link}": plan.attachment("router", link).address for link in LINKS}
+    every_name["router"] = plan.nodes["router"].loopback(4) or ""
+    assert len(set(every_name.values())) == 3
+    for name, address in every_name.items():
         found = delaylab("exec", "a", "--", "getent", "hosts", name)
         assert found.stdout.split()[0] == address
     delaylab("exec", "a", "--", "getent", "hosts", "localhost")
@@ -67,7 +73,11 @@ def test_a_node_named_as_this_machine_is_the_node(delaylab: Run, tmp_path: Path,
         lines = delaylab("exec", "echo", "--", "getent", "ahosts", name).stdout.splitlines()
         return {line.split()[0] for line in lines}
 
-    assert found("machine") == found("machine.w") == {"198.18.0.0"}
+    assert (
+        found("machine")
+        == found("machine.w")
+        == {attach("same").plan.attachment("machine", "w").address}
+    )
     assert found("proxy") == {"192.0.2.1"}, "other names of the machine stay"
     assert found("machine.example") == {"127.0.1.1"}
     assert "from machine" in delaylab("exec", "echo", "--", "ping", "-c", "1", "machine").stdout

@@ -70,24 +70,25 @@ def test_packets_take_another_way_when_a_link_goes_down_and_not_when_it_is_silen
 
     with temporary(lab_from(parse(THREE.replace("KIND", "lxc"), "ospf.yaml"))) as lab:
         wait_until(lambda: neighbours() == 2, 3 * DEAD_S)
-        # The network of the link `two`, which both other routers are on.
-        to_far = "198.18.0.3"
+        # An address of the link `two`, which both other routers are on.
+        to_far = lab.plan.attachment("r-3", "two").address
         set_state(lab, "down")
         wait_until(lambda: neighbours() == 1, DEAD_S / 4)
-        wait_until(lambda: "dev eth0" in said(lab, "r-1", "ip", "route", "get", to_far), DEAD_S / 4)
+        wait_until(lambda: "dev one" in said(lab, "r-1", "ip", "route", "get", to_far), DEAD_S / 4)
         assert received(lab, "r-1", to_far) == 3, "by the other router"
         set_state(lab, "up")
         wait_until(lambda: neighbours() == 2, 3 * DEAD_S)
         set_state(lab, "silent")
         # The packets are the clock: for a second the router goes on as if nothing were.
-        received(lab, "r-1", "198.18.0.5", 20)
+        received(lab, "r-1", lab.plan.attachment("r-3", "wan").address, 20)
         assert neighbours() == 2, "nothing tells the router"
 
 
 def first_hop(delaylab: Run) -> str:
     """Return the interface by which r-1 reaches r-3 at present."""
-    route = delaylab("exec", "r-1", "--", "ip", "route", "get", "198.18.0.4").stdout
-    found = re.search(r"dev (\w+)", route)
+    script = f"ip route get $(getent hosts {FAR} | cut -d ' ' -f 1)"
+    route = delaylab("exec", "r-1", "--", "sh", "-c", script).stdout
+    found = re.search(r"dev (\S+)", route)
     assert found is not None
     return found[1]
 

@@ -18,11 +18,11 @@ lab: chain
 hosts: {one: {}}
 nodes: {a: {}, r1: {forwards: true}, r2: {forwards: true}, b: {}}
 links:
-  - {between: [a, r1]}
+  - {between: [a, r1], name: near}
   - {between: [r1, r2], name: middle}
   - {between: [r2, b]}
 """
-MIDDLE = (("r1", "eth1"), ("r2", "eth0"))
+MIDDLE = (("r1", "middle"), ("r2", "middle"))
 """The routers, each with its interface to the middle link."""
 
 

@@ -51,8 +51,7 @@ def changing(size: int) -> Iterator[str]:
     yield from ring(size)
     yield "timeline:"
     for n in range(size):
-        name = f"link{n}" if n else "link"
-        yield f"  - {{at: {n}ms, link: {name}, set: {{delay: 3ms}}}}"
+        yield f"  - {{at: {n}ms, link: n{n}-n{(n + 1) % size}, set: {{delay: 3ms}}}}"
 
 
 def machines(size: int) -> Iterator[str]:

@@ -112,13 +112,13 @@ def test_a_domains_backend_is_its_vif_beside_a_dom0_also_behind_the_engine() -> 
     lab, made = planned(ON_DOM0, Rights(root=True, dom0=True))
     path = probe_way(made, lab, ProbeSpec.model_validate({"from": "pv", "to": "echo"}))
     assert path.request[2:5] == ("sender.stack", "sender.vif", "sender.uplink")
-    assert path.taps[0].interface == "vif-pv"
+    assert path.taps[0].interface == "pv.lan"
     between = ProbeSpec.model_validate({"from": "pv", "to": "pvh"})
     lone, made = planned(ON_DOM0.replace("[pv, pvh, echo]", "[pv, echo]"), Rights(True, dom0=True))
     taps = probe_way(made, lone, between).taps
     assert [(tap.interface, tap.point) for tap in taps[:2]] == [
-        ("vif-pv.1", "sender.vif"),
-        ("vif-pvh", "responder.vif"),
+        ("pv.wan", "sender.vif"),
+        ("pvh.wan", "responder.vif"),
     ]
 
 
@@ -128,7 +128,7 @@ def test_a_link_on_one_host_has_two_ports_and_no_bridge() -> None:
     engine = made.agents[-1]
     assert (engine.name, engine.network) == ("link.here", "host.here")
     assert engine.links is not None
-    assert [port.port for port in engine.links.ports("w")] == ["vif-a", "vif-b"]
+    assert [port.port for port in engine.links.ports("w")] == ["a.w", "b.w"]
     kinds = [op["do"] for op in plain(made.message())["operations"]]
     assert kinds == ["veth"] * 2 + ["address"] * 2 + ["offloads"] * 4
     path = probe_way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
@@ -155,7 +155,7 @@ def test_every_domain_has_a_port_of_its_own() -> None:
     _, made = planned(f"lab: x\n{nodes}\nlinks: [{{between: [a, b], name: w, delay: 1ms}}]\n")
     engine = made.agents[-1].links
     assert engine is not None
-    assert [(p.port, p.node) for p in engine.ports("w")] == [("vif-xen", "a"), ("vif-xen.1", "b")]
+    assert [(p.port, p.node) for p in engine.ports("w")] == [("xen.w.a", "a"), ("xen.w.b", "b")]
 
 
 @pytest.mark.parametrize(
@@ -280,18 +280,18 @@ def test_a_host_may_be_called_here() -> None:
 
 
 def test_links_keep_their_names_where_a_count_makes_more_of_them() -> None:
-    """The default name of the second link is its place in the file."""
+    """The default name of a link is made of the names of its members in the file."""
     text = """
 lab: x
 nodes: {hub: {}, leaf: {count: 2}, sink: {}}
 links:
   - {between: [hub, leaf]}
   - {join: [hub, sink], delay: 5ms}
-timeline: [{at: 1s, link: lan1, set: {delay: 9ms}}]
+timeline: [{at: 1s, link: lan-hub, set: {delay: 9ms}}]
 """
     lab, _ = planned(text)
-    assert [link.name for link in lab.links] == ["link-1", "link-2", "lan1"]
-    assert [change.link for change in lab.timeline] == ["lan1"]
+    assert [link.name for link in lab.links] == ["hub-leaf-1", "hub-leaf-2", "lan-hub"]
+    assert [change.link for change in lab.timeline] == ["lan-hub"]
 
 
 def test_a_point_to_point_link_has_no_bridge() -> None:

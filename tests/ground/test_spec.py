@@ -66,7 +66,6 @@ def test_a_lab_is_read_as_written() -> None:
             "means nothing to kind 'netns'",
         ),
         ("between: [probe, echo]", "between: [probe]", 10, "between"),
-        ("    name: lan", "    name: link1", 10, "two links are named 'link1'"),
         ("lab: testbed", "lab: Test Bed", 1, "lab: expected a name of lower-case letters"),
         ("nodes:", "nodes: {}\nnods:", 4, "unknown field 'nods'; did you mean 'nodes'?"),
         ("lab: testbed", "lab: testbed\nlab: other", 2, "'lab' is there twice"),

@@ -14,7 +14,7 @@ from delaylab.errors import BadInput
 from delaylab.spec.condition_words import one_line
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import link_name
+from delaylab.spec.names import named_links
 
 NO_DEVICES: Mapping[tuple[str, str], str] = MappingProxyType({})
 # Largest number of nodes of a drawing: more is no picture any more.
@@ -105,13 +105,17 @@ def _links(
         ends[lane : lane + 1] = [last]
         lanes[index] = lane
     found = []
-    for index, link in enumerate(lab.links):
-        name = link_name(lab, index)
+    for index, (name, link) in enumerate(named_links(lab)):
         said = {member: one_line(conditions_of(link, member)) for member in link.members}
         place = reach[index], lanes[index]
-        named = [f"{each} {devices.get((each, name), '')}".rstrip() for each in link.members]
+        named = [_end(each, devices.get((each, name), name), name) for each in link.members]
         found.append(Link(index + 1, name, named, *place, _said(said)))
     return found
+
+
+def _end(node: str, device: str, link: str) -> str:
+    """Return a node with its interface, which usually has the name of the link."""
+    return node if device == link else f"{node} {device}"
 
 
 def _said(by_member: dict[str, str]) -> list[str]:

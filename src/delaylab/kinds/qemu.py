@@ -80,11 +80,12 @@ class Qemu(guest.Machine[QemuNode]):
         words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
         words += _disk("root", root, bus) if root else []
         words += _disk("scratch", SCRATCH_IMAGE, bus) if spec.scratch else []
-        for number, card in enumerate(node.cards):
-            tap = f"tap,id=n{number},ifname={card.host.name},script=no,downscript=no"
+        for card in node.cards:
+            netdev = f"n-{card.card.name}"
+            tap = f"tap,id={netdev},ifname={card.host.name},script=no,downscript=no"
             # vhost is the kernel's own half of a virtio card; it needs KVM.
             tap += "{vhost}" if nic == "virtio" and not microvm else ""
-            words += ["-netdev", tap, "-device", _card(nic, microvm, number, card.card.mac)]
+            words += ["-netdev", tap, "-device", _card(nic, microvm, netdev, card.card.mac)]
         return words
 
     def environment(self, spec: QemuNode) -> dict[str, str]:
@@ -100,11 +101,11 @@ class Qemu(guest.Machine[QemuNode]):
 KIND = Qemu()
 
 
-def _card(nic: str, microvm: bool, number: int, mac: str) -> str:
+def _card(nic: str, microvm: bool, netdev: str, mac: str) -> str:
     if microvm:
-        return f"virtio-net-device,netdev=n{number},mac={mac}"
+        return f"virtio-net-device,netdev={netdev},mac={mac}"
     # An empty ROM file: no guest boots from the network.
-    return f"{DEVICES.get(nic, nic)},netdev=n{number},mac={mac},romfile="
+    return f"{DEVICES.get(nic, nic)},netdev={netdev},mac={mac},romfile="
 
 
 def _disk(name: str, image: str, bus: str) -> list[str]:

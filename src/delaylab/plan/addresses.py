@@ -1,17 +1,25 @@
-"""Addresses of a lab's links: those that the file gives, and others assigned in order.
+"""Addresses of a lab: those that the file gives, and others assigned by the names of link and node.
 
 IPv4 addresses come from 198.18.0.0/15, which RFC 2544 reserves for benchmarks of network devices;
 IPv6 addresses from the unique local prefix fd64:656c:6179::/48 (RFC 4193).
+
+The hash of a name says where in the pool its block should be. If that block is taken by an earlier
+link of the file, the next free one is. So a link that is added at the end changes no address, and
+one that is removed changes another's only if both had the same place: in a lab of 100 links once in
+several hundred removals.
 """
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from delaylab.errors import BadInput
-from delaylab.spec.lab import LabSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import named_links
 
 POOL4 = ipaddress.ip_network("198.18.0.0/15")
 POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")
@@ -22,63 +30,147 @@ LinkAddresses = dict[str, list[str]]
 """Node -> its addresses with prefix on one link."""
 
 
-def assign(lab: LabSpec, stacks: dict[str, str]) -> list[LinkAddresses]:
-    """Return one mapping per link; nodes with the same entry in `stacks` share addresses.
+@dataclass(frozen=True)
+class _Area:
+    """The part of a pool where blocks of one use should be: its first address and its size."""
+
+    start: int
+    size: int
+
+    def place(self, name: str, size: int) -> int:
+        """Return the first address of the block that a name has here, if it is free."""
+        return self.start + _hashed(name, self.size // size) * size
+
+
+def _area(text: str) -> _Area:
+    network = ipaddress.ip_network(text)
+    return _Area(int(network[0]), network.num_addresses)
+
+
+LOOPBACKS4, LANS4 = _area("198.18.0.0/17"), _area("198.18.128.0/17")
+CABLES4 = _area("198.19.0.0/16")
+LINKS6, LOOPBACKS6 = _area("fd64:656c:6179::/49"), _area("fd64:656c:6179:8000::/96")
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The addresses of a lab, with prefix: of each link in order, and of routers' loopbacks.
+
+    The key of `loopbacks` is a node.
+    """
+
+    links: list[LinkAddresses]
+    loopbacks: dict[str, list[str]]
+
+
+def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
+    """Return the addresses of a lab; nodes with the same entry in `stacks` share addresses.
 
     Raises BadInput if the links need more addresses than a pool has.
     """
     blocks4, blocks6 = _Blocks(lab, POOL4), _Blocks(lab, POOL6)
-    result: list[LinkAddresses] = []
-    for index, link in enumerate(lab.links):
-        given = {node: [address] for node, address in link.addresses.items()}
-        if given:
-            result.append(given)
+    links: list[LinkAddresses] = []
+    for name, link in named_links(lab):
+        if link.addresses:
+            links.append({node: [address] for node, address in link.addresses.items()})
             continue
         owners = list(dict.fromkeys(stacks[node] for node in link.members))
         addresses: dict[str, list[str]] = {owner: [] for owner in owners}
         if 4 in lab.ip:
-            size = 2 if link.between else max(BROADCAST_AT_LEAST, _power_of_two(len(owners) + 2))
-            start = blocks4.take(size)
-            for owner, text in zip(owners, _hosts4(start, size), strict=False):
-                addresses[owner].append(text)
+            _on_link4(name, link, blocks4, addresses)
         if 6 in lab.ip:
-            base = blocks6.take(1 << 64, int(POOL6.network_address) + (index << 64))
-            for number, owner in enumerate(owners, start=1):
-                addresses[owner].append(f"{ipaddress.IPv6Address(base + number)}/64")
-        result.append({node: addresses[stacks[node]] for node in link.members})
-    return result
+            _on_link6(name, link, blocks6, addresses)
+        links.append({node: addresses[stacks[node]] for node in link.members})
+    routers = dict.fromkeys(stacks[node] for node, spec in lab.nodes.items() if spec.forwards)
+    loopbacks = {owner: _loopback(lab, owner, blocks4, blocks6) for owner in routers}
+    return Assigned(
+        links, {node: loopbacks[stacks[node]] for node in lab.nodes if stacks[node] in routers}
+    )
+
+
+def _on_link4(
+    name: str, link: LinkSpec, blocks: _Blocks, addresses: Mapping[str, list[str]]
+) -> None:
+    if link.between:
+        start = blocks.take(2, CABLES4.place(name, 2))  # RFC 3021: a /31 has no network address
+        for number, texts in enumerate(addresses.values()):
+            texts.append(f"{ipaddress.IPv4Address(start + number)}/31")
+        return
+    size = max(BROADCAST_AT_LEAST, _power_of_two(len(addresses) + 2))
+    start, length = blocks.take(size, LANS4.place(name, size)), 33 - size.bit_length()
+    for texts, number in zip(addresses.values(), _numbers(addresses, size - 2), strict=True):
+        texts.append(f"{ipaddress.IPv4Address(start + number)}/{length}")
+
+
+def _on_link6(
+    name: str, link: LinkSpec, blocks: _Blocks, addresses: Mapping[str, list[str]]
+) -> None:
+    start = blocks.take(1 << 64, LINKS6.place(name, 1 << 64))
+    numbers = range(1, 3) if link.between else _numbers(addresses, 1 << 32)
+    for texts, number in zip(addresses.values(), numbers, strict=False):
+        texts.append(f"{ipaddress.IPv6Address(start + number)}/64")
+
+
+def _numbers(owners: Mapping[str, list[str]], most: int) -> list[int]:
+    """Return the number of each owner on a broadcast link, from 1 to `most`, by its name."""
+    taken = dict[int, None]()
+    for owner in owners:
+        number = _hashed(owner, most) + 1
+        while number in taken:
+            number = number % most + 1
+        taken[number] = None
+    return list(taken)
+
+
+def _loopback(lab: LabSpec, owner: str, blocks4: _Blocks, blocks6: _Blocks) -> list[str]:
+    found: list[str] = []
+    if 4 in lab.ip:
+        found.append(f"{ipaddress.IPv4Address(blocks4.take(1, LOOPBACKS4.place(owner, 1)))}/32")
+    if 6 in lab.ip:
+        found.append(f"{ipaddress.IPv6Address(blocks6.take(1, LOOPBACKS6.place(owner, 1)))}/128")
+    return found
 
 
 class _Blocks:
-    """Blocks of a pool of addresses, in rising order, that meet no network that the file gives."""
+    """Blocks of a pool of addresses that meet no network that the file gives, and no other."""
 
     def __init__(self, lab: LabSpec, pool: Network) -> None:
         given = {text for link in lab.links for text in link.addresses.values()}
         networks = [ipaddress.ip_interface(text).network for text in given]
-        self._given = sorted(
-            (int(each[0]), int(each[-1])) for each in networks if each.version == pool.version
-        )
-        self._passed = 0
-        self._pool, self._next = pool, int(pool[0])
-
-    def take(self, size: int, at_least: int = 0) -> int:
-        """Take the next block of a size, from an address on; return its first address.
-
-        Raises BadInput if the pool has no such block any more.
-        """
-        start = -(-max(self._next, at_least) // size) * size
-        while self._passed < len(self._given):
-            first, last = self._given[self._passed]
-            if last < start:
-                self._passed += 1
-            elif first < start + size:
-                start = -(-(last + 1) // size) * size
+        own = [each for each in networks if each.version == pool.version]
+        # In rising order, and so are their ends: those that meet are one.
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for first, end in sorted((int(each[0]), int(each[-1]) + 1) for each in own):
+            if self._ends and first < self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
             else:
-                break
-        self._next = start + size
-        if self._next > int(self._pool[-1]) + 1:
-            what = f"the lab's links need more addresses than {self._pool} has"
-            raise BadInput(what, fix="give `addresses:` on its larger links")
+                self._starts.append(first)
+                self._ends.append(end)
+        self._pool, self._first, self._end = pool, int(pool[0]), int(pool[-1]) + 1
+
+    def take(self, size: int, place: int) -> int:
+        """Take the first free block of a size from `place` on, or else from the pool's first on.
+
+        Returns its first address. Raises BadInput if the pool has no such block any more.
+        """
+        for start in (place, self._first):
+            found = self._free(size, start)
+            if found + size <= self._end:
+                at = bisect_right(self._starts, found)
+                self._starts.insert(at, found)
+                self._ends.insert(at, found + size)
+                return found
+        what = f"the lab's links need more addresses than {self._pool} has"
+        raise BadInput(what, fix="give `addresses:` on its larger links")
+
+    def _free(self, size: int, start: int) -> int:
+        """Return the first address of the first free block of a size from `start` on."""
+        at = max(bisect_right(self._starts, start) - 1, 0)
+        while at < len(self._starts) and self._starts[at] < start + size:
+            if self._ends[at] > start:
+                start = -(-self._ends[at] // size) * size
+            at += 1
         return start
 
 
@@ -91,11 +183,8 @@ def mac(lab: str, *parts: str) -> str:
     return "02:" + digest.hex(":")
 
 
-def _hosts4(start: int, size: int) -> Iterator[str]:
-    prefix = 33 - size.bit_length()
-    first = start if size == 2 else start + 1  # RFC 3021: a /31 has no network address
-    for number in range(size if size == 2 else size - 2):
-        yield f"{ipaddress.IPv4Address(first + number)}/{prefix}"
+def _hashed(name: str, below: int) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) % below
 
 
 def _power_of_two(at_least: int) -> int:

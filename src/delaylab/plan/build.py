@@ -29,6 +29,7 @@ from delaylab.plan.quota import quota_us
 from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import HERE, LabSpec
+from delaylab.spec.names import named_links
 from delaylab.units import Multiple
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
@@ -90,8 +91,10 @@ def build(
             )
     network = Network(name, lab, kinds)
     stacks = {node: network.stack(node) for node in lab.nodes}
-    for index, addresses in enumerate(assign(lab, stacks)):
-        network.add_link(index, addresses)
+    assigned = assign(lab, stacks)
+    for (link_name, link), addresses in zip(named_links(lab), assigned.links, strict=True):
+        network.add_link(link_name, link, addresses)
+    network.loopbacks = assigned.loopbacks
     agents = [
         replace(agent, cgroup=rights.root and (agent.cgroup or bool(agent.cpus) or accounting))
         for agent in _agents(name, lab, kinds, network, rights)
@@ -126,6 +129,7 @@ def _planned(lab: LabSpec, node: str, kind: AnyKind, network: Network) -> Planne
         programs=tuple(program.called for program in spec.start),
         env=spec.env,
         attachments=attachments,
+        loopbacks=tuple(network.loopbacks.get(node, ())),
     )
 
 

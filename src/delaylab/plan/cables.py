@@ -49,7 +49,7 @@ class Cables:
             device = (
                 self._stacks.device(node, name)
                 if self._stacks.has_cable(node)
-                else self._stacks.numbered(agent, f"vif-{peer}")
+                else vif_name(peer, name)
             )
             ends.append(self._stacks.end(agent, device, link))
             shared = agent == self._stacks.host(node)
@@ -66,7 +66,7 @@ class Cables:
         if self._stacks.kind(node).in_shared_machine:
             return self._inside(node, host, link, name, self._around(host, link, around))
         agent = host_agent(host)
-        device, vif = self._stacks.device(node, name), self._stacks.numbered(agent, f"vif-{node}")
+        device, vif = self._stacks.device(node, name), vif_name(node, name)
         card, end = self._stacks.end(network, device, link), self._stacks.end(agent, vif, link)
         if self._stacks.kind(node).own_kernel:
             self._add_card(TapDevice(end, card))
@@ -87,7 +87,7 @@ class Cables:
         if (host, name) not in self._shared:
             machine, agent = machine_agent(host), host_agent(host)
             number = self._stacks.next_number(machine, "eth")
-            device, vif = f"eth{number}", self._stacks.numbered(agent, "vif-xen")
+            device, vif = f"eth{number}", short(f"xen.{name}")
             card = self._stacks.end(machine, device, link)
             self._add_card(TapDevice(self._stacks.end(agent, vif, link), card))
             self._shared[host, name] = f"br{number}", TapPoint(agent, vif, "vif")
@@ -98,7 +98,7 @@ class Cables:
     ) -> Attachment:
         """Lay a nested node's cable to the bridge in the machine around it."""
         machine, agent = machine_agent(host), node_agent(node)
-        device, vif = self._stacks.device(node, name), self._stacks.numbered(machine, f"vif-{node}")
+        device, vif = self._stacks.device(node, name), vif_name(node, name)
         bridge, on_host = around
         card = self._stacks.end(agent, device, link)
         self._add_inner(DomainCable(machine, bridge, vif, card))
@@ -107,7 +107,7 @@ class Cables:
     def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Attachment:
         """Add the cable that a hypervisor makes to a bridge of its host."""
         agent, host = node_agent(node), self._stacks.host(node)
-        device, vif = self._stacks.device(node, name), self._stacks.numbered(host, f"vif-{node}")
+        device, vif = self._stacks.device(node, name), vif_name(node, name)
         card = self._stacks.end(agent, device, link)
         self._add_inner(DomainCable(host, bridge, vif, card))
         return self._attachment(node, name, card, (TapPoint(host, vif, "vif"),))
@@ -119,10 +119,7 @@ class Cables:
         then. So the node has a bridge of its own, and a veth leads from there to the engine's port.
         """
         host = self._stacks.host(node)
-        near, port = (
-            self._stacks.numbered(host, f"to-{node}"),
-            self._stacks.numbered(host, f"port-{node}"),
-        )
+        near, port = short(f"to-{node}.{name}"), short(f"port-{node}.{name}")
         self.laid.append(
             Veth((self._stacks.end(host, near, link), self._stacks.end(host, port, link)))
         )
@@ -157,13 +154,10 @@ class Cables:
         self.bridges.append(Bridge(agent, bridge, self._stacks.mac(agent, bridge), tuple(ports)))
         return bridge
 
-    def uplink(self, link: LinkSpec, host: str) -> tuple[TapPoint, TapPoint]:
+    def uplink(self, link: LinkSpec, name: str, host: str) -> tuple[TapPoint, TapPoint]:
         """Lay the cable from a host to the wire for one link; return its ends, the host's first."""
         agent = host_agent(host)
-        uplink, far = (
-            self._stacks.numbered(agent, "uplink"),
-            self._stacks.numbered(WIRE, f"to-{host}"),
-        )
+        uplink, far = short(f"uplink.{name}"), vif_name(host, name)
         self.laid.append(
             Veth((self._stacks.end(agent, uplink, link), self._stacks.end(WIRE, far, link)))
         )
@@ -184,3 +178,8 @@ class Cables:
 def _queue(agent: str, uplink: str, spec: UplinkSpec, mtu: int) -> Queue:
     limit = spec.queue * (mtu + ETHERNET_HEADER)
     return Queue(agent, uplink, spec.rate.bps, spec.burst.bytes, limit)
+
+
+def vif_name(node: str, link: str) -> str:
+    """Return the name of the interface of a host that leads to a node on a link."""
+    return short(f"{node}.{link}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
@@ -23,7 +24,12 @@ class ConditionedLink:
     link: LinkSpec
     attachments: tuple[Attachment, ...]
 
-    @property
+    @cached_property
+    def conditions(self) -> dict[str, Conditions]:
+        """Return the conditions of what each member sends, from the start."""
+        return {node: conditions_of(self.link, node) for node in self.link.members}
+
+    @cached_property
     def ports(self) -> dict[str, dict[str, list[Attachment]]]:
         """Return each host's ports, and the attachments behind each: several share a stack."""
         found: dict[str, dict[str, list[Attachment]]] = {}
@@ -49,9 +55,9 @@ class ConditionedLink:
                 all_here = ", ".join(self.senders(host))
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():
-                first = conditions_of(self.link, mates[0].node)
+                first = self.conditions[mates[0].node]
                 self.check_end(mates[0].node, first)
-                if any(conditions_of(self.link, each.node) != first for each in mates):
+                if any(self.conditions[each.node] != first for each in mates[1:]):
                     raise self._one_stack(mates)
 
     def check_end(self, node: str, conditions: Conditions) -> None:
@@ -117,7 +123,7 @@ def _engine_link(link: ConditionedLink, host: str) -> EngineLink:
             None if mates[0].other_kernel else (mates[0].agent, mates[0].device),
             _remote_card(mates[0]),
             (mates[0].mac,),
-            conditions_of(link.link, mates[0].node),
+            link.conditions[mates[0].node],
         )
         for port, mates in link.ports[host].items()
     ]
@@ -141,7 +147,7 @@ def _timeline(
     """Yield the changes for nodes of this host, each relative to the conditions before it."""
     by_name = {link.name: link for link in links}
     now = {
-        link.name: {node: conditions_of(link.link, node) for node in link.senders(host).values()}
+        link.name: {node: link.conditions[node] for node in link.senders(host).values()}
         for link in links
     }
     moments: dict[int, list[Change]] = defaultdict(list)

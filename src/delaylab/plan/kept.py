@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
+from ipaddress import ip_interface
 
 from pydantic import TypeAdapter
 
@@ -31,7 +32,8 @@ class PlannedNode:
     system of its own. `no_send_stamp` is the reason why its card gives no stamp on sending, None if
     it gives one. `own_folders` are those of this machine of which it has a copy of its own. `files`
     are the paths of its files, `programs` those that run as long as the node, `env` are variables
-    of its programs' environment.
+    of its programs' environment. `loopbacks` are the addresses, with prefix, that a
+    node that forwards has in addition to those of its links.
     """
 
     kind: str
@@ -45,6 +47,12 @@ class PlannedNode:
     programs: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
+    loopbacks: tuple[str, ...] = ()
+
+    def loopback(self, version: int) -> str | None:
+        """Return the address of the loopback of an IP version, without its prefix; None if none."""
+        addresses = (ip_interface(text).ip for text in self.loopbacks)
+        return next((str(each) for each in addresses if each.version == version), None)
 
 
 @dataclass(frozen=True)
@@ -97,10 +105,19 @@ class KeptPlan:
 
     @property
     def names(self) -> Iterator[Names]:
-        """Yield the names of every address, for the nodes' `/etc/hosts`."""
-        for each in self.every_attachment:
-            for address in each.addresses:
-                yield Names(address.split("/")[0], (each.node, f"{each.node}.{each.link}"))
+        """Yield the names of every address, for the nodes' `/etc/hosts`.
+
+        A node that forwards has its name on its loopback, which is reached over any of its links.
+        """
+        for name, node in self.nodes.items():
+            for address in node.loopbacks:
+                yield Names(address.split("/")[0], (name,))
+            for each in node.attachments:
+                names = (
+                    (f"{name}.{each.link}",) if node.loopbacks else (name, f"{name}.{each.link}")
+                )
+                for address in each.addresses:
+                    yield Names(address.split("/")[0], names)
 
 
 def written(plan: KeptPlan) -> str:

@@ -152,11 +152,11 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Route:
-    """A route to a network by a gateway's address."""
+    """Routes to networks by a gateway's address; by several, packets are shared out by flow."""
 
     agent: str
-    to: str
-    via: str
+    to: tuple[str, ...]
+    via: tuple[str, ...]
 
 
 Operation = (

@@ -27,7 +27,7 @@ from delaylab.plan.routes import routes
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import HERE, LabSpec, LinkSpec
-from delaylab.spec.names import costs, link_name
+from delaylab.spec.names import costs
 from delaylab.spec.round_trip import one_way_ns, tries
 
 
@@ -38,6 +38,8 @@ class Network:
         self.lab = lab
         self.attachments: dict[str, list[Attachment]] = {node: [] for node in lab.nodes}
         self.crosses = False
+        self.loopbacks: dict[str, list[str]] = {}
+        """Node that forwards -> the addresses of its loopback, with prefix."""
         self.conditioned: list[ConditionedLink] = []
         self._stacks = NodeStacks(name, lab, kinds)
         self._cables = Cables(self._stacks)
@@ -61,18 +63,19 @@ class Network:
         yield from self._cables.inner
         yield from self._cables.bridges
         yield from self._addresses
+        loopbacks = {self._stacks.networks[node]: own for node, own in self.loopbacks.items()}
+        yield from (Address(agent, "lo", text) for agent, own in loopbacks.items() for text in own)
         if self.lab.routes == "shortest" and (forwarding := self.forwarding):
-            stacks = Stacks(self._every_attachment(), forwarding, costs(self.lab))
-            yield from routes(stacks, self._stacks.machine)
+            stacks = Stacks(self._every_attachment(), forwarding, costs(self.lab), loopbacks)
+            yield from routes(stacks, self._stacks.machine, multipath=self.lab.multipath)
         yield from self._cables.queues
         yield from self._offloads()
         if self.conditioned:  # without an engine's links there is nothing to steer or to wait for
             yield from dict.fromkeys(self._steering())
             yield from dict.fromkeys(self._neighbours())
 
-    def add_link(self, index: int, addresses: LinkAddresses) -> None:
+    def add_link(self, name: str, link: LinkSpec, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""
-        link, name = self.lab.links[index], link_name(self.lab, index)
         conditioned = name in self._conditioned
         laid_before = len(self._cables.laid)
         if not conditioned and self._is_one_cable(link):
@@ -107,7 +110,7 @@ class Network:
         lay = self._on_engine if name in self._conditioned else self._on_host
         attachments, wire_ports = list[Attachment](), list[str]()
         for host, nodes in by_host.items():
-            ends = self._cables.uplink(link, host) if len(by_host) > 1 else ()
+            ends = self._cables.uplink(link, name, host) if len(by_host) > 1 else ()
             here = lay(link, name, nodes, ends[0].interface if ends else None)
             attachments += [replace(each, outward=(*each.outward, *ends)) for each in here]
             wire_ports += [end.interface for end in ends[1:]]
@@ -168,7 +171,7 @@ class Network:
             else:
                 # Each nested domain has a cable of its own on such a link: domains that shared one
                 # would meet in a bridge inside their machine, past the engine.
-                laid = self._cables.join(link, name, node, f"{name}/{node}")
+                laid = self._cables.join(link, name, node, f"{name}.{node}")
                 attachments.append(replace(laid, port=laid.outward[-1].interface))
         return attachments
 

@@ -54,7 +54,8 @@ def outside_way(plan: KeptPlan, probe: ProbeSpec, interface: str) -> ProbeWay:
 
 def _check_no_node(plan: KeptPlan, address: str) -> None:
     """Raise BadInput if an address is one of a node's interfaces."""
-    for attachment in plan.every_attachment:
-        if any(str(each.ip) == address for each in attachment.interfaces()):
-            what = f"{address} is the address of node {attachment.node!r} of the lab"
-            raise BadInput(what, fix=f"say `to: {attachment.node}`")
+    for names in plan.names:
+        if names.address == address:
+            node = names.names[0].split(".")[0]
+            what = f"{address} is the address of node {node!r} of the lab"
+            raise BadInput(what, fix=f"say `to: {node}`")

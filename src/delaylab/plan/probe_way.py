@@ -127,7 +127,7 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     points = [tap.point for tap in between]
     return ProbeWay(
         source=_address(first, probe.ip),
-        target=_address(last, probe.ip),
+        target=_target(plan, last, probe),
         taps=tuple(taps),
         request=(*sender.outward(sending), *points, *responder.inward(sockets)),
         reply=(
@@ -207,6 +207,12 @@ def _at_router(attachment: Attachment, crosses: bool, *, wire: bool = False) -> 
         *([replace(vif, point=name)] if vif else []),
         *(replace(step, point=f"{name}.{step.point}") for step in outward if step),
     ]
+
+
+def _target(plan: KeptPlan, last: Attachment, probe: ProbeSpec) -> str:
+    """Return the address that a probe is sent to: a router's loopback, unless a link is named."""
+    loopback = plan.nodes[probe.to].loopback(probe.ip) if probe.over is None else None
+    return loopback or _address(last, probe.ip)
 
 
 def _address(attachment: Attachment, version: int) -> str:

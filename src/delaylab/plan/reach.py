@@ -19,7 +19,7 @@ class Stacks:
     """The stacks of a lab, each named by its agent, and the links that join them.
 
     `forwarding` are the agents of those that forward. `costs` are the costs of links, 1 where a
-    link has none.
+    link has none. `loopbacks` are the addresses that a stack has on none of its links.
     """
 
     def __init__(
@@ -27,6 +27,7 @@ class Stacks:
         attachments: Iterable[Attachment],
         forwarding: Collection[str],
         costs: Mapping[str, int] | None = None,
+        loopbacks: Mapping[str, list[str]] | None = None,
     ) -> None:
         self.forwarding = forwarding
         self.costs = costs or {}
@@ -39,6 +40,10 @@ class Stacks:
             if each.agent not in stacks:
                 self.links[each.agent].append(each.link)
             stacks.setdefault(each.agent, []).extend(each.addresses)
+        for stack, addresses in (loopbacks or {}).items():
+            # A link that only this stack is on; no name of a link has a colon.
+            self.on[f"lo:{stack}"] = {stack: addresses}
+            self.links[stack].append(f"lo:{stack}")
 
     def cost(self, links: Sequence[str]) -> int:
         """Return the sum of the links' costs."""
@@ -47,10 +52,30 @@ class Stacks:
     def toward(self, link: str) -> NextHops:
         """Return the next hop of every stack that reaches a link over other stacks.
 
-        The path has the least cost. Among equals, the one over the stack that comes first in the
-        lab is taken.
+        The path has the least cost. Among equals, the one over the first of the stack's links is
+        taken, and there over the stack that comes first.
         """
-        found: NextHops = {}
+        return {stack: hops[0] for stack, hops in self.every_toward(link).items()}
+
+    def every_toward(self, link: str) -> dict[str, list[Gateway]]:
+        """Return the next hops of the least cost of every stack that reaches a link over others."""
+        least = self._costs_to(link)
+        found: dict[str, list[Gateway]] = {}
+        for stack, cost in least.items():
+            if stack in self.on[link]:
+                continue
+            found[stack] = [
+                (gateway, over)
+                for over in self.links[stack]
+                for gateway in self.on[over]
+                if gateway in self.forwarding
+                and gateway != stack
+                and least.get(gateway, cost) + self.costs.get(over, 1) == cost
+            ]
+        return found
+
+    def _costs_to(self, link: str) -> dict[str, int]:
+        """Return the least cost from every stack that reaches a link, 0 of those on it."""
         least = dict.fromkeys(self.on[link], 0)
         order = count()
         waiting = [(0, next(order), stack) for stack in least]
@@ -68,9 +93,8 @@ class Stacks:
                 for other in self.on[over]:
                     if other not in least or there < least[other]:
                         least[other] = there
-                        found[other] = stack, over
                         heapq.heappush(waiting, (there, next(order), other))
-        return found
+        return least
 
     def edges(self, except_for: Collection[str] = ()) -> NextHops:
         """Return each stack that has exactly one gateway, with that gateway.

@@ -2,64 +2,66 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from delaylab.plan.addresses import POOL4, POOL6
 from delaylab.plan.model import Route
+from delaylab.plan.networks import Addresses, Table
 from delaylab.plan.reach import Stacks
 
+AGGREGATED_FROM = 100
+"""The number of stacks that forward from which on routes to several networks are made one."""
 
-def routes(stacks: Stacks, machine: str | None) -> Iterator[Route]:
+
+def routes(stacks: Stacks, machine: str | None, *, multipath: bool = False) -> Iterator[Route]:
     """Yield the routes of every stack to all links that it is not on.
 
-    No stack has a default route: a lab reaches nothing outside, and a packet to an address outside
-    would circle between routers. A stack with a single gateway has one route for all addresses that
-    labs are assigned, except on this machine itself: `machine` is the agent in whose network this
-    machine's own stack is.
+    With `multipath` a route has all next hops of the least cost, else the first of them. No stack
+    has a default route: a lab reaches nothing outside, and a packet to an address outside would
+    circle between routers. A stack with a single gateway has one route for all addresses that labs
+    are assigned, except on this machine itself: `machine` is the agent in whose network this
+    machine's own stack is. In a large lab others have such routes, too, for parts of the pool.
+
+    Raises BadInput if the lab is so large that its routes could not be made.
     """
-    addresses = _Addresses(stacks)
+    addresses = Addresses(stacks)
     edges = stacks.edges(except_for=[machine] if machine else [])
-    tables: dict[str, dict[str, str]] = {stack: {} for stack in stacks.links}
     inner = stacks.without(edges)
-    for link in inner.on:
-        networks = addresses.networks[link].items()
-        for stack, (gateway, over) in inner.toward(link).items():
-            for network, version in networks:
-                via = addresses.first.get((over, gateway, version))
-                if via is not None:
-                    tables[stack].setdefault(network, via)
+    tables: dict[str, Table]
+    if len(stacks.forwarding) < AGGREGATED_FROM:
+        tables = _tables(inner, addresses, multipath=multipath)
+    else:
+        # Loads numpy and scipy, which take longer than all of a small lab.
+        from delaylab.plan.many_routes import tables as of_many  # noqa: PLC0415
+
+        tables = of_many(inner, addresses, machine, multipath=multipath)
     areas = _areas(stacks, addresses)
-    for stack, (gateway, over) in edges.items():
+    for stack, hop in edges.items():
         own = {net for link in stacks.links[stack] for net in addresses.networks[link]}
-        for network, version in areas[gateway].beyond(own):
-            via = addresses.first.get((over, gateway, version))
-            if via is not None:
-                tables[stack][network] = via
-    for stack, table in tables.items():
-        yield from (Route(stack, network, via) for network, via in table.items())
+        table = tables.setdefault(stack, {})
+        for network, version in areas[hop[0]].beyond(own):
+            via = addresses.of([hop], version)
+            if via:
+                table.setdefault(via, []).append(network)
+    for stack in stacks.links:
+        for via, networks in tables.get(stack, {}).items():
+            yield Route(stack, tuple(networks), via)
 
 
-class _Addresses:
-    """The networks of each link, and each stack's first addresses there, parsed once."""
-
-    def __init__(self, stacks: Stacks) -> None:
-        self.networks: dict[str, dict[str, int]] = defaultdict(dict)
-        """Link -> its networks -> their IP version."""
-        self.assigned: set[str] = set()
-        """The networks that are part of a pool."""
-        self.first: dict[tuple[str, str, int], str] = {}
-        """Link, stack and IP version -> the stack's first such address there."""
-        for link, on in stacks.on.items():
-            for stack, texts in on.items():
-                for interface in map(ipaddress.ip_interface, texts):
-                    network, version = str(interface.network), interface.version
-                    self.networks[link][network] = version
-                    self.first.setdefault((link, stack, version), str(interface.ip))
-                    if interface.ip in (POOL4 if version == 4 else POOL6):
-                        self.assigned.add(network)
+def _tables(stacks: Stacks, addresses: Addresses, *, multipath: bool) -> dict[str, Table]:
+    """Return a route for every network in every stack's table."""
+    tables: dict[str, Table] = {}
+    routed: set[tuple[str, str]] = set()
+    for link in stacks.on:
+        networks = addresses.networks[link].items()
+        for stack, hops in stacks.every_toward(link).items():
+            for network, version in networks:
+                via = addresses.of(hops if multipath else hops[:1], version)
+                if via and (stack, network) not in routed:
+                    routed.add((stack, network))
+                    tables.setdefault(stack, {}).setdefault(via, []).append(network)
+    return tables
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class _Area:
         yield from (each for each in self.given if each[0] not in own)
 
 
-def _areas(stacks: Stacks, addresses: _Addresses) -> dict[str, _Area]:
+def _areas(stacks: Stacks, addresses: Addresses) -> dict[str, _Area]:
     made: dict[int, _Area] = {}
     found: dict[str, _Area] = {}
     for stack, links in stacks.areas().items():
@@ -87,7 +89,7 @@ def _areas(stacks: Stacks, addresses: _Addresses) -> dict[str, _Area]:
     return found
 
 
-def _area(links: Iterable[str], addresses: _Addresses) -> _Area:
+def _area(links: Iterable[str], addresses: Addresses) -> _Area:
     area = _Area()
     networks = {net: version for link in links for net, version in addresses.networks[link].items()}
     for network, version in networks.items():

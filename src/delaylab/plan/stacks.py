@@ -1,7 +1,12 @@
-"""The network of each node's stack, and the names of interfaces there."""
+"""The network of each node's stack, and the names of interfaces there.
+
+A name is made of the names of node and link alone. So a node or link that is added or removed
+changes no name of another interface, and no MAC address, which is made of the name.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
@@ -15,10 +20,15 @@ from delaylab.spec.lab import LabSpec, LinkSpec
 
 IFNAMSIZ = 15
 """The longest interface name (linux/if.h, without the final zero)."""
+HASH = 8
+"""The letters of five bits at the end of a shortened name: among 20 000 that begin alike, two are
+the same in one of 5000 labs."""
+TAKEN = frozenset({"lo", "all", "default"})
+"""Names that no interface can get: that of the loopback, and those of all interfaces' settings."""
 
 
 class NodeStacks:
-    """The networks and interface names of a lab; each call of `numbered` takes a new name."""
+    """The networks and interface names of a lab."""
 
     def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind]) -> None:
         self.name, self.lab = name, lab
@@ -56,11 +66,8 @@ class NodeStacks:
         return kind.own_kernel or kind.in_shared_machine or kind.hypervisor_bridged
 
     def device(self, node: str, link: str) -> str:
-        """Return a new name for a node's own interface."""
-        network = self.networks[node]
-        if network == self.machine:
-            return short(f"dl-{self.name}-{link}")
-        return f"eth{self.next_number(network, 'eth')}"
+        """Return the name of a node's own interface: the link's, except on this machine itself."""
+        return short(f"dl-{self.name}-{link}" if self.networks[node] == self.machine else link)
 
     def end(self, agent: str, name: str, link: LinkSpec) -> End:
         """Return the end of a cable, with its fixed MAC address."""
@@ -75,11 +82,6 @@ class NodeStacks:
         number = self._count[agent, name]
         self._count[agent, name] += 1
         return number
-
-    def numbered(self, agent: str, name: str) -> str:
-        """Return the agent's next free name: `uplink`, `uplink.1` …"""
-        number = self.next_number(agent, name)
-        return short(f"{name}.{number}" if number else name)
 
     def _find_network(self, node: str) -> str:
         """Return the agent in whose network a node's stack is.
@@ -98,6 +100,7 @@ class NodeStacks:
 
 def short(name: str) -> str:
     """Return an interface name of at most 15 characters; a longer one ends in a hash."""
-    if len(name) <= IFNAMSIZ:
+    if len(name) <= IFNAMSIZ and name not in TAKEN:
         return name
-    return name[:9] + "~" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()[:5]
+    digest = base64.b32encode(hashlib.blake2b(name.encode(), digest_size=HASH * 5 // 8).digest())
+    return f"{name[: IFNAMSIZ - HASH - 1]}_{digest.decode().lower()}"

@@ -10,7 +10,7 @@ from delaylab.spec.addresses import why_no_address
 from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import Names, counted, link_name, links_of, nodes_made, origins
+from delaylab.spec.names import Names, counted, links_of, named_links, nodes_made, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.reserved import check_reserved
 from delaylab.spec.source import Document, Location, Problems
@@ -30,7 +30,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     problems.report()
     problems.gather(lambda: _check_link_names(lab, document, at))
     _check_addresses(lab, document, at, problems)
-    names = [link_name(lab, index) for index in range(len(lab.links))]
+    names = [name for name, _ in named_links(lab)]
     check_conditions(lab, names, document, at, problems)
     problems.report()
 
@@ -104,8 +104,8 @@ def _check_members(
 def _check_link_names(lab: LabSpec, document: Document, at: Location) -> None:
     names: set[str] = set()
     stands_for = links_of(lab)
-    for index in range(len(lab.links)):
-        for each in stands_for[link_name(lab, index)]:
+    for index, (name, _) in enumerate(named_links(lab)):
+        for each in stands_for[name]:
             if each in names:
                 fix = "name one of them anew"
                 raise document.refuse(f"two links are named {each!r}", (*at, "links", index), fix)

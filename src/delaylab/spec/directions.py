@@ -9,7 +9,7 @@ from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions, DelayTrace, Trace, made_of
 from delaylab.spec.merge import merge, merge_changes, without
-from delaylab.spec.names import link_name
+from delaylab.spec.names import named_links
 from delaylab.spec.profiles import UpDown, contents
 
 
@@ -41,11 +41,7 @@ def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Conditions) -
 
 def conditioned(lab: LabSpec) -> set[str]:
     """Return the names of the links with conditions, from the start or by the lab's timeline."""
-    now = (
-        link_name(lab, index)
-        for index, link in enumerate(lab.links)
-        if link.named() or link.profile or link.sent_from
-    )
+    now = (name for name, link in named_links(lab) if link.says_conditions() or link.sent_from)
     return {*now, *(change.link for change in lab.timeline)}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
-from delaylab.spec.names import Names, counted, is_many, link_name, links_of, names
+from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
 
 
 def expand(lab: LabSpec) -> LabSpec:
@@ -27,11 +27,7 @@ def expand(lab: LabSpec) -> LabSpec:
         for name, spec in lab.nodes.items()
         for each in all_names[name]
     }
-    links = [
-        each
-        for index, link in enumerate(lab.links)
-        for each in _links(lab, link, link_name(lab, index), all_names)
-    ]
+    links = [each for name, link in named_links(lab) for each in _links(lab, link, name, all_names)]
     kept = [link for link in links if len(link.members) > 1]
     all_links = links_of(lab)
     timeline = [
@@ -45,7 +41,7 @@ def expand(lab: LabSpec) -> LabSpec:
 def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:
     """Yield the links that one link of the file stands for, in order.
 
-    Each has a name: a default one depends on the place in the list, which expansion may change.
+    Each has a name: a default one is that of the file's link, and its number.
     """
     # What is said of one node overrides what is said of all that a count makes.
     general_first = sorted(link.sent_from.items(), key=lambda item: item[0] not in lab.nodes)

@@ -108,8 +108,8 @@ class LinkSpec(ConditionsSpec):
     )
     name: Name | None = Field(
         None,
-        description="The link's name. Left out, it is `link` or `lan` (of `join`), with the "
-        "link's place in the file from the second link on: `link1`.",
+        description="The link's name, and that of its nodes' interfaces to it. Left out, it is "
+        "made of its members: `a-b`, of `join` `lan-a`; for a second link of the same, `a-b-2`.",
     )
     mtu: int = Field(
         1500, ge=1280, le=65535, description="The maximum transmission unit of the link, in bytes."
@@ -128,7 +128,7 @@ class LinkSpec(ConditionsSpec):
     addresses: dict[Name, str] = Field(
         default_factory=dict,
         description="The address with prefix of a node on this link, such as 10.1.0.1/24; other "
-        "nodes get one assigned.",
+        "nodes get one assigned, by the names of link and node.",
     )
     sent_from: dict[Name, ConditionsSpec] = Field(
         default_factory=dict,
@@ -183,6 +183,11 @@ class LabSpec(Spec):
         "shortest",
         description="`shortest` sets routes over the least `cost` of links, which are the fewest "
         "links if none has a cost; `none` sets no routes, as for a routing daemon.",
+    )
+    multipath: bool = Field(
+        False,
+        description="Let routes use all paths of the least cost: the kernel sends the packets of a "
+        "flow over one of them, by its addresses and ports. Left out, the first is taken.",
     )
     engine: EngineSpec = Field(
         EngineSpec.model_validate("auto"),

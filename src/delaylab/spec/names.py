@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from itertools import count
+
 from delaylab.spec.lab import LabSpec, LinkSpec
 
+MOST_LETTERS = 31
+"""The longest name of a link (`Name`)."""
 Names = dict[str, list[str]]
 """A name in the file -> the names that it stands for, in order."""
 
@@ -34,30 +40,44 @@ def origins(lab: LabSpec) -> dict[str, str]:
     }
 
 
-def link_name(lab: LabSpec, index: int) -> str:
-    """Return a link's name: the given one, or one made from its place in the file."""
-    link = lab.links[index]
-    return link.name or ("lan" if link.join else "link") + (f"{index}" if index else "")
+def named_links(lab: LabSpec) -> list[tuple[str, LinkSpec]]:
+    """Return the links with their names, in order.
+
+    A link without a name has one made of its members, `a-b` or `lan-a`; the second such link is
+    `a-b-2`. So another link that is added or removed does not change it. Only given names can be
+    in the list twice.
+    """
+    taken = {link.name for link in lab.links}
+    found = list[tuple[str, LinkSpec]]()
+    for link in lab.links:
+        name = link.name or next(each for each in _from_members(link) if each not in taken)
+        taken.add(name)
+        found.append((name, link))
+    return found
+
+
+def _from_members(link: LinkSpec) -> Iterator[str]:
+    first = "-".join(link.between) if link.between else f"lan-{link.members[0]}"
+    if len(first) > MOST_LETTERS:
+        digest = hashlib.blake2b(first.encode(), digest_size=4).hexdigest()
+        first = f"{first[: MOST_LETTERS - len(digest) - 1]}-{digest}"
+    yield first
+    yield from (f"{first[: MOST_LETTERS - 6]}-{number}" for number in count(2))
 
 
 def links_of(lab: LabSpec) -> Names:
     """Return each link of the file with the links that it stands for."""
-    return {
-        link_name(lab, index): _links(lab, link, link_name(lab, index))
-        for index, link in enumerate(lab.links)
-    }
+    return {name: _links(lab, link, name) for name, link in named_links(lab)}
 
 
 def by_name(lab: LabSpec) -> dict[str, LinkSpec]:
     """Return the links by name."""
-    return {link_name(lab, index): link for index, link in enumerate(lab.links)}
+    return dict(named_links(lab))
 
 
 def costs(lab: LabSpec) -> dict[str, int]:
     """Return the costs of links by name; a link that is left out costs 1."""
-    return {
-        link_name(lab, index): link.cost for index, link in enumerate(lab.links) if link.cost != 1
-    }
+    return {name: link.cost for name, link in named_links(lab) if link.cost != 1}
 
 
 def is_many(lab: LabSpec, link: LinkSpec) -> bool:

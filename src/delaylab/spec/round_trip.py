@@ -14,7 +14,7 @@ from delaylab.spec.directions import changes, conditions_of, members_meant
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import Conditions, DelayTrace
 from delaylab.spec.merge import merge
-from delaylab.spec.names import costs, link_name
+from delaylab.spec.names import costs, named_links
 
 S = 1_000_000_000
 """A second in ns."""
@@ -40,10 +40,9 @@ def one_way_ns(lab: LabSpec) -> dict[str, dict[str, int]]:
     timeline = defaultdict[str, list[ChangeSpec]](list)
     for change in sorted(lab.timeline, key=lambda change: change.at):
         timeline[change.link].append(change)
-    named = ((link_name(lab, index), link) for index, link in enumerate(lab.links))
     return {
         name: {node: _longest_ns(link, timeline[name], node) for node in link.members}
-        for name, link in named
+        for name, link in named_links(lab)
     }
 
 

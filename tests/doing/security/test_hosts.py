@@ -20,7 +20,7 @@ import socket, struct
 udp = struct.pack("!4H", 9, 9, 8, 0)
 head = struct.pack("!BBHHHBBH4s4s", 69, 0, 28, 0, 0, 64, 17, %d, %s, bytes([10, 9, 2, 1]))
 with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
-    wire.bind(("eth0", 0))
+    wire.bind(("LINK", 0))
     wire.send(bytes([255] * 6 + [2] + [0] * 5 + [8, 0]) + head + udp)
 """
 """Send a packet for 10.9.2.1 to every stack on the link, whoever has the address."""
@@ -62,11 +62,11 @@ def test_a_host_takes_no_packet_by_a_link_that_its_stack_is_not_on(
         return int(values[names.index("NoPorts")])
 
     attack = TO_ALL % (checksum(source), source)
-    delaylab("exec", "near", "--", "python3", "-c", attack)
+    delaylab("exec", "near", "--", "python3", "-c", attack.replace("LINK", "inner"))
     before = came()
     assert before > 0, "else the test shows nothing"
-    delaylab("exec", "box", "--", "python3", "-c", attack)
-    delaylab("exec", "box", "--", "ip", "route", "add", "10.9.2.0/24", "dev", "eth0")
+    delaylab("exec", "box", "--", "python3", "-c", attack.replace("LINK", "outer"))
+    delaylab("exec", "box", "--", "ip", "route", "add", "10.9.2.0/24", "dev", "outer")
     delaylab("exec", "box", "--", "ping", "-c", "1", "-W", "1", "10.9.2.1", code=1)
     neighbours = delaylab("exec", "box", "--", "ip", "neigh", "show", "10.9.2.1").stdout
     assert "lladdr" not in neighbours
@@ -81,8 +81,8 @@ def test_a_domain_reaches_nothing_of_its_driver_domain_and_no_close_is_echoed(
     up(XEN)
     seen = delaylab(
         *("exec", "box", "--", "sh", "-c"),
-        "for each in all eth0; do echo 0 >/proc/sys/net/ipv6/conf/$each/disable_ipv6; done;"
-        "sleep 2; ping6 -c 2 -I eth0 ff02::1",
+        "for each in all lan-box; do echo 0 >/proc/sys/net/ipv6/conf/$each/disable_ipv6; done;"
+        "sleep 2; ping6 -c 2 -I lan-box ff02::1",
     ).stdout
     assert "2 packets received, 0% packet loss" in seen, "only the domain itself answers"
     closes = r"for each in $(seq 2000); do printf '\0\0\0\0\143\0\005'; done >/dev/hvc0"

@@ -86,7 +86,7 @@ def test_programs_have_what_a_router_needs_and_no_more(delaylab: Run, up: Up, ki
         return said.stdout.endswith("done\n")
 
     assert tried("ping -c 1 10.9.1.2")
-    assert tried("ip link set eth0 mtu 1400")
+    assert tried("ip link set box-far mtu 1400")
     assert tried("chown 7 $(mktemp)")
     for attack in (
         "mknod /tmp/dl-disk-$$ b 8 0 && rm /tmp/dl-disk-$$",

@@ -158,10 +158,11 @@ impl Local<'_> {
     fn route(&self, batch: &mut Batch) -> Result<(), Failure> {
         for setting in &self.settings {
             let Operation::Route(route) = setting else { continue };
-            let what =
-                format!("add route to {}/{} in {}", route.to.address, route.to.length, route.r#in);
             let index = route.on.as_ref().map(|name| self.made[name.as_str()]);
-            batch.push(what, Verb::Create, message::route(route, index))?;
+            for to in &route.to {
+                let what = format!("add route to {}/{} in {}", to.address, to.length, route.r#in);
+                batch.push(what, Verb::Create, message::route(*to, &route.via, index))?;
+            }
         }
         Ok(())
     }

@@ -9,13 +9,14 @@ use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteNextHop, RouteProtocol,
+    RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::network::bridge;
 use crate::network::tbf::Bucket;
-use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route};
+use crate::protocol::lab::{Bridge, End, Prefix, Queue};
 use crate::protocol::mac::Mac;
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
@@ -118,19 +119,30 @@ pub(super) fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
 }
 
 /// Add a unicast route.
-pub(super) fn route(route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
+pub(super) fn route(to: Prefix, via: &[IpAddr], index: Option<u32>) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
-    message.header.address_family = family(route.to.address);
-    message.header.destination_prefix_length = route.to.length;
+    message.header.address_family = family(to.address);
+    message.header.destination_prefix_length = to.length;
     message.header.table = RouteHeader::RT_TABLE_MAIN;
     message.header.protocol = RouteProtocol::Static;
     message.header.kind = RouteType::Unicast;
-    let direct = route.via.is_none() && route.to.address.is_ipv4();
+    let direct = via.is_empty() && to.address.is_ipv4();
     message.header.scope = if direct { RouteScope::Link } else { RouteScope::Universe };
-    if route.to.length > 0 {
-        message.attributes.push(RouteAttribute::Destination(host(route.to.address)));
+    if to.length > 0 {
+        message.attributes.push(RouteAttribute::Destination(host(to.address)));
     }
-    message.attributes.extend(route.via.map(|via| RouteAttribute::Gateway(host(via))));
+    match via {
+        [] => {}
+        [one] => message.attributes.push(RouteAttribute::Gateway(host(*one))),
+        several => {
+            let hops = several.iter().map(|via| {
+                let mut hop = RouteNextHop::default();
+                hop.attributes.push(RouteAttribute::Gateway(host(*via)));
+                hop
+            });
+            message.attributes.push(RouteAttribute::MultiPath(hops.collect()));
+        }
+    }
     message.attributes.extend(index.map(RouteAttribute::Oif));
     RouteNetlinkMessage::NewRoute(message)
 }

@@ -34,6 +34,7 @@ pub(crate) fn serve(request: Setup, _: &mut Session) -> Result<Nothing, Failure>
     }
     set_sysctls(&request.sysctls)?;
     let mut local = Local { agent: &request.hostname, ..Local::default() };
+    local.made.insert("lo", local::LOOPBACK);
     name_cards(&request.interfaces, &mut local)?;
     for operation in &request.operations {
         check(operation, &local)?;

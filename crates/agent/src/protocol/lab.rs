@@ -209,9 +209,11 @@ pub(crate) struct Queue {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Route {
     pub r#in: String,
-    pub to: Prefix,
+    /// The networks, each with a route of its own.
+    pub to: Vec<Prefix>,
+    /// The next hops; of several, the kernel takes one for each flow.
     #[serde(default)]
-    pub via: Option<IpAddr>,
+    pub via: Vec<IpAddr>,
     #[serde(default)]
     pub on: Option<String>,
 }

@@ -84,7 +84,7 @@ pub(crate) struct RouteDone {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Carrier {
-    /// The card: `eth0`, `eth1`, … in the order of the machine's cables.
+    /// The card's name inside the machine.
     pub on: String,
     pub up: bool,
 }

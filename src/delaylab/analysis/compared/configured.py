@@ -12,7 +12,7 @@ from delaylab.spec.base import Spec
 from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load_study import study_from
-from delaylab.spec.names import link_name
+from delaylab.spec.names import named_links
 from delaylab.spec.source import Document
 
 Fields = dict[str, str]
@@ -60,8 +60,8 @@ def _of_lab(lab: LabSpec) -> Iterator[tuple[str, str]]:
         yield from _of_spec(f"hosts.{name}", host)
     for name, node in lab.nodes.items():
         yield from _of_spec(f"nodes.{name}", node)
-    for index, link in enumerate(lab.links):
-        yield from _of_spec(f"links.{link_name(lab, index)}", link)
+    for name, link in named_links(lab):
+        yield from _of_spec(f"links.{name}", link)
     for name, value in _dumped(lab).items():
         if name not in OF_LAB:
             yield name, _in_words(value)

@@ -78,8 +78,9 @@ impl Cards {
         let Request::Carrier(Carrier { on, up }) = Request::read(request)? else {
             return Err(Failure::new("read a request", "a monitor only sets carriers"));
         };
-        // Cards are `eth0`, `eth1`, … inside, and `n0`, `n1`, … in QEMU's command.
-        let name = on.replacen("eth", "n", 1);
-        self.qmp.set_link(&name, up).with_context(|| format!("set the carrier of {on}"))
+        // The card's name in QEMU's command begins with a letter, as QEMU demands of a name.
+        self.qmp
+            .set_link(&format!("n-{on}"), up)
+            .with_context(|| format!("set the carrier of {on}"))
     }
 }

@@ -1,0 +1,38 @@
+"""The networks of a lab's links, and the addresses of its routers there."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterable
+
+from delaylab.plan.addresses import POOL4, POOL6
+from delaylab.plan.reach import Gateway, Stacks
+
+Table = dict[tuple[str, ...], list[str]]
+"""The addresses of next hops -> the networks that are reached over them."""
+
+
+class Addresses:
+    """The networks of each link, and each stack's first addresses there, parsed once."""
+
+    def __init__(self, stacks: Stacks) -> None:
+        self.networks: dict[str, dict[str, int]] = defaultdict(dict)
+        """Link -> its networks -> their IP version."""
+        self.assigned: set[str] = set()
+        """The networks that are part of a pool."""
+        self.first: dict[tuple[str, str, int], str] = {}
+        """Link, stack and IP version -> the stack's first such address there."""
+        for link, on in stacks.on.items():
+            for stack, texts in on.items():
+                for interface in map(ipaddress.ip_interface, texts):
+                    network, version = str(interface.network), interface.version
+                    self.networks[link][network] = version
+                    self.first.setdefault((link, stack, version), str(interface.ip))
+                    if interface.ip in (POOL4 if version == 4 else POOL6):
+                        self.assigned.add(network)
+
+    def of(self, hops: Iterable[Gateway], version: int) -> tuple[str, ...]:
+        """Return the addresses of gateways that have one of an IP version."""
+        found = (self.first.get((over, gateway, version)) for gateway, over in hops)
+        return tuple(address for address in found if address is not None)
