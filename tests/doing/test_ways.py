@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from delaylab.agent.requests import Exec
 from delaylab.analysis.packets.segments import column
 from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.ways import Hop, Way
@@ -16,9 +17,13 @@ from delaylab.lab.start import temporary
 from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
 from delaylab.spec.study import ProbeSpec
 from delaylab.spec.work import WorkSpec
 from delaylab.trial import phases
+from delaylab.trial.measure import measure
+from tests.ground.test_routers import DIAMOND
 from tests.stamped import packets
 
 pytestmark = pytest.mark.root
@@ -116,3 +121,25 @@ def test_packets_before_and_after_a_change_of_route_have_their_own_delays() -> N
         assert least - STAMP_NS <= np.min(there.drop_nulls().to_numpy()) < least * (1 + PART)
         # Replies of both come back over the first link, which delays nothing that way.
         assert np.min(back.drop_nulls().to_numpy()) < DELAY_NS["p"] * PART
+
+
+def test_packets_over_equal_paths_are_stamped_on_the_one_that_they_took() -> None:
+    """The kernel chooses a path for each flow, of requests and of replies apart."""
+    lab = lab_from(parse(DIAMOND, "diamond.yaml"))
+    probe = ProbeSpec.model_validate(
+        {"from": "a", "to": "b", "count": 20, "interval": "5ms", "at_rest": 2}
+    )
+    with temporary(lab, accounting=False) as running:
+        done = measure(running, Combination({}, lab, (), probe, ()), 9)
+        router = running.node_session("r")
+        routes = router.call(Exec(argv=("ip", "route"))).stdout.decode()
+        router.close()
+    assert "nexthop via" in routes
+    ways = done.record.ways
+    assert len(ways) == 4
+    numbers = parted(done.stamps, done.probes, ways).numbers
+    # Packets that were sent while the taps were off have no way that could be known.
+    tapped = done.probes.filter(pl.col("phase") != "untapped").join(numbers, on=["probe", "seq"])
+    assert len(tapped) >= probe.count
+    assert len(set(tapped["way"])) == 1, "they are one flow"
+    assert tapped["way"][0] in range(4), "their way is one of the four"

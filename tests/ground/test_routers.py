@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 
 import pytest
 import yaml
@@ -17,7 +18,7 @@ from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
 from delaylab.plan.path import NodePath, node_path
-from delaylab.plan.probe_way import probe_way
+from delaylab.plan.probe_way import Hop, probe_way
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
 from delaylab.spec.combine import combinations
@@ -320,3 +321,45 @@ def test_no_stack_has_a_default_route() -> None:
     assert not {to for _, to in routed if to.endswith("/0")}
     wide = {agent for agent, to in routed if to == "198.18.0.0/15"}
     assert wide.isdisjoint({"node.near", "node.far"}), "two routers would pass a packet to and fro"
+
+
+DIAMOND = """
+lab: diamond
+multipath: true
+nodes:
+  a: {}
+  b: {}
+  r: {forwards: true}
+  p: {forwards: true}
+  q: {forwards: true}
+  s: {forwards: true}
+links:
+  - {between: [a, r], name: in}
+  - {between: [r, p], name: rp}
+  - {between: [p, s], name: ps}
+  - {between: [r, q], name: rq}
+  - {between: [q, s], name: qs}
+  - {between: [s, b], name: out}
+"""
+
+
+def links(hops: Iterable[Hop]) -> tuple[str, ...]:
+    return tuple(hop.link for hop in hops)
+
+
+def test_a_probe_over_equal_paths_has_a_way_for_each_and_taps_on_all() -> None:
+    lab, made = planned(DIAMOND)
+    way = probe_way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
+    by_p, by_q = ("in", "rp", "ps", "out"), ("in", "rq", "qs", "out")
+    legs = {
+        (links(each.hops), links(each.back)[::-1] if each.back else links(each.hops))
+        for each in way.every
+    }
+    assert legs == {(there, back) for there in (by_p, by_q) for back in (by_p, by_q)}
+    tapped = {tap.point for tap in way.every_tap}
+    assert {"p@rp", "p@ps", "q@rq", "q@qs", "r@rp", "r@rq"} <= tapped
+    assert all({p for p in each.request if "@" in p} <= tapped for each in way.every)
+    lab, made = planned(DIAMOND.replace("multipath: true", ""))
+    alone = probe_way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
+    assert not alone.others
+    assert links(alone.hops) == by_p

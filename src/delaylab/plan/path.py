@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from delaylab.errors import BadInput
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.reach import Stacks
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import costs
+
+MOST_PATHS = 64
+"""The most paths of one cost between two nodes that a probe is stamped on."""
 
 
 @dataclass(frozen=True)
@@ -24,18 +29,34 @@ def node_path(
 ) -> NodePath:
     """Return the path of the least cost, which arrives by link `over` if that is given.
 
-    It is the path that packets take by the lab's routes. Raise BadInput if there is none, or if it
-    is not known because the lab sets no routes.
+    It is the path that packets take by the lab's routes, or the first of them (`multipath`). Raise
+    BadInput if there is none, or if it is not known because the lab sets no routes.
+    """
+    return node_paths(plan, lab, start, end, over)[0]
+
+
+def node_paths(
+    plan: KeptPlan, lab: LabSpec, start: str, end: str, over: str | None = None
+) -> list[NodePath]:
+    """Return all paths that packets take by the lab's routes, at most `MOST_PATHS`.
+
+    There are several only in a lab with `multipath`. Raise BadInput as `node_path` does.
     """
     forwarding = {plan.nodes[node].stack for node, spec in lab.nodes.items() if spec.forwards}
     stacks = Stacks(plan.every_attachment, forwarding, costs(lab))
     arrivals = [each.link for each in plan.nodes[end].attachments if over in (None, each.link)]
-    ways = [_way(plan, lab, stacks, start, link) for link in arrivals if start != end]
-    known = (way for way in ways if way is not None)
-    found = min(known, key=lambda way: stacks.cost(way.links), default=None)
-    if found is None:
+    ways = [
+        way
+        for link in arrivals
+        if start != end
+        for way in islice(_ways(plan, lab, stacks, start, link), MOST_PATHS)
+    ]
+    least = min((stacks.cost(way.links) for way in ways), default=None)
+    found = [way for way in ways if stacks.cost(way.links) == least]
+    if not found:
         raise _no_path(lab, start, end, over)
-    return NodePath((*found.nodes, end), found.links)
+    several = found[:MOST_PATHS] if lab.multipath else found[:1]
+    return [NodePath((*way.nodes, end), way.links) for way in several]
 
 
 def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
@@ -54,15 +75,19 @@ def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
     )
 
 
-def _way(plan: KeptPlan, lab: LabSpec, stacks: Stacks, start: str, link: str) -> NodePath | None:
-    """Return the path from a node to a link, without its last node; None if there is none."""
-    follows = stacks.toward(link) if lab.routes == "shortest" else {}
-    stack, nodes, links = plan.nodes[start].stack, [start], list[str]()
-    while stack not in stacks.on[link]:
-        if stack not in follows:
-            return None
-        stack, by = follows[stack]
-        links.append(by)
-        routers = (n for n, s in lab.nodes.items() if s.forwards and plan.nodes[n].stack == stack)
-        nodes.append(next(routers))
-    return NodePath(tuple(nodes), (*links, link))
+def _ways(
+    plan: KeptPlan, lab: LabSpec, stacks: Stacks, start: str, link: str
+) -> Iterator[NodePath]:
+    """Yield the paths from a node to a link, each without its last node."""
+    follows = stacks.every_toward(link) if lab.routes == "shortest" else {}
+    router = {plan.nodes[n].stack: n for n, spec in reversed(lab.nodes.items()) if spec.forwards}
+    waiting = [(plan.nodes[start].stack, NodePath((start,), ()))]
+    while waiting:
+        stack, so_far = waiting.pop()
+        if stack in stacks.on[link]:
+            yield NodePath(so_far.nodes, (*so_far.links, link))
+            continue
+        hops = follows.get(stack, [])
+        for gateway, by in reversed(hops if lab.multipath else hops[:1]):
+            nodes, links = (*so_far.nodes, router[gateway]), (*so_far.links, by)
+            waiting.append((gateway, NodePath(nodes, links)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.kept import KeptPlan
-from delaylab.plan.path import NodePath, node_path
+from delaylab.plan.path import MOST_PATHS, NodePath, node_paths
 from delaylab.plan.probe_end import ProbeEnd
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, WIRE, location, role
 from delaylab.spec.lab import LabSpec
@@ -45,7 +46,8 @@ class ProbeWay:
     The points of routers are named by their location.
     `absent` gives the reasons for points that it does not have. `hops` are the links that a request
     takes, `back` those of a reply, None if they are the same. A `source` of None leaves the address
-    to the sender's routes.
+    to the sender's routes. `others` are further ways of the same cost, which the routes of a lab
+    with `multipath` use as well; their `others` are empty.
     """
 
     source: str | None
@@ -56,16 +58,27 @@ class ProbeWay:
     absent: dict[str, str]
     hops: tuple[Hop, ...]
     back: tuple[Hop, ...] | None = None
+    others: tuple[ProbeWay, ...] = ()
+
+    @property
+    def every(self) -> tuple[ProbeWay, ...]:
+        """Return all ways of the probe."""
+        return (self, *self.others)
+
+    @property
+    def every_tap(self) -> tuple[TapPoint, ...]:
+        """Return the taps of all ways, each once."""
+        return tuple(dict.fromkeys(tap for way in self.every for tap in way.taps))
 
     def places(self, sender: str, responder: str | None) -> dict[str, tuple[str, str | None]]:
         """Return each point of the path with the agent that stamps there, and its tap's interface.
 
         `sender` and `responder` are the agents whose sockets stamp at the other points.
         """
-        tapped = {tap.point: (tap.agent, tap.interface) for tap in self.taps}
+        tapped = {tap.point: (tap.agent, tap.interface) for tap in reversed(self.every_tap)}
         by_socket = {SENDER: sender, RESPONDER: responder}
         found: dict[str, tuple[str, str | None]] = {}
-        for point in (*self.request, *self.reply):
+        for point in (point for way in self.every for point in (*way.request, *way.reply)):
             agent = by_socket.get(role(point))
             if point in tapped:
                 found[point] = tapped[point]
@@ -82,24 +95,33 @@ class ProbeWay:
 
 def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
-    found = node_path(plan, lab, probe.sender, probe.to, probe.over)
-    crosses = [lab.host_of(one) != lab.host_of(two) for one, two in pairwise(found.nodes)]
-    first, last = (plan.attachment(node, found.links[at]) for node, at in _ends_of(found))
-    sender, responder = (
-        ProbeEnd(SENDER, first, crosses[0]),
-        ProbeEnd(RESPONDER, last, crosses[-1]),
-    )
-    hops = _hops(found)
-    between = _between(plan, hops, crosses)
-    taps = [*sender.taps(), *between, *responder.taps()]
-    taps.sort(key=lambda tap: tap.agent == WIRE)
-    one_host = OWN_LINK if any(crosses) else ONE_HOST
+    there = node_paths(plan, lab, probe.sender, probe.to, probe.over)
+    # A reply goes to the address that the request came from: a loopback's, or that on its link.
+    from_loopback = probe.over is None and plan.nodes[probe.sender].loopbacks
+    arrives_by = None if from_loopback else there[0].links[0]
+    back = node_paths(plan, lab, probe.to, probe.sender, arrives_by)
+    pairs = [(one, other) for one in there for other in back][:MOST_PATHS]
+    first, *others = [_way(plan, lab, probe, one, other) for one, other in pairs]
+    return replace(first, others=tuple(others))
+
+
+def _way(
+    plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, found: NodePath, back: NodePath
+) -> ProbeWay:
+    """Return the way of a probe whose requests take one path and whose replies take another."""
+    out = _PathPoints.of(plan, lab, found)
+    same_way_back = back.links == found.links[::-1]
+    turned = NodePath(back.nodes[::-1], back.links[::-1])
+    home = out if same_way_back else _PathPoints.of(plan, lab, turned)
+    sender, responder = out.sender, out.responder
+    taps = [*out.taps(), *home.taps()]
+    one_host = OWN_LINK if any(out.crosses) else ONE_HOST
     absent = {
         point: why
         for end in (sender, responder)
         for point, why in end.absent(one_host.format(what="uplink")).items()
     }
-    if not crosses[-1]:
+    if not out.crosses[-1]:
         absent[WIRE] = one_host.format(what="wire")
     sockets = SOCKET_POINTS
     no_socket = NO_SOCKET.get(probe.protocol)
@@ -109,7 +131,10 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
             f"responder.{point}": no_socket for point in SOCKET_POINTS if point not in sockets
         }
         if responder.has_cable:
-            taps.append(TapPoint(responder.agent, last.device, "responder.stack"))
+            taps += [
+                TapPoint(each.agent, each.attachment.device, "responder.stack")
+                for each in (responder, home.responder)
+            ]
     by_sender, missing = _by_sender(probe, sender)
     absent |= missing
     sending, answering = list(by_sender), list(sockets)
@@ -122,23 +147,51 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
         if why is not None and "stack" in points:
             points.remove("stack")
             absent[f"{side}.stack ({'request' if side == SENDER else 'reply'})"] = why
-    back = node_path(plan, lab, probe.to, probe.sender, found.links[0])
-    same_way_back = back.links == found.links[::-1]
-    points = [tap.point for tap in between]
     return ProbeWay(
-        source=_address(first, probe.ip),
-        target=_target(plan, last, probe),
-        taps=tuple(taps),
-        request=(*sender.outward(sending), *points, *responder.inward(sockets)),
+        source=_source(plan, out.sender.attachment, probe),
+        target=_target(plan, responder.attachment, probe),
+        taps=tuple(sorted(dict.fromkeys(taps), key=lambda tap: tap.agent == WIRE)),
+        request=(*sender.outward(sending), *out.routers(), *responder.inward(sockets)),
         reply=(
-            *responder.outward(answering),
-            *(points[::-1] if same_way_back else ()),
-            *sender.inward(by_sender),
+            *home.responder.outward(answering),
+            *home.routers()[::-1],
+            *home.sender.inward(by_sender),
         ),
         absent=absent,
-        hops=tuple(hops),
+        hops=tuple(_hops(found)),
         back=None if same_way_back else tuple(_hops(back, RESPONDER, SENDER)),
     )
+
+
+@dataclass(frozen=True)
+class _PathPoints:
+    """Both ends of a path, the taps between them, and for each link whether it joins two hosts."""
+
+    sender: ProbeEnd
+    responder: ProbeEnd
+    between: tuple[TapPoint, ...]
+    crosses: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, plan: KeptPlan, lab: LabSpec, path: NodePath) -> _PathPoints:
+        """Return the points of a path from the sender to the responder."""
+        crosses = tuple(lab.host_of(one) != lab.host_of(two) for one, two in pairwise(path.nodes))
+        first = plan.attachment(path.nodes[0], path.links[0])
+        last = plan.attachment(path.nodes[-1], path.links[-1])
+        return cls(
+            ProbeEnd(SENDER, first, crosses[0]),
+            ProbeEnd(RESPONDER, last, crosses[-1]),
+            tuple(_between(plan, _hops(path), crosses)),
+            crosses,
+        )
+
+    def taps(self) -> list[TapPoint]:
+        """Return all taps, in the order of a request."""
+        return [*self.sender.taps(), *self.between, *self.responder.taps()]
+
+    def routers(self) -> list[str]:
+        """Return the points between the ends, in the order of a request."""
+        return [tap.point for tap in self.between]
 
 
 def _by_sender(probe: ProbeSpec, sender: ProbeEnd) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -149,11 +202,6 @@ def _by_sender(probe: ProbeSpec, sender: ProbeEnd) -> tuple[tuple[str, ...], dic
     if sender.uplink_is_own:
         return ("app",), {**absent, "sender.stack": SAME_AS_UPLINK}
     return ("app", "stack"), absent
-
-
-def _ends_of(found: NodePath) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Return the nodes at both ends of a path, each with the place of its link on it."""
-    return (found.nodes[0], 0), (found.nodes[-1], -1)
 
 
 def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[Hop]:
@@ -173,7 +221,7 @@ def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[Ho
     ]
 
 
-def _between(plan: KeptPlan, hops: list[Hop], crosses: list[bool]) -> list[TapPoint]:
+def _between(plan: KeptPlan, hops: list[Hop], crosses: Sequence[bool]) -> list[TapPoint]:
     """Return the taps between the two ends of a way, in the order of a request.
 
     `crosses` is True for each hop whose ends are on two hosts.
@@ -207,6 +255,12 @@ def _at_router(attachment: Attachment, crosses: bool, *, wire: bool = False) -> 
         *([replace(vif, point=name)] if vif else []),
         *(replace(step, point=f"{name}.{step.point}") for step in outward if step),
     ]
+
+
+def _source(plan: KeptPlan, first: Attachment, probe: ProbeSpec) -> str:
+    """Return the address that a probe is sent from: a router's loopback, unless a link is named."""
+    loopback = plan.nodes[probe.sender].loopback(probe.ip) if probe.over is None else None
+    return loopback or _address(first, probe.ip)
 
 
 def _target(plan: KeptPlan, last: Attachment, probe: ProbeSpec) -> str:

@@ -101,8 +101,9 @@ def tap(
     )
     if pcap is not None:
         own_folder(pcap)
-    for agent in dict.fromkeys(tap.agent for tap in path.taps):
-        wanted = [TapInterface(tap.interface, tap.point) for tap in path.taps if tap.agent == agent]
+    for agent in dict.fromkeys(tap.agent for tap in path.every_tap):
+        taps = (tap for tap in path.every_tap if tap.agent == agent)
+        wanted = [TapInterface(tap.interface, tap.point) for tap in taps]
         file = None
         # A guest has no file system to keep packets in, but its tap still gives stamps.
         if pcap is not None and not agent.startswith(("node.", "xen.")):

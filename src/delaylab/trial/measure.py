@@ -118,7 +118,7 @@ def _measurement(
         interval_ns=0 if isinstance(pace, ClosedLoop) else pace.ns,
         timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
         rate_search=done.search,
-        ways=[_recorded(path)],
+        ways=[_recorded(way) for way in path.every],
         hosts=hosts_of(lab),
         places={
             point: Place(at=at, interface=interface)
