@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         up,
     )
     from delaylab.api.loading import LabSpec, LoadedStudy, load
+    from delaylab.api.maps import LabFile, generate, import_map
     from delaylab.api.pings import ping
     from delaylab.api.studies import run
     from delaylab.dataset.records.trial import TrialRecord
@@ -34,6 +35,7 @@ __all__ = [
     "Dataset",
     "DelaylabError",
     "Finding",
+    "LabFile",
     "LabSpec",
     "Link",
     "LoadedStudy",
@@ -46,6 +48,8 @@ __all__ = [
     "Spread",
     "TrialRecord",
     "attach",
+    "generate",
+    "import_map",
     "load",
     "ping",
     "read",
@@ -66,6 +70,7 @@ _MODULES = {
         "up",
     ),
     "api.loading": ("LabSpec", "LoadedStudy", "load"),
+    "api.maps": ("LabFile", "generate", "import_map"),
     "api.pings": ("ping",),
     "api.studies": ("run",),
     "dataset.records.trial": ("TrialRecord",),

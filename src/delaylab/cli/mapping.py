@@ -91,3 +91,50 @@ def import_(
         coordinates=coordinates,
     )
     deliver(imported(source, name, form, options), output)
+
+
+@app.command()
+def generate(
+    shape: Annotated[
+        str,
+        typer.Argument(
+            metavar="SHAPE",
+            help="ring, line, star, grid, torus, fat-tree, leaf-spine, waxman, barabasi-albert or "
+            "transit-stub.",
+        ),
+    ],
+    sizes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SIZE|NAME=VALUE …]",
+            help="The shape's parameters, in their order or by name: `grid 3 4`, `fat-tree k=4`.",
+        ),
+    ] = None,
+    output: Output = None,
+    name: LabName = None,
+    kind: Kind = "netns",
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="The seed of what is drawn at random.")
+    ] = 1,
+    delay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DELAY", help="The links' one-way delay; `1ms..10ms`: each draws its own."
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="The links' rate; `10Mbit..1Gbit`: each draws its own."),
+    ] = None,
+    cost: Annotated[
+        Costs, typer.Option(help="What the costs of links, and so the routes, are made of.")
+    ] = Costs.HOPS,
+) -> None:
+    """Generate a network and print or write its lab file."""
+    from delaylab.topology.generators import Request, words
+    from delaylab.topology.options import Options
+    from delaylab.verbs.maps import deliver, generated
+
+    request = Request(shape, words(shape, sizes or []), seed, delay, rate)
+    options = Options(cost=cost, kind=kind, rate=rate is not None)
+    deliver(generated(request, name, options), output)
