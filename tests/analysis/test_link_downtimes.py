@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.analysis.links.downtimes import not_up
-from delaylab.analysis.links.fidelity import with_packets
+from delaylab.analysis.links.fidelity import TrialLink, lost_in_downtimes, with_packets
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset.records.links import EngineReport
 
@@ -73,12 +74,25 @@ def test_the_downtime_of_a_link_is_that_of_any_of_its_ends_on_any_host() -> None
 def test_packets_that_were_under_way_when_the_link_went_down_count_as_sent_then() -> None:
     delay = {"asked": {"delay_ns": S}}
     report = engine(direction("a", downtime(10 * S, 12 * S), **delay), direction("b", **delay))
-    sent = [7, 8, 9, 10, 11, 12, 13]
+    due = [7, 8, 9, 10, 11, 12, 13]
     fates = ["replied", "lost", "lost", "lost", "late", "lost", "replied"]
-    packets = pl.DataFrame({"sent_ns": [second * S for second in sent], "outcome": fates})
+    packets = pl.DataFrame({"intended_ns": [second * S for second in due], "outcome": fates})
+    packets = packets.with_columns(sent_ns=pl.col("intended_ns"))
     found = with_packets(not_up([report])["wan"], packets)
     assert (found.packets, found.lost, found.late) == (4, 3, 1)
     assert found.text.endswith("of 4 packets sent then, 3 lost and 1 late")
+    # One that the kernel refuses for want of a neighbour was never sent.
+    refused = packets.with_columns(
+        sent_ns=pl.when(pl.col("intended_ns") == 10 * S).then(None).otherwise("sent_ns"),
+        outcome=pl.when(pl.col("intended_ns") == 10 * S)
+        .then(pl.lit("refused"))
+        .otherwise("outcome"),
+    )
+    found = with_packets(not_up([report])["wan"], refused)
+    assert (found.packets, found.lost, found.late, found.refused) == (4, 2, 1, 1)
+    verdicts = judge([report])
+    trials = [TrialLink("t", replace(each, downtimes=found), None) for each in verdicts]
+    assert lost_in_downtimes(trials) == 3
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), min_size=1, max_size=8))

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from delaylab.spec.base import Spec
+from delaylab.spec.sentences import sentences
 from delaylab.units import Amount, amount_of, text_of
 
 MOST_VALUES = 1000
@@ -89,10 +90,8 @@ def levels_of(factor: Any) -> Any:
     try:
         return SeriesSpec.model_validate(factor).levels
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        text = first["msg"].removeprefix("Value error, ")
-        raise ValueError(f"{where}: {text}" if where else text) from None
+        (_, text), *_ = sentences(error, SeriesSpec, (), ())
+        raise ValueError(text) from None
 
 
 def _name(value: Value) -> str:

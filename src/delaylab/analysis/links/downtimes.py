@@ -15,7 +15,8 @@ class LinkDowntime:
 
     `spans` are apart and in order, in ns since the Unix epoch, and begin a round trip over the link
     early: a packet that was under way is lost, too. None stands for an end that was not seen.
-    `packets`, and `lost` and `late` ones among them, are None if there are no packets of a probe.
+    `packets`, and `lost` and `late` ones among them, are None if there are no packets of a probe;
+    `refused` are those that the sender's kernel did not take.
     """
 
     link: str
@@ -25,6 +26,7 @@ class LinkDowntime:
     packets: int | None = None
     lost: int | None = None
     late: int | None = None
+    refused: int = 0
 
     @property
     def text(self) -> str:
@@ -33,9 +35,9 @@ class LinkDowntime:
         found = f"{' and '.join(self.states)} {times}, for {self.total_ns / 1e9:.3g} s"
         if not self.packets:
             return found
-        return (
-            f"{found}: of {self.packets} packets sent then, {self.lost} lost and {self.late} late"
-        )
+        refused = f", {self.refused} refused by the sender's kernel" if self.refused else ""
+        fates = f"{self.lost} lost{refused} and {self.late} late"
+        return f"{found}: of {self.packets} packets sent then, {fates}"
 
 
 def not_up(engines: Iterable[EngineReport]) -> dict[str, LinkDowntime]:

@@ -66,31 +66,36 @@ def with_packets(downtimes: LinkDowntime, packets: pl.DataFrame) -> LinkDowntime
     `packets` has a row for each scheduled packet, with its times in the clock of the links' host.
     """
     within = pl.lit(value=False)
+    # A packet that the kernel refused was not sent, but was due at a time.
+    at = pl.coalesce("sent_ns", "intended_ns")
     for since_ns, until_ns in downtimes.spans:
-        here = pl.col("sent_ns") >= since_ns
-        within |= here if until_ns is None else here & (pl.col("sent_ns") < until_ns)
+        here = at >= since_ns
+        within |= here if until_ns is None else here & (at < until_ns)
     sent = packets.filter(within)
+    fates: dict[str, int] = dict(sent.group_by("outcome").len().iter_rows())
     return LinkDowntime(
         downtimes.link,
         downtimes.states,
         downtimes.total_ns,
         downtimes.spans,
         len(sent),
-        len(sent.filter(pl.col("outcome") == "lost")),
-        len(sent.filter(pl.col("outcome") == "late")),
+        fates.get("lost", 0),
+        fates.get("late", 0),
+        fates.get("refused", 0),
     )
 
 
 def lost_in_downtimes(links: Iterable[TrialLink]) -> int:
-    """Return how many packets of the probe were lost that were sent while a link was not up.
+    """Return how many packets of the probe were lost or refused while a link was not up.
 
     Of several links in one trial, the one with the most counts: a packet may be lost only once.
     """
     lost: dict[str, int] = {}
     for each in links:
         downtimes = each.verdict.downtimes
-        if downtimes is not None and downtimes.lost:
-            lost[each.trial] = max(lost.get(each.trial, 0), downtimes.lost)
+        if downtimes is not None:
+            here = (downtimes.lost or 0) + downtimes.refused
+            lost[each.trial] = max(lost.get(each.trial, 0), here)
     return sum(lost.values())
 
 
