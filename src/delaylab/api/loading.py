@@ -10,6 +10,7 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.load_study import study_from
 from delaylab.spec.source import read
+from delaylab.topology.in_studies import with_maps
 from delaylab.verbs.study_file import LoadedStudy, checked
 
 __all__ = ["LabSpec", "LoadedStudy", "load"]
@@ -27,7 +28,7 @@ def load(path: File, *, paper: File | None = None) -> LabSpec | LoadedStudy:
     text = os.fspath(path)
     document = read(find(text))
     if isinstance(document.data, dict) and "study" in document.data:
-        return checked(study_from(document), text, os.fspath(paper) if paper else None)
+        return checked(study_from(with_maps(document)), text, os.fspath(paper) if paper else None)
     return lab_from(document)
 
 

@@ -33,6 +33,8 @@ from delaylab.spec.work import WorkSpec
 
 SYSCTLS = "sysctls"
 ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", SYSCTLS, "probe", "work")
+WHOLE = ("nodes", "links")
+"""Parts of a lab that a level may replace as a whole: of one lab by another."""
 OUTSIDE_OF_LAB = ("probe", "work")
 """Roots of paths that are the study's, not its lab's."""
 
@@ -102,6 +104,9 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                     loads += loads_of(value, study.document, at)
                 elif path.startswith(f"{LOADS_ROOT}."):
                     of_loads.append(load_change(path, value, study.document, at))
+                elif path in WHOLE:
+                    lab[path] = deepcopy(value)
+                    given[path,] = study.document.where(at)
                 else:
                     parts = {**lab, **changeable(probe, work)}
                     place = _change(parts, path, value, study.document, at)

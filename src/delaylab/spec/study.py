@@ -200,7 +200,10 @@ class StudySpec(Spec):
     title: str = Field("", description="The title that reports print.")
     source: str = Field("", description="The name of the paper that the study repeats, if any.")
     lab: LabSpec | str = Field(
-        description="The lab that every trial runs in: its content, or the path of a lab file."
+        description="The lab that every trial runs in: its content, the path of a lab file or of a "
+        "map that `delaylab import` reads, a map of a collection (`topohub:backbone/europe`), or a "
+        "generated network: `{generate: {fat-tree: {k: 4, delay: 1ms}}}`. A level of a factor may "
+        "have a `lab:` of the last three kinds, whose nodes and links then replace the study's."
     )
     factors: dict[Name, Levels] = Field(
         default_factory=dict,

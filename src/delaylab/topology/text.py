@@ -9,6 +9,7 @@ from textwrap import wrap
 
 from delaylab.io.printable import one_line
 from delaylab.topology.lab import MapLab
+from delaylab.topology.names import slug
 
 WIDTH = 98
 PLAIN = re.compile(
@@ -30,7 +31,9 @@ def text_of(lab: MapLab) -> str:
 
 def _entry(name: str, fields: Mapping[str, object], comment: str | None) -> str:
     line = f"  {name}: {_flow(fields)}"
-    return line if comment is None or comment.lower() == name else f"{line}  # {one_line(comment)}"
+    if comment is None or slug(comment) == name:
+        return line
+    return f"{line}  # {one_line(comment)}"
 
 
 def _flow(value: object) -> str:

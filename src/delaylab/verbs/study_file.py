@@ -11,8 +11,9 @@ from delaylab.errors import BadInput
 from delaylab.papers.studies import find, is_paper
 from delaylab.spec.check_claims import claims_from
 from delaylab.spec.combine import StudyFile
-from delaylab.spec.load_study import load_study
+from delaylab.spec.load_study import study_from
 from delaylab.spec.source import read
+from delaylab.topology.in_studies import with_maps
 
 if TYPE_CHECKING:
     from delaylab.dataset.store import Study
@@ -77,7 +78,7 @@ def load(name: str, paper: str | None = None) -> LoadedStudy:
     The code of a given paper is imported. Raise BadInput for an unknown claim, or for a study of
     another paper.
     """
-    return checked(load_study(find(name)), name, paper)
+    return checked(study_from(with_maps(read(find(name)))), name, paper)
 
 
 def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:

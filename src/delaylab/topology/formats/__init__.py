@@ -74,8 +74,13 @@ def recognised(source: Source) -> Format:
     for each in FORMATS.values():
         if each.fits(source.text):
             return each
-    if LAB.search(source.text[:20_000]):
+    if is_lab(source):
         what = "this is a lab file already, or a study"
         raise BadInput(what, source.name, f"delaylab up {source.name}")
     fix = f"--format: {', '.join(FORMATS)}"
     raise BadInput("no format of maps is recognised in it", source.name, fix)
+
+
+def is_lab(source: Source) -> bool:
+    """Return True for a lab file or a study."""
+    return LAB.search(source.text[:20_000]) is not None

@@ -1,0 +1,105 @@
+"""Studies whose lab is a map or generated, and factors that vary it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from delaylab.errors import BadInput
+from delaylab.spec.combine import combinations
+from delaylab.spec.load_study import study_from
+from delaylab.spec.source import Document, parse
+from delaylab.topology.in_studies import with_maps
+from tests.command import delaylab
+from tests.topology.maps import SAMPLES
+
+SIZES = """\
+study: sizes
+lab: {generate: {line: {nodes: 3, delay: 1ms}}}
+factors:
+  routers:
+    three: {}
+    five: {lab: {generate: {line: {nodes: 5, delay: 2ms}}}}
+    five-cut: {lab: {generate: {line: {nodes: 5}}}, links.r4-r5.delay: 3ms}
+probe: {from: r1, to: r3}
+"""
+
+
+def study(text: str) -> Document:
+    return with_maps(parse(text, "s.yaml", SAMPLES))
+
+
+def test_a_factor_varies_the_number_of_routers() -> None:
+    found = {
+        each.levels["routers"]: each.lab for each in combinations(study_from(study(SIZES)), "quick")
+    }
+    assert {name: (len(lab.nodes), len(lab.links)) for name, lab in found.items()} == {
+        "three": (3, 2),
+        "five": (5, 4),
+        "five-cut": (5, 4),
+    }
+    assert {str(link.delay) for link in found["five"].links} == {"2ms"}
+    assert [str(link.delay) for link in found["five-cut"].links] == ["None"] * 3 + ["3ms"]
+
+
+def test_what_is_kept_of_a_study_needs_no_map() -> None:
+    kept = json.loads(json.dumps(study(SIZES).data))
+    again = study_from(Document("study.json", kept, {}))
+    assert len(list(combinations(again, "quick"))) == 3
+
+
+@pytest.mark.parametrize("lab", ["zoo.graphml", "rocketfuel", "topohub:sndlib/polska"])
+def test_the_lab_of_a_study_may_be_a_map(lab: str) -> None:
+    ends = {"zoo.graphml": "ljubljana, to: maribor", "rocketfuel": "paris1, to: rome2"}
+    probe = ends.get(lab, "gdansk, to: krakow")
+    text = f"study: s\nlab: {lab}\nprobe: {{from: {probe}}}\n"
+    (found,) = combinations(study_from(study(text)), "quick")
+    assert len(found.lab.links) >= 4
+
+
+@pytest.mark.parametrize(
+    ("lab", "says"),
+    [
+        ("{generate: {rin: {nodes: 3}}}", "s.yaml:2: no generator 'rin'"),
+        ("{generate: {ring: {nodes: 2}}}", "s.yaml:2: `nodes` of a ring is a whole number from 3"),
+        ("{generate: {ring: {nodes: 3, size: 1}}}", "s.yaml:2: a ring has no 'size'"),
+        ("{generate: {}}", "s.yaml:2: `generate` has one shape"),
+        ("{generate: {ring: {nodes: 3, seed: x}}}", "s.yaml:2: `seed` is a whole number"),
+        ("{generate: {ring: {nodes: 3, cost: x}}}", "s.yaml:2: `cost` is hops or delay"),
+        (
+            "topohub:backbone/atlantis",
+            "s.yaml:2: topohub:backbone/atlantis: topohub has no such map",
+        ),
+        ("clouds.csv", "does not say what its delays are"),
+    ],
+)
+def test_what_is_no_map_is_refused_at_its_line(lab: str, says: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        study(f"study: s\nlab: {lab}\nprobe: {{from: r1, to: r2}}\n")
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("s.yaml:2: ")
+
+
+def test_a_level_that_is_no_map_is_refused_at_its_line() -> None:
+    with pytest.raises(BadInput, match=r"s\.yaml:6: the `lab` of a level is a map or a generator"):
+        study(SIZES.replace("{generate: {line: {nodes: 5, delay: 2ms}}}", "{nodes: {}}"))
+
+
+def test_a_lab_file_is_read_as_before(tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(
+        "lab: x\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
+    )
+    for name, code in (("lab.yaml", 0), ("none.yaml", 2)):
+        (tmp_path / "s.yaml").write_text(f"study: s\nlab: {name}\nprobe: {{from: a, to: b}}\n")
+        done = delaylab("run", "--dry-run", "s.yaml", folder=tmp_path)
+        assert done.code == code, done.err
+        assert ("no lab file" in done.err) == (code == 2)
+
+
+def test_a_study_of_a_generated_network_is_planned(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SIZES)
+    done = delaylab("run", "--dry-run", "s.yaml", folder=tmp_path)
+    assert done.code == 0, done.err
+    assert "five-cut" in done.out
