@@ -35,6 +35,7 @@ DISK = "{disk: 1, on: noisy}"
 NETWORK = "{network: send, on: noisy, to: echo}"
 IDLES = """\
 #!/bin/sh
+[ "$1" = --version ] && exit
 echo "info: dispatching hogs: 1 cpu" >&2
 trap exit INT
 sleep 60 &
