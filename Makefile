@@ -86,9 +86,9 @@ test-pure: setup
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
-# As many tests as CPUs at once: three on two CPUs failed where a guest's own programs are in time.
+# Three workers on two CPUs: these tests wait for guests and for packets a third of the time.
 test-real: test-tools
-	$(PYTEST) $(REAL)
+	$(PYTEST) --numprocesses $$(( ($$(nproc) * 3 + 1) / 2 )) $(REAL)
 
 test-slow: test-tools
 	$(VENV)/pytest --override-ini "addopts=-q --strict-markers" -m slow

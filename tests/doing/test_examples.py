@@ -63,7 +63,7 @@ def test_routers(delaylab: Run) -> None:
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "qemu", *left_to_slow("lxc", "docker", "uml")])
+@pytest.mark.parametrize("kind", ["netns", *left_to_slow("lxc", "docker", "qemu", "uml")])
 def test_render(delaylab: Run, tmp_path: Path, kind: str) -> None:
     """In small: an emulated machine takes 30 times the time."""
     need(kind)

@@ -56,7 +56,7 @@ class Sweep:
         """Interrupt at `moments` moments, from the start to beyond the time that the verb takes."""
         if longest_s is None:
             self.whole_s()  # the first may build an image, or compile Python's files
-            longest_s = min(self.whole_s() for _ in range(2)) * 1.1
+            longest_s = self.whole_s() * 1.1
         for number in range(moments):
             self.once(longest_s * number / moments, to_all=number % 2 == 0)
         assert self.interrupted > moments // 4, (self.interrupted, self.finished)

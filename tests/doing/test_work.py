@@ -95,7 +95,7 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "qemu", *left_to_slow("lxc", "docker")])
+@pytest.mark.parametrize("kind", ["netns", *left_to_slow("lxc", "docker", "qemu")])
 def test_nuttcp_tells_what_arrived(delaylab: Run, tmp_path: Path, kind: str) -> None:
     """The link lets 20 Mbit/s through, with the headers of TCP, IP and Ethernet."""
     skip_unless_runnable(kind)

@@ -8,7 +8,7 @@ from tests.analysis.clocks.cases import MACHINE, Aligned, aligned, seeded, slewi
 from tests.synthetic import START
 
 CASES = [100, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
-FEWER = [100, pytest.param(150, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+FEWER = [50, pytest.param(150, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 
 
 @pytest.fixture(scope="module", params=CASES)

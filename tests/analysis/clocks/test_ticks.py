@@ -10,7 +10,7 @@ from delaylab.analysis.clocks.ticks import tick_ns
 from tests.analysis.clocks.cases import MACHINE, aligned, ticking
 from tests.synthetic import START
 
-CASES = [100, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+CASES = [50, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 
 
 @pytest.mark.parametrize("number", CASES)
