@@ -35,7 +35,7 @@ def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
     for (near, _), *others in ends.values():
         for _, addresses in others:
             for address in addresses:
-                argv = ("ping", "-c", "1", "-W", "2", address.split("/")[0])
+                argv = ("ping", "-c", "1", "-W", "20", address.split("/")[0])
                 delaylab("exec", near, "--", *argv)
 
 

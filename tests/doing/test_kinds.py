@@ -42,6 +42,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 SLOW = {"qemu-e1000e", "qemu-rtl8139", "qemu-vmxnet3", "xen-pv", "xen-pvh"}
 COUNT = 40
+PATIENCE, PATIENCE_S = "30", 120
+"""Seconds for an answer to a ping and for a command: an emulated machine may stand still for some
+while others have the CPUs."""
 MOST_MISSED = 3
 """The most frames that the card of a User-Mode Linux may miss in a trial of the test."""
 
@@ -86,7 +89,7 @@ def _run(lab: Lab, *argv: str) -> tuple[int, str]:
     session = lab.node_session("probe")
     output = bytearray()
     session.on_output = lambda frame: output.extend(frame.payload)
-    done = session.call(Exec(argv=argv)).done
+    done = session.call(Exec(argv=argv), PATIENCE_S).done
     session.close()
     return -1 if done.exit is None else done.exit, output.decode()
 
@@ -97,8 +100,10 @@ def _commands_run(lab: Lab, own_kernel: bool) -> None:
     other = lab.plan.nodes["echo"].attachments[0].address
     assert _run(lab, "sh", "-c", "echo out; echo err >&2; exit 7")[0] == 7
     assert address in _run(lab, "ip", "address")[1]
-    assert _run(lab, "ping", "-c", "2", "-W", "5", other)[0] == 0
-    assert _run(lab, "ping", "-c", "1", "-W", "5", "echo")[0] == 0, "nodes know each other by name"
+    assert _run(lab, "ping", "-c", "2", "-W", PATIENCE, other)[0] == 0
+    assert _run(lab, "ping", "-c", "1", "-W", PATIENCE, "echo")[0] == 0, (
+        "nodes know each other by name"
+    )
     same = lab.clock("node.probe") == lab.clock("host.sut")
     assert same != own_kernel
 
@@ -143,7 +148,7 @@ def _loads_work(lab: Lab) -> None:
     with loads.running(lab, (cpu, network)) as running:
         # Long enough for iperf3 to have counted: it reports whole intervals.
         other = lab.plan.nodes["echo"].attachments[0].address
-        assert _run(lab, "ping", "-c", "15", "-i", "0.2", "-W", "5", other)[0] == 0
+        assert _run(lab, "ping", "-c", "15", "-i", "0.2", "-W", PATIENCE, other)[0] == 0
     achieved = {each.load.what: each.achieved for each in running.achieved}
     assert achieved["cpu"]["operations"] > 0
     assert achieved["network"]["sent_bps"] > 0
