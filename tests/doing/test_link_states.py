@@ -197,7 +197,7 @@ def dump(lab: Lab, node: str) -> Iterator[list[str]]:
         "tcpdump",
         "--immediate-mode",
         "-lnei",
-        "eth0",
+        "wan",
         "ip or arp",
     )
     lines: list[str] = []
@@ -206,7 +206,7 @@ def dump(lab: Lab, node: str) -> Iterator[list[str]]:
     ) as process:
         assert process.stderr is not None
         assert process.stdout is not None
-        assert any("listening on eth0" in line for line in process.stderr)
+        assert any("listening on wan" in line for line in process.stderr)
         try:
             yield lines
         finally:

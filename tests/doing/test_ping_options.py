@@ -89,17 +89,17 @@ links:
 def test_packets_leave_by_the_interface_that_is_given(delaylab: Run, up: Up) -> None:
     up(TWO_WAYS)
     there = addresses(delaylab, 4)["b"]
-    for interface, host in (("eth0", there[0]), ("eth1", there[1])):
+    for interface, host in (("one", there[0]), ("other", there[1])):
         before = sent_by(delaylab, interface)
         argv = ("ping", "-c", "20", "-i", "5ms", "-I", interface, "--json", host)
         result = json.loads(delaylab("exec", "a", "--", str(DELAYLAB), *argv).stdout)
         assert result["replied"] == 20
         assert sent_by(delaylab, interface) - before >= 20
     # The first address is not reached by the second link, to which it does not belong.
-    wrong = ("ping", "-c", "1", "-W", "1s", "-I", "eth1", there[0])
-    before = sent_by(delaylab, "eth0")
+    wrong = ("ping", "-c", "1", "-W", "1s", "-I", "other", there[0])
+    before = sent_by(delaylab, "one")
     delaylab("exec", "a", "--", "sh", "-c", f"{DELAYLAB} {' '.join(wrong)} || true")
-    assert sent_by(delaylab, "eth0") == before
+    assert sent_by(delaylab, "one") == before
 
 
 def sent_by(delaylab: Run, interface: str) -> int:
