@@ -31,6 +31,7 @@ from delaylab.spec.loads import LoadSpec
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.queue import QueueSpec
+from delaylab.spec.static_routes import RouteSpec
 from delaylab.spec.study import ProbeSpec, StudySpec
 from delaylab.spec.trace import TraceSpec
 from delaylab.spec.work import WorkSpec
@@ -63,6 +64,10 @@ _TEXTS: dict[type[BaseModel], str] = {
           client: {}
           box: {kind: docker, host: office, memory: 256MiB, packages: [xz-utils]}
           router: {forwards: true, count: 4}
+        """,
+    RouteSpec: """
+        nodes:
+          client: {routes: [{to: server, via: router.sea}, {to: 10.9.0.0/16, type: blackhole}]}
         """,
     PlaceSpec: """
         nodes:

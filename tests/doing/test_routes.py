@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import Run, as_json
+from tests.doing.conftest import Run, as_json, skip_unless_runnable
 from tests.ground.test_routers import COSTLY
 
 pytestmark = pytest.mark.root
@@ -68,3 +68,36 @@ def test_packets_take_the_path_of_the_least_cost(
         said = delaylab("exec", start, "--", "ping", "-c", "1", "-W", "2", target).stdout
         (ttl,) = re.findall(r"ttl=(\d+)", said)
         assert 64 - int(ttl) == routers
+
+
+ROUTES = (
+    "{to: b, via: s.back}, {to: 10.9.0.0/16, type: blackhole}, {to: 10.8.0.0/16, type: prohibit}"
+)
+OWN = """
+lab: own
+nodes:
+  a: {routes: [ROUTES]}
+  r: {forwards: true}
+  s: {forwards: true, routes: [{to: a, dev: back}]}
+  b: {}
+links:
+  - {between: [a, r], name: near}
+  - {between: [a, s], name: back, cost: 9}
+  - {join: [r, s, b], name: far}
+"""
+
+
+@pytest.mark.parametrize("kind", ["netns", "uml"])
+def test_routes_of_the_file_are_the_ones_that_packets_take(
+    delaylab: Run, tmp_path: Path, kind: str
+) -> None:
+    skip_unless_runnable(kind)
+    text = OWN.replace("ROUTES", ROUTES).replace("a: {routes", f"a: {{kind: {kind}, routes")
+    up(delaylab, tmp_path, text)
+    before = sent(delaylab, "s", "far")
+    delaylab("exec", "a", "--", "ping", "-c", "2", "-W", "2", "b")
+    assert sent(delaylab, "s", "far") >= before + 2, "not over r, which has the least cost"
+    routes = delaylab("exec", "a", "--", "ip", "route").stdout
+    assert "blackhole 10.9.0.0/16" in routes
+    assert "prohibit 10.8.0.0/16" in routes
+    delaylab("down", "own")

@@ -141,5 +141,5 @@ def test_packets_over_equal_paths_are_stamped_on_the_one_that_they_took() -> Non
     # Packets that were sent while the taps were off have no way that could be known.
     tapped = done.probes.filter(pl.col("phase") != "untapped").join(numbers, on=["probe", "seq"])
     assert len(tapped) >= probe.count
-    assert len(set(tapped["way"])) == 1, "they are one flow"
-    assert tapped["way"][0] in range(4), "their way is one of the four"
+    assert set(tapped["way"]) <= set(range(4)), "each is on one of the four ways"
+    assert tapped.filter(phase="load")["way"].n_unique() == 1, "a phase is one flow"

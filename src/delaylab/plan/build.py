@@ -46,6 +46,8 @@ AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "defau
 FORWARDS = {"net.ipv4.ip_forward": "1", "-net.ipv6.conf.all.forwarding": "1"}
 FORWARDS_NOTHING = dict.fromkeys(FORWARDS, "0")
 """A new network namespace has this machine's settings (ip-sysctl, `devconf_inherit_init_net`)."""
+BY_FLOW = {f"-net.{version}.fib_multipath_hash_policy": "1" for version in ("ipv4", "ipv6")}
+"""Settings by which ports, too, decide which of several next hops a packet takes (ip-sysctl)."""
 ANY_WAY_BACK = {
     f"-net.ipv4.conf.{which}.{name}": "0"
     for which in ("all", "default")
@@ -83,6 +85,12 @@ def build(
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
             raise NotHere(f"node {node!r} cannot have its capabilities: {why}")
+        if spec.routes and not lab.hosts and not kinds[spec.kind].own_stack:
+            raise BadInput(
+                f"node {node!r} cannot have `routes`: its stack is this machine's own, which stays "
+                "as it is",
+                fix="name a host in the lab file, which is then a namespace; or take kind netns",
+            )
         if spec.forwards and not lab.hosts and not kinds[spec.kind].own_stack:
             raise BadInput(
                 f"node {node!r} cannot forward: its stack is this machine's own, which stays as it "
@@ -139,6 +147,7 @@ def _agents(
     forwarding = network.forwarding
     sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
     sysctls |= ANY_WAY_BACK if forwarding else {}
+    sysctls |= BY_FLOW if lab.multipath else {}
     sysctls |= {str(setting): value for setting, value in lab.sysctls.items()}
 
     def settings(agent: str) -> dict[str, str]:

@@ -152,11 +152,18 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Route:
-    """Routes to networks by a gateway's address; by several, packets are shared out by flow."""
+    """Routes to networks by a gateway's address; by several, packets are shared out by flow.
+
+    `on` is the interface, which else follows from the gateway. `kind` is `blackhole`, `unreachable`
+    or `prohibit` for packets that are not sent on.
+    """
 
     agent: str
     to: tuple[str, ...]
     via: tuple[str, ...]
+    on: str | None = None
+    metric: int | None = None
+    kind: str | None = None
 
 
 Operation = (
@@ -212,6 +219,7 @@ def operation_message(operation: Operation) -> JsonObject:
     fields = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in vars(operation).items()
+        if value is not None
     }
     return {"do": type(operation).__name__.lower(), **_renamed(fields)}
 

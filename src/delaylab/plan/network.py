@@ -25,6 +25,7 @@ from delaylab.plan.model import (
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
 from delaylab.plan.stacks import NodeStacks, short
+from delaylab.plan.static_routes import StaticRoutes
 from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import HERE, LabSpec, LinkSpec
 from delaylab.spec.names import costs
@@ -65,9 +66,13 @@ class Network:
         yield from self._addresses
         loopbacks = {self._stacks.networks[node]: own for node, own in self.loopbacks.items()}
         yield from (Address(agent, "lo", text) for agent, own in loopbacks.items() for text in own)
+        networks = self._stacks.networks
+        given = StaticRoutes(self.lab, self.attachments, networks, self.loopbacks)
         if self.lab.routes == "shortest" and (forwarding := self.forwarding):
             stacks = Stacks(self._every_attachment(), forwarding, costs(self.lab), loopbacks)
-            yield from routes(stacks, self._stacks.machine, multipath=self.lab.multipath)
+            found = routes(stacks, self._stacks.machine, multipath=self.lab.multipath)
+            yield from given.without(found)
+        yield from given.given
         yield from self._cables.queues
         yield from self._offloads()
         if self.conditioned:  # without an engine's links there is nothing to steer or to wait for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import ip_interface, ip_network
 from itertools import islice
 
 from delaylab.errors import BadInput
@@ -11,6 +12,7 @@ from delaylab.plan.kept import KeptPlan
 from delaylab.plan.reach import Stacks
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import costs
+from delaylab.spec.static_routes import DEFAULT
 
 MOST_PATHS = 64
 """The most paths of one cost between two nodes that a probe is stamped on."""
@@ -55,8 +57,22 @@ def node_paths(
     found = [way for way in ways if stacks.cost(way.links) == least]
     if not found:
         raise _no_path(lab, start, end, over)
+    _check_routes(plan, lab, found, end)
     several = found[:MOST_PATHS] if lab.multipath else found[:1]
     return [NodePath((*way.nodes, end), way.links) for way in several]
+
+
+def _check_routes(plan: KeptPlan, lab: LabSpec, paths: list[NodePath], end: str) -> None:
+    """Raise BadInput if a route that the file gives may lead packets another way."""
+    own = plan.nodes[end]
+    texts = [*own.loopbacks, *(text for each in own.attachments for text in each.addresses)]
+    goals = [ip_interface(text).ip for text in texts]
+    for node in dict.fromkeys(node for path in paths for node in path.nodes):
+        for to in (route.to for route in lab.nodes[node].routes):
+            elsewhere = to in (DEFAULT, *lab.nodes)
+            if to == end or not (elsewhere or all(goal not in ip_network(to) for goal in goals)):
+                what = f"the path to {end!r} is not known: {node!r} has a route of its own to {to}"
+                raise BadInput(what, fix="leave that route out, or probe another node")
 
 
 def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:

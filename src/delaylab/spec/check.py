@@ -14,6 +14,7 @@ from delaylab.spec.names import Names, counted, links_of, named_links, nodes_mad
 from delaylab.spec.names import names as names_in
 from delaylab.spec.reserved import check_reserved
 from delaylab.spec.source import Document, Location, Problems
+from delaylab.spec.static_routes import DEFAULT, is_name
 
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
@@ -26,6 +27,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     _check_loopback(lab, document, at, problems)
     _check_hosts(lab, document, at, problems)
     check_reserved(lab, document, at, problems)
+    _check_routes(lab, document, at, problems)
     _check_links(lab, document, at, problems)
     problems.report()
     problems.gather(lambda: _check_link_names(lab, document, at))
@@ -68,6 +70,20 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Probl
         if node.host is None and len(lab.hosts) > 1:
             fix = f"say `host:`: {', '.join(lab.hosts)}"
             problems.found.append(document.refuse(f"node {name!r} has no host", where, fix))
+
+
+def _check_routes(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    """Refuse routes whose destination or next hop is no node, or stands for many."""
+    known = names_in(lab)
+    for name, node in lab.nodes.items():
+        for index, route in enumerate(node.routes):
+            where = (*at, "nodes", name, "routes", index)
+            ends = [("to", route.to), *(("via", via.partition(".")[0]) for via in route.via)]
+            for field, end in ends:
+                if is_name(end) and end != DEFAULT and len(known.get(end, ())) != 1:
+                    what = f"{end!r} stands for many nodes" if end in known else f"no node {end!r}"
+                    fix = f"name one: {known[end][0]}" if known.get(end) else ""
+                    problems.found.append(document.refuse(what, (*where, field), fix))
 
 
 def _check_links(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:

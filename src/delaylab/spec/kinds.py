@@ -18,6 +18,7 @@ from delaylab.spec.programs import (
     ProgramSpec,
     check_programs,
 )
+from delaylab.spec.static_routes import RouteSpec
 from delaylab.spec.variants import Variants, all_fields
 from delaylab.units import Multiple, Share, Size
 
@@ -80,6 +81,12 @@ class NodeSpec(Variants):
     )
     forwards: bool = Field(
         False, description="Make the node a router: its kernel forwards packets between its links."
+    )
+    routes: list[RouteSpec] = Field(
+        default_factory=list,
+        max_length=10_000,
+        description="Routes of the node, in addition to those that the lab sets. To the same "
+        "network this one is taken.",
     )
     at: PlaceSpec | None = Field(
         None, description="The place of the node. It changes nothing in the network."

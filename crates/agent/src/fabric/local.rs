@@ -161,7 +161,7 @@ impl Local<'_> {
             let index = route.on.as_ref().map(|name| self.made[name.as_str()]);
             for to in &route.to {
                 let what = format!("add route to {}/{} in {}", to.address, to.length, route.r#in);
-                batch.push(what, Verb::Create, message::route(*to, &route.via, index))?;
+                batch.push(what, Verb::Create, message::route(*to, route, index))?;
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::network::bridge;
 use crate::network::tbf::Bucket;
-use crate::protocol::lab::{Bridge, End, Prefix, Queue};
+use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route, RouteKind};
 use crate::protocol::mac::Mac;
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
@@ -119,14 +119,20 @@ pub(super) fn address(prefix: Prefix, index: u32) -> RouteNetlinkMessage {
 }
 
 /// Add a unicast route.
-pub(super) fn route(to: Prefix, via: &[IpAddr], index: Option<u32>) -> RouteNetlinkMessage {
+pub(super) fn route(to: Prefix, route: &Route, index: Option<u32>) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = family(to.address);
     message.header.destination_prefix_length = to.length;
     message.header.table = RouteHeader::RT_TABLE_MAIN;
     message.header.protocol = RouteProtocol::Static;
-    message.header.kind = RouteType::Unicast;
-    let direct = via.is_empty() && to.address.is_ipv4();
+    message.header.kind = match route.kind {
+        None => RouteType::Unicast,
+        Some(RouteKind::Blackhole) => RouteType::BlackHole,
+        Some(RouteKind::Unreachable) => RouteType::Unreachable,
+        Some(RouteKind::Prohibit) => RouteType::Prohibit,
+    };
+    let via = route.via.as_slice();
+    let direct = via.is_empty() && route.kind.is_none() && to.address.is_ipv4();
     message.header.scope = if direct { RouteScope::Link } else { RouteScope::Universe };
     if to.length > 0 {
         message.attributes.push(RouteAttribute::Destination(host(to.address)));
@@ -144,6 +150,7 @@ pub(super) fn route(to: Prefix, via: &[IpAddr], index: Option<u32>) -> RouteNetl
         }
     }
     message.attributes.extend(index.map(RouteAttribute::Oif));
+    message.attributes.extend(route.metric.map(RouteAttribute::Priority));
     RouteNetlinkMessage::NewRoute(message)
 }
 

@@ -216,6 +216,24 @@ pub(crate) struct Route {
     pub via: Vec<IpAddr>,
     #[serde(default)]
     pub on: Option<String>,
+    /// The order among routes to one network: the least is taken.
+    #[serde(default)]
+    pub metric: Option<u32>,
+    /// Left out, packets are sent on.
+    #[serde(default)]
+    pub kind: Option<RouteKind>,
+}
+
+/// The answer to packets that are not sent on.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RouteKind {
+    /// None: packets are dropped.
+    Blackhole,
+    /// An ICMP error: the host is unreachable.
+    Unreachable,
+    /// An ICMP error: communication is prohibited.
+    Prohibit,
 }
 
 /// An address and its prefix length: `10.0.0.1/24`.
