@@ -70,7 +70,8 @@ fn a_second_lab_of_the_same_directory_is_refused_and_others_are_not() {
 
 #[test]
 fn a_failure_half_way_leaves_nothing_and_names_its_cause() {
-    let bad_route = json!({"do": "route", "in": "node.n1", "to": ["0.0.0.0/0"], "via": ["192.0.2.1"]});
+    let bad_route =
+        json!({"do": "route", "in": "node.n1", "to": ["0.0.0.0/0"], "via": ["192.0.2.1"]});
     let twice = json!({"do": "address", "in": "node.n2", "on": "eth0", "address": "10.9.0.2/24"});
     let duplicate = json!({"do": "bridge", "in": "host.h", "name": "vif-n1", "ports": []});
     let unmade = json!({"do": "address", "in": "node.n1", "on": "eth7", "address": "10.1.0.1/24"});
