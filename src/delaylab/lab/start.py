@@ -14,6 +14,7 @@ from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
 from delaylab.lab import files, link_changes, machine_stack, memory, packages
 from delaylab.lab.cpus import check_cpus
+from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.lab.programs import start_programs
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
@@ -110,7 +111,7 @@ def _build(
         spec_json=spec.model_dump_json(by_alias=True), plan_json=written(plan), created=time.time()
     )
     left = machine.prepare(name)
-    notes += not_applied(spec, rights)
+    notes += [*not_applied(spec, rights), *note_on_neighbours(plan, machine)]
     guests = _guests(plan)
     waits = f", waiting for {guests} containers and machines" if guests else ""
     progress(f"starting {len(spec.nodes)} nodes{waits}", 0)

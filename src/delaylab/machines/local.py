@@ -62,6 +62,14 @@ class LocalMachine(Machine):
         about = os.statvfs(path)
         return about.f_bavail * about.f_frsize
 
+    def most_neighbours(self) -> int | None:
+        """Return how many neighbours the kernel keeps for all networks; None if it does not say."""
+        # Of IPv4; the default of IPv6 is the same.
+        try:
+            return int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text())
+        except (OSError, ValueError):
+            return None
+
     def kernel_parts(self) -> dict[str, str | None]:
         """Return the parts of the kernel, tried in a network namespace of its own."""
         return binary.kernel_parts()

@@ -127,6 +127,9 @@ class Machine(Protocol):
     def free_bytes(self, path: PurePath) -> int:
         """Return the bytes that this user may still write to the file system of a path there."""
 
+    def most_neighbours(self) -> int | None:
+        """Return how many neighbours its kernel keeps for all networks; None if it does not say."""
+
     def kernel_parts(self) -> dict[str, str | None]:
         """Return the parts of its kernel that links can use: each with None, or why it is missing.
 

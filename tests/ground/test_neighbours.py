@@ -1,0 +1,47 @@
+"""A lab with more neighbours than the kernel keeps is said to be one, with the remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from delaylab.kinds import KINDS
+from delaylab.lab.neighbours import note_on_neighbours
+from delaylab.machines import LOCAL
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.plan.model import Plan
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
+
+
+@dataclass
+class Machine:
+    """A machine that keeps so many neighbours."""
+
+    room: int | None
+
+    def most_neighbours(self) -> int | None:
+        return self.room
+
+
+def plan() -> Plan:
+    """A link of four nodes, in which each has three neighbours, and one of two."""
+    text = "lab: x\nnodes: {a: {}, b: {}, c: {}, d: {}}\nlinks:\n"
+    text += "  - {join: [a, b, c, d], name: lan}\n  - {between: [a, b], name: p2p}\n"
+    return build(lab_from(parse(text, "x.yaml")), KINDS, Rights(root=True))
+
+
+@pytest.mark.parametrize(("room", "said"), [(13, True), (14, False), (None, False)])
+def test_a_lab_with_more_neighbours_than_room_is_noted(room: int | None, said: bool) -> None:
+    notes = note_on_neighbours(plan(), Machine(room))  # type: ignore[arg-type]
+    assert bool(notes) == said
+    for note in notes:
+        assert "14 neighbours, and the kernel keeps 13" in note.message
+        assert "sysctl -w net.ipv4.neigh.default.gc_thresh3=28" in note.message
+
+
+def test_this_machine_says_how_many_it_keeps() -> None:
+    room = LOCAL.most_neighbours()
+    assert room is None or room > 0
