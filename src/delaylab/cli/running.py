@@ -46,12 +46,37 @@ def graph(
         Path | None,
         typer.Option(metavar="FILE", help="Write the picture as SVG to this file; `-`: print it."),
     ] = None,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the picture as PNG to this file.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a page to this file, with pan, zoom and search, for labs of any size.",
+        ),
+    ] = None,
+    running: Annotated[
+        bool,
+        typer.Option(
+            "--running", help="Colour nodes and links by their state in the lab that is up."
+        ),
+    ] = False,
+    anew: Annotated[
+        bool,
+        typer.Option("--anew", help="Find new places for all nodes, other than the kept ones."),
+    ] = False,
 ) -> None:
-    """Draw a lab: its hosts, nodes and links, and the links' conditions; touch nothing."""
-    from delaylab.spec.load import load_lab
-    from delaylab.verbs.graph import draw
+    """Draw a lab: its hosts, nodes and links, and the links' conditions.
 
-    draw(load_lab(lab_file), console, svg)
+    Pictures have the places of the file (`at:`); else each node keeps the place that it had in the
+    last picture, and new ones find theirs among them.
+    """
+    from delaylab.spec.load import load_lab
+    from delaylab.verbs.graph import Targets, draw
+
+    targets = Targets(svg, png, html)
+    draw(load_lab(lab_file), lab_file, console, targets, running=running, anew=anew)
 
 
 @app.command()

@@ -1,111 +1,280 @@
-"""Graph of a lab as SVG."""
+"""The picture of a lab as SVG, and as a page with pan, zoom and search."""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
 
-from delaylab.drawing.layout import Graph, Link, Node
+from delaylab.drawing.picture import Line, Picture, Spot
 from delaylab.drawing.xml import xml
-from delaylab.errors import BadInput
 
-ROW, PAD, LANE, TITLE, GAP, STEP = 34, 16, 30, 26, 14, 20
-# Width of a character of the labels, in pixels, at their size.
-LETTER = 7.3
-# Largest number of lanes that are drawn side by side.
-MOST_LANES = 200
-COLOURS = ("#0b6e8f", "#b3372a", "#1b7f4b", "#8a6a12", "#6a4c93", "#c2571a")
 FONT = "system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"
+SIZES = ((8, 210.0, 10.0), (40, 150.0, 9.0), (200, 110.0, 7.0), (500, 85.0, 5.0))
+"""Numbers of nodes up to which a link has a length and a node a radius, in pixels."""
+LARGE = (70.0, 4.0)
+"""The same for more nodes."""
+LETTER = 0.56
+"""The width of a letter by its height."""
+MARGIN, HEAD, FOOT, LEFT_OUT = 50.0, 30.0, 24.0, 12.0
+BEND = 26.0
+"""The distance between parallel links, in pixels."""
+NODE, CONDITION, DEVICE = 12.0, 10.0, 9.0
+"""The heights of labels by what they say."""
+CELL = 64.0
+"""The grain of the search for labels that overlap."""
+STATES = {
+    "": "#0b6e8f",
+    "running": "#1b7f4b",
+    "down": "#b3372a",
+    "silent": "#c2571a",
+}
+"""The colours of states; another one is drawn as `down`."""
+PLAIN = "#8a939c"
+MANY = 200
+"""The most nodes whose links are drawn with a wider line."""
 
 
-def svg(found: Graph) -> str:
-    """Return the drawing as an SVG document that refers to nothing outside itself.
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text at a place, and the places beside it where it may stand, the best one first."""
 
-    Raise `BadInput` if too many links stand side by side.
-    """
-    if found.lanes > MOST_LANES:
-        raise BadInput(
-            f"{found.lanes} links side by side; at most {MOST_LANES} are drawn", found.lab
+    words: str
+    size: float
+    kind: str
+    spots: tuple[tuple[float, float, str], ...]
+
+
+class _Taken:
+    """Rectangles that are taken, in a grid, so that few are compared."""
+
+    def __init__(self) -> None:
+        self._cells = defaultdict[tuple[int, int], list[tuple[float, ...]]](list)
+
+    def add(self, box: tuple[float, float, float, float]) -> None:
+        for cell in self._of(box):
+            self._cells[cell].append(box)
+
+    def is_free(self, box: tuple[float, float, float, float]) -> bool:
+        left, top, right, bottom = box
+        return not any(
+            left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
+            for cell in self._of(box)
+            for other in self._cells[cell]
         )
-    texts = [f"{n.name}  {n.about}" for nodes in found.hosts.values() for n in nodes]
-    box = max(len(text) for text in [*texts, *found.hosts]) * LETTER + 4 * PAD
-    middle: dict[int, float] = {}
-    parts = [_text(PAD, PAD + 12, f"Lab {found.lab}", 'font-size="16" font-weight="700"')]
-    top: float = PAD + TITLE
-    for host, nodes in found.hosts.items():
-        parts += _host(host, nodes, top, box)
-        middle |= {n.row: top + TITLE + i * ROW + ROW / 2 - 3 for i, n in enumerate(nodes)}
-        top += _height(nodes) + GAP
-    parts += _lines(found, box, middle)
-    for link in found.links:
-        parts += _legend(link, top)
-        top += STEP * (1 + len(link.conditions))
-    said = [words for link in found.links for words in (link.legend, *link.conditions)]
-    longest = max((len(words) for words in said), default=0)
-    width = max(box + (found.lanes + 1) * LANE + 2 * PAD, longest * LETTER + 5 * PAD)
-    height = top + PAD
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img" font-family="{FONT}" '
-        f'font-size="13"><title>Lab {xml(found.lab)}</title>'
+
+    @staticmethod
+    def _of(box: tuple[float, float, float, float]) -> Iterator[tuple[int, int]]:
+        left, top, right, bottom = (int(edge // CELL) for edge in box)
+        yield from ((x, y) for x in range(left, right + 1) for y in range(top, bottom + 1))
+
+
+class Sheet:
+    """A picture in pixels: where spots, lines and labels are."""
+
+    def __init__(self, found: Picture) -> None:
+        self.found = found
+        count = sum(not spot.hub for spot in found.spots)
+        self.length, self.radius = next((size for most, *size in SIZES if count <= most), LARGE)
+        corners = [(box.left, box.top) for box in found.boxes]
+        corners += [(box.right, box.bottom) for box in found.boxes]
+        corners += [(spot.x, spot.y) for spot in found.spots]
+        self._left, self._top = (min(each[axis] for each in corners) for axis in (0, 1))
+        right, bottom = (max(each[axis] for each in corners) for axis in (0, 1))
+        # Long names at the right edge have room, too.
+        longest = max((len(spot.name) for spot in found.spots), default=0) * NODE * LETTER
+        self.width = max(360.0, self.x(right) + max(MARGIN, longest))
+        self.height = self.y(bottom) + MARGIN + FOOT
+
+    def x(self, at: float) -> float:
+        """Return a place across in pixels."""
+        return MARGIN + (at - self._left) * self.length
+
+    def y(self, at: float) -> float:
+        """Return a place downwards in pixels."""
+        return MARGIN + HEAD + (at - self._top) * self.length
+
+    def of(self, spot: Spot) -> tuple[float, float]:
+        """Return a spot's place in pixels."""
+        return self.x(spot.x), self.y(spot.y)
+
+    def along(self, line: Line, share: float) -> tuple[float, float]:
+        """Return the place at a share of a line, which is bent as a curve of degree two."""
+        (x, y), (to_x, to_y) = (self.of(self.found.spots[end]) for end in line.ends)
+        over_x, over_y = self.control(line)
+        one, two, three = (1 - share) ** 2, 2 * share * (1 - share), share**2
+        return one * x + two * over_x + three * to_x, one * y + two * over_y + three * to_y
+
+    def control(self, line: Line) -> tuple[float, float]:
+        """Return the point that bends a line."""
+        (x, y), (to_x, to_y) = (self.of(self.found.spots[end]) for end in line.ends)
+        far = math.hypot(to_x - x, to_y - y) or 1.0
+        aside = 2 * BEND * line.bend / far
+        return (x + to_x) / 2 - (to_y - y) * aside, (y + to_y) / 2 + (to_x - x) * aside
+
+    def labels(self) -> Iterator[Label]:
+        """Yield all labels, the most important ones first: nodes by their links, then links."""
+        degree = defaultdict[int, int](int)
+        for line in self.found.lines:
+            for end in line.ends:
+                degree[end] += 1
+        order = sorted(range(len(self.found.spots)), key=lambda i: (-degree[i], i))
+        for spot in (self.found.spots[i] for i in order):
+            if not spot.hub:
+                yield self._of_node(spot)
+        for line in self.found.lines:
+            if line.conditions:
+                yield self._at(line, 0.5, line.conditions, CONDITION, "condition")
+        for line in self.found.lines:
+            for share, device in zip((0.25, 0.75), line.devices, strict=True):
+                if device:
+                    yield self._at(line, share, device, DEVICE, "device")
+
+    def _of_node(self, spot: Spot) -> Label:
+        (x, y), off = self.of(spot), self.radius + 4
+        middle = y + NODE / 3
+        around = (
+            (x, y + off + NODE * 0.8, "middle"),
+            (x + off, middle, "start"),
+            (x - off, middle, "end"),
+            (x, y - off, "middle"),
+        )
+        return Label(spot.name, NODE, "node", around)
+
+    def _at(self, line: Line, share: float, words: str, size: float, kind: str) -> Label:
+        places = [self.along(line, at) for at in (share, share - 0.08, share + 0.08)]
+        # On the line, or else above or below it.
+        around = [(x, y + off * size, "middle") for off in (0.33, -0.5, 1.2) for x, y in places]
+        return Label(words, size, kind, tuple(around))
+
+
+def svg(found: Picture) -> str:
+    """Return the picture as an SVG document that refers to nothing outside itself.
+
+    Labels that would overlap are left out, and a line says so.
+    """
+    sheet = Sheet(found)
+    shown, left_out = _without_overlaps(sheet)
+    parts = [*_drawing(sheet), *shown]
+    if left_out:
+        many = _many(left_out, "label")
+        words = f"{many} left out, which would overlap; --html FILE has all, by zoom"
+        parts.append(_text(MARGIN, sheet.height - FOOT / 2, "start", words, LEFT_OUT, "note"))
+    return "\n".join([_head(sheet), _style(), *parts, "</svg>"]) + "\n"
+
+
+def page(found: Picture) -> str:
+    """Return the picture as an HTML page without anything outside itself."""
+    sheet = Sheet(found)
+    labels = [
+        _text(*label.spots[0][:2], label.spots[0][2], label.words, label.size, label.kind)
+        for label in sheet.labels()
+    ]
+    drawing = "\n".join([_head(sheet), _style(), *_drawing(sheet), *labels, "</svg>"])
+    template = files("delaylab.drawing").joinpath("page.html").read_text()
+    return template.replace("TITLE", xml(f"Lab {found.lab}")).replace("<!-- drawing -->", drawing)
+
+
+def _head(sheet: Sheet) -> str:
+    size = f"{sheet.width:.0f} {sheet.height:.0f}"
+    wide, high = size.split()
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{wide}" '
+        f'height="{high}" role="img" font-family="{FONT}"><title>Lab {xml(sheet.found.lab)}</title>'
         '<rect width="100%" height="100%" fill="#fff"/>'
     )
-    return "\n".join([head, *parts, "</svg>"]) + "\n"
 
 
-def _height(nodes: list[Node]) -> float:
-    return TITLE + ROW * len(nodes) + PAD / 2
+def _style() -> str:
+    return (
+        "<style>text{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}"
+        ".node{fill:#20242a}.condition{fill:#5d4a00}.device,.note{fill:#5d6670}"
+        ".host,.head{font-weight:700}.host{fill:#5d6670}</style>"
+    )
 
 
-def _host(host: str, nodes: list[Node], top: float, box: float) -> Iterator[str]:
-    """Yield a host's box, with a box for each of its nodes."""
-    yield _rect(PAD, top, box, _height(nodes), 'fill="#f5f6f7" stroke="#8a939c"')
-    yield _text(2 * PAD, top + 18, host, 'font-weight="700"')
-    end = 'text-anchor="end" fill="#5d6670"'
-    for index, node in enumerate(nodes):
-        y = top + TITLE + index * ROW
-        yield _rect(2 * PAD, y, box - 2 * PAD, ROW - 6, 'fill="#fff" stroke="#dfe3e7"')
-        yield _text(2.6 * PAD, y + ROW / 2 + 1, node.name, "")
-        yield _text(box - 0.6 * PAD, y + ROW / 2 + 1, node.about, end)
+def _drawing(sheet: Sheet) -> Iterator[str]:
+    """Yield all but the labels: title, boxes, lines, nodes."""
+    found = sheet.found
+    nodes = sum(not spot.hub for spot in found.spots)
+    links = len({line.link for line in found.lines})
+    title = f"Lab {found.lab}: {_many(nodes, 'node')}, {_many(links, 'link')}"
+    yield _text(MARGIN, HEAD, "start", title, 15, "head")
+    for box in found.boxes:
+        x, y = sheet.x(box.left), sheet.y(box.top)
+        to_x, to_y = sheet.x(box.right), sheet.y(box.bottom)
+        yield (
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{to_x - x:.1f}" height="{to_y - y:.1f}" rx="8" '
+            'fill="#f5f6f7" stroke="#c9ced3"/>'
+        )
+        yield _text(x + 8, y + 16, "start", box.host, NODE, "host")
+    for line in found.lines:
+        (x, y), (to_x, to_y) = (sheet.of(found.spots[end]) for end in line.ends)
+        over_x, over_y = sheet.control(line)
+        colour = STATES.get(line.state, STATES["down"]) if line.state else PLAIN
+        dashed = ' stroke-dasharray="6 4"' if line.state else ""
+        way = f"M{x:.1f} {y:.1f}Q{over_x:.1f} {over_y:.1f} {to_x:.1f} {to_y:.1f}"
+        said = f"{line.title} ({line.state})" if line.state else line.title
+        yield (
+            f'<path class="link" d="{way}" fill="none" stroke="{colour}" '
+            f'stroke-width="{1.6 if nodes <= MANY else 1:g}"{dashed}>'
+            f"<title>{xml(said)}</title></path>"
+        )
+    for spot in found.spots:
+        yield _spot(sheet, spot)
 
 
-def _lines(found: Graph, box: float, middle: dict[int, float]) -> Iterator[str]:
-    """Yield a line from each node to its furthest link, and then the links themselves."""
-    place = {link.number: PAD + box + (link.lane + 1) * LANE for link in found.links}
-    for row, y in middle.items():
-        joined = [place[link.number] for link in found.links if row in link.rows]
-        if joined:
-            yield _line(box, y, max(joined), y, "#8a939c")
-    for link in found.links:
-        x, ends = place[link.number], [middle[row] for row in link.rows]
-        yield f"<g><title>{xml('; '.join([link.legend, *link.conditions]))}</title>"
-        yield _line(x, ends[0], x, ends[-1], _colour(link))
-        for y in ends:
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="{_colour(link)}"/>'
-            number = 'fill="#fff" font-size="10" text-anchor="middle"'
-            yield _text(x, y + 3.5, str(link.number), number)
-        yield "</g>"
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
-def _legend(link: Link, top: float) -> Iterator[str]:
-    style = f'fill="{_colour(link)}" font-weight="600"'
-    yield _text(PAD, top + 12, f"{link.number}  {link.legend}", style)
-    for index, words in enumerate(link.conditions, 1):
-        yield _text(2.5 * PAD, top + 12 + STEP * index, words, 'fill="#20242a"')
+def _spot(sheet: Sheet, spot: Spot) -> str:
+    x, y = sheet.of(spot)
+    if spot.hub:
+        return f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{PLAIN}"/>'
+    colour = STATES.get(spot.state, STATES["down"])
+    router = "router" in spot.about
+    fill = colour if router or spot.state else "#fff"
+    state = f", {spot.state}" if spot.state else ""
+    return (
+        f'<circle class="spot" data-name="{xml(spot.name)}" cx="{x:.1f}" cy="{y:.1f}" '
+        f'r="{sheet.radius:g}" fill="{fill}" stroke="{colour}" stroke-width="2">'
+        f"<title>{xml(f'{spot.name}: {spot.about}{state}')}</title></circle>"
+    )
 
 
-def _colour(link: Link) -> str:
-    return COLOURS[(link.number - 1) % len(COLOURS)]
+def _without_overlaps(sheet: Sheet) -> tuple[list[str], int]:
+    """Return the labels that have a place of their own, and the number of the others."""
+    taken = _Taken()
+    for spot in sheet.found.spots:
+        x, y = sheet.of(spot)
+        taken.add((x - sheet.radius, y - sheet.radius, x + sheet.radius, y + sheet.radius))
+    shown, left_out = [], 0
+    for label in sheet.labels():
+        for x, y, anchor in label.spots:
+            box = box_of(x, y, anchor, label.words, label.size)
+            if taken.is_free(box):
+                taken.add(box)
+                shown.append(_text(x, y, anchor, label.words, label.size, label.kind))
+                break
+        else:
+            left_out += 1
+    return shown, left_out
 
 
-def _line(x: float, y: float, to_x: float, to_y: float, colour: str) -> str:
-    ends = f'x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}"'
-    return f'<line {ends} stroke="{colour}" stroke-width="2"/>'
+def box_of(
+    x: float, y: float, anchor: str, words: str, size: float
+) -> tuple[float, float, float, float]:
+    """Return the rectangle that a text takes."""
+    wide = len(words) * size * LETTER
+    left = x - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
+    return left, y - size * 0.85, left + wide, y + size * 0.25
 
 
-def _rect(x: float, y: float, width: float, height: float, style: str) -> str:
-    size = f'width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="6" {style}/>'
-
-
-def _text(x: float, y: float, words: str, style: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{xml(words)}</text>'
+def _text(x: float, y: float, anchor: str, words: str, size: float, kind: str) -> str:
+    at = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return (
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{at} font-size="{size:g}">{xml(words)}</text>'
+    )
