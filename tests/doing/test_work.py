@@ -150,21 +150,23 @@ FAILING: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FAILING)
 def test_work_that_fails_is_named_and_the_rest_is_kept(
-    delaylab: Run, tmp_path: Path, run_directory: Path, case: str
+    delaylab: Run, tmp_path: Path, run_directory: Path
 ) -> None:
-    job, said = FAILING[case]
-    work = f"  - {{name: bad, on: b, {job}}}\n  - {{name: good, on: [a, b], cpu: 50}}"
-    study = ran(delaylab, tmp_path, work)
+    names = {case: case.replace(" ", "-") for case in FAILING}
+    bad = [f"  - {{name: {names[case]}, on: b, {job}}}" for case, (job, _) in FAILING.items()]
+    study = ran(delaylab, tmp_path, "\n".join([*bad, "  - {name: good, on: [a, b], cpu: 50}"]))
     (trial,) = study.trials
     assert trial.status == "ok"
     done = {(each.work, each.node): each for each in trial.work}
-    assert said in (done["bad", "b"].failed or "")
+    doubts = [each.message for each in trial.warnings if each.kind == "work-failed"]
+    assert len(doubts) == len(FAILING)
+    for (case, (_, said)), doubt in zip(FAILING.items(), doubts, strict=True):
+        assert said in (done[names[case], "b"].failed or ""), case
+        assert "the work of node 'b' failed" in doubt
+        assert said in doubt
     assert done["good", "a"].rate
     assert done["good", "b"].rate
-    (doubt,) = [each for each in trial.warnings if each.kind == "work-failed"]
-    assert "the work of node 'b' failed" in doubt.message
     assert set(study.probes(trial.id)["outcome"]) == {"replied"}
     shown = delaylab("show", "out").stdout
     assert "failed" in shown
