@@ -14,7 +14,7 @@ from delaylab.dataset import store
 from delaylab.kinds import KINDS
 from delaylab.lab.packages import not_installed
 from delaylab.machines import LOCAL
-from tests.doing.conftest import NOBODY, Run, as_json, only_line, our_processes
+from tests.doing.conftest import NOBODY, Run, as_json, left_to_slow, only_line, our_processes
 from tests.doing.test_bad_input import NOT_HERE
 from tests.images.conftest import NEEDS_APT
 
@@ -121,7 +121,7 @@ work:
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "qemu", "uml"])
+@pytest.mark.parametrize("kind", ["netns", "lxc", "qemu", "uml", *left_to_slow("docker")])
 def test_work_brings_its_packages_along(delaylab: Run, tmp_path: Path, kind: str) -> None:
     need(kind)
     if kind == "netns" and not_installed({"xz-utils"}):
