@@ -161,7 +161,7 @@ def test_an_interface_that_vanishes_mid_run(tmp_path: Path, run_directory: Path)
         for _ in range(TRIES):
             folder = lab_when_up(run_directory, process, broken)
             enter = ["nsenter", "--target", str(agent_pid(folder, "wire")), "--net"]
-            subprocess.run([*enter, "ip", "link", "del", "to-target"], check=True)
+            subprocess.run([*enter, "ip", "link", "del", "target.lan"], check=True)
             broken.add(folder)
         process.communicate(timeout=120)
     assert process.returncode == FAILED

@@ -160,7 +160,7 @@ def test_two_labs_do_not_share_an_address_in_this_machines_stack(
         (("plna", "x"), "'plna'; did you mean 'plan'?"),
         (("link", "sow"), "'sow'; did you mean 'show'?"),
         (("env", "x"), "'env'."),
-        (("import", "x"), "'import'."),
+        (("install", "x"), "'install'."),
         (("ping", "--csv", "x"), "No such option: --csv "),
         (("ping", "--tpc", "x"), "--tpc (Possible options: --tcp)"),
     ],

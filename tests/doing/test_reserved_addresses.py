@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -67,7 +68,7 @@ else:
 @pytest.mark.parametrize("name", LABS)
 def test_a_link_carries_frames_to_reserved_addresses(name: str, delaylab: Run, up: Up) -> None:
     up(LABS[name])
-    devices = [f"eth{n}" for n in range(LABS[name].count("name:"))]
+    devices = re.findall(r"name: (\w+)", LABS[name])
     listen = [str(DELAYLAB), "exec", "b", "--", sys.executable, "-c", TALK, "listen", *devices]
     with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as listener:
         try:

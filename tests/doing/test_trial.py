@@ -101,7 +101,7 @@ def test_a_queue_that_appears_on_an_uplink_is_recorded(monkeypatch: pytest.Monke
 
     @contextmanager
     def with_a_queue(lab: Lab, *rest: Any) -> Iterator[loads.Running]:
-        queue = "tc qdisc add dev uplink root tbf rate 100mbit burst 16000 limit 100000"
+        queue = "tc qdisc add dev uplink.lan root tbf rate 100mbit burst 16000 limit 100000"
         enter = ["nsenter", "--target", str(lab.pid("host.sut")), "--net"]
         subprocess.run([*enter, *queue.split()], check=True)
         with really(lab, *rest) as load:
