@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from delaylab.agent.requests import Exec
+from delaylab.drawing.svg import STATES as COLOURS
 from delaylab.kinds import KINDS
 from delaylab.lab import link_changes, link_engines
 from delaylab.lab.attach import attach
@@ -305,6 +306,24 @@ def test_a_link_between_hosts_goes_down_at_all_of_its_ends(delaylab: Run, up: Up
             "asked"
         ]
     )
+
+
+def test_a_picture_of_a_running_lab_has_the_colours_of_its_links(
+    delaylab: Run, up: Up, tmp_path: Path
+) -> None:
+    file = tmp_path / "drawn.yaml"
+    links = (f"{{between: [a, b], name: {name}, state: up}}" for name in ("one", "two", "three"))
+    file.write_text(f"lab: drawn\nnodes: {{a: {{}}, b: {{}}}}\nlinks: [{', '.join(links)}]\n")
+    drawing = ("graph", str(file), "--svg", "-", "--running")
+    assert "no lab 'drawn' is up" in delaylab(*drawing, code=BAD_INPUT).stderr
+    assert "say --svg" in delaylab("graph", str(file), "--running", code=BAD_INPUT).stderr
+    up(file.read_text())
+    delaylab("link", "set", "drawn", "two", "state=down")
+    delaylab("link", "set", "drawn", "three", "state=silent")
+    text = delaylab(*drawing).stdout
+    dashed = dict(re.findall(r'stroke="(#\w+)"[^>]*stroke-dasharray[^>]*><title>(\w+)', text))
+    assert dashed == {COLOURS["down"]: "two", COLOURS["silent"]: "three"}
+    assert text.count(f'fill="{COLOURS["running"]}"') == 2
 
 
 def test_nothing_is_left_of_a_lab_that_is_killed_while_its_link_is_down(

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from delaylab.cli import app
+from delaylab.drawing import stress
 from delaylab.drawing.layout import Graph, graph
 from delaylab.drawing.picture import Picture, States, picture
 from delaylab.drawing.stress import Place
@@ -174,6 +178,27 @@ def test_a_chain_is_drawn_about_as_long_as_it_is_and_nothing_lies_on_each_other(
         assert len(found) == count
     places = at(pictured(chain(40)))
     assert math.dist(places["n0"], places["n39"]) > 25
+
+
+@given(
+    st.integers(1, 14).flatmap(
+        lambda n: st.tuples(
+            st.just(n),
+            st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=30),
+            st.dictionaries(
+                st.integers(0, n - 1), st.tuples(st.floats(-9, 9), st.floats(-9, 9)), max_size=n
+            ),
+        )
+    )
+)
+def test_any_graph_gets_places_and_known_ones_stay(
+    given_graph: tuple[int, list[tuple[int, int]], dict[int, Place]],
+) -> None:
+    count, edges, known = given_graph
+    found = stress.places(count, edges, known)
+    assert found.shape == (count, 2)
+    assert np.isfinite(found).all()
+    assert {each: tuple(found[each]) for each in known} == known
 
 
 def test_places_of_the_file_are_kept_to_north_up_and_need_no_memory() -> None:
