@@ -104,6 +104,16 @@ def test_both_forms_of_sndlib_are_the_same_network() -> None:
     assert one.data == other.data
 
 
+def test_xml_may_be_in_the_encoding_that_it_declares(tmp_path: Path) -> None:
+    text = (SAMPLES / "small-sndlib.xml").read_text().replace("Krakow", "Kraków")
+    (tmp_path / "latin.xml").write_bytes(text.encode("iso-8859-1"))
+    found = imported(str(tmp_path / "latin.xml"), None, None, Options())
+    assert [node.label for node in found.map.nodes] == ["Gdansk", "Warsaw", "Kraków"]
+    (tmp_path / "other.xml").write_bytes(text.replace("ISO-8859-1", "UTF-8").encode("iso-8859-1"))
+    with pytest.raises(BadInput, match="is not UTF-8"):
+        imported(str(tmp_path / "other.xml"), None, None, Options())
+
+
 def test_a_matrix_must_say_what_it_counts() -> None:
     with pytest.raises(BadInput, match="does not say what its delays are"):
         of_text(CLOUDS, Options())

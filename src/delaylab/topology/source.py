@@ -8,10 +8,11 @@ from io import StringIO
 from pathlib import Path
 
 from delaylab.errors import BadInput
-from delaylab.io.files import read_text
+from delaylab.io.files import read_bytes
 
 MOST_BYTES = 16 << 20
 MOST_LINES = 500_000
+LATIN_1 = re.compile(rb"""\s*<\?xml[^>]{0,80}encoding=["']iso-8859-1["']""", re.I)
 WEIGHTS, LATENCIES = "weights.intra", "latencies.intra"
 
 
@@ -59,12 +60,24 @@ def _with_sibling(path: Path) -> Source:
 
 
 def _file(path: Path) -> Source:
-    text = read_text(path, MOST_BYTES, pipes=True)
+    text = _text(path)
     if text.count("\n") > MOST_LINES:
         raise BadInput(
             f"the file has more than {MOST_LINES} lines", str(path), "see docs/limits.md"
         )
     return Source(str(path), text, _lab_name(path))
+
+
+def _text(path: Path) -> str:
+    """Read a text in UTF-8, or in ISO 8859-1 if it is XML that declares so, as SNDlib's does."""
+    content = read_bytes(path, MOST_BYTES, pipes=True)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if LATIN_1.match(content):
+            return content.decode("iso-8859-1")
+        why = f"byte {error.start + 1} is not UTF-8"
+        raise BadInput(f"cannot be read: {why}", str(path)) from None
 
 
 def _lab_name(path: Path) -> str:
