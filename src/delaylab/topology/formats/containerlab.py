@@ -102,7 +102,7 @@ def _add_node(
             state.line((*at, "kind") if "kind" in given else at),
             f"kind {kind}: the image runs as it is, without what containerlab does to start it",
         )
-    build.node(name, line=state.line(at), wanted=name, forwards=links > 1, fields=fields)
+    build.node(name, line=state.line(at), label=name, forwards=links > 1, fields=fields)
 
 
 def _all(given: Given, kind: str, topology: Given) -> dict[str, Any]:
