@@ -113,11 +113,24 @@ def run() -> Section:
     return section
 
 
-def rate_kept(bps: int, size: int, *, seconds: int = SECONDS, cpus: bool = False) -> RateKept:
-    """Offer a link more frames of one size than its rate carries."""
+def rate_kept(
+    bps: int,
+    size: int,
+    *,
+    seconds: int = SECONDS,
+    cpus: bool = False,
+    refills: int | None = None,
+) -> RateKept:
+    """Offer a link more frames of one size than its rate carries.
+
+    `refills` are budgets per second, in place of a steady rate.
+    """
     bits = max(size + OVERHEAD, MINIMUM) * 8
     interval_ns = int(bits / (bps * EXCESS) * 1e9)
-    link = {"rate": f"{bps}bit", "queue": int(bps * QUEUE_S / bits)}
+    rate = {"limit": f"{bps}bit"} | ({"refills": refills} if refills else {})
+    # A budget that begins while no frame waits is lost, unlike the time of a steady rate.
+    queue_s = QUEUE_S * (10 if refills else 1)
+    link = {"rate": rate, "queue": int(bps * queue_s / bits)}
     with _lab([link], cpus=cpus) as lab:
         sent, way, arrived = _cross(lab, seconds * 1_000_000_000 // interval_ns, interval_ns, size)
     assert way.first_out_ns is not None

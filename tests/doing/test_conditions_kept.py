@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
-from benches.conditions import LOSSES, RATES, loss_kept, rate_kept
+from benches.conditions import LOSSES, MINIMUM, OVERHEAD, RATES, loss_kept, rate_kept
+from benches.frames import FULL, SHORT
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
+REFILLS = 100
 
 
 @pytest.mark.parametrize(("bps", "size"), RATES)
@@ -16,6 +19,17 @@ def test_a_rate_is_kept_for_short_frames_as_for_long_ones(bps: int, size: int) -
     assert rate.offered > 1.1 * bps, "more was offered than may pass"
     assert rate.arrived == rate.left
     assert abs(rate.error) < 0.01, rate
+
+
+@pytest.mark.parametrize(("bps", "size"), [(1_000_000, FULL), (1_000_000, SHORT), *RATES[:2]])
+def test_a_budget_passes_whole_frames_while_a_byte_is_left(bps: int, size: int) -> None:
+    framed = max(size + OVERHEAD, MINIMUM)
+    budget = bps / 8 / REFILLS
+    expected = math.ceil(budget / framed) * framed / budget
+    rate = rate_kept(bps, size, refills=REFILLS)
+    assert rate.offered > 1.1 * bps * expected, "more was offered than may pass"
+    assert rate.arrived == rate.left
+    assert abs(rate.achieved / rate.configured / expected - 1) < 0.01, rate
 
 
 def test_one_frame_in_a_hundred_is_lost() -> None:

@@ -12,6 +12,8 @@ const LONGEST_NS: i64 = 3_600_000_000_000;
 const LONGEST_TRACE_NS: i64 = 31 * 24 * LONGEST_NS;
 /// The fastest link: 1 Tbit/s.
 pub const FASTEST_BPS: u64 = 1_000_000_000_000;
+/// The most budgets per second: one each microsecond.
+const MOST_REFILLS: u32 = 1_000_000;
 /// The largest framing of a frame, in bytes.
 const LARGEST_FRAMING: u32 = 65_536;
 /// The largest deviation from the mean that a table may contain, in spreads.
@@ -34,6 +36,10 @@ impl Conditions {
         let rates = matches!(self.trace, Some(Trace::Rate { .. } | Trace::Opportunities { .. }));
         ensure(!(rates && self.held_by_sender()), || {
             "queue.held: a sender cannot be held to a trace of rates".into()
+        })?;
+        let refilled = self.rate.as_ref().is_some_and(|rate| rate.refills.is_some());
+        ensure(!(refilled && self.held_by_sender()), || {
+            "queue.held: a sender cannot be held to a budget".into()
         })
     }
 }
@@ -41,6 +47,13 @@ impl Conditions {
 fn jitter(jitter: &Jitter) -> Check {
     time("jitter.spread_ns", jitter.spread_ns)?;
     correlation("jitter.correlation", jitter.correlation)?;
+    if let Some(half_life_ns) = jitter.half_life_ns {
+        positive("jitter.half_life_ns", half_life_ns)?;
+        time("jitter.half_life_ns", half_life_ns)?;
+        ensure(jitter.correlation == 0.0, || {
+            "jitter: give correlation or half_life_ns, not both".into()
+        })?;
+    }
     let Distribution::Table(table) = &jitter.distribution else { return Ok(()) };
     ensure(!table.is_empty(), || "jitter.distribution: the table is empty".into())?;
     ensure(table.iter().all(|x| x.abs() <= FARTHEST), || {
@@ -78,6 +91,9 @@ fn reorder(reorder: &Reorder) -> Check {
 fn rate(rate: &Rate) -> Check {
     speed("rate.bps", rate.bps)?;
     ensure(rate.bps > 0, || "rate.bps: nothing passes at a rate of 0".into())?;
+    ensure(rate.refills.is_none_or(|refills| (1..=MOST_REFILLS).contains(&refills)), || {
+        format!("rate.refills: is not between 1 and {MOST_REFILLS}")
+    })?;
     ensure(rate.overhead_bytes.max(rate.minimum_bytes) <= LARGEST_FRAMING, || {
         format!("rate: overhead_bytes and minimum_bytes are at most {LARGEST_FRAMING}")
     })
@@ -122,8 +138,11 @@ fn trace(trace: &Trace) -> Check {
                 "trace.points: in the long run nothing passes".into()
             })
         }
-        Trace::Delay { points, period_ns } => {
+        Trace::Delay { points, routes, period_ns } => {
             steps(points.iter().map(|p| p.0), *period_ns)?;
+            ensure(routes.is_empty() || routes.len() == points.len(), || {
+                "trace.routes: needs a route for each point".into()
+            })?;
             points.iter().try_for_each(|p| time("trace.points", p.1))
         }
         Trace::Opportunities { at_ns, period_ns, bytes } => {

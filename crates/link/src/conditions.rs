@@ -76,6 +76,10 @@ pub struct Jitter {
     /// The rank correlation of successive frames, from 0 up to but not including 1.
     #[serde(default)]
     pub correlation: f64,
+    /// The time after which the correlation of the normal scores that jitter is made of has halved, in place of
+    /// `correlation`: it does not depend on the rate of frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_life_ns: Option<i64>,
 }
 
 /// The shape of jitter. All but a table have mean 0.
@@ -154,6 +158,11 @@ pub struct Rate {
     /// The minimum bytes that a frame occupies with its overhead; 84 for Ethernet's shortest frame.
     #[serde(default = "ethernet_minimum")]
     pub minimum_bytes: u32,
+    /// The times per second at which a budget of bytes is set anew, in place of a time for each frame: a frame
+    /// passes at once while a byte of the budget is left, and the next one waits for the next budget. It is how
+    /// V-eM shapes (Apostolopoulos and Hasapis 2006, IV B).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refills: Option<u32>,
 }
 
 /// The queue in which frames wait for the rate. If no size is given it follows from rate and delay.
@@ -238,6 +247,10 @@ pub enum Trace {
     Delay {
         /// `(at_ns, delay_ns)`, the first at 0.
         points: Vec<(i64, i64)>,
+        /// The route from each point on, any number for each: frames of two routes may overtake each other, and
+        /// those of one do not. Left out, all are of one route.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        routes: Vec<u32>,
         /// The period after which the points repeat; they do not if it is left out.
         #[serde(default)]
         period_ns: Option<i64>,
@@ -257,7 +270,12 @@ pub enum Trace {
 impl Rate {
     /// Build a rate with Ethernet's framing.
     pub fn ethernet(bps: u64) -> Self {
-        Rate { bps, overhead_bytes: ethernet_overhead(), minimum_bytes: ethernet_minimum() }
+        Rate {
+            bps,
+            overhead_bytes: ethernet_overhead(),
+            minimum_bytes: ethernet_minimum(),
+            refills: None,
+        }
     }
 }
 

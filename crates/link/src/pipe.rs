@@ -1,5 +1,7 @@
 //! One direction of a link: random decisions first, then the queue and its rate, then the delay.
 
+use std::iter;
+
 use crate::queue::{Backlog, Waiting};
 use crate::random_draws::{RandomDraw, RandomDraws, streams};
 use crate::server::Server;
@@ -27,8 +29,10 @@ pub struct Pipe<T> {
     backlog: Backlog<T>,
     server: Server,
     leaving: Option<Leaving<T>>,
-    delays: Option<Steps<i64>>,
+    /// The delay over time, and the route.
+    delays: Option<Steps<(i64, u32)>>,
     last_due_ns: i64,
+    last_route: u32,
 }
 
 impl<T: Copy> Pipe<T> {
@@ -47,6 +51,7 @@ impl<T: Copy> Pipe<T> {
             delays: delays(&conditions, start_ns),
             conditions,
             last_due_ns: i64::MIN,
+            last_route: 0,
         }
     }
 
@@ -73,7 +78,7 @@ impl<T: Copy> Pipe<T> {
         if !self.conditions.state.is_up() {
             return sink.drop(frame, Reason::Down);
         }
-        let draw = self.draws.draw(&self.conditions);
+        let draw = self.draws.draw(&self.conditions, arrival_ns);
         if draw.lost {
             return sink.drop(frame, Reason::Loss);
         }
@@ -125,10 +130,15 @@ impl<T: Copy> Pipe<T> {
 
     /// Start a frame's delay.
     fn depart(&mut self, left_ns: i64, frame: T, draw: &RandomDraw, sink: &mut impl Sink<T>) {
-        let configured_ns = match &self.delays {
+        let (configured_ns, route) = match &self.delays {
             Some(trace) => trace.at(left_ns).value,
-            None => self.conditions.delay_ns,
+            None => (self.conditions.delay_ns, self.last_route),
         };
+        if route != self.last_route {
+            // On the new route nothing is before the frame.
+            self.last_route = route;
+            self.last_due_ns = i64::MIN;
+        }
         let delay_ns = (configured_ns + draw.jitter_ns).max(0);
         let reordered = draw.reordered && delay_ns > 0;
         let due_ns = if reordered { left_ns } else { self.in_order(left_ns + delay_ns) };
@@ -155,10 +165,13 @@ impl<T> Leaving<T> {
     }
 }
 
-fn delays(conditions: &Conditions, epoch_ns: i64) -> Option<Steps<i64>> {
+fn delays(conditions: &Conditions, epoch_ns: i64) -> Option<Steps<(i64, u32)>> {
     match &conditions.trace {
-        Some(Trace::Delay { points, period_ns }) => {
-            Some(Steps::new(epoch_ns, points.clone(), *period_ns))
+        Some(Trace::Delay { points, routes, period_ns }) => {
+            let routes = routes.iter().copied().chain(iter::repeat(0));
+            let points = points.iter().zip(routes);
+            let points = points.map(|(&(at_ns, delay_ns), route)| (at_ns, (delay_ns, route)));
+            Some(Steps::new(epoch_ns, points.collect(), *period_ns))
         }
         _ => None,
     }

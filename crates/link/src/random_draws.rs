@@ -69,8 +69,8 @@ impl RandomDraws {
             && conditions.corrupt == 0.0;
     }
 
-    /// Draw the decisions about the next frame.
-    pub(crate) fn draw(&mut self, conditions: &Conditions) -> RandomDraw {
+    /// Draw the decisions about the next frame, which arrives at `arrival_ns`.
+    pub(crate) fn draw(&mut self, conditions: &Conditions, arrival_ns: i64) -> RandomDraw {
         if self.plain {
             return RandomDraw::PLAIN;
         }
@@ -80,7 +80,7 @@ impl RandomDraws {
             copies: 1 + u8::from(twice),
             corrupt: self.corrupts(conditions.corrupt),
             reordered: conditions.reorder.as_ref().is_some_and(|reorder| self.overtakes(reorder)),
-            jitter_ns: self.jitters.next_ns(),
+            jitter_ns: self.jitters.next_ns(arrival_ns),
         }
     }
 
@@ -210,23 +210,23 @@ const MIX_DEVIATION: f64 = 0.967_684;
 /// distribution does not depend on the correlation.
 pub(crate) struct Jitters {
     stream: Stream,
-    score: Option<f64>,
+    /// The last frame's score, and its arrival.
+    last: Option<(f64, i64)>,
     configured: Option<ConfiguredJitter>,
 }
 
 /// The configured jitter, with values that are the same for every frame precomputed.
 struct ConfiguredJitter {
     jitter: Jitter,
-    /// The weights of the last score and of the newly drawn one.
-    kept: f64,
-    new: f64,
+    /// The weights of the last score and of the newly drawn one, where they do not depend on time.
+    weights: (f64, f64),
     /// The inverse of the standard deviation of [`pareto`].
     pareto: f64,
 }
 
 impl Jitters {
     pub(crate) fn new(stream: Stream) -> Self {
-        Jitters { stream, score: None, configured: None }
+        Jitters { stream, last: None, configured: None }
     }
 
     /// Change the jitter; the last score stays.
@@ -234,15 +234,18 @@ impl Jitters {
         self.configured = jitter.filter(|jitter| jitter.spread_ns > 0).map(ConfiguredJitter::new);
     }
 
-    /// Draw the jitter of the next frame, in nanoseconds; it may be negative.
-    pub(crate) fn next_ns(&mut self) -> i64 {
+    /// Draw the jitter of the frame that arrives at `arrival_ns`, in nanoseconds; it may be negative.
+    pub(crate) fn next_ns(&mut self, arrival_ns: i64) -> i64 {
         let Some(configured) = &self.configured else { return 0 };
         let drawn: f64 = StandardNormal.sample(&mut self.stream);
-        let score = match self.score {
-            Some(last) => configured.kept * last + configured.new * drawn,
+        let score = match self.last {
+            Some((last, at_ns)) => {
+                let (kept, new) = configured.weights(arrival_ns - at_ns);
+                kept * last + new * drawn
+            }
             None => drawn,
         };
-        self.score = Some(score);
+        self.last = Some((score, arrival_ns));
         (configured.jitter.spread_ns as f64 * configured.value(score)).round() as i64
     }
 }
@@ -253,10 +256,17 @@ impl ConfiguredJitter {
         let kept = 2.0 * libm::sin(PI * jitter.correlation / 6.0);
         ConfiguredJitter {
             jitter: jitter.clone(),
-            kept,
-            new: libm::sqrt(1.0 - kept * kept),
+            weights: (kept, libm::sqrt(1.0 - kept * kept)),
             pareto: 1.0 / libm::sqrt(PARETO_VARIANCE),
         }
+    }
+
+    /// Return the weights of the last score and of the newly drawn one for frames that arrive this far apart: an
+    /// Ornstein-Uhlenbeck process, if the correlation is one of time.
+    fn weights(&self, apart_ns: i64) -> (f64, f64) {
+        let Some(half_life_ns) = self.jitter.half_life_ns else { return self.weights };
+        let kept = libm::exp2(-apart_ns.max(0) as f64 / half_life_ns as f64);
+        (kept, libm::sqrt(1.0 - kept * kept))
     }
 
     /// Return the value for a score, in spreads.

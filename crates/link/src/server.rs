@@ -20,6 +20,7 @@ pub(crate) struct Server {
 enum Kind {
     Open,
     Rate(u64),
+    Budget(Budget),
     Trace(Steps<u64>, Option<Round>),
     Opportunities(Opportunities),
 }
@@ -60,6 +61,7 @@ impl Server {
         let start = arrival_ns.max(self.free_ns);
         match &self.kind {
             Kind::Opportunities(opportunities) => opportunities.start_ns(start),
+            Kind::Budget(budget) => budget.start_ns(start),
             _ => start,
         }
     }
@@ -87,6 +89,10 @@ impl Server {
                 self.owed = owed;
                 end_ns
             }
+            Kind::Budget(budget) => {
+                budget.take(now_ns, framed(&self.framing, bytes) * u64::from(copies));
+                now_ns
+            }
             Kind::Opportunities(opportunities) => {
                 opportunities.serve(now_ns, bytes, f64::from(copies) * share)
             }
@@ -104,6 +110,7 @@ impl Server {
         match &self.kind {
             Kind::Open => None,
             Kind::Rate(bps) => Some(*bps),
+            Kind::Budget(budget) => Some(budget.bps),
             Kind::Trace(steps, round) => Some(steps.mean_rate(round.as_ref())),
             Kind::Opportunities(opportunities) => Some(opportunities.mean_bps()),
         }
@@ -121,6 +128,9 @@ impl Kind {
             (Some(Trace::Opportunities { at_ns, period_ns, bytes }), _) => {
                 Kind::Opportunities(Opportunities::new(epoch_ns, at_ns.clone(), *period_ns, *bytes))
             }
+            (_, Some(Rate { bps, refills: Some(refills), .. })) => {
+                Kind::Budget(Budget::new(epoch_ns, *bps, *refills))
+            }
             (_, Some(rate)) => Kind::Rate(rate.bps),
             (_, None) => Kind::Open,
         }
@@ -128,10 +138,10 @@ impl Kind {
 }
 
 /// Return the trace or else the rate that determines how fast frames leave, apart from framing.
-fn served_by(conditions: &Conditions) -> (Option<&Trace>, Option<u64>) {
+fn served_by(conditions: &Conditions) -> (Option<&Trace>, Option<(u64, Option<u32>)>) {
     match &conditions.trace {
         Some(trace @ (Trace::Rate { .. } | Trace::Opportunities { .. })) => (Some(trace), None),
-        _ => (None, conditions.rate.as_ref().map(|rate| rate.bps)),
+        _ => (None, conditions.rate.as_ref().map(|rate| (rate.bps, rate.refills))),
     }
 }
 
@@ -142,10 +152,78 @@ fn framing(conditions: &Conditions) -> Rate {
 
 /// Return the work for a share of a frame and its copies. For whole frames it is exact: less than 2⁵³.
 fn work(framing: &Rate, frame_bytes: u32, copies: u8, share: f64) -> u64 {
-    let framed = frame_bytes.saturating_add(framing.overhead_bytes).max(framing.minimum_bytes);
-    let work = u64::from(framed) * 8 * WORK_OF_A_BIT * u64::from(copies);
+    let work = framed(framing, frame_bytes) * 8 * WORK_OF_A_BIT * u64::from(copies);
     (work as f64 * share) as u64
 }
+
+/// Return the bytes that a frame counts with.
+fn framed(framing: &Rate, frame_bytes: u32) -> u64 {
+    u64::from(frame_bytes.saturating_add(framing.overhead_bytes).max(framing.minimum_bytes))
+}
+
+/// A budget of bytes that is set anew several times a second. What is left of one is lost, and so is what a frame
+/// took beyond it: a rate of few bytes per budget is exceeded by half a frame each time.
+struct Budget {
+    epoch_ns: i64,
+    bps: u64,
+    refills: u32,
+    /// The number of the current budget, counted from the epoch, and its remaining bytes.
+    current: i64,
+    left: u64,
+}
+
+impl Budget {
+    fn new(epoch_ns: i64, bps: u64, refills: u32) -> Self {
+        Budget { epoch_ns, bps, refills, current: -1, left: 0 }
+    }
+
+    /// Return the time at which a frame that arrives at `arrival_ns` passes.
+    fn start_ns(&self, arrival_ns: i64) -> i64 {
+        let now = self.at(arrival_ns);
+        if now <= self.current && self.left > 0 {
+            return arrival_ns;
+        }
+        let next = self.first_from(now.max(self.current + 1));
+        arrival_ns.max(self.time_ns(next))
+    }
+
+    /// Take a frame's bytes at [`Budget::start_ns`].
+    fn take(&mut self, now_ns: i64, bytes: u64) {
+        let now = self.at(now_ns);
+        if now > self.current {
+            self.current = now;
+            self.left = (self.until(now + 1) - self.until(now)) as u64;
+        }
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    /// Return the number of the budget that is in use at a time.
+    fn at(&self, time_ns: i64) -> i64 {
+        let since = i128::from(time_ns - self.epoch_ns).max(0);
+        (since * i128::from(self.refills)).div_euclid(NS_PER_S) as i64
+    }
+
+    /// Return the bytes of all budgets before this one.
+    fn until(&self, budget: i64) -> i128 {
+        i128::from(budget) * i128::from(self.bps) / (8 * i128::from(self.refills))
+    }
+
+    /// Return the first budget from this one on that has a byte: at a low rate some have none.
+    fn first_from(&self, budget: i64) -> i64 {
+        let with_a_byte = (self.until(budget) + 1) * 8 * i128::from(self.refills);
+        let bps = i128::from(self.bps);
+        ((with_a_byte + bps - 1).div_euclid(bps) - 1) as i64
+    }
+
+    /// Return the time from which on a budget is in use.
+    fn time_ns(&self, budget: i64) -> i64 {
+        let refills = i128::from(self.refills);
+        let since = (i128::from(budget) * NS_PER_S + refills - 1).div_euclid(refills);
+        self.epoch_ns + since as i64
+    }
+}
+
+const NS_PER_S: i128 = 1_000_000_000;
 
 /// Return the end time of work that begins at `start_ns`, and the work that the last nanosecond leaves over.
 fn finish(steps: &Steps<u64>, round: Option<&Round>, start_ns: i64, mut work: u64) -> (i64, u64) {

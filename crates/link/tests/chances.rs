@@ -207,3 +207,24 @@ fn a_tables_values_are_equally_likely() {
         assert_share(values.iter().filter(|x| **x == value).count(), COUNT, 0.25, 0.3);
     }
 }
+
+/// The correlation of two frames is that of their distance in time, at any rate of frames in between.
+#[test]
+fn a_half_life_is_of_time_and_not_of_frames() {
+    let half_life = 50 * MS;
+    for (apart, step) in [(10 * MS, 5), (25 * MS, 2), (50 * MS, 1)] {
+        let asked = json!({"delay_ns": DELAY, "jitter":
+            {"spread_ns": MS, "distribution": "normal", "half_life_ns": half_life}});
+        let arrivals = evenly(COUNT, apart, 1000);
+        let delays = run(&asked, 11, &arrivals).delays(&arrivals);
+        let delays: Vec<f64> = delays.iter().map(|&delay| delay as f64).collect();
+        let (mean, deviation) = moments(delays.iter().copied());
+        assert!((mean / DELAY as f64 - 1.0).abs() < 0.01, "{mean}");
+        assert!((deviation / MS as f64 - 1.0).abs() < 0.05, "{deviation}");
+        let pairs = COUNT - step;
+        let found = correlation(&delays[..pairs], &delays[step..]);
+        // Frames within some half-lives say the same: three of these are one observation.
+        let independent = COUNT as f64 * apart as f64 / half_life as f64 / 3.0;
+        assert!((found - 0.5).abs() < 5.0 / independent.sqrt(), "{found} at {apart} ns");
+    }
+}

@@ -255,3 +255,76 @@ proptest! {
         }
     }
 }
+
+/// The bytes that may pass at once from each of these times on, by the definition: a budget is `bps / 8 / refills`
+/// bytes, and a frame passes while a byte of it is left.
+#[test]
+fn a_budget_lets_frames_pass_while_a_byte_is_left() {
+    let link = json!({"rate": {"bps": 1_000_000, "refills": 100, "overhead_bytes": 0, "minimum_bytes": 0},
+                      "queue": {"packets": 1000}});
+    // 1250 bytes every 10 ms: 20 frames of 64 bytes, or one of 1450.
+    for (bytes, each) in [(64, 20), (1450, 1), (1250, 1), (1249, 2), (625, 2)] {
+        let kept = run(&link, 1, &evenly(5 * each, 0, bytes));
+        let expected: Vec<i64> = (0..5 * each as i64).map(|n| n / each as i64 * 10 * MS).collect();
+        assert_eq!(due(&kept), expected, "{bytes}");
+    }
+}
+
+#[test]
+fn a_budget_is_not_saved_up_and_what_a_frame_took_beyond_it_is_forgiven() {
+    let link = json!({"rate": {"bps": 1_000_000, "refills": 100, "overhead_bytes": 0, "minimum_bytes": 0}});
+    let arrivals = [(0, 1450), (35 * MS, 1000), (36 * MS, 1000), (37 * MS, 1000), (41 * MS, 60)];
+    let kept = run(&link, 1, &arrivals);
+    assert_eq!(due(&kept), [0, 35 * MS, 36 * MS, 40 * MS, 4MS]);
+}
+
+#[test]
+fn a_rate_of_less_than_a_byte_per_budget_waits_for_one_with_a_byte() {
+    // A byte each 100 ms.
+    let link = json!({"rate": {"bps": 80, "refills": 100}, "queue": {"packets": 9}});
+    let kept = run(&link, 1, &evenly(4, 0, 1000));
+    assert_eq!(due(&kept), [90 * MS, 190 * MS, 290 * MS, 390 * MS]);
+}
+
+proptest! {
+    /// Never more than a frame beyond the budgets that have begun, whatever arrives when.
+    #[test]
+    fn budgets_are_kept(
+        bps in 1_000u64..100_000_000,
+        refills in 1u32..1000,
+        gaps in prop::collection::vec((0i64..5 * MS, 60u32..1514), 1..200),
+    ) {
+        let link = json!({"rate": {"bps": bps, "refills": refills, "overhead_bytes": 0, "minimum_bytes": 0},
+                          "queue": {"packets": 100_000}});
+        let mut at = 0;
+        let arrivals: Vec<_> = gaps.iter().map(|(gap, bytes)| { at += gap; (at, *bytes) }).collect();
+        let kept = run(&link, 1, &arrivals);
+        let mut by_budget = std::collections::BTreeMap::<i128, (u64, u64)>::new();
+        for delivery in &kept.delivered {
+            let bytes = u64::from(arrivals[delivery.frame as usize].1);
+            let budget = i128::from(delivery.due_ns) * i128::from(refills) / 1_000_000_000;
+            let entry = by_budget.entry(budget).or_default();
+            *entry = (entry.0 + bytes, bytes);
+        }
+        for (budget, (sum, last)) in by_budget {
+            let until = |n: i128| n * i128::from(bps) / (8 * i128::from(refills));
+            let size = (until(budget + 1) - until(budget)) as u64;
+            prop_assert!(sum - last < size, "budget {budget} of {size} bytes passed {sum}, the last {last}");
+        }
+        prop_assert_eq!(kept.delivered.len(), arrivals.len());
+    }
+}
+
+#[test]
+fn only_a_change_of_route_lets_frames_overtake() {
+    let points = json!([[0, 50 * MS], [10 * MS, 5 * MS], [20 * MS, MS]]);
+    let arrivals = [(9 * MS, 100), (11 * MS, 100), (19 * MS, 100), (21 * MS, 100)];
+    let run_with = |routes: Value| {
+        run(&json!({"trace": {"kind": "delay", "points": points, "routes": routes}}), 1, &arrivals)
+    };
+    let alone = due(&run(&json!({"trace": {"kind": "delay", "points": points}}), 1, &arrivals));
+    assert_eq!(alone, [59 * MS, 59 * MS, 59 * MS, 59 * MS], "one route keeps the order");
+    assert_eq!(due(&run_with(json!([7, 7, 7]))), alone);
+    assert_eq!(due(&run_with(json!([1, 2, 2]))), [59 * MS, 16 * MS, 24 * MS, 24 * MS]);
+    assert_eq!(due(&run_with(json!([1, 2, 1]))), [59 * MS, 16 * MS, 24 * MS, 22 * MS]);
+}

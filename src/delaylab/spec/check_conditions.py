@@ -74,6 +74,8 @@ def why_not(conditions: Conditions) -> str | None:
         return "nothing waits in `queue` without a `rate` or a trace of one"
     if queue is not None and queue.held == "sender" and conditions.rate is None:
         return "`queue: sender` holds the sender to a `rate`; a trace of rates cannot be held so"
+    if queue is not None and queue.held == "sender" and conditions.rate and conditions.rate.refills:
+        return "`queue: sender` holds the sender to a steady rate; leave `refills` out"
     delayed = conditions.delay_ns or isinstance(trace, DelayTrace)
     if conditions.reorder is not None and not delayed:
         return "`reorder` lets packets go without the delay: it needs a `delay`"
@@ -92,6 +94,8 @@ def why_not_in_kernel(conditions: Conditions) -> str | None:
         "`loss` by a pattern": isinstance(conditions.loss, Pattern),
         "`queue: sender`": queue is not None and queue.held == "sender",
         "`red` queues": queue is not None and isinstance(queue.discipline, Red),
+        "`refills` of `rate`": conditions.rate is not None and conditions.rate.refills,
+        "`half_life` of `jitter`": jitter is not None and jitter.half_life_ns,
         "correlation of `jitter`": jitter is not None and jitter.correlation,
         "correlation of `reorder`": conditions.reorder and conditions.reorder.correlation,
     }

@@ -19,6 +19,8 @@ from delaylab.units import Duration, Quantity, Rate, Share, Size
 Said = dict[str, object]
 FIELDS: dict[str, tuple[str, type[Quantity] | None]] = {
     "spread_ns": ("spread", Duration),
+    "half_life_ns": ("half_life", Duration),
+    "refills": ("refills", None),
     "correlation": ("correlation", Share),
     "share": ("share", Share),
     "gap": ("gap", None),
@@ -89,7 +91,7 @@ def _condition(part: Part) -> Said:
 def _parts(part: Part) -> Said:
     found: Said = {}
     for key, value in part:
-        if key in FIELDS and key in part.model_fields_set:
+        if key in FIELDS and key in part.model_fields_set and value is not None:
             name, quantity = FIELDS[key]
             found[name] = value if quantity is None else str(_quantity(quantity, value))
     return found

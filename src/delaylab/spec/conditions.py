@@ -52,6 +52,12 @@ class DistributionSpec(Shorthand):
         return self
 
 
+def _some_time(time: Duration | None) -> Duration | None:
+    if time is not None and not time.ns:
+        raise ValueError("a half-life of 0 is no correlation: leave it out")
+    return time
+
+
 class JitterSpec(Shorthand):
     """The variation of a one-way delay."""
 
@@ -68,6 +74,17 @@ class JitterSpec(Shorthand):
         default_share(engine.Jitter, "correlation"),
         description="The rank correlation of the jitter of successive packets.",
     )
+    half_life: Annotated[Time | None, AfterValidator(_some_time)] = Field(
+        None,
+        description="The time after which the correlation of the jitter has halved, at any rate of "
+        "packets; in place of `correlation`. Packets stay in order.",
+    )
+
+    @model_validator(mode="after")
+    def _one_correlation(self) -> Self:
+        if self.half_life is not None and self.correlation.value:
+            raise ValueError("`correlation` is of packets, `half_life` of time: leave one out")
+        return self
 
     def built(self) -> engine.Jitter:
         """Return the jitter in the link engine's form."""
@@ -79,6 +96,7 @@ class JitterSpec(Shorthand):
             spread=("spread_ns", self.spread.ns),
             distribution=("distribution", shape),
             correlation=("correlation", float(self.correlation)),
+            half_life=("half_life_ns", None if self.half_life is None else self.half_life.ns),
         )
 
 
@@ -204,6 +222,12 @@ class RateSpec(Shorthand):
         description="The smallest size that a frame counts with, framing included. Ethernet's is "
         "84 bytes.",
     )
+    refills: engine.Refills | None = Field(
+        None,
+        description="Shape by a budget of bytes that is set anew so many times per second, as V-eM "
+        "does (100): packets pass at once while a byte is left, others wait for the next budget. "
+        "Left out, each packet takes its own time.",
+    )
 
     @model_validator(mode="after")
     def _more_than_nothing(self) -> Self:
@@ -219,6 +243,7 @@ class RateSpec(Shorthand):
             limit=("bps", self.limit.bps),
             overhead=("overhead_bytes", self.overhead.bytes),
             minimum=("minimum_bytes", self.minimum.bytes),
+            refills=("refills", self.refills),
         )
 
 

@@ -31,6 +31,8 @@ FARTHEST = 1000.0
 END_OF_COUNTS = 2**32
 """The bound, itself left out, of a gap between overtaking frames and of a loss pattern's runs."""
 MOST_OPPORTUNITY_BYTES = 2**32 - 1
+MOST_REFILLS = 1_000_000
+"""The most budgets of a rate per second."""
 MOST_WAITING = 2**64 - 1
 """The largest limit of a queue, in packets or in bytes."""
 
@@ -49,6 +51,8 @@ TraceTime = Annotated[int, Field(ge=0, le=LONGEST_TRACE_NS)]
 Period = Annotated[int, Field(gt=0, le=LONGEST_TRACE_NS)]
 Framing = Annotated[int, Field(ge=0, le=LARGEST_FRAMING)]
 Waiting = Annotated[int, Field(ge=0, le=MOST_WAITING)]
+Refills = Annotated[int, Field(ge=1, le=MOST_REFILLS)]
+Route = Annotated[int, Field(ge=0, lt=END_OF_COUNTS)]
 Value = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 Run = Annotated[int, Field(ge=0, lt=END_OF_COUNTS)]
 Gap = Annotated[int, Field(ge=1, lt=END_OF_COUNTS)]
@@ -83,11 +87,15 @@ class Table(Part):
 
 
 class Jitter(Part):
-    """The variation of the delay: its spread, distribution and correlation."""
+    """The variation of the delay: its spread, distribution and correlation.
+
+    The correlation is that of successive frames, or one over time, by its half-life.
+    """
 
     spread_ns: Time
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] | Table = "uniform"
     correlation: Correlation = 0.0
+    half_life_ns: PositiveTime | None = None
 
 
 class Independent(Part):
@@ -135,11 +143,15 @@ class Reorder(Part):
 
 
 class Rate(Part):
-    """A bandwidth limit in bit/s, and the framing that counts towards it."""
+    """A bandwidth limit in bit/s, and the framing that counts towards it.
+
+    With `refills` it is a budget of bytes that is set anew so often per second.
+    """
 
     bps: Annotated[int, Field(gt=0, le=FASTEST_BPS)]
     overhead_bytes: Framing = OVERHEAD_BYTES
     minimum_bytes: Framing = MINIMUM_BYTES
+    refills: Refills | None = None
 
 
 class DropTail(Part):
@@ -195,10 +207,14 @@ class RateTrace(Part):
 
 
 class DelayTrace(Part):
-    """A one-way delay over time: pairs of a time and the delay from then on, both in ns."""
+    """A one-way delay over time: pairs of a time and the delay from then on, both in ns.
+
+    `routes` has the route from each point on: frames of two routes may overtake each other.
+    """
 
     kind: Literal["delay"] = "delay"
     points: list[tuple[TraceTime, Time]] = Field(min_length=1)
+    routes: list[Route] = Field(default_factory=list)
     period_ns: Period | None = None
 
 

@@ -14,6 +14,7 @@ from delaylab.errors import BadInput
 from delaylab.io.files import read_text
 from delaylab.spec.base import Spec
 from delaylab.spec.link_conditions import (
+    END_OF_COUNTS,
     FASTEST_BPS,
     LONGEST_NS,
     LONGEST_TRACE_NS,
@@ -22,6 +23,7 @@ from delaylab.spec.link_conditions import (
     DelayTrace,
     Opportunities,
     RateTrace,
+    Route,
     Trace,
     made_of,
 )
@@ -56,6 +58,12 @@ class TraceSpec(Spec):
         max_length=MOST_POINTS,
         description="Pairs of a time in ns and the value from then on: bit/s, or a delay in ns.",
     )
+    routes: list[Route] = Field(
+        default_factory=list,
+        max_length=MOST_POINTS,
+        description="Of a trace of delays, the route from each point on, any number for each: "
+        "packets of two routes may overtake each other. Left out, packets stay in order.",
+    )
     at_ns: list[Whole] = Field(
         default_factory=list,
         max_length=MOST_POINTS,
@@ -86,7 +94,9 @@ class TraceSpec(Spec):
             _check_points(self.points, self.period_ns)
             if self.kind == "rate":
                 _check_rates(self.points, self.period_ns)
-            elif any(delay_ns > LONGEST_NS for _, delay_ns in self.points):
+            if self.routes and (self.kind != "delay" or len(self.routes) != len(self.points)):
+                raise ValueError("`routes` has a route for each point of a trace of delays")
+            if self.kind == "delay" and any(delay_ns > LONGEST_NS for _, delay_ns in self.points):
                 raise ValueError("the trace has a delay of more than an hour")
         return self
 
@@ -101,7 +111,7 @@ class TraceSpec(Spec):
         if self.kind == "rate":
             return made_of(RateTrace, named)
         if self.kind == "delay":
-            return made_of(DelayTrace, named)
+            return made_of(DelayTrace, {**named, "routes": self.routes} if self.routes else named)
         times = {"kind": self.kind, "at_ns": self.at_ns, "bytes": self.bytes}
         return made_of(Opportunities, {**times, "period_ns": self.period_ns})
 
@@ -151,7 +161,8 @@ def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, object]:
 
     A file of integers is mahimahi's: milliseconds at which one packet may pass, repeated after the
     last. Otherwise it is CSV with the header `seconds,rate` (with units), `seconds,bps`,
-    `seconds,delay` (with units) or `seconds,ms`; its last value stays unless `repeat` is given.
+    `seconds,delay` (with units) or `seconds,ms`; its last value stays unless `repeat` is given. A
+    trace of delays may have a third column, `route`, a whole number.
     """
     lines = numbered_lines(path, "trace")
     if not lines:
@@ -213,21 +224,22 @@ def _mahimahi(
 
 def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, object]:
     head = [cell.strip().lower() for cell in lines[0][1].split(",")]
-    if len(head) != 2 or head[0] != "seconds" or head[1] not in HEADS:
+    routed = head[2:] == ["route"] and HEADS.get(head[1], [""])[0] == "delay"
+    if head[0] != "seconds" or head[1] not in HEADS or (head[2:] and not routed):
         known = ", ".join(f"seconds,{name}" for name in HEADS)
-        raise BadInput(f"expected a header: {known}", f"{path}:{lines[0][0]}")
+        raise BadInput(
+            f"expected a header: {known}; of delays also `,route`", f"{path}:{lines[0][0]}"
+        )
     kind, quantity, unit = HEADS[head[1]]
     points: list[list[int]] = []
+    routes: list[int] = []
     for number, line in lines[1:]:
-        cells: list[str] = []
         try:
-            (cells,) = csv.reader([line])
-            seconds, value = (cell.strip() for cell in cells)
+            seconds, value, *route = _cells(line, head)
             points.append([Duration.parse(f"{seconds}s").ns, quantity.parse(value + unit).value])
+            routes += map(_route, route)
         except (ValueError, csv.Error) as error:
-            got = f"expected {lines[0][1]}; got {line[:60]!r}"
-            why = f"{error}" if len(cells) == 2 else got
-            raise BadInput(why, f"{path}:{number}") from None
+            raise BadInput(str(error), f"{path}:{number}") from None
         if len(points) == 1 and points[0][0] != 0:
             raise BadInput("the first line has to be at 0 seconds", f"{path}:{number}")
         if len(points) > 1 and points[-1][0] <= points[-2][0]:
@@ -235,7 +247,22 @@ def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> d
     if not points:
         raise BadInput("the trace has a header and no lines", str(path))
     period = _period(repeat, points[-1][0], path)
-    return {"kind": kind, "points": points, "period_ns": period}
+    found: dict[str, object] = {"kind": kind, "points": points, "period_ns": period}
+    return {**found, "routes": routes} if routed else found
+
+
+def _cells(line: str, head: list[str]) -> list[str]:
+    """Return the cells of a line; raise ValueError if they are more or fewer than the header's."""
+    (cells,) = csv.reader([line])
+    if len(cells) != len(head):
+        raise ValueError(f"expected {','.join(head)}; got {line[:60]!r}")
+    return [cell.strip() for cell in cells]
+
+
+def _route(text: str) -> int:
+    if not is_whole(text) or int(text) >= END_OF_COUNTS:
+        raise ValueError(f"expected a route's number, below 2^32; got {text[:20]!r}")
+    return int(text)
 
 
 def _period(repeat: Duration | None, last_ns: int, path: Path) -> int | None:

@@ -6,13 +6,14 @@ at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from delaylab.analysis.links.downtimes import LinkDowntime, not_up
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
 from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport
-from delaylab.spec.link_conditions import NOTHING
+from delaylab.spec.link_conditions import NOTHING, Rate
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100
@@ -218,4 +219,15 @@ def _rate(direction: Direction) -> RateCheck | None:
         return None
     mean = max(direction.left.bytes / frames + rate.overhead_bytes, rate.minimum_bytes)
     # The span is from the end of the first frame to the end of the last: all frames but the first.
-    return RateCheck(rate.bps, (frames - 1) * mean * 8e9 / span)
+    return RateCheck(_passed_bps(rate, mean), (frames - 1) * mean * 8e9 / span)
+
+
+def _passed_bps(rate: Rate, size: float) -> float:
+    """Return the rate at which frames of a size pass at most, in bit/s.
+
+    A budget of bytes lets whole frames pass while a byte of it is left.
+    """
+    if rate.refills is None:
+        return rate.bps
+    budget = rate.bps / 8 / rate.refills
+    return math.ceil(budget / size) * size / budget * rate.bps

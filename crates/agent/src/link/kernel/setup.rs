@@ -185,6 +185,12 @@ fn refuse_what_no_kernel_does(conditions: &Conditions) -> Result<(), String> {
     if matches!(discipline, Some(Discipline::Red { .. })) {
         return refuse("`red` queues");
     }
+    if conditions.rate.as_ref().is_some_and(|rate| rate.refills.is_some()) {
+        return refuse("`refills` of `rate`");
+    }
+    if conditions.jitter.as_ref().is_some_and(|jitter| jitter.half_life_ns.is_some()) {
+        return refuse("`half_life` of `jitter`");
+    }
     if let Some(Jitter { correlation, spread_ns, .. }) = &conditions.jitter {
         if *correlation > 0.0 {
             // netem correlates its uniform draws, but indexes the table by their lowest bits
@@ -369,7 +375,12 @@ mod tests {
             (Distribution::ParetoNormal, 1.0),
             (Distribution::Table(vec![-10.0, 10.0]), 10.0),
         ] {
-            let table = jitter_table(&Jitter { spread_ns, distribution, correlation: 0.0 });
+            let table = jitter_table(&Jitter {
+                spread_ns,
+                distribution,
+                correlation: 0.0,
+                half_life_ns: None,
+            });
             let unit = f64::from(table.unit_ns) / f64::from(spread_ns as u32) / SCALE;
             let values: Vec<f64> = table.values.iter().map(|v| f64::from(*v) * unit).collect();
             let count = values.len() as f64;
