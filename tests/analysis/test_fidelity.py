@@ -89,6 +89,10 @@ def test_a_link_that_did_as_asked_held() -> None:
         ),
         ({"asked": {"duplicate": 0.01}}, "duplicate was 0 %"),
         ({"asked": {"rate": {"bps": 10**7}}}, "10.252 Mbit/s passed; 10.000 are configured"),
+        (
+            {"asked": {"rate": {"bps": 10**7, "refills": 10}}},
+            "10.252 Mbit/s passed; 10.089 are configured",
+        ),
     ],
 )
 def test_what_was_not_as_asked_is_said(changes: dict[str, Any], says: str) -> None:
@@ -102,6 +106,8 @@ def test_what_was_not_as_asked_is_said(changes: dict[str, Any], says: str) -> No
     "changes",
     [
         {"dropped": {"queue": 500}, "asked": {"rate": {"bps": 11_000_000}}},
+        # A budget of 12 500 bytes passes nine frames of 1538 bytes.
+        {"asked": {"rate": {"bps": 10**7, "refills": 100}}},
         {"dropped": {"early": 500}},
         {"late": {"count": 5, "p50_ns": 200_000, "p99_ns": 5_000_000}},
         {"asked": {"loss": {"model": "independent", "share": 0.01}}, "dropped": {"loss": 110}},

@@ -5,6 +5,7 @@
 
 mod check;
 mod conditions;
+mod configured;
 mod pipe;
 mod queue;
 mod random_draws;
@@ -13,9 +14,10 @@ mod steps;
 
 pub use check::FASTEST_BPS;
 pub use conditions::{
-    Conditions, Configured, Discipline, Distribution, Jitter, LinkState, Loss, Queue, QueuePlace,
-    Rate, Reorder, Settings, Trace,
+    Conditions, Discipline, Distribution, Jitter, LinkState, Loss, Queue, QueuePlace, Rate,
+    Reorder, Trace,
 };
+pub use configured::{Configured, Settings};
 pub use pipe::{Delivery, Pipe, Reason, Sink};
 pub use queue::Limit;
 pub use random_draws::jitter_quantile;
