@@ -6,7 +6,6 @@ import itertools
 import random
 import re
 import statistics
-from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,9 +15,7 @@ import pytest
 
 import delaylab
 from delaylab.api.labs import RunningLab
-from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan.attachment import Attachment
 
 pytestmark = [pytest.mark.root]
 ROOT = Path(__file__).parents[2]
@@ -110,29 +107,6 @@ def test_every_pair_of_a_matrix_has_its_round_trip(tmp_path: Path) -> None:
     assert max(off.values()) <= 0.01
 
 
-def give_neighbours(lab: Lab) -> None:
-    """Give every node its neighbours' addresses for good, which the kernel does not count.
-
-    By itself it keeps 1024 of them for all networks of the machine.
-    """
-    ends: dict[str, list[tuple[str, Attachment]]] = defaultdict(list)
-    for name, node in lab.plan.nodes.items():
-        for each in node.attachments:
-            ends[each.link].append((name, each))
-    orders: dict[str, list[str]] = defaultdict(list)
-    for two in ends.values():
-        for (here, mine), (_, other) in itertools.permutations(two, 2):
-            orders[here] += [
-                f"neigh replace {each.ip} lladdr {other.mac} dev {mine.device} nud permanent"
-                for each in other.interfaces()
-            ]
-    nodes = RunningLab(lab)
-    with ThreadPoolExecutor(4) as pool:
-        for name, lines in orders.items():
-            batch = "\n".join(lines) + "\n"
-            pool.submit(nodes.node(name).run, ["ip", "-batch", "-"], stdin=batch, check=True)
-
-
 @pytest.mark.slow
 def test_random_pairs_of_europe_take_as_long_as_their_paths() -> None:
     """200 pairs over 852 routers: within 1 % or 100 µs, and what links' engine is late.
@@ -146,7 +120,6 @@ def test_random_pairs_of_europe_take_as_long_as_their_paths() -> None:
     pairs = [(a, b) for a, b in (drawn.sample(names, 2) for _ in range(200))]
     late_ms = {}
     with temporary(made.lab) as lab:
-        give_neighbours(lab)
         for some in (pairs[i : i + 10] for i in range(0, len(pairs), 10)):
             for pair, found in least_trips(RunningLab(lab), some, count=10).items():
                 least = round_trip(graph, pair)

@@ -11,7 +11,8 @@ from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.plan.model import Plan
+from delaylab.plan.model import Plan, Resolved
+from delaylab.plan.resolved import FEW
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 
@@ -45,3 +46,26 @@ def test_a_lab_with_more_neighbours_than_room_is_noted(room: int | None, said: b
 def test_this_machine_says_how_many_it_keeps() -> None:
     room = LOCAL.most_neighbours()
     assert room is None or room > 0
+
+
+def routers(count: int) -> Plan:
+    """A ring of routers: each has two neighbours."""
+    nodes = "\n".join(f"  r{n}: {{forwards: true}}" for n in range(count))
+    links = "\n".join(f"  - {{between: [r{n}, r{(n + 1) % count}]}}" for n in range(count))
+    text = f"lab: ring\nip: [4, 6]\nnodes:\n{nodes}\nlinks:\n{links}\n"
+    return build(lab_from(parse(text, "ring.yaml")), KINDS, Rights(root=True))
+
+
+def test_neighbours_of_a_large_lab_are_known_from_the_start() -> None:
+    count = FEW // 2 + 1
+    made = routers(count)
+    known = [each for each in made.operations if isinstance(each, Resolved)]
+    by_address = {
+        address.split("/")[0]: each.mac
+        for each in made.every_attachment
+        for address in each.addresses
+    }
+    assert len(known) == 2 * 2 * count, "two neighbours, two IP versions"
+    assert all(by_address[each.address] == each.mac for each in known)
+    assert note_on_neighbours(made, Machine(room=8)) == []  # type: ignore[arg-type]
+    assert not any(isinstance(each, Resolved) for each in routers(FEW // 2).operations)

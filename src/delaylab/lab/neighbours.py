@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.machines import Machine
-from delaylab.plan.model import Plan
+from delaylab.plan.model import Plan, Resolved
 
 
 def note_on_neighbours(plan: Plan, machine: Machine) -> list[Doubt]:
@@ -16,7 +16,8 @@ def note_on_neighbours(plan: Plan, machine: Machine) -> list[Doubt]:
     the machine as a whole.
     """
     room = machine.most_neighbours()
-    known = _neighbours(plan)
+    there = [each for each in plan.operations if isinstance(each, Resolved)]
+    known = _neighbours(plan) - len({(each.agent, each.on, each.mac) for each in there})
     if room is None or known <= room:
         return []
     text = (

@@ -151,6 +151,16 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
+class Resolved:
+    """A neighbour's address, whose MAC address need not be asked for."""
+
+    agent: str
+    on: str
+    address: str
+    mac: str
+
+
+@dataclass(frozen=True)
 class Route:
     """Routes to networks by a gateway's address; by several, packets are shared out by flow.
 
@@ -176,6 +186,7 @@ Operation = (
     | Offloads
     | Steering
     | Neighbours
+    | Resolved
     | Route
 )
 

@@ -23,6 +23,7 @@ from delaylab.plan.model import (
     Veth,
 )
 from delaylab.plan.reach import Stacks
+from delaylab.plan.resolved import resolved
 from delaylab.plan.routes import routes
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
@@ -78,6 +79,7 @@ class Network:
         if self.conditioned:  # without an engine's links there is nothing to steer or to wait for
             yield from dict.fromkeys(self._steering())
             yield from dict.fromkeys(self._neighbours())
+        yield from resolved(self._every_attachment(), self._stacks.machine)
 
     def add_link(self, name: str, link: LinkSpec, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""

@@ -69,6 +69,7 @@ impl Local<'_> {
         self.configure(&mut batch)?;
         self.raise(&mut batch, alias)?;
         self.wait_for_neighbours(&mut batch)?;
+        self.resolve(&mut batch)?;
         self.route(&mut batch)?;
         batch.finish()?;
         self.set_offloads()?;
@@ -144,6 +145,16 @@ impl Local<'_> {
                     batch.push(what, Verb::Change, message)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for setting in &self.settings {
+            let Operation::Resolved(known) = setting else { continue };
+            let what = format!("add the neighbour {} to {}", known.address, known.r#in);
+            let message = neighbours::permanent(self.made[known.on.as_str()], known);
+            batch.push(what, Verb::Replace, message)?;
         }
         Ok(())
     }

@@ -124,6 +124,7 @@ impl<'a> Network<'a> {
             Operation::Neighbours(neighbours) => {
                 self.set(operation, &neighbours.r#in, Some(&neighbours.on))?
             }
+            Operation::Resolved(known) => self.set(operation, &known.r#in, Some(&known.on))?,
             Operation::Route(route) => self.set(operation, &route.r#in, route.on.as_deref())?,
         }
         Ok(())

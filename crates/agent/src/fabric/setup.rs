@@ -128,6 +128,7 @@ fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
         Operation::Queue(queue) => Some(&queue.on),
         Operation::Offloads { on, .. } | Operation::Steering { on, .. } => Some(on),
         Operation::Neighbours(neighbours) => Some(&neighbours.on),
+        Operation::Resolved(known) => Some(&known.on),
         Operation::Route(route) => route.on.as_ref(),
         Operation::Veth { .. } | Operation::TapDevice(_) | Operation::Bridge(_) => {
             return Err(Failure::new("set up a machine", "it can only be given settings"));

@@ -3,15 +3,19 @@
 //! The kernel asks three times, once a second (arp(7), `mcast_solicit` and `ucast_solicit`). Over a link whose
 //! round trip takes longer no neighbour would ever be found.
 
+use std::net::IpAddr;
+
 use delaylab_os::interface::interface_index;
 use delaylab_os::netlink::Route;
 use delaylab_proto::{Context, Failure};
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::neighbour_table::{
     NeighbourTableAttribute, NeighbourTableMessage, NeighbourTableParameter,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::batch::{Batch, Verb};
+use crate::protocol::lab::Resolved;
 use crate::protocol::network::Neighbours;
 use crate::protocol::programs::Nothing;
 use crate::session::Session;
@@ -28,6 +32,22 @@ pub(crate) fn serve(request: Neighbours, _: &mut Session) -> Result<Nothing, Fai
     }
     batch.finish()?;
     Ok(Nothing {})
+}
+
+/// Return the request to know a neighbour for good. The kernel counts no such entry towards the number that it keeps.
+pub(crate) fn permanent(interface: u32, known: &Resolved) -> RouteNetlinkMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = match known.address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    };
+    message.header.ifindex = interface;
+    message.header.state = NeighbourState::Permanent;
+    message.attributes = vec![
+        NeighbourAttribute::Destination(known.address.into()),
+        NeighbourAttribute::LinkLayerAddress(known.mac.0.to_vec()),
+    ];
+    RouteNetlinkMessage::NewNeighbour(message)
 }
 
 /// Return the request to ask `tries` times for each neighbour, once a second.

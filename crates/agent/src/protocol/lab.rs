@@ -148,7 +148,18 @@ pub(crate) enum Operation {
         avoid: Vec<usize>,
     },
     Neighbours(Neighbours),
+    Resolved(Resolved),
     Route(Route),
+}
+
+/// A neighbour whose MAC address is known from the start, and for good.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resolved {
+    pub r#in: String,
+    pub on: String,
+    pub address: IpAddr,
+    pub mac: Mac,
 }
 
 /// The number of times that an interface's stack asks for a neighbour before it gives up, once a second.
