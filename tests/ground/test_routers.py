@@ -363,3 +363,17 @@ def test_a_probe_over_equal_paths_has_a_way_for_each_and_taps_on_all() -> None:
     alone = probe_way(made, lab, ProbeSpec.model_validate({"from": "a", "to": "b"}))
     assert not alone.others
     assert links(alone.hops) == by_p
+
+
+def test_a_probe_goes_to_a_routers_loopback_only_where_routes_lead_there() -> None:
+    by_name = ProbeSpec.model_validate({"from": "a", "to": "r"})
+    by_link = ProbeSpec.model_validate({"from": "a", "to": "r", "over": "in"})
+    lab, made = planned(DIAMOND)
+    loopback, on_link = made.nodes["r"].loopback(4), made.attachment("r", "in").address
+    assert probe_way(made, lab, by_name).target == loopback
+    assert probe_way(made, lab, by_link).target == on_link
+    lab, made = planned(DIAMOND.replace("multipath: true", "routes: none"))
+    assert probe_way(made, lab, by_name).target == on_link
+    assert (
+        probe_way(made, lab, ProbeSpec.model_validate({"from": "r", "to": "a"})).source == on_link
+    )

@@ -97,8 +97,7 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     there = node_paths(plan, lab, probe.sender, probe.to, probe.over)
     # A reply goes to the address that the request came from: a loopback's, or that on its link.
-    from_loopback = probe.over is None and plan.nodes[probe.sender].loopbacks
-    arrives_by = None if from_loopback else there[0].links[0]
+    arrives_by = None if _loopback(plan, lab, probe, probe.sender) else there[0].links[0]
     back = node_paths(plan, lab, probe.to, probe.sender, arrives_by)
     pairs = [(one, other) for one in there for other in back][:MOST_PATHS]
     first, *others = [_way(plan, lab, probe, one, other) for one, other in pairs]
@@ -148,8 +147,8 @@ def _way(
             points.remove("stack")
             absent[f"{side}.stack ({'request' if side == SENDER else 'reply'})"] = why
     return ProbeWay(
-        source=_source(plan, out.sender.attachment, probe),
-        target=_target(plan, responder.attachment, probe),
+        source=_loopback(plan, lab, probe, probe.sender) or _address(sender.attachment, probe.ip),
+        target=_loopback(plan, lab, probe, probe.to) or _address(responder.attachment, probe.ip),
         taps=tuple(sorted(dict.fromkeys(taps), key=lambda tap: tap.agent == WIRE)),
         request=(*sender.outward(sending), *out.routers(), *responder.inward(sockets)),
         reply=(
@@ -257,16 +256,13 @@ def _at_router(attachment: Attachment, crosses: bool, *, wire: bool = False) -> 
     ]
 
 
-def _source(plan: KeptPlan, first: Attachment, probe: ProbeSpec) -> str:
-    """Return the address that a probe is sent from: a router's loopback, unless a link is named."""
-    loopback = plan.nodes[probe.sender].loopback(probe.ip) if probe.over is None else None
-    return loopback or _address(first, probe.ip)
+def _loopback(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, node: str) -> str | None:
+    """Return the address of a router's loopback if packets of a probe go to it and from it.
 
-
-def _target(plan: KeptPlan, last: Attachment, probe: ProbeSpec) -> str:
-    """Return the address that a probe is sent to: a router's loopback, unless a link is named."""
-    loopback = plan.nodes[probe.to].loopback(probe.ip) if probe.over is None else None
-    return loopback or _address(last, probe.ip)
+    They do not if the probe names a link, or the lab sets no routes that lead there.
+    """
+    led = probe.over is None and lab.routes == "shortest"
+    return plan.nodes[node].loopback(probe.ip) if led else None
 
 
 def _address(attachment: Attachment, version: int) -> str:
