@@ -45,13 +45,15 @@ class Spot:
 class Line:
     """A line of a link between two spots, by their numbers; parallel ones bend to their sides.
 
-    `conditions` are those of the link in words, `devices` the names of the interfaces at both ends.
+    `conditions` are those of the link in words, `named` is its name where that is to stand, and
+    `devices` are the names of the interfaces at both ends that are not the link's.
     """
 
     link: str
     ends: tuple[int, int]
     bend: float
     conditions: str
+    named: str
     devices: tuple[str, str]
     title: str
     state: str = ""
@@ -251,17 +253,23 @@ def _lines(
         if link.name in hubs:
             for end in ends:
                 joined = number[end], number[hubs[link.name]]
-                named = devices.get((end, link.name), ""), ""
-                yield Line(
-                    link.name, joined, 0.0, words if end == ends[0] else "", named, title, state
-                )
+                first = end == ends[0]
+                at_end = _unlike(devices.get((end, link.name), ""), link.name), ""
+                said = (words, link.name) if first else ("", "")
+                yield Line(link.name, joined, 0.0, *said, at_end, title, state)
             continue
         pair = frozenset(ends)
         aside = drawn[pair] - (pairs[pair] - 1) / 2
         drawn[pair] += 1
         one, other = sorted(number[end] for end in ends)
-        of = {number[end]: devices.get((end, link.name), "") for end in ends}
-        yield Line(link.name, (one, other), aside, words, (of[one], of[other]), title, state)
+        of = {number[end]: _unlike(devices.get((end, link.name), ""), link.name) for end in ends}
+        at_ends = of[one], of[other]
+        yield Line(link.name, (one, other), aside, words, link.name, at_ends, title, state)
+
+
+def _unlike(device: str, link: str) -> str:
+    """Return an interface's name; "" if it is the link's, as it usually is."""
+    return "" if device == link else device
 
 
 def _short(conditions: Sequence[str]) -> str:

@@ -128,6 +128,10 @@ class Sheet:
             if line.conditions:
                 yield self._at(line, 0.5, line.conditions, CONDITION, "condition")
         for line in self.found.lines:
+            if line.named:
+                share = 0.4 if line.conditions else 0.5
+                yield self._at(line, share, line.named, DEVICE, "device")
+        for line in self.found.lines:
             for share, device in zip((0.25, 0.75), line.devices, strict=True):
                 if device:
                     yield self._at(line, share, device, DEVICE, "device")
