@@ -70,6 +70,14 @@ def check_file(place: Path, most: int) -> int:
     return found.st_size
 
 
+def is_folder(place: Path) -> bool:
+    """Return True if a path is a folder; False also for one that cannot be, such as a long name."""
+    try:
+        return place.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def write_new(place: Path, content: bytes) -> None:
     """Replace a file atomically; a symbolic link in its place is replaced, not followed.
 

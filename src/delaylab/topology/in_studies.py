@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.io.files import check_file
+from delaylab.io.files import check_file, is_folder
 from delaylab.spec.source import Document, Location
 from delaylab.topology import collections, formats
 from delaylab.topology.generators import Request, generate
@@ -83,7 +83,7 @@ def _named(name: str, folder: Path) -> MapLab | None:
     if collections.is_named(name):
         return _made(collections.read_named(name, options), None, options)
     path = folder / name
-    if not path.is_dir():
+    if not is_folder(path):
         try:
             check_file(path, MOST_BYTES)
         except BadInput:

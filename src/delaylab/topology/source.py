@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 from delaylab.errors import BadInput
-from delaylab.io.files import read_bytes
+from delaylab.io.files import is_folder, read_bytes
 
 MOST_BYTES = 16 << 20
 MOST_LINES = 500_000
@@ -33,7 +33,7 @@ class Source:
 
 def read_source(path: Path) -> Source:
     """Read a file, or the two files of Rocketfuel in a folder or side by side."""
-    if path.is_dir():
+    if is_folder(path):
         return _of_folder(path)
     return _with_sibling(path)
 
