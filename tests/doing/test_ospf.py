@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from delaylab.lab.attach import attach
 from delaylab.lab.start import temporary
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
@@ -86,8 +87,8 @@ def test_packets_take_another_way_when_a_link_goes_down_and_not_when_it_is_silen
 
 def first_hop(delaylab: Run) -> str:
     """Return the interface by which r-1 reaches r-3 at present."""
-    script = f"ip route get $(getent hosts {FAR} | cut -d ' ' -f 1)"
-    route = delaylab("exec", "r-1", "--", "sh", "-c", script).stdout
+    address = attach("ospf").plan.attachment(*FAR.split(".")).address
+    route = delaylab("exec", "r-1", "--", "ip", "route", "get", address).stdout
     found = re.search(r"dev (\S+)", route)
     assert found is not None
     return found[1]
