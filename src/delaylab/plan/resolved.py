@@ -34,5 +34,5 @@ def resolved(attachments: Iterable[Attachment], machine: str | None) -> Iterator
         for here in (each for each in on if not each.other_kernel and each.agent != machine):
             for other in on:
                 if other is not here:
-                    for interface in other.interfaces():
-                        yield Resolved(here.agent, here.device, str(interface.ip), other.mac)
+                    for text in other.addresses:
+                        yield Resolved(here.agent, here.device, text.split("/")[0], other.mac)
