@@ -25,7 +25,7 @@ PINGS = "for to in {to}; do echo $to $(ping -q -c {count} -i 0.2 -W 3 $to | tail
 """Programs that ping several nodes at the same time, and print the last line of each."""
 Pair = tuple[str, str]
 LATE_MS = 0.05
-"""How late the engine may be on each link that a packet crosses, on a machine with other work."""
+"""The most lateness in ms that the engine may add on each link, on a machine with other work."""
 
 
 def least_trips(lab: RunningLab, pairs: Iterable[Pair], count: int) -> dict[Pair, float]:

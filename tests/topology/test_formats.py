@@ -1,4 +1,4 @@
-"""What each format says that others do not: units, directions, chains, coordinates."""
+"""Features of single map formats: units, directions, chains, coordinates."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_a_matrix(network: list[Link]) -> None:
 @given(network=networks(), seed=st.integers(0, 1000))
 @settings(max_examples=40, deadline=None)
 def test_the_order_of_lines_changes_no_name(network: list[Link], seed: int) -> None:
-    """Of parallel links the numbers may change places, since nothing tells the links apart."""
+    """Parallel links may swap their numbers, since nothing else distinguishes them."""
     text = rocketfuel(network)[0]
     lines = text.splitlines()
     random.Random(seed).shuffle(lines)

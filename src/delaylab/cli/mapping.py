@@ -33,7 +33,9 @@ def import_(
     name: LabName = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="The format; left out, it is told from the content."),
+        typer.Option(
+            "--format", help="The format of the source; by default recognised by its content."
+        ),
     ] = None,
     kind: Kind = "netns",
     km_delay: Annotated[

@@ -38,7 +38,7 @@ def slug(text: str, most: int = LONGEST) -> str:
 def node_names(wanted: Mapping[str, str]) -> dict[str, str]:
     """Return a name for each key of a source: of its label, else of the key itself.
 
-    All nodes of the same label are told apart by their keys.
+    Nodes that share a label get their keys added to it.
     """
     first = {key: slug(label) or slug(key) or "n" for key, label in wanted.items()}
     times = Counter(first.values())

@@ -70,7 +70,7 @@ def read(source: Source, options: Options, name: str | None = None) -> Map:
 
 
 def recognised(source: Source) -> Format:
-    """Return the format that a source's content has; raise BadInput if it is none of them."""
+    """Return the format of a source, by its content; raise BadInput if no format fits."""
     for each in FORMATS.values():
         if each.fits(source.text):
             return each
