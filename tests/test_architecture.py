@@ -17,7 +17,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 PAPERS = SOURCE.parent / "delaylab_papers"
 ROOT = SOURCE.parent.parent
 ORDER = [
-    *("errors", "progress", "units", "version", "points", "io", "spec", "drawing", "dataset"),
+    *("errors", "progress", "units", "version", "points", "io", "spec", "drawing"),
+    *("forwarding", "dataset"),
     *(
         "topology",
         "plan",
@@ -64,6 +65,7 @@ MEANING_MAY_USE = MEANING | {
     "io",
     "spec",
     "drawing",
+    "forwarding",
     "dataset",
 }
 TOUCHES_THE_MACHINE = {"os", "shutil", "subprocess", "socket", "tempfile", "pathlib", "ctypes"}
