@@ -242,23 +242,30 @@ ALL_CONDITIONS = [
 LAB = {
     "lab": "protocol",
     "nodes": {"a": {}, "b": {}},
-    "links": [{"between": ["a", "b"], "name": "wan", "delay": "1ms"}],
+    "links": [{"between": ["a", "b"], "name": "wan", "delay": "1ms", "to": {"b": {}}}],
 }
 
 
-def test_conditions_go_to_the_link_engine_and_come_back() -> None:
+@pytest.mark.parametrize(("node", "receives"), [("a", False), ("b", True)])
+def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: bool) -> None:
     """Every field of every condition, set on a running link and read from its report."""
     with temporary(LabSpec.model_validate(LAB), accounting=False) as lab:
         (agent,) = link_engines.agents(lab)
         session = lab.session(agent)
         for conditions in ALL_CONDITIONS:
+            if receives and conditions.queue is not None and conditions.queue.held:
+                continue
             empty = Conditions(**dict.fromkeys(Conditions.model_fields))
-            session.call(link_requests.LinkSet(changes=[Change("wan", "a", empty)]))
-            done = session.call(link_requests.LinkSet(changes=[Change("wan", "a", conditions)]))
+            changes = [Change("wan", node, each, receives) for each in (empty, conditions)]
+            done = [session.call(link_requests.LinkSet(changes=[each])) for each in changes][-1]
             assert unknown(done.raw, link_requests.Changed) == []
             report = session.call(link_requests.Links(reset=True))
             assert unknown(report.raw, link_requests.Report) == []
-            (there,) = (each.configured for each in report.done.directions if each.node == "a")
+            (there,) = (
+                each.configured
+                for each in report.done.directions
+                if (each.node, each.receives) == (node, receives)
+            )
             named = {name for name in there.named if getattr(there, name) is not None}
             assert {n: getattr(there, n) for n in named} == pytest.approx(conditions.named)
         for request in (link_requests.LinkTimeline(), link_requests.LinkRestart()):

@@ -198,27 +198,34 @@ class Link:
 
     @property
     def conditions(self) -> dict[str, str]:
-        """Return the conditions in words, as `delaylab link show`, by the node that sends."""
+        """Return the conditions in words, as `delaylab link show`, by the node that sends.
+
+        Those of what a node receives are at `to NODE`.
+        """
         return {
-            node: one_line(direction.configured)
+            f"to {node}" if direction.receives else node: one_line(direction.configured)
             for report in link_engines.reports(self._lab)
             for direction in report.of_nodes
             if direction.link == self.name
             for node in direction.nodes
         }
 
-    def set(self, *, node: str | None = None, **conditions: Condition) -> None:
+    def set(
+        self, *, node: str | None = None, to: str | None = None, **conditions: Condition
+    ) -> None:
         """Change some conditions, as `delaylab link set`; the others stay as they are.
 
         Values are those of a lab file: `delay="80ms", loss="1%", queue=100`; None takes a condition
-        away. With `node` only the direction from that node changes. Raise BadInput for conditions
-        that are impossible, DelaylabError if the link's engine is down.
+        away. With `node` only the direction from that node changes, with `to` what that node
+        receives. Raise BadInput for conditions that are impossible, DelaylabError if the link's
+        engine is down.
         """
         if not conditions:
             raise BadInput("no condition is given", f"link {self.name}", 'such as delay="80ms"')
         from delaylab.verbs import link_change  # noqa: PLC0415  verdicts are slow to import
 
-        link_change.change(self._lab, self.name, node, link_change.checked(conditions))
+        given = link_change.checked(conditions)
+        link_change.change(self._lab, self.name, node, given, to=to)
 
 
 class RunningLab:

@@ -164,6 +164,13 @@ def link_set(
     node: Annotated[
         str | None, typer.Option(metavar="NODE", help="Change only the direction from this node.")
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NODE",
+            help="Change what this node receives (`to` in the lab file), not what nodes send.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Change some conditions of a running link; the others stay as they are."""
@@ -171,7 +178,7 @@ def link_set(
     from delaylab.verbs import link_change, links
 
     given = link_change.words(conditions)
-    reports = link_change.change(attach(lab_name), name, node, given)
+    reports = link_change.change(attach(lab_name), name, node, given, to=to)
     if as_json:
         print_json({"engines": links.as_json(reports)})
     else:

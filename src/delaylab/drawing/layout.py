@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from delaylab.errors import BadInput
 from delaylab.spec.condition_words import one_line
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.directions import conditions_of, received_by
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links
 
@@ -107,15 +107,20 @@ def _links(
     found = []
     for index, (name, link) in enumerate(named_links(lab)):
         said = {member: one_line(conditions_of(link, member)) for member in link.members}
+        to = {member: one_line(received_by(link, member)) for member in link.received_by}
         place = reach[index], lanes[index]
         named = [_end(each, devices.get((each, name), name), name) for each in link.members]
-        found.append(Link(index + 1, name, named, *place, _said(said)))
+        found.append(Link(index + 1, name, named, *place, [*_said(said), *_received(to)]))
     return found
 
 
 def _end(node: str, device: str, link: str) -> str:
     """Return a node with its interface, which usually has the name of the link."""
     return node if device == link else f"{node} {device}"
+
+
+def _received(by_member: dict[str, str]) -> list[str]:
+    return [f"to {member}: {words}" for member, words in by_member.items() if words]
 
 
 def _said(by_member: dict[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 
 from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline, Neighbours
@@ -42,10 +42,13 @@ def start_timeline(lab: Lab) -> None:
         call(lab, agent, LinkTimeline())
 
 
-def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> list[EngineReport]:
+def change(
+    lab: Lab, link: str, node: str | None, changed: ConditionsSpec, *, receives: bool = False
+) -> list[EngineReport]:
     """Change the given conditions of a link, on all hosts or none; return the new reports.
 
-    With `node`, only the direction from that member changes. Raises BadInput if the conditions are
+    With `node`, only the direction from that member changes; with `receives`, the conditions of
+    what that member receives, or all members that have such. Raises BadInput if the conditions are
     impossible, and DelaylabError if an engine of the link is down or refuses them.
     """
     whole = _conditioned(lab, link)
@@ -53,10 +56,10 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
         members = ", ".join(whole.link.members)
         raise BadInput(f"{node!r} is not on link {link!r}", fix=f"members: {members}")
     try:
-        check_profile(changed, whole.link, node)
+        check_profile(changed, whole.link, node, receives=receives)
     except ValueError as error:
         raise BadInput(str(error), f"link {link}") from None
-    meant = whole.meant(node)
+    meant = whole.meant(node, receives=receives)
     there, back = defaultdict[str, list[Change]](list), defaultdict[str, list[Change]](list)
     found = reports(lab)
     for report in found:
@@ -65,14 +68,22 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
             _require_running(report, lab)
     for report in found:
         for direction in report.of_nodes:
-            if direction.link != link or direction.node not in meant:
+            if direction.link != link or direction.receives != receives:
                 continue
-            named = changes(changed, whole.link, direction.node, direction.configured)
+            if direction.node not in meant:
+                continue
+            named = changes(
+                changed, whole.link, direction.node, direction.configured, receives=receives
+            )
             wanted = merge(direction.configured, named)
             _require_sense(direction, wanted, report.engine)
-            whole.check_end(direction.node, wanted)
-            there[_agent(report)].append(Change(link, direction.node, named))
+            whole.check_direction(direction.node, wanted, receives=receives)
+            there[_agent(report)].append(Change(link, direction.node, named, receives))
             back[_agent(report)] += _replacing(direction, wanted, direction.configured)
+    if not there:
+        who = node or "any node"
+        fix = "give it some in the lab file, such as `to: {NODE: {delay: 0s}}`"
+        raise BadInput(f"link {link!r} has no conditions for what {who} receives", fix=fix)
     _send(lab, there, back)
     now = reports(lab)
     _wait_for_neighbours(lab, link, now)
@@ -81,8 +92,10 @@ def change(lab: Lab, link: str, node: str | None, changed: ConditionsSpec) -> li
 
 def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
     """Let the stacks on a link ask for their neighbours as long as its delays now require."""
-    directions = (each for report in now for each in report.of_nodes if each.link == link)
-    often = tries(delay_ns(each.configured) for each in directions)
+    by_node: Counter[str] = Counter()
+    for direction in (each for report in now for each in report.of_nodes if each.link == link):
+        by_node[_node(direction)] += delay_ns(direction.configured)
+    often = tries(by_node.values())
     if often is None:
         return
     for each in {each.agent: each for each in lab.plan.on_link(link)}.values():
@@ -94,7 +107,8 @@ def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
 
 def _conditioned(lab: Lab, link: str) -> ConditionedLink:
     if lab.plan.has_engine(link):
-        return ConditionedLink(link, by_name(lab.spec)[link], lab.plan.on_link(link))
+        timeline = tuple(each for each in lab.spec.timeline if each.link == link)
+        return ConditionedLink(link, by_name(lab.spec)[link], lab.plan.on_link(link), timeline)
     if lab.plan.on_link(link):
         fix = "give it one in the lab file, such as `state: up` or `delay: 0s`"
         raise BadInput(f"link {link!r} has no conditions: the kernel carries it", fix=fix)
@@ -127,11 +141,14 @@ def _replacing(direction: Direction, now: Conditions, wanted: Conditions) -> lis
         return []
     removal = made_of(Conditions, dict.fromkeys(differ))
     anew = made_of(Conditions, {name: new[name] for name in differ if name in new})
-    return [Change(direction.link, _node(direction), each) for each in (removal, anew)]
+    return [
+        Change(direction.link, _node(direction), each, direction.receives)
+        for each in (removal, anew)
+    ]
 
 
 def _node(direction: Direction) -> str:
-    """Return the node that a direction of a node starts at."""
+    """Return the node whose frames a direction has."""
     assert direction.node is not None
     return direction.node
 
@@ -153,4 +170,4 @@ def _require_running(report: EngineReport, lab: Lab) -> None:
 def _require_sense(direction: Direction, wanted: Conditions, engine: str) -> None:
     reason = why_not(wanted) or (why_not_in_kernel(wanted) if engine == "kernel" else None)
     if reason:
-        raise BadInput(reason, f"link {direction.link}, from {direction.node}")
+        raise BadInput(reason, f"link {direction.link}, {direction.way} {direction.node}")

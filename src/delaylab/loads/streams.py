@@ -15,7 +15,7 @@ from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan.path import NodePath, node_path
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.directions import conditions_of, received_by
 from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.loads import FramesLoad
 from delaylab.spec.names import by_name
@@ -65,7 +65,7 @@ def streams(lab: Lab, load: FramesLoad) -> list[Stream]:
 
 def _stream(lab: Lab, way: NodePath) -> Stream:
     """Return the flow of one path, whose frames are addressed to the next node's card."""
-    hops = list(zip(way.links, way.nodes, strict=False))
+    hops = list(zip(way.links, way.nodes, way.nodes[1:], strict=False))
     near, far = (lab.plan.attachment(node, way.links[0]) for node in way.nodes[:2])
     return Stream(
         link=way.links[-1],
@@ -78,22 +78,28 @@ def _stream(lab: Lab, way: NodePath) -> Stream:
     )
 
 
-def limited(lab: Lab, hops: Iterable[tuple[str, str]]) -> bool:
-    """Return True if a link on the path, given with its sender, has loss or a rate limit."""
+Crossing = tuple[str, str, str]
+"""A link that frames cross, the node that sends on it and the one that receives."""
+
+
+def limited(lab: Lab, hops: Iterable[Crossing]) -> bool:
+    """Return True if a link on the path has loss or a rate limit."""
     return any(each.loss or each.rate or each.trace for each in _conditions(lab, hops))
 
 
-def _delay_s(lab: Lab, hops: Iterable[tuple[str, str]]) -> float:
-    """Return the largest one-way delay, in seconds, that a path's links are configured for.
-
-    Each link is given with its sender.
-    """
+def _delay_s(lab: Lab, hops: Iterable[Crossing]) -> float:
+    """Return the largest one-way delay, in seconds, that a path's links are configured for."""
     return sum(delay_ns(each) for each in _conditions(lab, hops)) / 1e9
 
 
-def _conditions(lab: Lab, hops: Iterable[tuple[str, str]]) -> list[Conditions]:
+def _conditions(lab: Lab, hops: Iterable[Crossing]) -> list[Conditions]:
     links = by_name(lab.spec)
-    return [conditions_of(links[link], node) for link, node in hops if lab.plan.has_engine(link)]
+    return [
+        each
+        for link, sender, receiver in hops
+        if lab.plan.has_engine(link)
+        for each in (conditions_of(links[link], sender), received_by(links[link], receiver))
+    ]
 
 
 def judged(flows: Iterable[Stream]) -> list[str]:

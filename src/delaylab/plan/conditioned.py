@@ -10,7 +10,14 @@ from functools import cached_property
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port, RemoteCard
-from delaylab.spec.directions import changes, conditions_of, members_meant
+from delaylab.spec.check_conditions import why_not_received
+from delaylab.spec.directions import (
+    changes,
+    conditions_of,
+    members_meant,
+    received_by,
+    receivers,
+)
 from delaylab.spec.lab import ChangeSpec, EngineSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions
 from delaylab.spec.merge import merge
@@ -18,16 +25,26 @@ from delaylab.spec.merge import merge
 
 @dataclass(frozen=True)
 class ConditionedLink:
-    """A link with conditions, and its attachments in the order of its members on each host."""
+    """A link with conditions, and its attachments in the order of its members on each host.
+
+    `timeline` has the changes of this link.
+    """
 
     name: str
     link: LinkSpec
     attachments: tuple[Attachment, ...]
+    timeline: tuple[ChangeSpec, ...] = ()
 
     @cached_property
     def conditions(self) -> dict[str, Conditions]:
         """Return the conditions of what each member sends, from the start."""
         return {node: conditions_of(self.link, node) for node in self.link.members}
+
+    @cached_property
+    def received(self) -> dict[str, Conditions]:
+        """Return the conditions of what members receive, from the start; only of some members."""
+        meant = receivers(self.link, self.timeline)
+        return {node: received_by(self.link, node) for node in self.link.members if node in meant}
 
     @cached_property
     def ports(self) -> dict[str, dict[str, list[Attachment]]]:
@@ -57,8 +74,12 @@ class ConditionedLink:
             for mates in ports.values():
                 first = self.conditions[mates[0].node]
                 self.check_end(mates[0].node, first)
-                if any(self.conditions[each.node] != first for each in mates[1:]):
-                    raise self._one_stack(mates)
+                received = self.received.get(mates[0].node)
+                for each in mates[1:]:
+                    if self.conditions[each.node] != first:
+                        raise self._one_stack(mates)
+                    if self.received.get(each.node) != received:
+                        raise self._one_stack(mates, receives=True)
 
     def check_end(self, node: str, conditions: Conditions) -> None:
         """Raise BadInput if a node's end cannot do what is asked.
@@ -77,24 +98,32 @@ class ConditionedLink:
             what = f"what {node} sends cannot wait at its interface, which is in a virtual machine"
             raise BadInput(what, f"link {self.name}", "give `queue` packets or bytes")
 
-    def meant(self, node: str | None) -> set[str]:
+    def check_direction(self, node: str, conditions: Conditions, *, receives: bool) -> None:
+        """Raise BadInput if what a node sends, or receives, cannot have these conditions."""
+        if not receives:
+            self.check_end(node, conditions)
+        elif reason := why_not_received(conditions):
+            raise BadInput(reason, f"link {self.name}, to {node}")
+
+    def meant(self, node: str | None, *, receives: bool = False) -> set[str]:
         """Return the nodes, as the engine knows them, whose frames a change is for.
 
-        Raises BadInput if it is for only some of the nodes that share a stack.
+        With `receives` it is for what they receive. Raises BadInput if it is for only some of the
+        nodes that share a stack.
         """
         wanted = set(members_meant(self.link, node))
         found = set()
         for mates in (mates for ports in self.ports.values() for mates in ports.values()):
             here = {each.node for each in mates}
             if wanted & here and not wanted >= here:
-                raise self._one_stack(mates)
+                raise self._one_stack(mates, receives=receives)
             if wanted & here:
                 found.add(mates[0].node)
         return found
 
-    def _one_stack(self, mates: list[Attachment]) -> BadInput:
-        names = ", ".join(each.node for each in mates)
-        what = f"{names} are one stack: what one of them sends cannot be told apart"
+    def _one_stack(self, mates: list[Attachment], *, receives: bool = False) -> BadInput:
+        names, does = ", ".join(each.node for each in mates), "receives" if receives else "sends"
+        what = f"{names} are one stack: what one of them {does} cannot be told apart"
         return BadInput(what, f"link {self.name}", "give them the same conditions")
 
 
@@ -124,6 +153,7 @@ def _engine_link(link: ConditionedLink, host: str) -> EngineLink:
             _remote_card(mates[0]),
             (mates[0].mac,),
             link.conditions[mates[0].node],
+            link.received.get(mates[0].node),
         )
         for port, mates in link.ports[host].items()
     ]
@@ -141,24 +171,33 @@ def _remote_card(end: Attachment) -> RemoteCard | None:
     return RemoteCard(f"{end.agent}.sock", end.device) if end.carrier == "agent" else None
 
 
+def _at_first(link: ConditionedLink, host: str) -> dict[tuple[str, bool], Conditions]:
+    """Return the conditions of what each node of a host sends, and of what it receives (True)."""
+    nodes = dict.fromkeys(link.senders(host).values())
+    sent = {(node, False): link.conditions[node] for node in nodes}
+    return sent | {(node, True): link.received[node] for node in nodes if node in link.received}
+
+
 def _timeline(
     timeline: list[ChangeSpec], host: str, links: list[ConditionedLink]
 ) -> Iterator[Moment]:
     """Yield the changes for nodes of this host, each relative to the conditions before it."""
     by_name = {link.name: link for link in links}
-    now = {
-        link.name: {node: link.conditions[node] for node in link.senders(host).values()}
-        for link in links
-    }
+    now = {link.name: _at_first(link, host) for link in links}
     moments: dict[int, list[Change]] = defaultdict(list)
     for given in sorted(timeline, key=lambda change: change.at):
         link = by_name.get(given.link)
         if link is None:
             continue
-        meant, before = link.meant(given.node), now[link.name]
-        for node in (node for node in before if node in meant):
-            change = changes(given.conditions, link.link, node, before[node])
-            before[node] = merge(before[node], change)
-            link.check_end(node, before[node])
-            moments[given.at.ns].append(Change(link.name, node, change))
+        receives = given.to is not None
+        meant = link.meant(given.to or given.node, receives=receives)
+        before = now[link.name]
+        for node, receiving in (each for each in before if each[1] == receives):
+            if node not in meant:
+                continue
+            end = node, receiving
+            change = changes(given.conditions, link.link, node, before[end], receives=receives)
+            before[end] = merge(before[end], change)
+            link.check_direction(node, before[end], receives=receives)
+            moments[given.at.ns].append(Change(link.name, node, change, receives))
     return (Moment(at_ns, tuple(made)) for at_ns, made in moments.items())

@@ -23,7 +23,8 @@ class Port(Message):
     `node` is the node that sends into the port; it is None behind an uplink, whose frames another
     host has conditioned. `card` is the node's own interface as (agent, name), or None if it is in a
     virtual machine; `carrier` is then how to take the carrier of the one there. `macs` are the MAC
-    addresses behind the port.
+    addresses behind the port. `received` are the conditions that frames for the node pass after
+    those of their sender; None if it has none and gets none.
     """
 
     port: str
@@ -32,6 +33,7 @@ class Port(Message):
     carrier: RemoteCard | None
     macs: tuple[str, ...]
     conditions: Conditions
+    received: Conditions | None = None
 
     def message(self) -> JsonObject:
         """Return the port in the engine's form."""
@@ -42,6 +44,7 @@ class Port(Message):
             **({"carrier": self.carrier.message()} if self.carrier else {}),
             "macs": list(self.macs),
             "conditions": self.conditions.message(),
+            **({} if self.received is None else {"received": self.received.message()}),
         }
 
 
@@ -56,11 +59,17 @@ class EngineLink(Message):
 
 @dataclass(frozen=True)
 class Change(Message):
-    """A change of the conditions of the frames that one node sends on a link."""
+    """A change of the conditions of the frames that one node sends on a link, or receives."""
 
     link: str
     node: str
     set: Conditions
+    receives: bool = False
+
+    def message(self) -> JsonObject:
+        """Return the change in the engine's form."""
+        receives: JsonObject = {"receives": True} if self.receives else {}
+        return {"link": self.link, "node": self.node, **receives, "set": self.set.message()}
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from delaylab.plan.routes import routes
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
 from delaylab.spec.directions import conditioned
-from delaylab.spec.lab import HERE, LabSpec, LinkSpec
+from delaylab.spec.lab import HERE, ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.names import costs
 from delaylab.spec.round_trip import one_way_ns, tries
 
@@ -48,6 +48,9 @@ class Network:
         self._addresses: dict[Address, None] = {}
         self._exact: list[Veth | TapDevice] = []
         self._conditioned = conditioned(lab)
+        self._timeline = defaultdict[str, list[ChangeSpec]](list)
+        for change in lab.timeline:
+            self._timeline[change.link].append(change)
         self._slow = any(host.uplink for host in lab.hosts.values())
 
     @property
@@ -96,7 +99,7 @@ class Network:
             for text in texts:
                 self._addresses[Address(each.agent, each.device, text)] = None
         if conditioned:
-            whole = ConditionedLink(name, link, tuple(attachments))
+            whole = ConditionedLink(name, link, tuple(attachments), tuple(self._timeline[name]))
             whole.check()
             self.conditioned.append(whole)
             self._exact += self._cables.laid[laid_before:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import conditions_of, members_meant, way_of
+from delaylab.spec.directions import conditions_of, members_meant, received_by, way_of
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import (
     Conditions,
@@ -53,16 +53,21 @@ def check_conditions(
         problems.gather(partial(_check_change, change, links, document, where))
 
 
-def check_profile(given: ConditionsSpec, link: LinkSpec, node: str | None) -> None:
-    """Raise ValueError if a profile differs up and down but the link has no such direction."""
+def check_profile(
+    given: ConditionsSpec, link: LinkSpec, node: str | None, *, receives: bool = False
+) -> None:
+    """Raise ValueError if a profile differs up and down but the link has no such direction.
+
+    With `receives` the conditions are of what the node receives.
+    """
     if given.profile is None:
         return
     for member in members_meant(link, node):
-        if contents(given.profile, way_of(link, member)) is None:
-            name = given.profile
+        if contents(given.profile, way_of(link, member, receives=receives)) is None:
+            name, what = given.profile, "receives" if receives else "sends"
             raise ValueError(
                 f"profile {name!r} differs up and down, and this link has more than two ends: "
-                f"say {name}/up or {name}/down for what a member sends"
+                f"say {name}/up or {name}/down for what a member {what}"
             )
 
 
@@ -80,6 +85,15 @@ def why_not(conditions: Conditions) -> str | None:
     if conditions.reorder is not None and not delayed:
         return "`reorder` lets packets go without the delay: it needs a `delay`"
     return None
+
+
+def why_not_received(conditions: Conditions) -> str | None:
+    """Return the reason why conditions cannot be of what a node receives, or None."""
+    if conditions.queue is not None and conditions.queue.held == "sender":
+        return "what a node receives does not wait at its sender: give `queue` packets or bytes"
+    if conditions.state == "down":
+        return "an end loses its carrier for both directions: say `state: silent`, or `from`"
+    return why_not(conditions)
 
 
 def why_not_in_kernel(conditions: Conditions) -> str | None:
@@ -147,16 +161,25 @@ def _check_engine(
         if reason:
             fix = "say `engine: own`"
             raise document.refuse(f"what {node!r} sends: {reason}", at, fix)
+    for node in link.received_by:
+        if hosts.get(node) in in_kernel:
+            reason = "the kernel engine has no conditions at the receiver"
+            raise document.refuse(reason, (*at, "to", node), "say `engine: own`")
 
 
 def _check_link(link: LinkSpec, stands_for: Names, document: Document, at: Location) -> None:
     members = {*link.members, *(each for node in link.members for each in stands_for[node])}
-    for node, given in link.sent_from.items():
-        where = (*at, "from", node)
-        if node not in members:
-            fix = f"members: {', '.join(link.members)}"
-            raise document.refuse(f"{node!r} is not on this link", where, fix)
-        _with_line(given, link, node, document, where)
+    for side, by_node in (("from", link.sent_from), ("to", link.received_by)):
+        for node, given in by_node.items():
+            where = (*at, side, node)
+            if node not in members:
+                fix = f"members: {', '.join(link.members)}"
+                raise document.refuse(f"{node!r} is not on this link", where, fix)
+            _with_line(given, link, node, document, where, receives=side == "to")
+    for node in link.received_by:
+        reason = why_not_received(received_by(link, node))
+        if reason:
+            raise document.refuse(f"what {node!r} receives: {reason}", (*at, "to", node))
     _with_line(link, link, None, document, at)
     for node in link.members:
         reason = why_not(conditions_of(link, node))
@@ -171,21 +194,29 @@ def _check_change(
     if link is None:
         fix = f"links: {', '.join(links) or 'none'}"
         raise document.refuse(f"no link {change.link!r}", (*where, "link"), fix)
-    if change.node is not None and change.node not in link.members:
-        raise document.refuse(
-            f"{change.node!r} is not on link {change.link!r}",
-            (*where, "node"),
-            f"members: {', '.join(link.members)}",
-        )
+    for key, node in (("node", change.node), ("to", change.to)):
+        if node is not None and node not in link.members:
+            raise document.refuse(
+                f"{node!r} is not on link {change.link!r}",
+                (*where, key),
+                f"members: {', '.join(link.members)}",
+            )
     if not change.conditions.model_fields_set:
         raise document.refuse("the change names no condition", (*where, "set"))
-    _with_line(change.conditions, link, change.node, document, (*where, "set"))
+    node, receives = change.to or change.node, change.to is not None
+    _with_line(change.conditions, link, node, document, (*where, "set"), receives=receives)
 
 
 def _with_line(
-    given: ConditionsSpec, link: LinkSpec, node: str | None, document: Document, at: Location
+    given: ConditionsSpec,
+    link: LinkSpec,
+    node: str | None,
+    document: Document,
+    at: Location,
+    *,
+    receives: bool = False,
 ) -> None:
     try:
-        check_profile(given, link, node)
+        check_profile(given, link, node, receives=receives)
     except ValueError as error:
         raise document.refuse(str(error), (*at, "profile")) from None

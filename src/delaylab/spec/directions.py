@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions, DelayTrace, Trace, made_of
 from delaylab.spec.merge import merge, merge_changes, without
 from delaylab.spec.names import named_links
@@ -30,29 +30,60 @@ def conditions_of(link: LinkSpec, node: str) -> Conditions:
     return _merged(levels)
 
 
-def changes(given: ConditionsSpec, link: LinkSpec, node: str, now: Conditions) -> Conditions:
+def received_by(link: LinkSpec, node: str) -> Conditions:
+    """Return the conditions that frames for a member pass after those of their sender.
+
+    The link's own are no part of them.
+    """
+    own = link.received_by.get(node)
+    if own is None:
+        return NOTHING
+    return _merged([_profile(own, link, node, receives=True), own.named()])
+
+
+def receivers(link: LinkSpec, timeline: Iterable[ChangeSpec]) -> set[str]:
+    """Return the members that have conditions for what they receive, or get them by a timeline.
+
+    `timeline` has the changes of this link.
+    """
+    return {*link.received_by, *(change.to for change in timeline if change.to is not None)}
+
+
+def changes(
+    given: ConditionsSpec,
+    link: LinkSpec,
+    node: str,
+    now: Conditions,
+    *,
+    receives: bool = False,
+) -> Conditions:
     """Return the fields that a change sets for one member, whose conditions are `now`.
 
-    None removes a condition.
+    With `receives` it is of what the member receives. None removes a condition.
     """
-    named = merge_changes(_profile(given, link, node), given.named())
+    named = merge_changes(_profile(given, link, node, receives=receives), given.named())
     return _in_place_of_a_trace(now, named)
 
 
 def conditioned(lab: LabSpec) -> set[str]:
     """Return the names of the links with conditions, from the start or by the lab's timeline."""
-    now = (name for name, link in named_links(lab) if link.says_conditions() or link.sent_from)
+    now = (name for name, link in named_links(lab) if _says(link))
     return {*now, *(change.link for change in lab.timeline)}
 
 
-def way_of(link: LinkSpec, node: str) -> UpDown | None:
+def _says(link: LinkSpec) -> bool:
+    return bool(link.says_conditions() or link.sent_from or link.received_by)
+
+
+def way_of(link: LinkSpec, node: str, *, receives: bool = False) -> UpDown | None:
     """Return a member's direction on a link of two: the first member, a profile's user, sends up.
 
-    Returns None if the link is not point-to-point.
+    With `receives` it is the direction of what the member receives. Returns None if the link is not
+    point-to-point.
     """
     if link.between is None:
         return None
-    return "up" if node == link.between[0] else "down"
+    return "up" if (node == link.between[0]) != receives else "down"
 
 
 def members_meant(link: LinkSpec, node: str | None) -> list[str]:
@@ -60,8 +91,12 @@ def members_meant(link: LinkSpec, node: str | None) -> list[str]:
     return [node] if node is not None else link.members
 
 
-def _profile(given: ConditionsSpec, link: LinkSpec, node: str) -> Conditions:
-    return NOTHING if given.profile is None else _contents(given.profile, way_of(link, node))
+def _profile(
+    given: ConditionsSpec, link: LinkSpec, node: str, *, receives: bool = False
+) -> Conditions:
+    if given.profile is None:
+        return NOTHING
+    return _contents(given.profile, way_of(link, node, receives=receives))
 
 
 @cache

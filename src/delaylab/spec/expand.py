@@ -7,9 +7,10 @@ link, a probe or a load names one of the nodes, such as NAME-2, only that one is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
+from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
 
@@ -43,12 +44,12 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
 
     Each has a name: a default one is that of the file's link, and its number.
     """
-    # What is said of one node overrides what is said of all that a count makes.
-    general_first = sorted(link.sent_from.items(), key=lambda item: item[0] not in lab.nodes)
-    sent = {each: said for node, said in general_first for each in all_names[node]}
+    sent = _by_each(lab, link.sent_from, all_names)
+    received = _by_each(lab, link.received_by, all_names)
     if link.join is not None:
         members = [each for member in link.join for each in all_names[member]]
-        yield link.model_copy(update={"join": members, "name": name, "sent_from": sent})
+        update = {"join": members, "name": name, "sent_from": sent, "received_by": received}
+        yield link.model_copy(update=update)
     elif not is_many(lab, link):
         yield link.model_copy(update={"name": name})
     else:
@@ -56,15 +57,27 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
         one_by_one = len(counted(lab, link)) == 2
         pairs = zip(one, two, strict=True) if one_by_one else product(one, two)
         for number, pair in enumerate(pairs, start=1):
-            own = {node: said for node, said in sent.items() if node in pair}
-            update = {"between": pair, "name": f"{name}-{number}", "sent_from": own}
-            yield link.model_copy(update=update)
+            own, for_own = (
+                {node: said for node, said in by_node.items() if node in pair}
+                for by_node in (sent, received)
+            )
+            update = {"between": pair, "name": f"{name}-{number}"}
+            yield link.model_copy(update={**update, "sent_from": own, "received_by": for_own})
+
+
+def _by_each(
+    lab: LabSpec, given: Mapping[str, ConditionsSpec], all_names: Names
+) -> dict[str, ConditionsSpec]:
+    """Return conditions by node; those of one node override those of all that a count makes."""
+    general_first = sorted(given.items(), key=lambda item: item[0] not in lab.nodes)
+    return {each: said for node, said in general_first for each in all_names[node]}
 
 
 def _changes(change: ChangeSpec, links: list[str], all_names: Names) -> Iterator[ChangeSpec]:
-    senders = [None] if change.node is None else all_names[change.node]
+    key, named = ("to", change.to) if change.to is not None else ("node", change.node)
+    ends = [None] if named is None else all_names[named]
     for number, link in enumerate(links):
-        # Where a link became one to each of many nodes, each of those sends on its own link only.
-        several = len(links) > 1 and len(senders) > 1
-        for node in [senders[number]] if several else senders:
-            yield change.model_copy(update={"link": link, "node": node})
+        # Where a link became one to each of many nodes, each of those is on its own link only.
+        several = len(links) > 1 and len(ends) > 1
+        for node in [ends[number]] if several else ends:
+            yield change.model_copy(update={"link": link, key: node})

@@ -135,6 +135,12 @@ class LinkSpec(ConditionsSpec):
         alias="from",
         description="Conditions for one direction only: those of the packets that this node sends.",
     )
+    received_by: dict[Name, ConditionsSpec] = Field(
+        default_factory=dict,
+        alias="to",
+        description="Conditions at the receiver: what this node receives from the link passes them "
+        "after those of its sender, as with a radio. Each receiver has its own.",
+    )
 
     @model_validator(mode="after")
     def _one_of_two(self) -> LinkSpec:
@@ -159,9 +165,22 @@ class ChangeSpec(Spec):
     node: Name | None = Field(
         None, description="Change only the direction from this node; left out, all directions."
     )
+    to: Name | None = Field(
+        None,
+        description="Change what this node receives, in place of what nodes send. The link must "
+        "have conditions for it (`to`), or get them by the timeline.",
+    )
     conditions: ConditionsSpec = Field(
         alias="set", description="The conditions to change; those that are not named stay."
     )
+
+    @model_validator(mode="after")
+    def _one_end(self) -> ChangeSpec:
+        if self.node is not None and self.to is not None:
+            raise ValueError(
+                "a change has either `node` (what it sends) or `to` (what it receives)"
+            )
+        return self
 
 
 class LabSpec(Spec):

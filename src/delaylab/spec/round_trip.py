@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 
-from delaylab.spec.directions import changes, conditions_of, members_meant
+from delaylab.spec.directions import changes, conditions_of, members_meant, received_by
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import Conditions, DelayTrace
 from delaylab.spec.merge import merge
@@ -33,9 +33,11 @@ def delay_ns(conditions: Conditions) -> int:
 
 
 def one_way_ns(lab: LabSpec) -> dict[str, dict[str, int]]:
-    """Return the longest one-way delay in ns by link and by the member that sends.
+    """Return the longest one-way delay in ns by link and member.
 
-    Changes by the lab's timeline count. `lab` has no `count:` any more.
+    It is that of what the member sends and of what it receives together: a round trip between two
+    members passes both of each. Changes by the lab's timeline count. `lab` has no `count:` any
+    more.
     """
     timeline = defaultdict[str, list[ChangeSpec]](list)
     for change in sorted(lab.timeline, key=lambda change: change.at):
@@ -83,10 +85,23 @@ def round_trip_ns(lab: LabSpec, start: str, end: str) -> int:
 
 
 def _longest_ns(link: LinkSpec, timeline: list[ChangeSpec], node: str) -> int:
-    now = conditions_of(link, node)
+    sent = [each for each in timeline if each.to is None and node in members_meant(link, each.node)]
+    received = [each for each in timeline if each.to == node]
+    return _longest_of(conditions_of(link, node), link, sent, node) + _longest_of(
+        received_by(link, node), link, received, node, receives=True
+    )
+
+
+def _longest_of(
+    now: Conditions,
+    link: LinkSpec,
+    timeline: list[ChangeSpec],
+    node: str,
+    *,
+    receives: bool = False,
+) -> int:
     longest = delay_ns(now)
     for change in timeline:
-        if node in members_meant(link, change.node):
-            now = merge(now, changes(change.conditions, link, node, now))
-            longest = max(longest, delay_ns(now))
+        now = merge(now, changes(change.conditions, link, node, now, receives=receives))
+        longest = max(longest, delay_ns(now))
     return longest

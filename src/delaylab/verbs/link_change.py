@@ -39,6 +39,16 @@ def checked(given: Mapping[str, object]) -> ConditionsSpec:
     return validate(ConditionsSpec, with_files(document))
 
 
-def change(lab: Lab, link: str, node: str | None, given: ConditionsSpec) -> list[EngineReport]:
-    """Change a link's conditions; return the engines' reports on this link afterwards."""
-    return of_link(link_changes.change(lab, link, node, given), link)
+def change(
+    lab: Lab, link: str, node: str | None, given: ConditionsSpec, *, to: str | None = None
+) -> list[EngineReport]:
+    """Change a link's conditions; return the engines' reports on this link afterwards.
+
+    With `node` only what that node sends changes, with `to` what that node receives.
+    """
+    if node is not None and to is not None:
+        raise BadInput(
+            "a change is of what one node sends or of what one receives", fix="make two changes"
+        )
+    changed = link_changes.change(lab, link, to or node, given, receives=to is not None)
+    return of_link(changed, link)

@@ -42,15 +42,15 @@ def of_link(reports: list[EngineReport], link: str | None) -> list[EngineReport]
 
 
 def as_json(reports: list[EngineReport]) -> list[JsonObject]:
-    """Return the reports, with a verdict for each direction in which a node sends."""
-    verdicts = {(v.host, v.direction.port): v for v in judge(reports)}
+    """Return the reports, with a verdict for each direction of a node."""
+    verdicts = {(v.host, v.direction.port, v.direction.receives): v for v in judge(reports)}
     return [
         {
             **_engine_fields(report),
             "directions": [
                 {
                     **_message(direction),
-                    **_verdict(verdicts.get((report.host, direction.port))),
+                    **_verdict(verdicts.get((report.host, direction.port, direction.receives))),
                 }
                 for direction in report.directions
             ],
@@ -80,7 +80,7 @@ def print_links(reports: list[EngineReport], console: Console) -> None:
         direction = verdict.direction
         table.add_row(
             direction.link,
-            ", ".join(direction.nodes) or direction.node,
+            _end(direction),
             one_line(direction.configured) or "nothing",
             str(direction.entered.frames),
             str(direction.left.frames),
@@ -90,6 +90,16 @@ def print_links(reports: list[EngineReport], console: Console) -> None:
     console.print(table)
     for line in dict.fromkeys(_lines(reports)):
         console.print(line, soft_wrap=True)
+
+
+def _end(direction: Direction) -> str:
+    nodes = ", ".join(direction.nodes) or str(direction.node)
+    return f"to {nodes}" if direction.receives else nodes
+
+
+def _direction(verdict: Verdict) -> str:
+    direction = verdict.direction
+    return f"{direction.link} {direction.way} {direction.node}"
 
 
 def _message(direction: Direction) -> JsonObject:
@@ -122,13 +132,10 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
     for verdict in verdicts:
         if verdict.own:
             why = "; ".join(verdict.own)
-            yield f"{verdict.direction.link} from {verdict.direction.node}: not held, because {why}"
+            yield f"{_direction(verdict)}: not held, because {why}"
         if verdict.used and verdict.unjudged:
             which = f"{', '.join(verdict.unjudged)} {'is' if len(verdict.unjudged) == 1 else 'are'}"
-            yield (
-                f"{verdict.direction.link} from {verdict.direction.node}: its conditions changed; "
-                f"{which} not judged"
-            )
+            yield f"{_direction(verdict)}: its conditions changed; {which} not judged"
     if any(verdict.why or verdict.unjudged for verdict in verdicts if verdict.used):
         yield AGAIN
 

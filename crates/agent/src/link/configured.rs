@@ -7,16 +7,19 @@ use delaylab_proto::{Context, Failure};
 
 use crate::protocol::links::{Change, Downtime, EngineLinks};
 
-/// The configuration of every direction, in the order of the plan's members.
+/// The configuration of every direction: what the members send, in the order of the plan, then what those of them
+/// receive that have conditions for it.
 #[derive(Clone)]
 pub(crate) struct ConfiguredConditions(Vec<DirectionConfig>);
 
-/// One direction: the frames that one member sends on its link.
+/// One direction: the frames that one member sends on its link, or those that it receives.
 #[derive(Clone)]
 pub(crate) struct DirectionConfig {
     pub link: String,
     /// The node; `None` behind an uplink.
     pub node: Option<String>,
+    /// True if the direction is what the node receives.
+    pub receives: bool,
     pub port: String,
     /// True if frames can be held at the node's interface.
     has_card: bool,
@@ -54,13 +57,17 @@ pub(crate) struct Changed {
 impl ConfiguredConditions {
     /// Read the configuration from the plan, as it is from `now` on.
     pub(crate) fn new(links: &EngineLinks, now: Realtime) -> Result<Self, Failure> {
-        let members = links.members().map(|(link, member)| {
+        let sent = links.members().map(|(link, member)| (link, member, &member.conditions, false));
+        let received =
+            links.receivers().map(|(link, member, received)| (link, member, received, true));
+        let directions = sent.chain(received).map(|(link, member, settings, receives)| {
             let by = member.node.as_ref().unwrap_or(&member.port);
-            let what = || format!("set link {} of {by}", link.link);
-            let planned = Configured::new(member.conditions.clone()).with_context(what)?;
+            let what = || format!("set {}", name(&link.link, by, receives));
+            let planned = Configured::new(settings.clone()).with_context(what)?;
             let mut direction = DirectionConfig {
                 link: link.link.clone(),
                 node: member.node.clone(),
+                receives,
                 port: member.port.clone(),
                 has_card: member.card.is_some(),
                 planned: planned.clone(),
@@ -70,9 +77,9 @@ impl ConfiguredConditions {
                 downtimes: Vec::new(),
             };
             direction.note_downtime(now);
-            direction.check_held().map(|()| direction)
+            direction.check_end().map(|()| direction)
         });
-        members.collect::<Result<_, _>>().map(Self)
+        directions.collect::<Result<_, _>>().map(Self)
     }
 
     pub(crate) fn directions(&self) -> &[DirectionConfig] {
@@ -120,13 +127,15 @@ impl ConfiguredConditions {
         let mut changed = Vec::new();
         for change in changes {
             let wanted = |direction: &DirectionConfig| {
-                direction.link == change.link && direction.node.as_ref() == Some(&change.node)
+                direction.link == change.link
+                    && direction.node.as_ref() == Some(&change.node)
+                    && direction.receives == change.receives
             };
             let index = after.iter().position(wanted).ok_or_else(|| self.unknown(change))?;
             let direction = &mut after[index];
-            let after = direction.configured.after(&change.set).with_context(|| what(change))?;
+            let after = direction.configured.after(&change.set).with_context(|| what_of(change))?;
             direction.set(after, now);
-            direction.check_held()?;
+            direction.check_end()?;
             direction.requests += u64::from(cause == Cause::Request);
             changed.push(direction.changed(index));
         }
@@ -135,19 +144,32 @@ impl ConfiguredConditions {
     }
 
     fn unknown(&self, change: &Change) -> Failure {
-        let what = what(change);
-        let of_link = self.0.iter().filter(|direction| direction.link == change.link);
-        let nodes: Vec<&str> = of_link.filter_map(|direction| direction.node.as_deref()).collect();
-        if nodes.is_empty() {
+        let what = what_of(change);
+        let mut of_link =
+            self.0.iter().filter(|direction| direction.link == change.link).peekable();
+        if of_link.peek().is_none() {
             return Failure::new(what, "this host carries no such link with conditions");
         }
-        Failure::new(what, "no such node sends on it from this host")
-            .fix(format!("one of: {}", nodes.join(", ")))
+        let alike = of_link.filter(|direction| direction.receives == change.receives);
+        let nodes: Vec<&str> = alike.filter_map(|direction| direction.node.as_deref()).collect();
+        let why = match change.receives {
+            false => "no such node sends on it from this host",
+            true => "no such node of this host has conditions for what it receives",
+        };
+        match nodes[..] {
+            [] => Failure::new(what, why),
+            _ => Failure::new(what, why).fix(format!("one of: {}", nodes.join(", "))),
+        }
     }
 }
 
-fn what(change: &Change) -> String {
-    format!("set link {} of {}", change.link, change.node)
+fn what_of(change: &Change) -> String {
+    format!("set {}", name(&change.link, &change.node, change.receives))
+}
+
+/// Name a direction, by its node or its port.
+fn name(link: &str, end: &str, receives: bool) -> String {
+    format!("link {link} {} {end}", if receives { "to" } else { "of" })
 }
 
 impl DirectionConfig {
@@ -155,6 +177,11 @@ impl DirectionConfig {
         let before = std::mem::replace(&mut self.configured, configured);
         self.note_downtime(now);
         self.first.get_or_insert(before);
+    }
+
+    /// Return the direction's name, for messages.
+    pub(crate) fn name(&self) -> String {
+        name(&self.link, self.node.as_ref().unwrap_or(&self.port), self.receives)
     }
 
     /// Return the state of the sender's end.
@@ -183,15 +210,22 @@ impl DirectionConfig {
         Changed { direction, conditions: self.configured.conditions().clone() }
     }
 
-    /// Check that frames can be held at the sender, if they are to be.
-    fn check_held(&self) -> Result<(), Failure> {
-        if self.has_card || !self.configured.conditions().held_by_sender() {
-            return Ok(());
+    /// Check that this end of the link can do what is configured: hold frames at the sender, lose its carrier.
+    fn check_end(&self) -> Result<(), Failure> {
+        let held = self.configured.conditions().held_by_sender();
+        let refuse = |why: &str| Failure::new(format!("set {}", self.name()), why);
+        let in_packets = "give `queue` packets or bytes: then they wait in the link";
+        if self.receives && held {
+            Err(refuse("what a node receives does not wait at its sender").fix(in_packets))
+        } else if self.receives && self.state() == LinkState::Down {
+            Err(refuse("an end loses its carrier for both directions")
+                .fix("take `state: silent`, or change what the node sends"))
+        } else if held && !self.has_card {
+            let why = "its own interface is in a virtual machine, where no frames can be held";
+            Err(refuse(why).fix(in_packets))
+        } else {
+            Ok(())
         }
-        let by = self.node.as_ref().unwrap_or(&self.port);
-        let why = "its own interface is in a virtual machine, where no frames can be held";
-        Err(Failure::new(format!("set link {} of {by}", self.link), why)
-            .fix("give `queue` packets or bytes: then they wait in the link"))
     }
 }
 
@@ -211,7 +245,7 @@ mod tests {
 
     fn change(link: &str, node: &str, set: Value) -> Change {
         let set = serde_json::from_value(set).unwrap();
-        Change { link: link.into(), node: node.into(), set }
+        Change { link: link.into(), node: node.into(), receives: false, set }
     }
 
     /// Return the settings of the first direction.
@@ -230,6 +264,29 @@ mod tests {
         assert_eq!(changed[1].direction, 0);
         assert_eq!(changed[1].conditions.delay_ns, 5);
         assert_eq!(asked(&configured), json!({"delay_ns": 5, "duplicate": 0.5, "corrupt": 0.25}));
+    }
+
+    #[test]
+    fn what_a_node_receives_is_changed_apart_from_what_it_sends() {
+        let links = json!({"links": [{"link": "wan", "members": [
+            {"port": "vif-a", "node": "a", "conditions": {"delay_ns": 5}},
+            {"port": "vif-b", "node": "b", "received": {"delay_ns": 7}}]}]});
+        let mut configured =
+            ConfiguredConditions::new(&serde_json::from_value(links).unwrap(), AT).unwrap();
+        let to = |node: &str, set: Value| Change { receives: true, ..change("wan", node, set) };
+        let changed =
+            configured.change(&[to("b", json!({"duplicate": 0.5}))], Cause::Request, AT).unwrap();
+        assert_eq!((changed[0].direction, changed[0].conditions.delay_ns), (2, 7));
+        assert_eq!(asked(&configured), json!({"delay_ns": 5}));
+        let held = json!({"queue": {"held": "sender"}, "rate": {"bps": 1000}});
+        for (wrong, why) in [
+            (to("a", json!({})), "no such node of this host has conditions for what it receives"),
+            (to("b", json!({"state": "down"})), "an end loses its carrier for both directions"),
+            (to("b", held), "what a node receives does not wait at its sender"),
+        ] {
+            let refused = configured.change(&[wrong], Cause::Request, AT);
+            assert_eq!(refused.err().map(|failure| failure.why).as_deref(), Some(why));
+        }
     }
 
     #[test]

@@ -72,6 +72,10 @@ pub(crate) struct Member {
     #[serde(default)]
     #[schemars(with = "Conditions")]
     pub conditions: Settings,
+    /// The conditions that frames for the node then pass; absent if there are none and never will be.
+    #[serde(default)]
+    #[schemars(with = "Option<Conditions>")]
+    pub received: Option<Settings>,
 }
 
 /// A node's own interface, in the network namespace of an agent.
@@ -99,12 +103,15 @@ pub(crate) struct Moment {
     pub changes: Vec<Change>,
 }
 
-/// A change of the conditions of one node's frames on a link.
+/// A change of the conditions of one node's frames on a link: those that it sends, or those that it receives.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Change {
     pub link: String,
     pub node: String,
+    /// True to change what the node receives.
+    #[serde(default)]
+    pub receives: bool,
     /// The conditions to change; null removes one, and all others stay.
     #[schemars(with = "Conditions")]
     pub set: Settings,
@@ -114,6 +121,11 @@ impl EngineLinks {
     /// Return all members with their links, in the order of their directions.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&Link, &Member)> {
         self.links.iter().flat_map(|link| link.members.iter().map(move |member| (link, member)))
+    }
+
+    /// Return the members that have conditions for what they receive, with their links and these conditions.
+    pub(crate) fn receivers(&self) -> impl Iterator<Item = (&Link, &Member, &Settings)> {
+        self.members().filter_map(|(link, member)| Some((link, member, member.received.as_ref()?)))
     }
 
     /// Return the names of all ports, in the order of their directions.
@@ -249,12 +261,15 @@ pub(crate) struct CpuNoiseSummary {
     pub p99_ns: i64,
 }
 
-/// The report of one direction, the frames that come in by one port: its conditions and its counters.
+/// The report of one direction, the frames that come in by one port, or those that one node receives after that:
+/// its conditions and its counters.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct DirectionReport {
     pub link: String,
-    /// The node that sends; null behind an uplink.
+    /// The node that sends, or receives; null behind an uplink.
     pub node: Option<String>,
+    /// True if the direction is what the node receives.
+    pub receives: bool,
     pub port: String,
     #[serde(rename = "asked")]
     #[schemars(with = "Conditions")]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -49,20 +50,31 @@ class Error:
     least_from_sender: float
 
 
-def measured(ways: Iterable[tuple[Way, pl.DataFrame]], direction: Direction) -> Measured | None:
+def measured(
+    ways: Iterable[tuple[Way, pl.DataFrame]],
+    direction: Direction,
+    received: Mapping[str, Direction] = MappingProxyType({}),
+) -> Measured | None:
     """Return the delays of a trial's packets in one direction of a link.
 
     Return None if no packet passed both its ports. `ways` give for each way its packets under load,
-    one row each, with a column for each point (`segments`).
+    one row each, with a column for each point (`segments`). `received` are the conditions of what
+    nodes receive from the link: no stamp is between the sender's and the receiver's, so the
+    receiver's configured delay is subtracted; where that varies, a way is left out. Of what a node
+    receives nothing is measured.
     """
-    found = [delays for way, table in ways if (delays := _delays(way, table, direction))]
+    if direction.receives:
+        return None
+    found = [delays for way, table in ways if (delays := _delays(way, table, direction, received))]
     if not found:
         return None
     delay_us, longer_us = (np.concatenate(each) for each in zip(*found, strict=True))
     return _measured(delay_us, longer_us, direction)
 
 
-def _delays(way: Way, table: pl.DataFrame, direction: Direction) -> tuple[Floats, Floats] | None:
+def _delays(
+    way: Way, table: pl.DataFrame, direction: Direction, received: Mapping[str, Direction]
+) -> tuple[Floats, Floats] | None:
     """Return the delays of one way's packets, and those counted from the stamp before them."""
     for leg, hop in [(each, hop) for each in LEGS for hop in way.taken(each)]:
         if hop.link != direction.link or hop.start not in direction.nodes:
@@ -73,11 +85,22 @@ def _delays(way: Way, table: pl.DataFrame, direction: Direction) -> tuple[Floats
         after = next((name for name in behind if name in table.columns), None)
         if before not in table.columns or after is None:
             return None
-        delay = _us(table, before, after)
+        by_receiver = 0.0
+        if after == behind[-1] and (receiver := received.get(hop.end)):
+            if _varies(receiver):
+                return None
+            by_receiver = (receiver.configured.delay_ns or 0) / 1000
+        delay = _us(table, before, after) - by_receiver
         if not len(delay):
             return None
-        return delay, _us(table, _sent(way, leg, hop.near, table) or before, after)
+        longer = _us(table, _sent(way, leg, hop.near, table) or before, after)
+        return delay, longer - by_receiver
     return None
+
+
+def _varies(direction: Direction) -> bool:
+    """Return True if the delay of a direction is configured to vary."""
+    return not direction.steady or any(name in direction.configured.named for name in VARIES)
 
 
 def _uplink(near: str) -> str:
@@ -102,7 +125,7 @@ def _sent(way: Way, leg: str, near: str, table: pl.DataFrame) -> str | None:
 
 def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> Measured:
     error = None
-    if direction.steady and not any(name in direction.configured.named for name in VARIES):
+    if not _varies(direction):
         configured_us = (direction.configured.delay_ns or 0) / 1000
         off = delay_us - configured_us
         earliest = (longer_us if len(longer_us) else delay_us).min()

@@ -22,6 +22,7 @@ from delaylab.analysis.links.verdict import (
     judge,
 )
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
+from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 
@@ -48,8 +49,9 @@ def trial_links(
     of them with their times in the clock of the links' host.
     """
     found = []
+    received = _received(trial)
     for verdict in judge(trial.links):
-        seen = measured(ways, verdict.direction)
+        seen = measured(ways, verdict.direction, received.get(verdict.direction.link, {}))
         # The kernel's queues do not report lateness, so only the probe's packets can tell.
         more = () if verdict.direction.late.count else tuple(_missed(seen))
         downtimes = verdict.downtimes
@@ -57,6 +59,15 @@ def trial_links(
             downtimes = with_packets(downtimes, scheduled)
         whole = replace(verdict, own=(*verdict.own, *more), downtimes=downtimes)
         found.append(TrialLink(trial.id, whole, seen))
+    return found
+
+
+def _received(trial: TrialRecord) -> dict[str, dict[str, Direction]]:
+    """Return the conditions at receivers by link and node."""
+    found: dict[str, dict[str, Direction]] = {}
+    for engine in trial.links:
+        for each in (each for each in engine.of_nodes if each.receives):
+            found.setdefault(each.link, {}).update(dict.fromkeys(each.nodes, each))
     return found
 
 

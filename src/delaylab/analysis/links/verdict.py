@@ -76,9 +76,9 @@ class Verdict:
 
     @property
     def name(self) -> str:
-        """Return the link and the nodes that send."""
+        """Return the link and the nodes that send, or receive."""
         nodes = ", ".join(self.direction.nodes) or self.direction.node
-        return f"link {self.direction.link} from {nodes}"
+        return f"link {self.direction.link} {self.direction.way} {nodes}"
 
     @property
     def text(self) -> str:
@@ -93,7 +93,7 @@ def _used(direction: Direction) -> bool:
 
 
 def judge(engines: Iterable[EngineReport]) -> list[Verdict]:
-    """Return a verdict for each direction in which a node sends."""
+    """Return a verdict for each direction in which a node sends, or receives with conditions."""
     engines = list(engines)
     downtimes = not_up(engines)
     return [

@@ -73,22 +73,30 @@ class Downtime(Record):
 
 
 class Direction(Record):
-    """Frames that one node sent over a link, or that arrived by an uplink (`node` is then null).
+    """Frames that one node sent over a link, or received from it with conditions of its own.
 
-    `nodes` are all nodes behind the port; there are several if they share one network stack.
-    `configured` holds the conditions, `configured_first` those at the start of the count if they
-    were changed later, even if they were changed back. `requests` counts the changes by `link set`
-    since the engine's start. `held` counts the frames that wait or are under way. `duplicated`,
-    `corrupted` and `reordered` are None where they are not counted, as with the kernel's queues.
-    `port_dropped` counts frames to the node that the port's own queue had no room for.
+    Of frames that arrived by an uplink `node` is null. `nodes` are all nodes behind the port; there
+    are several if they share one network stack. `configured` holds the conditions,
+    `configured_first` those at the start of the count if they were changed later, even if they were
+    changed back. `requests` counts the changes by `link set` since the engine's start. `held`
+    counts the frames that wait or are under way. `duplicated`, `corrupted` and `reordered` are None
+    where they are not counted, as with the kernel's queues. `port_dropped` counts frames to the
+    node that the port's own queue had no room for.
     """
 
     link: Text = Field(description="The name of the link.")
     node: Text | None = Field(
-        description="The node that sends; null for frames that arrive by an uplink."
+        description="The node that sends, or receives; null for frames that arrive by an uplink."
     )
-    port: Text = Field(description="The interface by which the frames enter the engine.")
-    nodes: Texts = Field([], description="All nodes that send by the port.")
+    receives: bool = Field(
+        False,
+        description="True if these are the frames that the node receives, under conditions that "
+        "they pass after those of their sender (`to`).",
+    )
+    port: Text = Field(
+        description="The interface by which the frames enter the engine, or leave it for the node."
+    )
+    nodes: Texts = Field([], description="All nodes at the port.")
     configured: Conditions = Field(
         NOTHING, alias="asked", description="The conditions that were configured last."
     )
@@ -133,6 +141,11 @@ class Direction(Record):
         None, description="The time when the first frame left."
     )
     last_out_ns: Nanoseconds | None = Field(None, description="The time when the last frame left.")
+
+    @property
+    def way(self) -> str:
+        """Return the word between the link and its node: what the node sends is `from` it."""
+        return "to" if self.receives else "from"
 
     @property
     def steady(self) -> bool:

@@ -191,7 +191,7 @@ def _table(found: Links, width: int) -> Table:
     rest = f" {more} more rows are in the report." if more > 0 else ""
     wide = width >= WIDE
     table = Table(
-        title="Links with conditions: one way, what one node sends",
+        title="Links with conditions: one way, what one node sends, or receives",
         caption=Text(found.summary + rest, "dim italic"),
         title_justify="left",
         caption_justify="left",
@@ -231,7 +231,7 @@ def _json(link: TrialLink) -> JsonObject:
     first = direction.configured_first
     return {
         "link": direction.link,
-        "from": direction.nodes or [direction.node],
+        direction.way: direction.nodes or [direction.node],
         "host": verdict.host,
         "held": verdict.held,
         "why_not": list(verdict.why),

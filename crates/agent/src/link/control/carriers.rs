@@ -60,7 +60,8 @@ impl<'a> Carriers<'a> {
         configured: &ConfiguredConditions,
         ask: impl Fn(&Self, &RemoteCard, bool) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        for (number, direction) in configured.directions().iter().enumerate() {
+        let ends = configured.directions().iter().filter(|direction| !direction.receives);
+        for (number, direction) in ends.enumerate() {
             let up = direction.state() != LinkState::Down;
             let as_before = up != self.down.contains(&number);
             if as_before && !self.refused.contains_key(&number) {

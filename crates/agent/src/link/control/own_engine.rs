@@ -221,7 +221,11 @@ impl ControlThread<'_> {
             late.add(&snapshot.counts.late);
             let (frames, bytes) = self.limits.waiting(number);
             snapshot.waiting = (snapshot.waiting.0 + frames, snapshot.waiting.1 + bytes);
-            let port_dropped = now.since(&self.port_drops, &direction.port);
+            // A port's drops are reported once.
+            let port_dropped = match direction.receives {
+                false => now.since(&self.port_drops, &direction.port),
+                true => 0,
+            };
             Ok(DirectionReport::new(direction, &snapshot, port_dropped))
         };
         let reports: Result<_, _> =

@@ -94,6 +94,7 @@ impl DirectionReport {
         Self {
             link: config.link.clone(),
             node: config.node.clone(),
+            receives: config.receives,
             port: config.port.clone(),
             configured: config.configured.clone(),
             first: config.first.clone(),
@@ -167,7 +168,7 @@ mod tests {
         let report = |number: usize| {
             DirectionReport::new(&configured.directions()[number], &Snapshot::default(), 7)
         };
-        let expected = json!({"link": "wan", "node": "a", "port": "vif-a", "asked": {"delay_ns": 5},
+        let expected = json!({"link": "wan", "node": "a", "receives": false, "port": "vif-a", "asked": {"delay_ns": 5},
             "asked_first": null, "requests": 0, "downtimes": [], "in": {"frames": 0, "bytes": 0}, "out": {"frames": 0, "bytes": 0},
             "dropped": {"ring": 0, "loss": 0, "queue": 0, "early": 0, "memory": 0, "oversize": 0,
                         "interface": 0, "down": 0},

@@ -89,8 +89,8 @@ fn change(links: &mut impl LinkEngine, changes: &[Change], cause: Cause) -> Resu
     let mut configured = links.configured().clone();
     let changed = configured.change(changes, cause, Realtime::now())?;
     links.apply(configured, changed)?;
-    for Change { link, node, set } in changes {
-        info!(link, node, ?set, ?cause, "conditions changed");
+    for Change { link, node, receives, set } in changes {
+        info!(link, node, receives, ?set, ?cause, "conditions changed");
     }
     Ok(())
 }

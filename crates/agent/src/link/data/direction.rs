@@ -11,10 +11,12 @@ use super::pool::{Account, Pool, Slot};
 use crate::protocol::links::{Dropped, Tally};
 use crate::timing::lateness::Lateness;
 
-/// One direction: the frames that the node behind one port sends.
+/// One direction: the frames that the node behind one port sends, or those that it receives.
 pub(super) struct DirectionState {
     /// The direction's number.
     number: u32,
+    /// The number of the only port that its frames leave by, if it is what the node there receives.
+    pub receives_by: Option<u32>,
     /// The interface index of its port.
     pub interface: u32,
     /// The number of its link.
@@ -30,6 +32,8 @@ pub(super) struct DirectionState {
     refused_before: u64,
     /// The time at which the pipe's queue is to be processed next.
     armed: Option<Monotonic>,
+    /// The time at which the last frame was handed over by another direction.
+    handed: Monotonic,
 }
 
 impl DirectionState {
@@ -43,6 +47,7 @@ impl DirectionState {
     ) -> Self {
         Self {
             number,
+            receives_by: None,
             interface,
             switch,
             longest,
@@ -52,6 +57,7 @@ impl DirectionState {
             counts: Counts::default(),
             refused_before: 0,
             armed: None,
+            handed: Monotonic::from_ns(i64::MIN),
         }
     }
 
@@ -67,6 +73,30 @@ impl DirectionState {
             self.counts.dropped.memory += 1;
             return;
         };
+        self.offer(arrival, slot, pool, events);
+    }
+
+    /// Take over a copy of a frame that another direction delivers at `due`, the time that it was to do so: its
+    /// lateness does not add up.
+    pub(super) fn take_over(
+        &mut self,
+        due: Monotonic,
+        at: Realtime,
+        slot: Slot,
+        pool: &mut Pool,
+        events: &mut EventQueue,
+    ) {
+        self.counts.entered.add(pool.frame(slot).len(), at);
+        let Some(slot) = pool.copy(&mut self.account, slot) else {
+            self.counts.dropped.memory += 1;
+            return;
+        };
+        // A frame that came late from one sender does not arrive before what others have already delivered.
+        self.handed = self.handed.max(due);
+        self.offer(self.handed, slot, pool, events);
+    }
+
+    fn offer(&mut self, arrival: Monotonic, slot: Slot, pool: &mut Pool, events: &mut EventQueue) {
         let bytes = pool.frame(slot).len() as u32;
         let (pipe, mut outcome) = self.split(pool, events);
         pipe.offer(arrival.ns(), bytes, slot, &mut outcome);

@@ -1,11 +1,12 @@
 //! The forwarding loop: frames arrive by a ring, wait until they are due, and leave in batches.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
-use delaylab_os::clock::{Monotonic, Span};
+use delaylab_os::clock::{EpochOffset, Monotonic, Span};
 use delaylab_os::files::descriptor;
 use delaylab_os::stamps;
 use delaylab_proto::{Context, Failure};
@@ -15,7 +16,7 @@ use super::checksum;
 use super::clock_offset::ClockOffset;
 use super::direction::{DirectionState, Event, EventQueue, Snapshot};
 use super::link_table::{LinkTable, Switch};
-use super::pool::Pool;
+use super::pool::{Pool, Slot};
 use super::ports::{Intake, Outbox, fits, length};
 use crate::protocol::links::{CpuNoiseSummary, EngineLinks, Memory};
 use crate::timing::pace::Pace;
@@ -34,6 +35,8 @@ pub(crate) struct Forwarder {
     events: EventQueue,
     directions: Vec<DirectionState>,
     switches: Vec<Switch>,
+    /// The direction of what is received by a port, by the port's number.
+    receivers: HashMap<u32, u32>,
     /// The direction of each interface, by interface index.
     direction_of: Vec<u32>,
     clock_offset: ClockOffset,
@@ -47,7 +50,7 @@ impl Forwarder {
         let now = Monotonic::now();
         let table = LinkTable::new(links, conditions, now)?;
         let interfaces = table.interfaces();
-        let LinkTable { directions, switches, pool } = table;
+        let LinkTable { directions, switches, receivers, pool } = table;
         let intake = Intake::open(&interfaces, links.longest_frame())
             .context("open a packet ring")
             .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
@@ -63,6 +66,7 @@ impl Forwarder {
             direction_of: by_interface(&interfaces),
             directions,
             switches,
+            receivers,
             clock_offset: ClockOffset::default(),
             totals: Totals::default(),
             awake: now,
@@ -176,37 +180,65 @@ impl Forwarder {
 
     /// Process the events that are due now.
     fn send_due(&mut self, now: Monotonic, limit: usize) -> usize {
-        let Self { directions, switches, pool, events, outbox, clock_offset, .. } = self;
         let mut done = 0;
+        let offset = self.clock_offset.read(now);
         while done < limit
-            && let Some((due, what)) = events.pop(now)
+            && let Some((due, what)) = self.events.pop(now)
         {
             done += 1;
             match what {
                 Event::Advance { direction } => {
+                    let Self { directions, pool, events, .. } = self;
                     directions[direction as usize].advance(due, now, pool, events);
                 }
                 Event::Send { slot, direction, copies } => {
-                    let switch = &switches[directions[direction as usize].switch];
-                    let (mut lost, is_down) = (0, |port: &u32| directions[*port as usize].is_down);
                     for _ in 0..copies {
-                        let ports = switch.towards(pool.frame(slot), direction);
-                        let mut open = ports.filter(|port| !is_down(port)).peekable();
-                        lost += u64::from(open.peek().is_none());
-                        outbox.add(slot, direction, due, open);
+                        self.send_copy(slot, direction, due, offset);
                     }
-                    directions[direction as usize].counts.dropped.down += lost;
-                    outbox.release(slot, direction);
+                    self.outbox.release(slot, direction);
                 }
             }
         }
-        if let Some(slot) = events.next_frame() {
-            pool.prefetch(slot);
+        if let Some(slot) = self.events.next_frame() {
+            self.pool.prefetch(slot);
         }
         if done > 0 {
-            outbox.flush(clock_offset.read(now), directions, pool);
+            self.outbox.flush(offset, &mut self.directions, &mut self.pool);
         }
         done
+    }
+
+    /// Send a frame by all ports that it is for. A port whose node has conditions for what it receives gets a copy
+    /// under these.
+    fn send_copy(&mut self, slot: Slot, from: u32, due: Monotonic, offset: EpochOffset) {
+        let Self { directions, switches, receivers, pool, events, outbox, .. } = self;
+        let direction = &directions[from as usize];
+        if let Some(port) = direction.receives_by {
+            if directions[port as usize].is_down {
+                directions[from as usize].counts.dropped.down += 1;
+            } else {
+                outbox.add(slot, from, due, port, true);
+            }
+            return;
+        }
+        // A frame is counted once, however many ports it leaves by.
+        let mut counted = false;
+        for port in switches[direction.switch].towards(pool.frame(slot), from) {
+            if directions[port as usize].is_down {
+                continue;
+            }
+            if let Some(&receiver) = receivers.get(&port) {
+                let at = offset.realtime(due);
+                if !counted {
+                    directions[from as usize].counts.left.add(pool.frame(slot).len(), at);
+                }
+                directions[receiver as usize].take_over(due, at, slot, pool, events);
+            } else {
+                outbox.add(slot, from, due, port, !counted);
+            }
+            counted = true;
+        }
+        directions[from as usize].counts.dropped.down += u64::from(!counted);
     }
 
     fn note_pause(&mut self, now: Monotonic, waited: Option<Monotonic>) {
@@ -227,7 +259,10 @@ impl Forwarder {
             }
             LoopCommand::Read { direction, reset } => {
                 let direction = &mut self.directions[direction];
-                let refused = self.intake.refused(direction.interface);
+                let refused = match direction.receives_by {
+                    None => self.intake.refused(direction.interface),
+                    Some(_) => 0,
+                };
                 let snapshot = direction.snapshot(refused);
                 if reset {
                     direction.reset(refused);

@@ -15,8 +15,11 @@ use crate::protocol::links::{EngineLinks, Link, Member};
 
 /// The data of the loop.
 pub(super) struct LinkTable {
+    /// The directions of what members send, by the number of their port, then of what some of them receive.
     pub directions: Vec<DirectionState>,
     pub switches: Vec<Switch>,
+    /// The direction of what is received by each port that has conditions for it, by the port's number.
+    pub receivers: HashMap<u32, u32>,
     pub pool: Pool,
 }
 
@@ -44,7 +47,7 @@ impl LinkTable {
                 let interface = port(member)?;
                 let configured = conditions.next().unwrap_or_default();
                 let is_down = configured.state == LinkState::Down;
-                let pipe = Pipe::new(configured, seed(links.seed, link, member), now.ns());
+                let pipe = Pipe::new(configured, seed(links.seed, link, member, false), now.ns());
                 let longest = link.mtu as usize + ETHERNET_HEADER;
                 let switch = switches.len();
                 let mut new =
@@ -58,12 +61,26 @@ impl LinkTable {
                 .flat_map(|(number, member)| member.macs.iter().map(move |mac| (mac.0, number)));
             switches.push(Switch::new(numbers, known));
         }
-        Ok(Self { directions, switches, pool })
+        let received =
+            links.members().zip(0..).filter(|((_, member), _)| member.received.is_some());
+        let mut receivers = HashMap::new();
+        for ((link, member), by) in received {
+            let (number, from) = (directions.len() as u32, &directions[by as usize]);
+            let (interface, switch, longest) = (from.interface, from.switch, from.longest);
+            let configured = conditions.next().unwrap_or_default();
+            let pipe = Pipe::new(configured, seed(links.seed, link, member, true), now.ns());
+            let mut new = DirectionState::new(number, interface, switch, longest, pipe, account);
+            new.receives_by = Some(by);
+            directions.push(new);
+            receivers.insert(by, number);
+        }
+        Ok(Self { directions, switches, receivers, pool })
     }
 
     /// Return the interface indices of all ports, in the order of their directions.
     pub(super) fn interfaces(&self) -> Vec<u32> {
-        self.directions.iter().map(|direction| direction.interface).collect()
+        let ports = self.directions.iter().filter(|direction| direction.receives_by.is_none());
+        ports.map(|direction| direction.interface).collect()
     }
 }
 
@@ -71,14 +88,16 @@ fn port(member: &Member) -> Result<u32, Failure> {
     interface_index(&member.port).with_context(|| format!("find the port {}", member.port))
 }
 
-/// Derive a direction's seed from its link and its sender, so that it does not depend on other links and
-/// differs on another host (FNV-1a, Fowler, Noll and Vo).
-fn seed(of_lab: u64, link: &Link, member: &Member) -> u64 {
+/// Derive a direction's seed from its link and its sender, or receiver, so that it does not depend on other links
+/// and differs on another host (FNV-1a, Fowler, Noll and Vo).
+fn seed(of_lab: u64, link: &Link, member: &Member, receives: bool) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let sender = member.node.as_ref().unwrap_or(&member.port);
     let named = link.link.bytes().chain([0]).chain(sender.bytes());
-    let bytes = of_lab.to_le_bytes().into_iter().chain(named);
+    // No name has a zero byte.
+    let end = if receives { &b"\0to"[..] } else { &[] };
+    let bytes = of_lab.to_le_bytes().into_iter().chain(named).chain(end.iter().copied());
     bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
@@ -142,17 +161,15 @@ mod tests {
             {"link": "ab", "members": [{"port": "r", "node": "c"}, {"port": "s"}]}]}))
         .unwrap();
         let of_all = |lab: u64| {
-            let all = links
-                .links
-                .iter()
-                .flat_map(|link| link.members.iter().map(move |member| seed(lab, link, member)));
-            all.collect::<Vec<_>>()
+            let both =
+                |(link, member)| [false, true].map(|receives| seed(lab, link, member, receives));
+            links.members().flat_map(both).collect::<Vec<_>>()
         };
         let mut seeds = [of_all(1), of_all(2)].concat();
-        assert_eq!(of_all(1), seeds[..4]);
+        assert_eq!(of_all(1), seeds[..8]);
         seeds.sort_unstable();
         seeds.dedup();
-        assert_eq!(seeds.len(), 8);
+        assert_eq!(seeds.len(), 16);
     }
 
     fn frame(to: u8, from: u8) -> [u8; 14] {

@@ -92,6 +92,16 @@ impl Pool {
         Some(slot)
     }
 
+    /// Fill another slot with a copy of a frame. Return `None` as [`Self::take`] does.
+    pub(crate) fn copy(&mut self, account: &mut Account, of: Slot) -> Option<Slot> {
+        let slot = self.take(account, &[])?;
+        let length = self.lengths[of as usize] as usize;
+        let start = of as usize * self.stride;
+        self.bytes.copy_within(start..start + length, slot as usize * self.stride);
+        self.lengths[slot as usize] = length as u32;
+        Some(slot)
+    }
+
     /// Free a slot on the account that took it.
     pub(crate) fn give(&mut self, account: &mut Account, slot: Slot) {
         if account.used > account.own {
@@ -175,6 +185,17 @@ mod tests {
         pool.reset();
         let expected = Memory { used: 0, bound: 512, peak: 0, warn: false };
         assert_eq!(pool.fullness(), expected);
+    }
+
+    #[test]
+    fn a_copy_is_a_frame_of_its_own_account() {
+        let (mut pool, account) = Pool::new(64 * 8, 64, 2).unwrap();
+        let (mut of_sender, mut of_receiver) = (account, account);
+        let frame = pool.take(&mut of_sender, FRAME).unwrap();
+        let copy = pool.copy(&mut of_receiver, frame).unwrap();
+        pool.give(&mut of_sender, frame);
+        assert_eq!((of_sender.used(), of_receiver.used()), (0, 1));
+        assert_eq!(pool.frame(copy), [1, 2, 3]);
     }
 
     #[test]

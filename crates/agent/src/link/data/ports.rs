@@ -153,17 +153,16 @@ impl Outbox {
         Ok(Self { sockets, ports, batch, size, frames: Vec::new(), done: Vec::new() })
     }
 
-    /// Queue a direction's frame for sending by these ports.
+    /// Queue a direction's frame for sending by a port.
     pub(super) fn add(
         &mut self,
         slot: Slot,
         direction: u32,
         due: Monotonic,
-        ports: impl Iterator<Item = u32>,
+        port: u32,
+        counted: bool,
     ) {
-        for (nth, port) in ports.enumerate() {
-            self.frames.push(Outgoing { slot, direction, port, due, counted: nth == 0 });
-        }
+        self.frames.push(Outgoing { slot, direction, port, due, counted });
     }
 
     /// Mark a slot as free after the next [`Self::flush`].

@@ -49,7 +49,9 @@ impl<'a> SenderLimits<'a> {
     pub(crate) fn change(&mut self, changed: &[Changed]) -> Result<(), Failure> {
         let mut before = Vec::new();
         for Changed { direction, conditions } in changed {
-            let wanted = bucket(conditions, self.cards[*direction].1);
+            // Directions of what nodes receive come after those of the cards.
+            let Some((_, mtu)) = self.cards.get(*direction) else { continue };
+            let wanted = bucket(conditions, *mtu);
             before.push((*direction, self.limited.get(direction).map(|(_, bucket)| *bucket)));
             if let Err(failure) = self.set(*direction, wanted) {
                 for (direction, wanted) in before.into_iter().rev() {

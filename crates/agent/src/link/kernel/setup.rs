@@ -116,9 +116,12 @@ pub(crate) fn setup_of(
     let mtu = links.links.iter().find(|link| link.link == direction.link).map_or(0, |l| l.mtu);
     let memory_bytes = links.memory_bytes / configured.directions().len() as u64;
     let bounds = Bounds { longest: mtu + (ETHERNET_HEADER + VLAN_TAG) as u32, memory_bytes };
-    mapped(direction.configured.conditions(), support, bounds).map_err(|why| {
-        let by = direction.node.as_ref().unwrap_or(&direction.port);
-        Failure::new(format!("make the conditions of link {} of {by}", direction.link), why)
+    let made = match direction.receives {
+        false => mapped(direction.configured.conditions(), support, bounds),
+        true => Err("the kernel engine has no conditions at the receiver".into()),
+    };
+    made.map_err(|why| {
+        Failure::new(format!("make the conditions of {}", direction.name()), why)
             .fix("take `engine: own`, which needs nothing of the kernel")
     })
 }
