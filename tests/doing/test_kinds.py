@@ -100,6 +100,8 @@ def _commands_run(lab: Lab, own_kernel: bool) -> None:
     other = lab.plan.nodes["echo"].attachments[0].address
     assert _run(lab, "sh", "-c", "echo out; echo err >&2; exit 7")[0] == 7
     assert address in _run(lab, "ip", "address")[1]
+    # Programs of the system are found by name, as `birdc` is.
+    assert "/usr/sbin" in _run(lab, "sh", "-c", "tr '\\0' '\\n' < /proc/$$/environ")[1]
     assert _run(lab, "ping", "-c", "2", "-W", PATIENCE, other)[0] == 0
     assert _run(lab, "ping", "-c", "1", "-W", PATIENCE, "echo")[0] == 0, (
         "nodes know each other by name"
