@@ -1,0 +1,94 @@
+"""The routers and links of a lab, as routing protocols see them, and what of it is out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Port:
+    """A router's end of a link.
+
+    `networks` are the prefixes of its addresses, and `addresses` these by IP version, without
+    prefixes. With `by_global` the router's next hops of IPv6 are global addresses, not link-local
+    ones as usual.
+    """
+
+    node: str
+    device: str
+    networks: tuple[str, ...]
+    addresses: dict[int, str]
+    link_local: str
+    by_global: bool = False
+
+    def gateway(self, to: Port, version: int) -> str | None:
+        """Return the address by which this router names another one as next hop, if it has one."""
+        address = to.addresses.get(version)
+        return address if version == 4 or self.by_global or address is None else to.link_local
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A link with the routers on it; its cost counts for each router that sends onto it.
+
+    Routers on it in the same `area` exchange routes over it.
+    """
+
+    link: str
+    cost: int
+    ports: tuple[Port, ...]
+    area: str = ""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The routers of a lab with their loopbacks (prefixes), and the links between them.
+
+    `backbone` is the area over which routes go from one area to another, if there are several.
+    """
+
+    loopbacks: dict[str, tuple[str, ...]]
+    segments: tuple[Segment, ...]
+    backbone: str = ""
+    areas_of_loopbacks: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def networks(self) -> Iterator[str]:
+        """Yield the prefixes of all links and loopbacks, some of them several times."""
+        for segment in self.segments:
+            for port in segment.ports:
+                yield from port.networks
+        for prefixes in self.loopbacks.values():
+            yield from prefixes
+
+
+End = tuple[str, str]
+"""A node, and a link that it is on."""
+
+
+@dataclass(frozen=True)
+class Faults:
+    """The links and ends of links without carrier, the silent links, and the dead nodes.
+
+    A silent link carries nothing although its carrier is there: routers no longer exchange routes
+    over it, and its prefix stays where it is.
+    """
+
+    down: Collection[str] = frozenset()
+    ends_down: Collection[End] = frozenset()
+    silent: Collection[str] = frozenset()
+    nodes: Collection[str] = frozenset()
+
+    def has_carrier(self, port: Port, segment: Segment) -> bool:
+        """Return True if a port's interface is up, so that its prefix is in the port's tables."""
+        if port.node in self.nodes or segment.link in self.down:
+            return False
+        return (port.node, segment.link) not in self.ends_down
+
+    def carries(self, segment: Segment) -> bool:
+        """Return True if routers can exchange routes over a link."""
+        return segment.link not in self.down and segment.link not in self.silent
+
+
+NO_FAULTS = Faults()

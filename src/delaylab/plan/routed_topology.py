@@ -1,0 +1,105 @@
+"""The routers with daemons of a lab, and their links, as routing protocols see them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv6Address, ip_interface
+
+from delaylab.forwarding.topology import Port, Segment, Topology
+from delaylab.plan.attachment import Attachment
+from delaylab.plan.kept import KeptPlan
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import named_links
+from delaylab.spec.routing import BACKBONE, RoutingSpec
+
+LINK_LOCAL = int(IPv6Address("fe80::"))
+
+
+def topology(lab: LabSpec, plan: KeptPlan) -> Topology:
+    """Return the routers of a lab that have daemons, and the links that they are on.
+
+    With BGP alone every link costs 1: the shortest path has the fewest AS numbers.
+    """
+    routed = _routed(lab)
+    areas = {area for routing in routed.values() for area in _areas(routing)}
+    segments = tuple(
+        _segment(name, link, plan.on_link(name), routed)
+        for name, link in named_links(lab)
+        if any(node in routed for node in link.members)
+    )
+    return Topology(
+        loopbacks={node: _networks(plan.nodes[node].loopbacks) for node in routed},
+        segments=segments,
+        backbone=BACKBONE if len(areas) > 1 else next(iter(areas), ""),
+        areas_of_loopbacks={
+            node: routing.ospf.area_of_loopback(each.link for each in plan.nodes[node].attachments)
+            for node, routing in routed.items()
+            if routing.ospf
+        },
+    )
+
+
+def why_unforeseen(lab: LabSpec) -> str | None:
+    """Return why the right forwarding tables of a lab's daemons are not known; None if they are."""
+    routed = _routed(lab)
+    spoken = {tuple(routing.protocols) for routing in routed.values()}
+    if len(spoken) > 1 or any(len(protocols) > 1 for protocols in spoken):
+        return "its routers speak several protocols"
+    given = [routing.bgp.as_number for routing in routed.values() if routing.bgp]
+    numbers = [number for number in given if number is not None]
+    if len(numbers) != len(set(numbers)):
+        return "several routers have one AS number"
+    areas = {area for routing in routed.values() for area in _areas(routing)}
+    if 6 in lab.ip and len(areas) > 1 and any(each.by == "frr" for each in routed.values()):
+        return "FRR's OSPFv3 takes other paths between areas than RFC 5340 says"
+    if any(routing.added for routing in routed.values()):
+        return "`added` may change the routes"
+    if any(path.endswith(".conf") for node in routed for path in lab.nodes[node].files):
+        return "its routers have configuration files of their own"
+    return None
+
+
+def _routed(lab: LabSpec) -> dict[str, RoutingSpec]:
+    return {
+        name: spec.routing
+        for name, spec in lab.nodes.items()
+        if isinstance(spec.routing, RoutingSpec)
+    }
+
+
+def _areas(routing: RoutingSpec) -> Iterator[str]:
+    if routing.ospf:
+        yield routing.ospf.area
+        yield from routing.ospf.areas.values()
+
+
+def _segment(
+    name: str, link: LinkSpec, ends: tuple[Attachment, ...], routed: dict[str, RoutingSpec]
+) -> Segment:
+    here = [each for each in ends if each.node in routed]
+    first = routed[here[0].node]
+    area = first.ospf.area_of(name) if first.ospf else ""
+    cost = 1 if first.protocols == ["bgp"] else link.cost
+    return Segment(name, cost, tuple(_port(each, routed[each.node]) for each in here), area)
+
+
+def _port(each: Attachment, routing: RoutingSpec) -> Port:
+    addresses: dict[int, str] = {
+        interface.version: str(interface.ip) for interface in each.interfaces()
+    }
+    # Of two next hops that BGP tells for IPv6 (RFC 2545), BIRD takes the global one.
+    by_global = routing.by == "bird" and routing.bgp is not None
+    return Port(
+        each.node, each.device, _networks(each.addresses), addresses, _local(each), by_global
+    )
+
+
+def _local(each: Attachment) -> str:
+    """Return the link-local address that the kernel makes of a MAC address (RFC 4291, app. A)."""
+    mac = bytes.fromhex(each.mac.replace(":", ""))
+    own = bytes([mac[0] ^ 2, *mac[1:3], 0xFF, 0xFE, *mac[3:]])
+    return str(IPv6Address(LINK_LOCAL | int.from_bytes(own)))
+
+
+def _networks(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(ip_interface(text).network) for text in addresses)
