@@ -21,6 +21,7 @@ ORDER = [
     *("forwarding", "dataset"),
     *(
         "topology",
+        "routing",
         "plan",
         "agent",
         "kinds",

@@ -31,6 +31,7 @@ from delaylab.spec.loads import LoadSpec
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.queue import QueueSpec
+from delaylab.spec.routing import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
 from delaylab.spec.static_routes import RouteSpec
 from delaylab.spec.study import ProbeSpec, StudySpec
 from delaylab.spec.trace import TraceSpec
@@ -68,6 +69,25 @@ _TEXTS: dict[type[BaseModel], str] = {
     RouteSpec: """
         nodes:
           client: {routes: [{to: server, via: router.sea}, {to: 10.9.0.0/16, type: blackhole}]}
+        """,
+    RoutingSpec: """
+        routing: {ospf: {hello: 1s, dead: 4s}}
+        nodes:
+          r1: {forwards: true}
+          r2: {forwards: true, routing: {by: bird, router_id: 192.0.2.2}}
+        """,
+    OspfSpec: """
+        routing:
+          ospf: {hello: 1s, dead: 4s, areas: {lan: 1}, nbma: [frame-relay]}
+        """,
+    IsisSpec: """
+        routing:
+          isis: {hello: 1s, multiplier: 3}
+        """,
+    BgpSpec: """
+        routing: {bgp: {keepalive: 1s, hold: 3s}}
+        nodes:
+          r1: {forwards: true, routing: {bgp: {as: 64512}}}
         """,
     PlaceSpec: """
         nodes:

@@ -18,6 +18,8 @@ test_tools=(tshark:tshark tcpdump:tcpdump xz:xz-utils)
 # Programs that work of studies runs, and tests with it. Some of their packages start services.
 work_tools=(scp:openssh-client sshd:openssh-server mpirun.openmpi:openmpi-bin
   mpicc.openmpi:libopenmpi-dev hpcc:hpcc nuttcp:nuttcp)
+# Routing daemons of labs.
+routing_tools=(vtysh:frr bird:bird2)
 rust_wanted=1.95
 
 # missing PROGRAM:PACKAGE …: the packages of those programs that are not there.
@@ -94,6 +96,8 @@ install_quietly() {
   case " $* " in *" docker.io "*) systemctl disable --quiet docker.service docker.socket ;; esac
   case " $* " in *" lxc "*) systemctl disable --quiet lxc.service lxc-net.service ;; esac
   case " $* " in *" openssh-server "*) systemctl disable --quiet ssh.service ssh.socket ;; esac
+  case " $* " in *" frr "*) systemctl disable --quiet frr.service ;; esac
+  case " $* " in *" bird2 "*) systemctl disable --quiet bird.service ;; esac
 }
 
 check_rust() {
@@ -173,7 +177,7 @@ esac
 if [ "${1:-}" = --tests ]; then
   mapfile -t packages < <(missing "${test_tools[@]}")
   [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
-  mapfile -t packages < <(missing "${work_tools[@]}")
+  mapfile -t packages < <(missing "${work_tools[@]}" "${routing_tools[@]}")
   [ ${#packages[@]} -eq 0 ] || install_quietly "${packages[@]}"
 fi
 check_python

@@ -23,22 +23,9 @@ FAR = "r-3.ring-3"
 THREE = """
 lab: ospf
 hosts: {sut: {}}
-routes: none
+routing: {ospf: {}, by: DAEMON}
 nodes:
-  r:
-    kind: KIND
-    count: 3
-    forwards: true
-    packages: [frr]
-    capabilities: [sys_admin]
-    files:
-      /etc/frr/frr.conf:
-        content: "router ospf\\n network 0.0.0.0/0 area 0\\n"
-        mode: 640
-        owner: "frr:frr"
-    start:
-      - {run: "/usr/lib/frr/zebra -f /etc/frr/frr.conf", ready: {file: /run/frr/zserv.api}}
-      - {run: "/usr/lib/frr/ospfd -f /etc/frr/frr.conf", ready: {file: /run/frr/ospfd.vty}}
+  r: {kind: KIND, count: 3, forwards: true}
 links:
   - {between: [r-1, r-2], name: one, state: up}
   - {between: [r-2, r-3], name: two, state: up}
@@ -49,15 +36,19 @@ DEAD_S = 40
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])
-def test_routers_come_from_one_lab_file(kind: str) -> None:
+@pytest.mark.parametrize("daemon", ["frr", "bird"])
+@pytest.mark.parametrize("kind", ["netns", "lxc", "docker", "uml", "qemu"])
+def test_routers_come_from_one_lab_file(kind: str, daemon: str) -> None:
     skip_unless_runnable(kind)
-    text = THREE.replace("KIND", kind)
-    if kind == "uml":
-        text = text.replace("    capabilities: [sys_admin]\n", "")
+    text = THREE.replace("KIND", kind).replace("DAEMON", daemon)
     with temporary(lab_from(parse(text, "ospf.yaml"))) as lab:
-        wait_until(lambda: "proto ospf" in said(lab, "r-1", "ip", "route"), 90)
-        code, out, err = captured(lab, "r-2", ["vtysh", "-c", "show ip ospf neighbor"])
+        protocol = {"frr": "proto ospf", "bird": "proto bird"}[daemon]
+        wait_until(lambda: protocol in said(lab, "r-1", "ip", "route"), 90)
+        show = {
+            "frr": ["vtysh", "-c", "show ip ospf neighbor"],
+            "bird": ["birdc", "show", "ospf", "neighbors"],
+        }[daemon]
+        code, out, err = captured(lab, "r-2", show)
         assert (code, err) == (0, b"")
         assert out.count(b"Full/") == 2
 
@@ -69,7 +60,9 @@ def test_packets_take_another_way_when_a_link_goes_down_and_not_when_it_is_silen
     def neighbours() -> int:
         return said(lab, "r-1", "vtysh", "-c", "show ip ospf neighbor").count("Full/")
 
-    with temporary(lab_from(parse(THREE.replace("KIND", "lxc"), "ospf.yaml"))) as lab:
+    with temporary(
+        lab_from(parse(THREE.replace("KIND", "lxc").replace("DAEMON", "frr"), "ospf.yaml"))
+    ) as lab:
         wait_until(lambda: neighbours() == 2, 3 * DEAD_S)
         # An address of the link `two`, which both other routers are on.
         to_far = lab.plan.attachment("r-3", "two").address

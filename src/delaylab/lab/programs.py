@@ -23,6 +23,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
+from delaylab.routing import NodePrograms
 
 if TYPE_CHECKING:
     from delaylab.spec.programs import ProgramSpec
@@ -37,16 +38,18 @@ PROGRAMS = ".programs.work"
 shares this machine's `/run`, with the programs that were started after the lab."""
 
 
-def start_programs(lab: Lab) -> None:
+def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
     """Write the files of all nodes and start their programs; return once all are ready.
 
-    Nodes start side by side, the programs of a node one after the other. Raises DelaylabError for
-    the first node that cannot.
+    Nodes start side by side, the programs of a node one after the other, its routing daemons first.
+    Raises DelaylabError for the first node that cannot.
     """
     sessions: dict[str, Session] = {}
     for name, node in lab.spec.nodes.items():
-        if node.files or node.start:
-            sessions[name] = _start(lab, name)
+        made = daemons.get(name, NodePrograms())
+        files, programs = {**made.files, **node.files}, [*made.programs, *node.start]
+        if files or programs:
+            sessions[name] = _start(lab, name, NodePrograms(files, programs))
     for name, session in sessions.items():
         try:
             session.finish()
@@ -55,16 +58,16 @@ def start_programs(lab: Lab) -> None:
         session.close()
 
 
-def _start(lab: Lab, name: str) -> Session:
+def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
     node, session = lab.spec.nodes[name], lab.node_session(name)
     session.start(
         Start(
             within=lab.plan.nodes[name].own_folders,
             files=[
                 NodeFile(path, file.content, int(file.mode, 8), file.owner)
-                for path, file in node.files.items()
+                for path, file in given.files.items()
             ],
-            programs=[_program(each, node.env) for each in node.start],
+            programs=[_program(each, node.env) for each in given.programs],
         )
     )
     return session

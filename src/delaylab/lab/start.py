@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
@@ -23,6 +23,7 @@ from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
+from delaylab.routing import NodePrograms
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import LabSpec
 
@@ -52,9 +53,9 @@ def starting(
     `name` cannot be the lab's.
     """
     name = check_name(spec.lab if name is None else name)
-    lab, keeper = _build(machine, spec, name, accounting=False, progress=progress)
+    lab, keeper, daemons = _build(machine, spec, name, accounting=False, progress=progress)
     try:
-        _begin(lab)
+        _begin(lab, daemons)
         yield lab
     except BaseException:
         lab.close()
@@ -73,9 +74,9 @@ def temporary(
 ) -> Iterator[Lab]:
     """Run a lab under a unique name for the length of a block, and remove it on every exit."""
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
-    lab, keeper = _build(machine, spec, name, accounting=accounting, progress=progress)
+    lab, keeper, daemons = _build(machine, spec, name, accounting=accounting, progress=progress)
     try:
-        _begin(lab)
+        _begin(lab, daemons)
         yield lab
     finally:
         with deferred():
@@ -98,7 +99,7 @@ def not_applied(spec: LabSpec, rights: Rights) -> list[Doubt]:
 
 def _build(
     machine: Machine, spec: LabSpec, name: str, *, accounting: bool, progress: Progress
-) -> tuple[Lab, Keeper]:
+) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
     rights = machine.rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     files.check_files(spec)
@@ -122,15 +123,15 @@ def _build(
     ]
     # Both are at hand; others read them from the record.
     running.spec, running.plan = spec, plan
-    return Lab(running, notes, booted), keeper
+    return Lab(running, notes, booted), keeper, plan.daemons
 
 
-def _begin(lab: Lab) -> None:
+def _begin(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
     """Start the programs of a lab that is built."""
     if _is_down_in_a_guest(lab.spec):
         # The engine started before the guest, and could not tell it.
         link_changes.start_timeline(lab)
-    start_programs(lab)
+    start_programs(lab, daemons)
 
 
 def _is_down_in_a_guest(spec: LabSpec) -> bool:

@@ -11,6 +11,7 @@ from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
 from delaylab.plan.agent_names import MACHINE, WIRE, host_agent, link_agent, node_agent
 from delaylab.plan.conditioned import engine_links
+from delaylab.plan.daemons import daemons
 from delaylab.plan.kept import PlannedNode
 from delaylab.plan.kind import AnyKind, Node, Rights
 from delaylab.plan.model import (
@@ -26,6 +27,7 @@ from delaylab.plan.model import (
 from delaylab.plan.network import Network
 from delaylab.plan.own_folders import own_folders
 from delaylab.plan.quota import quota_us
+from delaylab.routing import NodePrograms
 from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import HERE, LabSpec
@@ -108,8 +110,10 @@ def build(
         for agent in _agents(name, lab, kinds, network, rights)
     ]
     agents, operations = _hand_over(agents, list(network.operations()))
+    made = daemons(lab, network.attachments, network.loopbacks) if lab.has_daemons else {}
     nodes = {
-        node: _planned(lab, node, kinds[spec.kind], network) for node, spec in lab.nodes.items()
+        node: _planned(lab, node, kinds[spec.kind], network, made.get(node, NodePrograms()))
+        for node, spec in lab.nodes.items()
     }
     guests = (each.name for each in agents if each.guest and each.guest.reach != "nothing")
     return Plan(
@@ -120,10 +124,13 @@ def build(
         in_machine=tuple(agent.name for agent in agents if agent.network == MACHINE),
         agents=tuple(agents),
         operations=tuple(operations),
+        daemons=made,
     )
 
 
-def _planned(lab: LabSpec, node: str, kind: AnyKind, network: Network) -> PlannedNode:
+def _planned(
+    lab: LabSpec, node: str, kind: AnyKind, network: Network, made: NodePrograms
+) -> PlannedNode:
     spec, attachments = lab.nodes[node], tuple(network.attachments[node])
     return PlannedNode(
         kind=spec.kind,
@@ -133,8 +140,8 @@ def _planned(lab: LabSpec, node: str, kind: AnyKind, network: Network) -> Planne
         own_root=kind.facts.own_root,
         no_send_stamp=kind.no_send_stamp(spec),
         own_folders=own_folders(node, spec) or (),
-        files=tuple(spec.files),
-        programs=tuple(program.called for program in spec.start),
+        files=(*made.files, *spec.files),
+        programs=tuple(program.called for program in (*made.programs, *spec.start)),
         env=spec.env,
         attachments=attachments,
         loopbacks=tuple(network.loopbacks.get(node, ())),
@@ -147,7 +154,7 @@ def _agents(
     forwarding = network.forwarding
     sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
     sysctls |= ANY_WAY_BACK if forwarding else {}
-    sysctls |= BY_FLOW if lab.multipath else {}
+    sysctls |= BY_FLOW if lab.uses_every_path else {}
     sysctls |= {str(setting): value for setting, value in lab.sysctls.items()}
 
     def settings(agent: str) -> dict[str, str]:

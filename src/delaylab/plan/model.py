@@ -9,6 +9,7 @@ from delaylab.io.values import JsonObject
 from delaylab.plan.agent_names import NEW
 from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.kept import KeptPlan
+from delaylab.routing import NodePrograms
 
 
 @dataclass(frozen=True)
@@ -193,10 +194,14 @@ Operation = (
 
 @dataclass(frozen=True)
 class Plan(KeptPlan):
-    """The plan by which a lab is built; `operations` make its network, in order."""
+    """The plan by which a lab is built; `operations` make its network, in order.
+
+    `daemons` are the files and programs of routers with routing daemons, by node.
+    """
 
     agents: tuple[Agent, ...]
     operations: tuple[Operation, ...] = ()
+    daemons: Mapping[str, NodePrograms] = field(default_factory=dict)
 
     def message(self) -> JsonObject:
         """Return the plan in the form that `delaylab-agent fabric` reads."""

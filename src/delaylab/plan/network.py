@@ -24,7 +24,7 @@ from delaylab.plan.model import (
 )
 from delaylab.plan.reach import Stacks
 from delaylab.plan.resolved import resolved
-from delaylab.plan.routes import routes
+from delaylab.plan.routes import routes, routes_of_hosts
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
 from delaylab.spec.directions import conditioned
@@ -72,9 +72,13 @@ class Network:
         yield from (Address(agent, "lo", text) for agent, own in loopbacks.items() for text in own)
         networks = self._stacks.networks
         given = StaticRoutes(self.lab, self.attachments, networks, self.loopbacks)
-        if self.lab.routes == "shortest" and (forwarding := self.forwarding):
+        if self.lab.has_paths and (forwarding := self.forwarding):
             stacks = Stacks(self._every_attachment(), forwarding, costs(self.lab), loopbacks)
-            found = routes(stacks, self._stacks.machine, multipath=self.lab.multipath)
+            found = (
+                routes_of_hosts(stacks, self._stacks.machine)
+                if self.lab.has_daemons
+                else routes(stacks, self._stacks.machine, multipath=self.lab.multipath)
+            )
             yield from given.without(found)
         yield from given.given
         yield from self._cables.queues

@@ -13,7 +13,7 @@ def own_folders(node: str, spec: NodeSpec) -> tuple[str, ...] | None:
 
     Raises BadInput for a file elsewhere, which would be this machine's.
     """
-    if spec.own_root or not (spec.files or spec.start):
+    if spec.own_root or not (spec.files or spec.start or spec.has_daemons):
         return None
     for path in spec.files:
         if not any(path.startswith(f"{folder}/") for folder in OWN_FOLDERS):

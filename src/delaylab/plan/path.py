@@ -58,7 +58,7 @@ def node_paths(
     if not found:
         raise _no_path(lab, start, end, over)
     _check_routes(plan, lab, found, end)
-    several = found[:MOST_PATHS] if lab.multipath else found[:1]
+    several = found[:MOST_PATHS] if lab.uses_every_path else found[:1]
     return [NodePath((*way.nodes, end), way.links) for way in several]
 
 
@@ -78,7 +78,7 @@ def _check_routes(plan: KeptPlan, lab: LabSpec, paths: list[NodePath], end: str)
 def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
     """Return the error for two nodes without a path that is known."""
     by = f" by link {over!r}" if over else ""
-    if lab.routes == "none":
+    if not lab.has_paths:
         return BadInput(
             f"the path from {start!r} to {end!r}{by} is not known: they share no link, and "
             "`routes: none` sets no routes over other nodes",
@@ -95,7 +95,7 @@ def _ways(
     plan: KeptPlan, lab: LabSpec, stacks: Stacks, start: str, link: str
 ) -> Iterator[NodePath]:
     """Yield the paths from a node to a link, each without its last node."""
-    follows = stacks.every_toward(link) if lab.routes == "shortest" else {}
+    follows = stacks.every_toward(link) if lab.has_paths else {}
     router = {plan.nodes[n].stack: n for n, spec in reversed(lab.nodes.items()) if spec.forwards}
     waiting = [(plan.nodes[start].stack, NodePath((start,), ()))]
     while waiting:
@@ -104,6 +104,6 @@ def _ways(
             yield NodePath(so_far.nodes, (*so_far.links, link))
             continue
         hops = follows.get(stack, [])
-        for gateway, by in reversed(hops if lab.multipath else hops[:1]):
+        for gateway, by in reversed(hops if lab.uses_every_path else hops[:1]):
             nodes, links = (*so_far.nodes, router[gateway]), (*so_far.links, by)
             waiting.append((gateway, NodePath(nodes, links)))

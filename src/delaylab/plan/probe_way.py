@@ -261,7 +261,7 @@ def _loopback(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, node: str) -> str 
 
     They do not if the probe names a link, or the lab sets no routes that lead there.
     """
-    led = probe.over is None and lab.routes == "shortest"
+    led = probe.over is None and lab.has_paths
     return plan.nodes[node].loopback(probe.ip) if led else None
 
 

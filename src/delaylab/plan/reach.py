@@ -112,6 +112,23 @@ class Stacks:
                 found[stack] = first
         return found
 
+    def first_gateways(self, except_for: Collection[str] = ()) -> NextHops:
+        """Return the first gateway, on a link of the least cost, of each stack that has one.
+
+        Stacks that forward, and those in `except_for`, are left out.
+        """
+        routers = self._routers()
+        found: NextHops = {}
+        for stack, links in self.links.items():
+            if stack in self.forwarding or stack in except_for:
+                continue
+            by_cost = sorted(links, key=lambda link: self.costs.get(link, 1))
+            gateways = ((gateway, link) for link in by_cost for gateway in routers[link])
+            first = next(gateways, None)
+            if first is not None:
+                found[stack] = first
+        return found
+
     def without(self, left_out: Collection[str]) -> Stacks:
         """Return the graph of all links, without some of the stacks.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from delaylab.plan.addresses import POOL4, POOL6
 from delaylab.plan.model import Route
 from delaylab.plan.networks import Addresses, Table
-from delaylab.plan.reach import Stacks
+from delaylab.plan.reach import NextHops, Stacks
 
 AGGREGATED_FROM = 100
 """The number of stacks that forward from which on routes to several networks are made one."""
@@ -36,17 +36,40 @@ def routes(stacks: Stacks, machine: str | None, *, multipath: bool = False) -> I
         from delaylab.plan.many_routes import tables as of_many  # noqa: PLC0415
 
         tables = of_many(inner, addresses, machine, multipath=multipath)
+    for stack, table in _to_gateways(stacks, addresses, edges).items():
+        tables.setdefault(stack, {})
+        for via, networks in table.items():
+            tables[stack].setdefault(via, []).extend(networks)
+    for stack in stacks.links:
+        for via, networks in tables.get(stack, {}).items():
+            yield Route(stack, tuple(networks), via)
+
+
+def routes_of_hosts(stacks: Stacks, machine: str | None) -> Iterator[Route]:
+    """Yield routes of the stacks that do not forward, each to the first router on its links.
+
+    Of several links the one of the least cost is taken. They are for labs whose routers have
+    daemons.
+    """
+    gateways = stacks.first_gateways(except_for=[machine] if machine else [])
+    tables = _to_gateways(stacks, Addresses(stacks), gateways)
+    for stack, table in tables.items():
+        for via, networks in table.items():
+            yield Route(stack, tuple(networks), via)
+
+
+def _to_gateways(stacks: Stacks, addresses: Addresses, gateways: NextHops) -> dict[str, Table]:
+    """Return routes to all that each of these stacks reaches, over its one gateway."""
     areas = _areas(stacks, addresses)
-    for stack, hop in edges.items():
+    tables: dict[str, Table] = {}
+    for stack, hop in gateways.items():
         own = {net for link in stacks.links[stack] for net in addresses.networks[link]}
         table = tables.setdefault(stack, {})
         for network, version in areas[hop[0]].beyond(own):
             via = addresses.of([hop], version)
             if via:
                 table.setdefault(via, []).append(network)
-    for stack in stacks.links:
-        for via, networks in tables.get(stack, {}).items():
-            yield Route(stack, tuple(networks), via)
+    return tables
 
 
 def _tables(stacks: Stacks, addresses: Addresses, *, multipath: bool) -> dict[str, Table]:

@@ -8,6 +8,7 @@ from functools import partial
 
 from delaylab.spec.addresses import why_no_address
 from delaylab.spec.check_conditions import check_conditions
+from delaylab.spec.check_routing import check_routing
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, links_of, named_links, nodes_made, origins
@@ -32,6 +33,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     problems.report()
     problems.gather(lambda: _check_link_names(lab, document, at))
     _check_addresses(lab, document, at, problems)
+    check_routing(lab, document, at, problems)
     names = [name for name, _ in named_links(lab)]
     check_conditions(lab, names, document, at, problems)
     problems.report()

@@ -13,13 +13,18 @@ from itertools import product
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
+from delaylab.spec.routed import with_routing
 
 
 def expand(lab: LabSpec) -> LabSpec:
-    """Return the lab with every node and link written out.
+    """Return the lab with every node and link written out, and every router's daemons.
 
     Links that are left with one member are dropped.
     """
+    return with_routing(_expand(lab))
+
+
+def _expand(lab: LabSpec) -> LabSpec:
     if all(spec.count is None for spec in lab.nodes.values()):
         return lab
     all_names = names(lab)

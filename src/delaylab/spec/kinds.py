@@ -18,6 +18,7 @@ from delaylab.spec.programs import (
     ProgramSpec,
     check_programs,
 )
+from delaylab.spec.routing import NodeRouting
 from delaylab.spec.static_routes import RouteSpec
 from delaylab.spec.variants import Variants, all_fields
 from delaylab.units import Multiple, Share, Size
@@ -88,9 +89,19 @@ class NodeSpec(Variants):
         description="Routes of the node, in addition to those that the lab sets. To the same "
         "network this one is taken.",
     )
+    routing: NodeRouting = Field(
+        None,
+        description="The node's routing daemons, where they differ from the lab's; `none`: it has "
+        "none.",
+    )
     at: PlaceSpec | None = Field(
         None, description="The place of the node. It changes nothing in the network."
     )
+
+    @property
+    def has_daemons(self) -> bool:
+        """Return True if the node itself has routing daemons; of an expanded lab that is all."""
+        return self.routing not in (None, "none")
 
     @classmethod
     def variant_of(cls, said: Mapping[str, object]) -> type[NodeSpec]:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
+from delaylab.spec.routing import RoutingSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
 from delaylab.units import Duration, Rate, Size
 
@@ -198,15 +199,22 @@ class LabSpec(Spec):
     ip: list[IpVersion] = Field(
         default=[4], min_length=1, description="The IP versions that nodes get addresses of."
     )
-    routes: Routes = Field(
-        "shortest",
+    routes: Routes | None = Field(
+        None,
         description="`shortest` sets routes over the least `cost` of links, which are the fewest "
-        "links if none has a cost; `none` sets no routes, as for a routing daemon.",
+        "links if none has a cost; `none` sets no routes. Left out, it is `shortest`; in a lab "
+        "with `routing` only nodes that are no routers get routes.",
+    )
+    routing: RoutingSpec | None = Field(
+        None,
+        description="The routing daemons of all nodes with `forwards: true`. `up` returns once "
+        "their routes are right.",
     )
     multipath: bool = Field(
         False,
         description="Let routes use all paths of the least cost: the kernel sends the packets of a "
-        "flow over one of them, by its addresses and ports. Left out, the first is taken.",
+        "flow over one of them, by its addresses and ports. Left out, the first is taken. Daemons "
+        "use all.",
     )
     engine: EngineSpec = Field(
         EngineSpec.model_validate("auto"),
@@ -226,6 +234,26 @@ class LabSpec(Spec):
         lt=2**63,
         description="The seed of the random numbers that decide loss, jitter and the like.",
     )
+
+    @property
+    def has_daemons(self) -> bool:
+        """Return True if a node of the lab has routing daemons."""
+        return self.routing is not None or any(spec.has_daemons for spec in self.nodes.values())
+
+    @property
+    def sets_routes(self) -> bool:
+        """Return True if delaylab sets the routes of all nodes."""
+        return self.routes != "none" and not self.has_daemons
+
+    @property
+    def has_paths(self) -> bool:
+        """Return True if packets take paths of the least cost, by whatever sets the routes."""
+        return self.sets_routes or self.has_daemons
+
+    @property
+    def uses_every_path(self) -> bool:
+        """Return True if routes use all paths of the least cost."""
+        return self.multipath or self.has_daemons
 
     def host_of(self, node: str) -> str:
         """Return the name of the host that carries a node."""

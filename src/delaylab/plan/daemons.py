@@ -1,0 +1,135 @@
+"""The routing daemons of a lab's routers, from its links and their addresses. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address
+
+from delaylab.errors import BadInput
+from delaylab.plan.attachment import Attachment
+from delaylab.routing import NodePrograms, programs
+from delaylab.routing.router import Network, Peer, Port, Router, of_version
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import named_links
+from delaylab.spec.routing import RoutingSpec
+
+FIRST_PRIVATE_AS, PRIVATE_AS = 4_200_000_000, 94_967_294
+"""The first AS number for private use of 32 bits, and how many there are (RFC 6996)."""
+
+
+def daemons(
+    lab: LabSpec,
+    attachments: Mapping[str, Sequence[Attachment]],
+    loopbacks: Mapping[str, Sequence[str]],
+) -> dict[str, NodePrograms]:
+    """Return the files and programs of each router with daemons.
+
+    Files that the lab file gives a node take the place of those of the same path. Raises BadInput
+    if two routers have one router ID.
+    """
+    return {
+        name: _without(programs(router), lab.nodes[name].files)
+        for name, router in routers(lab, attachments, loopbacks).items()
+    }
+
+
+def _without(made: NodePrograms, given: Mapping[str, object]) -> NodePrograms:
+    files = {path: file for path, file in made.files.items() if path not in given}
+    return NodePrograms(files, made.programs)
+
+
+def routers(
+    lab: LabSpec,
+    attachments: Mapping[str, Sequence[Attachment]],
+    loopbacks: Mapping[str, Sequence[str]],
+) -> dict[str, Router]:
+    """Return each router with daemons, by name; raise BadInput if two have one router ID."""
+    routed = {
+        name: spec.routing
+        for name, spec in lab.nodes.items()
+        if isinstance(spec.routing, RoutingSpec)
+    }
+    links = dict(named_links(lab))
+    on_link: dict[str, list[Attachment]] = {name: [] for name in links}
+    for each in (each for found in attachments.values() for each in found):
+        on_link[each.link].append(each)
+    numbers = {name: _as_number(name, routing) for name, routing in routed.items()}
+    found: dict[str, Router] = {}
+    for name, routing in routed.items():
+        own = tuple(loopbacks.get(name, ()))
+        found[name] = Router(
+            name,
+            routing.router_id or _router_id(name, own),
+            routing,
+            tuple(sorted(lab.ip)),
+            own,
+            tuple(
+                _port(each, links[each.link], on_link[each.link], routed, numbers)
+                for each in attachments[name]
+            ),
+            numbers[name],
+            tuple(
+                Peer(other, tuple(text.split("/")[0] for text in loopbacks[other]), number)
+                for other, number in numbers.items()
+                if other != name and number is not None and number == numbers[name]
+            ),
+        )
+    _check_ids(found)
+    return found
+
+
+def _port(
+    each: Attachment,
+    link: LinkSpec,
+    on_link: Sequence[Attachment],
+    routed: Mapping[str, RoutingSpec],
+    numbers: Mapping[str, int | None],
+) -> Port:
+    peers = tuple(
+        Peer(
+            other.node,
+            tuple(str(interface.ip) for interface in other.interfaces()),
+            numbers[other.node],
+        )
+        for other in on_link
+        if other.node != each.node and other.node in routed
+    )
+    network = _network(each.link, link, routed[each.node])
+    return Port(each.device, each.link, each.addresses, link.cost, network, peers)
+
+
+def _network(name: str, link: LinkSpec, routing: RoutingSpec) -> Network:
+    if link.between is not None:
+        return "point-to-point"
+    by_address = routing.ospf is not None and name in routing.ospf.nbma
+    return "non-broadcast" if by_address else "broadcast"
+
+
+def _router_id(name: str, loopbacks: tuple[str, ...]) -> str:
+    """Return the IPv4 address of the loopback, or one of a hash if there is none."""
+    address = next(of_version(loopbacks, 4), None)
+    if address is not None:
+        return address
+    return str(IPv4Address(int.from_bytes(_hash(name, 4)) | 1))
+
+
+def _as_number(name: str, routing: RoutingSpec) -> int | None:
+    if routing.bgp is None:
+        return None
+    given = routing.bgp.as_number
+    own = FIRST_PRIVATE_AS + int.from_bytes(_hash(name, 8)) % PRIVATE_AS
+    return own if given is None else given
+
+
+def _hash(name: str, size: int) -> bytes:
+    return hashlib.blake2b(name.encode(), digest_size=size).digest()
+
+
+def _check_ids(found: Mapping[str, Router]) -> None:
+    owners: dict[str, str] = {}
+    for name, router in found.items():
+        other = owners.setdefault(router.router_id, name)
+        if other != name:
+            what = f"{other!r} and {name!r} both have the router ID {router.router_id}"
+            raise BadInput(what, fix="give one of them another `router_id`")

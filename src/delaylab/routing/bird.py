@@ -1,0 +1,124 @@
+"""BIRD's configuration and daemon (bird.network.cz; written for BIRD 2.0.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delaylab.routing.router import NodePrograms, Port, Router, of_version
+from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
+from delaylab.spec.routing import BgpSpec, OspfSpec, seconds
+
+CONFIG = "/etc/bird/bird.conf"
+CONTROL = "/run/bird/bird.ctl"
+STARTED = "Started"
+"""The sign that BIRD has read its configuration; its socket is there before."""
+MOST_PATHS = 64
+NETWORKS = {"point-to-point": "ptp", "broadcast": "bcast", "non-broadcast": "nbma"}
+"""BIRD's words for the types of OSPF's networks."""
+TO_KERNEL = "if source = RTS_DEVICE then reject; accept;"
+"""The filter of routes to the kernel, which has those to its own networks already."""
+
+
+def programs(router: Router) -> NodePrograms:
+    """Return BIRD's file and program."""
+    run = f"mkdir -p /run/bird && exec bird -f -c {CONFIG} -s {CONTROL}"
+    daemon = ProgramSpec(run=run, name="bird", ready=Prints(prints=STARTED))
+    return NodePrograms({CONFIG: FileSpec(content=config(router), mode="640")}, [daemon])
+
+
+def config(router: Router) -> str:
+    """Return the text of `bird.conf`."""
+    routing = router.routing
+    lines = ["log stderr all;", f"router id {router.router_id};", "protocol device {}"]
+    # Routes to the router's own networks come from the kernel, not from a protocol.
+    lines += ["protocol direct {", *(f"  ipv{version};" for version in router.ip), "}"]
+    for version in router.ip:
+        lines += _kernel(version)
+        if routing.ospf:
+            lines += _ospf(router, routing.ospf, version)
+    if routing.bgp:
+        lines += _bgp(router, routing.bgp)
+    return "\n".join(lines) + "\n" + routing.added
+
+
+def _kernel(version: int) -> Iterator[str]:
+    yield f"protocol kernel kernel{version} {{"
+    yield f"  ipv{version} {{ import none; export filter {{ {TO_KERNEL} }}; }};"
+    yield f"  merge paths on limit {MOST_PATHS};"
+    yield "}"
+
+
+def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
+    # BIRD calls OSPF version 2 `v2`, and that for IPv6 `v3`.
+    yield f"protocol ospf v{2 if version == 4 else 3} ospf{version} {{"
+    yield f"  ipv{version} {{ import all; export none; }};"
+    yield f"  ecmp on limit {MOST_PATHS};"
+    areas = dict.fromkeys(ospf.area_of(port.link) for port in router.ports)
+    for area in areas:
+        yield f"  area {area} {{"
+        for port in router.ports:
+            if ospf.area_of(port.link) == area:
+                yield from _interface(ospf, port, version)
+        if area == router.area_of_loopback(ospf):
+            # OSPFv3 is not spoken on `lo`, which has no link-local address.
+            for address in of_version(router.loopbacks, version):
+                yield f"    stubnet {address}/{32 if version == 4 else 128};"
+        yield "  };"
+    yield "}"
+
+
+def _interface(ospf: OspfSpec, port: Port, version: int) -> Iterator[str]:
+    yield f'    interface "{port.device}" {{'
+    yield f"      cost {port.cost};"
+    if not port.peers:
+        yield "      stub;"
+    yield f"      type {NETWORKS[port.network]};"
+    yield f"      hello {seconds(ospf.hello)};"
+    yield f"      dead {seconds(ospf.dead)};"
+    yield f"      retransmit {seconds(ospf.retransmit)};"
+    found = [each for peer in port.peers for each in of_version(peer.addresses, version)]
+    if port.network == "non-broadcast" and found:
+        yield f"      neighbors {{ {' '.join(f'{address} eligible;' for address in found)} }};"
+    yield "    };"
+
+
+def _bgp(router: Router, bgp: BgpSpec) -> Iterator[str]:
+    number = 0
+    outside = [(port, peer) for port in router.ports for peer in port.peers]
+    for version in router.ip:
+        own = next(of_version(router.loopbacks, version), None)
+        for port, peer in outside:
+            if peer.as_number in (None, router.as_number):
+                continue
+            for address in of_version(peer.addresses, version):
+                number += 1
+                yield from _session(router, bgp, number, version, address, peer.as_number)
+                yield f'  interface "{port.device}"; direct;'
+                yield "}"
+        for peer in router.inside:
+            for address in of_version(peer.addresses, version):
+                number += 1
+                yield from _session(
+                    router, bgp, number, version, address, peer.as_number, "next hop self; "
+                )
+                yield f"  source address {own}; multihop;"
+                yield "}"
+
+
+def _session(
+    router: Router,
+    bgp: BgpSpec,
+    number: int,
+    version: int,
+    address: str,
+    as_number: int | None,
+    more: str = "",
+) -> Iterator[str]:
+    """Yield the beginning of a session's protocol, to which its ends add and which they close."""
+    yield f"protocol bgp peer{number} {{"
+    yield f"  local as {router.as_number};"
+    yield f"  neighbor {address} as {as_number};"
+    yield f"  keepalive time {seconds(bgp.keepalive)}; hold time {seconds(bgp.hold)};"
+    yield "  connect delay time 1; connect retry time 1;"
+    exported = "if source ~ [ RTS_DEVICE, RTS_BGP ] then accept; reject;"
+    yield f"  ipv{version} {{ import all; {more}export filter {{ {exported} }}; }};"

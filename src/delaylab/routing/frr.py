@@ -1,0 +1,192 @@
+"""FRR's configuration and daemons (docs.frrouting.org; written for FRR 8.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delaylab.routing.router import NodePrograms, Peer, Port, Router, of_version
+from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
+from delaylab.spec.routing import BgpSpec, IsisSpec, OspfSpec, seconds
+
+CONFIG = "/etc/frr/frr.conf"
+VTYSH = "/etc/frr/vtysh.conf"
+OWNER = "frr:frr"
+SOCKETS = "/run/frr"
+PROGRAMS = "/usr/lib/frr"
+INSTANCE = "delaylab"
+"""The name of the instance of IS-IS, which only this router sees."""
+MOST_PATHS = 64
+MOST_HOLD_MS = 600_000
+
+
+def programs(router: Router) -> NodePrograms:
+    """Return FRR's files and programs: zebra, which sets the kernel's routes, then protocols."""
+    files = {
+        CONFIG: FileSpec(content=config(router), mode="640", owner=OWNER),
+        VTYSH: FileSpec(content="service integrated-vtysh-config\n", mode="640", owner=OWNER),
+    }
+    return NodePrograms(files, [_zebra(), *(_daemon(name) for name in _daemons(router))])
+
+
+def _daemons(router: Router) -> list[str]:
+    routing = router.routing
+    of_ospf = [name for version, name in ((4, "ospfd"), (6, "ospf6d")) if version in router.ip]
+    return [
+        *(of_ospf if routing.ospf else []),
+        *(["isisd"] if routing.isis else []),
+        *(["bgpd"] if routing.bgp else []),
+    ]
+
+
+def _zebra() -> ProgramSpec:
+    # The folder is made by a service of the distribution, which runs in no node.
+    made = f"mkdir -p {SOCKETS} && chown frr:frr {SOCKETS}"
+    run = f"{made} && exec {PROGRAMS}/zebra -f {CONFIG} -A 127.0.0.1 -P 0"
+    return ProgramSpec(run=run, name="zebra", ready=Exists(file=f"{SOCKETS}/zserv.api"))
+
+
+def _daemon(name: str) -> ProgramSpec:
+    run = [f"{PROGRAMS}/{name}", "-f", CONFIG, "-A", "127.0.0.1", "-P", "0"]
+    return ProgramSpec(run=run, name=name, ready=Exists(file=f"{SOCKETS}/{name}.vty"))
+
+
+def config(router: Router) -> str:
+    """Return the text of `frr.conf`, which all daemons of the router read."""
+    routing = router.routing
+    lines = ["frr defaults traditional", f"hostname {router.name}", "log stdout"]
+    for port in router.ports:
+        lines += [f"interface {port.device}", *_of_port(router, port), "exit"]
+    lines += ["interface lo", *_of_loopback(router), "exit"]
+    if routing.ospf:
+        lines += _ospf(router, routing.ospf)
+    if routing.isis:
+        lines += _isis(router)
+    if routing.bgp:
+        lines += _bgp(router, routing.bgp)
+    return "\n".join(lines) + "\n" + routing.added
+
+
+def _of_port(router: Router, port: Port) -> Iterator[str]:
+    routing = router.routing
+    if routing.ospf and 4 in router.ip:
+        yield from _ospf_of_port(routing.ospf, port, "ip ospf")
+    if routing.ospf and 6 in router.ip:
+        yield from _ospf_of_port(routing.ospf, port, "ipv6 ospf6")
+        if not port.peers:
+            yield " ipv6 ospf6 passive"
+    if routing.isis:
+        yield from _isis_of_port(router, routing.isis, port)
+
+
+def _ospf_of_port(ospf: OspfSpec, port: Port, command: str) -> Iterator[str]:
+    yield f" {command} area {ospf.area_of(port.link)}"
+    yield f" {command} network {port.network}"
+    yield f" {command} cost {port.cost}"
+    yield f" {command} hello-interval {seconds(ospf.hello)}"
+    yield f" {command} dead-interval {seconds(ospf.dead)}"
+    yield f" {command} retransmit-interval {seconds(ospf.retransmit)}"
+
+
+def _isis_of_port(router: Router, isis: IsisSpec, port: Port) -> Iterator[str]:
+    yield from _isis_on(router)
+    yield f" isis metric {port.cost}"
+    if not port.peers:
+        yield " isis passive"
+        return
+    if port.network == "point-to-point":
+        yield " isis network point-to-point"
+    yield f" isis hello-interval {seconds(isis.hello)}"
+    yield f" isis hello-multiplier {isis.multiplier}"
+
+
+def _isis_on(router: Router) -> Iterator[str]:
+    if 4 in router.ip:
+        yield f" ip router isis {INSTANCE}"
+    if 6 in router.ip:
+        yield f" ipv6 router isis {INSTANCE}"
+
+
+def _of_loopback(router: Router) -> Iterator[str]:
+    ospf = router.routing.ospf
+    if ospf and 4 in router.ip:
+        yield f" ip ospf area {router.area_of_loopback(ospf)}"
+    if ospf and 6 in router.ip:
+        yield f" ipv6 ospf6 area {router.area_of_loopback(ospf)}"
+    if router.routing.isis:
+        yield from _isis_on(router)
+        yield " isis passive"
+
+
+def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
+    delay, hold = ospf.spf_delay.ns // 1_000_000, ospf.spf_hold.ns // 1_000_000
+    spf = f" timers throttle spf {delay} {hold} {min(max(100 * hold, delay), MOST_HOLD_MS)}"
+    if 4 in router.ip:
+        yield "router ospf"
+        yield f" ospf router-id {router.router_id}"
+        yield from (f" passive-interface {port.device}" for port in router.ports if not port.peers)
+        for port in router.ports if _by_address(router) else ():
+            if port.network == "non-broadcast":
+                for address in _neighbors(port, 4):
+                    yield f" neighbor {address}"
+        yield spf
+        yield f" maximum-paths {MOST_PATHS}"
+        yield "exit"
+    if 6 in router.ip:
+        yield "router ospf6"
+        yield f" ospf6 router-id {router.router_id}"
+        yield spf
+        yield f" maximum-paths {MOST_PATHS}"
+        yield "exit"
+
+
+def _by_address(router: Router) -> bool:
+    return any(port.network == "non-broadcast" for port in router.ports)
+
+
+def _neighbors(port: Port, version: int) -> Iterator[str]:
+    for peer in port.peers:
+        yield from of_version(peer.addresses, version)
+
+
+def _isis(router: Router) -> Iterator[str]:
+    digits = "".join(f"{int(part):03}" for part in router.router_id.split("."))
+    system = ".".join(digits[at : at + 4] for at in range(0, 12, 4))
+    yield f"router isis {INSTANCE}"
+    yield f" net 49.0001.{system}.00"
+    yield " is-type level-2-only"
+    yield " metric-style wide"
+    yield "exit"
+
+
+def _bgp(router: Router, bgp: BgpSpec) -> Iterator[str]:
+    outside = [peer for port in router.ports for peer in port.peers if peer.as_number is not None]
+    outside = [peer for peer in outside if peer.as_number != router.as_number]
+    yield f"router bgp {router.as_number}"
+    yield f" bgp router-id {router.router_id}"
+    yield " no bgp ebgp-requires-policy"
+    yield " no bgp default ipv4-unicast"
+    yield " bgp bestpath as-path multipath-relax"
+    for peer in (*outside, *router.inside):
+        for address in peer.addresses:
+            yield f" neighbor {address} remote-as {peer.as_number}"
+            yield f" neighbor {address} timers {seconds(bgp.keepalive)} {seconds(bgp.hold)}"
+            yield f" neighbor {address} timers connect 1"
+            yield f" neighbor {address} advertisement-interval 0"
+            if peer in router.inside:
+                yield f" neighbor {address} update-source lo"
+    for version in router.ip:
+        yield f" address-family ipv{version} unicast"
+        yield "  redistribute connected"
+        yield f"  maximum-paths {MOST_PATHS}"
+        yield f"  maximum-paths ibgp {MOST_PATHS}"
+        for peer in (*outside, *router.inside):
+            yield from _activated(peer, version, own_as=peer in router.inside)
+        yield " exit-address-family"
+    yield "exit"
+
+
+def _activated(peer: Peer, version: int, *, own_as: bool) -> Iterator[str]:
+    for address in of_version(peer.addresses, version):
+        yield f"  neighbor {address} activate"
+        if own_as:
+            yield f"  neighbor {address} next-hop-self"

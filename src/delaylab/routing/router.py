@@ -1,0 +1,75 @@
+"""A router as its daemons see it: its ports, the routers beside it, and its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import ip_interface
+from typing import Literal
+
+from delaylab.spec.programs import FileSpec, ProgramSpec
+from delaylab.spec.routing import OspfSpec, RoutingSpec
+
+Network = Literal["point-to-point", "broadcast", "non-broadcast"]
+"""The types of OSPF's networks (RFC 2328, section 9)."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another router with daemons on a port's link: its addresses there, and its AS number."""
+
+    name: str
+    addresses: tuple[str, ...]
+    as_number: int | None = None
+
+
+@dataclass(frozen=True)
+class Port:
+    """An interface of a router to a link.
+
+    `addresses` are with prefix. On a port without `peers` no hello packets are sent: no other
+    router is there.
+    """
+
+    device: str
+    link: str
+    addresses: tuple[str, ...]
+    cost: int
+    network: Network
+    peers: tuple[Peer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Router:
+    """A router, its ports and its settings.
+
+    `loopbacks` are with prefix. `as_number` is that of BGP. `inside` are the routers of the same AS
+    number, with the addresses of their loopbacks.
+    """
+
+    name: str
+    router_id: str
+    routing: RoutingSpec
+    ip: tuple[int, ...]
+    loopbacks: tuple[str, ...]
+    ports: tuple[Port, ...]
+    as_number: int | None = None
+    inside: tuple[Peer, ...] = ()
+
+    def area_of_loopback(self, ospf: OspfSpec) -> str:
+        """Return the area of OSPF that the router's loopback is in."""
+        return ospf.area_of_loopback(port.link for port in self.ports)
+
+
+@dataclass(frozen=True)
+class NodePrograms:
+    """Files of a node by path, and the programs to start, in order."""
+
+    files: dict[str, FileSpec] = field(default_factory=dict)
+    programs: list[ProgramSpec] = field(default_factory=list)
+
+
+def of_version(addresses: tuple[str, ...], version: int) -> Iterator[str]:
+    """Yield the addresses of an IP version, without their prefixes."""
+    found = (ip_interface(text).ip for text in addresses)
+    yield from (str(each) for each in found if each.version == version)

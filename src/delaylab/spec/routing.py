@@ -1,0 +1,220 @@
+"""Models of routing daemons: the protocols that a lab's routers speak, and the program that does.
+
+Terms and defaults are those of the protocols: OSPF (RFC 2328, RFC 5340), IS-IS (ISO 10589,
+RFC 1195) and BGP (RFC 4271).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from delaylab.spec.base import Name, Spec
+from delaylab.spec.programs import MOST_TEXT
+from delaylab.units import Duration
+
+Daemons = Literal["frr", "bird"]
+PACKAGES: dict[Daemons, str] = {"frr": "frr", "bird": "bird2"}
+"""The package of the distribution that has each daemon."""
+BACKBONE = "0.0.0.0"
+"""The area that joins all others (RFC 2328, section 3.1)."""
+SECOND = 1_000_000_000
+MOST_SECONDS = 65_535
+
+
+def _area(given: object) -> object:
+    """Return an area as an address; it may be written as a number."""
+    text = str(given)
+    try:
+        return str(IPv4Address(int(text) if text.isdecimal() else text))
+    except ValueError:
+        raise ValueError(f"expected an area such as 0 or 0.0.0.1, got {text!r}") from None
+
+
+Area = Annotated[str, BeforeValidator(_area, json_schema_input_type=str | int)]
+
+
+def _router_id(given: str) -> str:
+    try:
+        found = IPv4Address(given)
+    except ValueError:
+        raise ValueError(f"expected a router ID such as 192.0.2.1, got {given!r}") from None
+    if found == IPv4Address(0):
+        raise ValueError("a router ID is not 0.0.0.0")
+    return str(found)
+
+
+RouterId = Annotated[str, AfterValidator(_router_id)]
+
+
+def _whole_seconds(given: Duration) -> Duration:
+    if given.ns % SECOND or not 1 <= given.ns // SECOND <= MOST_SECONDS:
+        raise ValueError(f"expected whole seconds from 1s to {MOST_SECONDS}s, got {given}")
+    return given
+
+
+Seconds = Annotated[Duration, AfterValidator(_whole_seconds)]
+
+
+def seconds(duration: Duration) -> int:
+    """Return a duration in whole seconds."""
+    return duration.ns // SECOND
+
+
+def _duration(text: str) -> Duration:
+    return Duration.parse(text)
+
+
+class OspfSpec(Spec):
+    """OSPF: version 2 for IPv4, version 3 for IPv6, on all links of the router."""
+
+    hello: Seconds = Field(_duration("10s"), description="The time between two hello packets.")
+    dead: Seconds = Field(
+        _duration("40s"),
+        description="The time without a hello packet after which a neighbor is given up.",
+    )
+    retransmit: Seconds = Field(
+        _duration("5s"), description="The time after which an unanswered packet is sent again."
+    )
+    spf_delay: Duration = Field(
+        _duration("0s"),
+        description="The time between a change and the computing of new routes. FRR only.",
+    )
+    spf_hold: Duration = Field(
+        _duration("50ms"),
+        description="The least time between two computations; it grows while changes go on, at "
+        "most to a hundredfold. FRR only.",
+    )
+    area: Area = Field(BACKBONE, description="The area of links that `areas` does not name.")
+    areas: dict[Name, Area] = Field(
+        default_factory=dict, description="The areas of links, by the link's name."
+    )
+    nbma: list[Name] = Field(
+        default_factory=list,
+        description="The links with `join` on which routers find each other by their configured "
+        "addresses and not by multicast (non-broadcast multi-access).",
+    )
+
+    def area_of(self, link: str) -> str:
+        """Return the area of a link."""
+        return self.areas.get(link, self.area)
+
+    def area_of_loopback(self, links: Iterable[str]) -> str:
+        """Return the area of a router's loopback: `area` if one of its links is in it.
+
+        Otherwise it is that of its first link.
+        """
+        areas = [self.area_of(link) for link in links]
+        return self.area if self.area in areas or not areas else areas[0]
+
+    @model_validator(mode="after")
+    def _dead_after_hello(self) -> Self:
+        if self.dead.ns <= self.hello.ns:
+            raise ValueError(f"`dead` ({self.dead}) has to be longer than `hello` ({self.hello})")
+        return self
+
+
+class IsisSpec(Spec):
+    """IS-IS with wide metrics, all routers in one area of level 2. FRR only."""
+
+    hello: Seconds = Field(_duration("3s"), description="The time between two hello packets.")
+    multiplier: int = Field(
+        10, ge=2, le=100, description="The hello packets missed until a neighbor is given up."
+    )
+
+
+class BgpSpec(Spec):
+    """BGP: sessions over every link between routers of different AS numbers.
+
+    Routers of one AS number have a session between each two of them, from loopback to loopback.
+    """
+
+    as_number: int | None = Field(
+        None,
+        alias="as",
+        ge=1,
+        le=2**32 - 2,
+        description="The AS number; left out, each router has a private one of its own.",
+    )
+    keepalive: Seconds = Field(
+        _duration("60s"), description="The time between two keepalive messages."
+    )
+    hold: Seconds = Field(
+        _duration("180s"), description="The time without a message after which a session ends."
+    )
+
+    @model_validator(mode="after")
+    def _hold_after_keepalive(self) -> Self:
+        if self.hold.ns < 3 * SECOND or self.hold.ns <= self.keepalive.ns:
+            raise ValueError(
+                f"`hold` ({self.hold}) has to be 3s at least, and longer than `keepalive` "
+                f"({self.keepalive})"
+            )
+        return self
+
+
+class RoutingSpec(Spec):
+    """The routing daemons of routers: the nodes with `forwards: true`.
+
+    Of a node it overrides what the lab says, field by field.
+    """
+
+    by: Daemons = Field("frr", description="The program: `frr` or `bird` (BIRD 2).")
+    ospf: OspfSpec | None = Field(None, description="Speak OSPF.")
+    isis: IsisSpec | None = Field(None, description="Speak IS-IS.")
+    bgp: BgpSpec | None = Field(None, description="Speak BGP.")
+    router_id: RouterId | None = Field(
+        None,
+        description="The router ID; left out, the address of the loopback, and without IPv4 one "
+        "that is made of the name.",
+    )
+    added: str = Field(
+        "",
+        max_length=MOST_TEXT,
+        description="Lines to add to the configuration that delaylab writes. To replace it, give "
+        "the node a file of that path: `/etc/frr/frr.conf`, `/etc/bird/bird.conf`.",
+    )
+    timeout: Duration = Field(
+        _duration("120s"),
+        description="The time in which the forwarding tables of all routers have to become right "
+        "after the start.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_protocol(cls, value: object) -> object:
+        return {value: {}} if value in ("ospf", "isis", "bgp") else value
+
+    @property
+    def protocols(self) -> list[str]:
+        """Return the names of the protocols, in a fixed order."""
+        return [name for name in ("ospf", "isis", "bgp") if getattr(self, name) is not None]
+
+
+NodeRouting = RoutingSpec | Literal["none"] | None
+
+
+def merged(general: RoutingSpec | None, own: NodeRouting) -> RoutingSpec | None:
+    """Return the routing of a node: the lab's, with the fields that the node's own names."""
+    if own == "none":
+        return None
+    if general is None or own is None:
+        return own or general
+    fields = _over(_said(general), _said(own))
+    return RoutingSpec.model_validate(fields)
+
+
+def _said(spec: Spec) -> dict[str, object]:
+    return spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _over(general: dict[str, object], own: dict[str, object]) -> dict[str, object]:
+    found = dict(general)
+    for name, value in own.items():
+        below = found.get(name)
+        both = isinstance(below, dict) and isinstance(value, dict)
+        found[name] = _over(below, value) if both else value  # type: ignore[arg-type]
+    return found

@@ -1,0 +1,217 @@
+"""Routing daemons: what a file may say of them, the configuration they get, the right tables."""
+
+from __future__ import annotations
+
+import random
+from ipaddress import ip_interface
+
+import networkx as nx
+import pytest
+
+from delaylab.errors import BadInput
+from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.tables import NextHop
+from delaylab.forwarding.topology import Faults
+from delaylab.kinds import KINDS
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.plan.model import Plan, Route
+from delaylab.plan.path import node_paths
+from delaylab.plan.routed_topology import topology, why_unforeseen
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
+
+SQUARE = """
+lab: square
+ip: [4, 6]
+routing: {ospf: {hello: 1s, dead: 4s}}
+nodes:
+  r: {forwards: true, count: 4}
+  h: {}
+links:
+  - {between: [r-1, r-2], name: a}
+  - {between: [r-2, r-3], name: b}
+  - {between: [r-3, r-4], name: c}
+  - {between: [r-4, r-1], name: d}
+  - {between: [h, r-1], name: edge, cost: 7}
+"""
+
+
+def planned(text: str) -> tuple[LabSpec, Plan]:
+    lab = lab_from(parse(text, "lab.yaml"))
+    return lab, build(lab, KINDS, Rights(root=True))
+
+
+def config(text: str, node: str = "r-1") -> str:
+    """Return the configuration of a router's daemons."""
+    _, plan = planned(text)
+    return next(iter(plan.daemons[node].files.values())).content
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("forwards: true, ", ""), "lab.yaml:4: `routing` is of routers, and no node of the lab"),
+        (("ip: [4, 6]", "routes: shortest"), "lab.yaml:3: `routes: shortest` sets the routes"),
+        (("h: {}", "h: {routing: ospf}"), "lab.yaml:7: 'h' has daemons and forwards no packets"),
+        (("{hello: 1s, dead: 4s}", "{hello: 1s, dead: 1s}"), "`dead` (1s) has to be longer than"),
+        (("hello: 1s", "hello: 100ms"), "expected whole seconds from 1s to 65535s, got 100ms"),
+        (("ospf: {hello: 1s, dead: 4s}", "by: bird"), "`routing` names no protocol"),
+        (("{ospf: {hello: 1s, dead: 4s}}", "{isis: {}, by: bird}"), "BIRD has no ISIS"),
+        (("dead: 4s", "dead: 4s, areas: {x: 1}"), "no link 'x' (links: a, b, c, d, edge)"),
+        (("dead: 4s", "dead: 4s, area: 1, areas: {a: 2}"), "no router joins area 0.0.0.1 to the"),
+        (("dead: 4s", "dead: 4s, area: x"), "expected an area such as 0 or 0.0.0.1, got 'x'"),
+        (
+            ("count: 4", "count: 4, routing: {router_id: 1.1.1.1}"),
+            "both have the router ID 1.1.1.1",
+        ),
+        (("count: 4", "count: 4, kind: native"), "no network stack of its own for routing daemons"),
+        (("{ospf: {hello: 1s, dead: 4s}}", "{bgp: {hold: 2s}}"), "`hold` (2s) has to be 3s at"),
+        (("{ospf: {hello: 1s, dead: 4s}}", "rip"), "routing"),
+    ],
+)
+def test_what_contradicts_is_refused_with_its_line(change: tuple[str, str], told: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        planned(SQUARE.replace(*change))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value).partition(" (")[0]
+
+
+def test_routers_have_the_daemons_of_the_lab_and_their_own_differences() -> None:
+    text = SQUARE.replace("h: {}", "s: {forwards: true, routing: {by: bird}}").replace("[h,", "[s,")
+    lab, plan = planned(text)
+    assert plan.nodes["r-1"].programs == ("zebra", "ospfd", "ospf6d")
+    assert plan.nodes["s"].programs == ("bird",)
+    assert "hello 1;" in config(text, "s")
+    assert lab.nodes["r-1"].packages == ["frr"]  # type: ignore[attr-defined]
+    assert lab.nodes["s"].packages == ["bird2"]  # type: ignore[attr-defined]
+    without = text.replace("routing: {by: bird}", "routing: none")
+    assert planned(without)[1].nodes["s"].programs == ()
+
+
+def test_a_file_of_the_user_takes_the_place_of_the_configuration() -> None:
+    own = "files: {/etc/frr/frr.conf: router ospf}"
+    lab, plan = planned(SQUARE.replace("count: 4", f"count: 4, {own}"))
+    assert "/etc/frr/frr.conf" not in plan.daemons["r-1"].files
+    assert why_unforeseen(lab) == "its routers have configuration files of their own"
+
+
+def test_the_configuration_says_what_the_links_are() -> None:
+    text = SQUARE.replace(
+        "  - {between: [h", "  - {join: [r-1, r-2, r-3], name: lan}\n  - {between: [h"
+    )
+    frr = config(text)
+    assert (
+        "interface edge\n ip ospf area 0.0.0.0\n ip ospf network point-to-point\n ip ospf cost 7"
+        in frr
+    )
+    assert " passive-interface edge\n" in frr
+    assert " passive-interface a\n" not in frr
+    assert "interface lan\n ip ospf area 0.0.0.0\n ip ospf network broadcast\n" in frr
+    _, plan = planned(text)
+    assert f"ospf router-id {plan.nodes['r-1'].loopback(4)}" in frr
+    nbma = config(text.replace("dead: 4s", "dead: 4s, nbma: [lan]"))
+    there = plan.attachment("r-2", "lan").address
+    assert f" neighbor {there}\n" in nbma
+    assert "ip ospf network non-broadcast\n" in nbma
+    bird = config(
+        text.replace("{ospf", "{by: bird, ospf").replace("dead: 4s", "dead: 4s, nbma: [lan]")
+    )
+    assert f"{there} eligible;" in bird
+
+
+def test_routers_set_no_routes_and_hosts_have_one_to_their_router() -> None:
+    _, plan = planned(SQUARE)
+    routes = [each for each in plan.operations if isinstance(each, Route)]
+    assert {each.agent for each in routes} == {"node.h"}
+    hops = {via for each in routes for via in each.via}
+    assert hops == {str(each.ip) for each in plan.attachment("r-1", "edge").interfaces()}
+
+
+def test_the_paths_of_a_probe_are_those_of_the_least_cost() -> None:
+    lab, plan = planned(SQUARE)
+    ways = {path.links for path in node_paths(plan, lab, "h", "r-3")}
+    assert ways == {("edge", "a", "b"), ("edge", "d", "c")}
+
+
+def test_the_right_tables_have_all_paths_of_the_least_cost() -> None:
+    lab, plan = planned(SQUARE)
+    tables = expected_tables(topology(lab, plan))
+    far = str(ip_interface(plan.nodes["r-3"].loopbacks[0]).network)
+    hops = {
+        NextHop(link, plan.attachment(node, link).address)
+        for node, link in (("r-2", "a"), ("r-4", "d"))
+    }
+    assert tables["r-1"][far] == hops
+    cut = expected_tables(topology(lab, plan), Faults(down={"a"}))
+    assert {hop.device for hop in cut["r-1"][far]} == {"d"}
+    on_a = str(ip_interface(plan.attachment("r-1", "a").addresses[0]).network)
+    assert on_a not in cut["r-3"]
+    silent = expected_tables(topology(lab, plan), Faults(silent={"a"}))
+    assert silent["r-1"][on_a] == {NextHop("a")}
+    assert {hop.device for hop in silent["r-4"][on_a]} == {"d"}, "by the end that is nearer"
+    stopped = expected_tables(topology(lab, plan), Faults(nodes={"r-2"}))
+    assert "r-2" not in stopped
+    assert on_a in stopped["r-1"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_right_tables_lead_over_the_paths_that_networkx_finds(seed: int) -> None:
+    drawn = random.Random(seed)
+    graph = nx.gnm_random_graph(12, 22, seed=seed)
+    for one, other in graph.edges:
+        graph.edges[one, other]["weight"] = drawn.randint(1, 4)
+    links = [
+        f"  - {{between: [n{one}, n{other}], name: l{one}-{other}, cost: {said['weight']}}}"
+        for one, other, said in graph.edges(data=True)
+    ]
+    nodes = ", ".join(f"n{node}: {{forwards: true}}" for node in graph)
+    text = "\n".join(["lab: random", "routing: ospf", f"nodes: {{{nodes}}}", "links:", *links])
+    lab, plan = planned(text)
+    tables = expected_tables(topology(lab, plan))
+    lengths = dict(nx.all_pairs_dijkstra_path_length(graph))
+    for start in graph:
+        for end in graph:
+            if start == end:
+                continue
+            prefix = plan.nodes[f"n{end}"].loopbacks[0]
+            found = {hop.device for hop in tables[f"n{start}"].get(prefix, ())}
+            wanted = {
+                f"l{min(start, near)}-{max(start, near)}"
+                for near in graph[start]
+                if end in lengths[near]
+                and graph.edges[start, near]["weight"] + lengths[near][end] == lengths[start][end]
+            }
+            assert found == wanted
+
+
+def test_paths_within_an_area_come_before_shorter_ones_outside() -> None:
+    """The square's far side is in area 1: its routers keep to it (RFC 2328, section 16)."""
+    areas = "dead: 4s, areas: {b: 1, c: 1}"
+    text = SQUARE.replace("dead: 4s", areas).replace("name: c}", "name: c, cost: 50}")
+    lab, plan = planned(text)
+    tables = expected_tables(topology(lab, plan))
+    on_c = str(ip_interface(plan.attachment("r-4", "c").addresses[0]).network)
+    assert {hop.device for hop in tables["r-2"][on_c]} == {"b"}
+    assert {hop.device for hop in tables["r-1"][on_c]} == {"d"}
+    assert why_unforeseen(lab) == "FRR's OSPFv3 takes other paths between areas than RFC 5340 says"
+
+
+def test_bgp_has_an_as_number_for_each_router_and_needs_no_costs() -> None:
+    text = SQUARE.replace("{ospf: {hello: 1s, dead: 4s}}", "bgp").replace(
+        "name: a}", "name: a, cost: 9}"
+    )
+    lab, plan = planned(text)
+    far = plan.nodes["r-2"].loopbacks[0]
+    assert {hop.device for hop in expected_tables(topology(lab, plan))["r-1"][far]} == {"a"}
+    numbers = {
+        line
+        for node in ("r-1", "r-2", "r-3")
+        for line in config(text, node).splitlines()
+        if line.startswith("router bgp")
+    }
+    assert len(numbers) == 3
+    one = text.replace("count: 4", "count: 4, routing: {bgp: {as: 64512}}")
+    assert "update-source lo" in config(one)
+    assert why_unforeseen(planned(one)[0]) == "several routers have one AS number"
