@@ -24,6 +24,52 @@ pub fn highest_index() -> io::Result<u32> {
     Ok(if_nameindex()?.iter().map(Interface::index).max().unwrap_or(0))
 }
 
+/// Facts about an interface (netdevice(7)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// True for the loopback.
+    pub is_loopback: bool,
+    /// True if it was set up.
+    pub is_up: bool,
+    /// True if it carries Ethernet frames.
+    pub is_ethernet: bool,
+    /// The maximum transmission unit, in bytes.
+    pub mtu: u32,
+}
+
+/// Return facts about an interface of the current network namespace. Fails with `ENODEV` if it has none of this
+/// name.
+pub fn facts(name: &str) -> io::Result<Facts> {
+    let kind = (SockType::Datagram, SockFlag::SOCK_CLOEXEC);
+    let socket = socket(AddressFamily::Inet, kind.0, kind.1, None)?;
+    let ask = |question: libc::Ioctl| {
+        let mut request = request_about(name);
+        // SAFETY: `request` is a whole ifreq and lives through the call.
+        let result = unsafe { libc::ioctl(socket.as_raw_fd(), question, &raw mut request) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(request.ifr_ifru) }
+    };
+    // SAFETY: each request fills in the field of the union that is read.
+    let (flags, mtu, family) = unsafe {
+        (
+            i32::from(ask(libc::SIOCGIFFLAGS)?.ifru_flags),
+            ask(libc::SIOCGIFMTU)?.ifru_mtu,
+            ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr.sa_family,
+        )
+    };
+    Ok(Facts {
+        is_loopback: flags & libc::IFF_LOOPBACK != 0,
+        is_up: flags & libc::IFF_UP != 0,
+        is_ethernet: family == libc::ARPHRD_ETHER,
+        mtu: mtu.unsigned_abs(),
+    })
+}
+
+/// Return the names of the interfaces of the current network namespace.
+pub fn names() -> io::Result<Vec<String>> {
+    let all = if_nameindex()?;
+    Ok(all.iter().map(|one| one.name().to_string_lossy().into_owned()).collect())
+}
+
 /// Set an interface up or down (netdevice(7)). Succeed if it is so already. The peer of a veth that is down
 /// has no carrier. Fails with `ENODEV` if there is no such interface, and with `EPERM` without
 /// `CAP_NET_ADMIN`.

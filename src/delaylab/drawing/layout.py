@@ -87,7 +87,7 @@ def graph(lab: LabSpec, devices: Mapping[tuple[str, str], str] = NO_DEVICES) -> 
 
 def _about(lab: LabSpec, name: str) -> str:
     node = lab.nodes[name]
-    parts: list[str] = [node.kind]
+    parts: list[str] = [f"interface {node.outside}" if node.outside else node.kind]
     if node.forwards:
         parts.append("router")
     return ", ".join(parts)

@@ -83,6 +83,8 @@ def build(
             if share is not None and not rights.root:
                 why = "control groups are root's"
                 raise NotHere(f"node {node!r} cannot have a `{field}`: {why}")
+        if spec.outside is not None and not rights.root:
+            raise NotHere(f"node {node!r} cannot be interface {spec.outside}: that needs root")
         missing = sorted(_capabilities(spec) - rights.capabilities)
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
@@ -183,6 +185,9 @@ def _agents(
             agent = replace(agent, cgroup=True, cpu_weight=weight or USUAL_WEIGHT)
         if quota is not None:
             agent = replace(agent, cgroup=True, cpu_quota_us=quota_us(quota))
+        if node.spec.outside is not None:
+            interface = network.real_interface(node.name, node.spec.outside)
+            agent = replace(agent, interface=interface, sysctls={**agent.sysctls, **NO_IPV6})
         agents.append(agent)
     wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
     return [*hosts, *services, *agents, *wire, *_engines(lab, network)]

@@ -31,6 +31,15 @@ class Guest:
 
 
 @dataclass(frozen=True)
+class RealInterface:
+    """An interface of this machine, and the card and MTU of the node that it is."""
+
+    name: str
+    card: str
+    mtu: int
+
+
+@dataclass(frozen=True)
 class Agent:
     """One agent process.
 
@@ -53,6 +62,7 @@ class Agent:
     capabilities: tuple[str, ...] | None = None
     guest: Guest | None = None
     links: EngineLinks | None = None
+    interface: RealInterface | None = None
 
 
 @dataclass(frozen=True)
@@ -250,4 +260,6 @@ def _agent(agent: Agent) -> JsonObject:
         fields["guest"] = vars(agent.guest)
     if agent.links is not None:
         fields["links"] = agent.links.message()
+    if agent.interface is not None:
+        fields["interface"] = vars(agent.interface)
     return fields

@@ -18,6 +18,7 @@ from delaylab.plan.model import (
     Neighbours,
     Offloads,
     Operation,
+    RealInterface,
     Steering,
     TapDevice,
     Veth,
@@ -29,7 +30,7 @@ from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
 from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import HERE, ChangeSpec, LabSpec, LinkSpec
-from delaylab.spec.names import costs
+from delaylab.spec.names import by_name, costs
 from delaylab.spec.round_trip import one_way_ns, tries
 
 
@@ -73,7 +74,7 @@ class Network:
         networks = self._stacks.networks
         given = StaticRoutes(self.lab, self.attachments, networks, self.loopbacks)
         if self.lab.has_paths and (forwarding := self.forwarding):
-            stacks = Stacks(self._every_attachment(), forwarding, costs(self.lab), loopbacks)
+            stacks = Stacks(self._of_systems(), forwarding, costs(self.lab), loopbacks)
             found = (
                 routes_of_hosts(stacks, self._stacks.machine)
                 if self.lab.has_daemons
@@ -86,7 +87,7 @@ class Network:
         if self.conditioned:  # without an engine's links there is nothing to steer or to wait for
             yield from dict.fromkeys(self._steering())
             yield from dict.fromkeys(self._neighbours())
-        yield from resolved(self._every_attachment(), self._stacks.machine)
+        yield from resolved(self._of_systems(), self._stacks.machine)
 
     def add_link(self, name: str, link: LinkSpec, addresses: LinkAddresses) -> None:
         """Add one link with the addresses of its members."""
@@ -100,7 +101,8 @@ class Network:
         for node, texts in addresses.items():
             each = by_node[node]
             self.attachments[node].append(replace(each, addresses=tuple(texts)))
-            for text in texts:
+            # What is behind an interface of this machine has its address already.
+            for text in texts if self.lab.nodes[node].outside is None else ():
                 self._addresses[Address(each.agent, each.device, text)] = None
         if conditioned:
             whole = ConditionedLink(name, link, tuple(attachments), tuple(self._timeline[name]))
@@ -213,10 +215,21 @@ class Network:
         wanted = {
             link: tries(of_members.values()) for link, of_members in one_way_ns(self.lab).items()
         }
-        for each in self._every_attachment():
+        for each in self._of_systems():
             often = wanted[each.link]
             if often is not None:
                 yield Neighbours(each.agent, each.device, often)
+
+    def real_interface(self, node: str, name: str) -> RealInterface:
+        """Return the interface of this machine that a node is, with the node's only card."""
+        (card,) = self.attachments[node]
+        return RealInterface(name, card.device, by_name(self.lab)[card.link].mtu)
+
+    def _of_systems(self) -> Iterator[Attachment]:
+        """Yield the attachments of all nodes but those that are interfaces of this machine."""
+        for node, of_node in self.attachments.items():
+            if self.lab.nodes[node].outside is None:
+                yield from of_node
 
     def _every_attachment(self) -> Iterator[Attachment]:
         for of_node in self.attachments.values():

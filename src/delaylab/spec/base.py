@@ -40,6 +40,13 @@ Name = Annotated[
 """A name that is valid as an interface name, file name and cgroup: lower case, digits, hyphens."""
 
 
+INTERFACE = r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,14}$"
+InterfaceName = Annotated[
+    str, spelled(INTERFACE, "the name of a network interface, at most 15 characters")
+]
+"""The name of an interface of this machine; the kernel allows 15 characters (`dev_valid_name`)."""
+
+
 def _listed(given: object) -> object:
     return [given] if isinstance(given, str) else given
 

@@ -36,6 +36,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     check_routing(lab, document, at, problems)
     names = [name for name, _ in named_links(lab)]
     check_conditions(lab, names, document, at, problems)
+    _check_interfaces(lab, document, at, problems)
     problems.report()
 
 
@@ -86,6 +87,23 @@ def _check_routes(lab: LabSpec, document: Document, at: Location, problems: Prob
                     what = f"{end!r} stands for many nodes" if end in known else f"no node {end!r}"
                     fix = f"name one: {known[end][0]}" if known.get(end) else ""
                     problems.found.append(document.refuse(what, (*where, field), fix))
+
+
+def _check_interfaces(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    """Refuse an interface of this machine that is two nodes, and one that is not on one link."""
+    owners: dict[str, str] = {}
+    for name, node in lab.nodes.items():
+        if node.outside is None:
+            continue
+        where = (*at, "nodes", name, "interface")
+        owner = owners.setdefault(node.outside, name)
+        links = [link for link in lab.links if name in link.members]
+        if owner != name:
+            what = f"{node.outside} is node {owner!r}, too"
+            problems.found.append(document.refuse(what, where, "name an interface once"))
+        elif len(links) != 1:
+            what = f"node {name!r}, which is an interface, is on {len(links)} links"
+            problems.found.append(document.refuse(what, where, "join it to one link"))
 
 
 def _check_links(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:

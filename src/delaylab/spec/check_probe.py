@@ -29,7 +29,7 @@ def probe_of(
     known, links = names_in(lab), links_of(lab)
     known_node(lab, known, probe.sender, said, (PROBE, "from"))
     if not probe.outside:
-        known_node(lab, known, probe.to, said, (PROBE, "to"))
+        known_node(lab, known, probe.to, said, (PROBE, "to"), answers=probe.protocol == "icmp")
     if probe.over is not None:
         one_of(probe.over, [each for name in links.values() for each in name], document, PROBE)
     if not probe.outside and probe.ip not in lab.ip:
@@ -61,9 +61,24 @@ def is_counted(lab: LabSpec, node: str) -> bool:
     return node in lab.nodes and lab.nodes[node].count is not None
 
 
-def known_node(lab: LabSpec, known: Names, node: str, document: Document, at: Location) -> None:
-    """Raise BadInput for a node that the lab lacks; that of a probe stands for one node."""
+def known_node(
+    lab: LabSpec,
+    known: Names,
+    node: str,
+    document: Document,
+    at: Location,
+    *,
+    answers: bool = False,
+) -> None:
+    """Raise BadInput for a node that the lab lacks; that of a probe stands for one node.
+
+    Nothing runs on a node that is an interface of this machine; with `answers` nothing need: what
+    is behind it answers.
+    """
     if node not in known:
         raise document.refuse(f"no node {node!r}", at, f"nodes: {', '.join(lab.nodes)}")
+    if node in lab.nodes and lab.nodes[node].outside and not answers:
+        what = f"{node!r} is an interface of this machine: nothing of the lab runs there"
+        raise document.refuse(what, at, "take another node; a probe by `icmp` may go to it")
     if at[0] == PROBE and is_counted(lab, node):
         raise document.refuse(f"{node!r} stands for many nodes (`count:`)", at, "probe one node")

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Cpus, Name, Packages
+from delaylab.spec.base import Cpus, InterfaceName, Name, Packages
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.carrier import CarrierBy
 from delaylab.spec.places import PlaceSpec
@@ -102,6 +102,11 @@ class NodeSpec(Variants):
     def has_daemons(self) -> bool:
         """Return True if the node itself has routing daemons; of an expanded lab that is all."""
         return self.routing not in (None, "none")
+
+    @property
+    def outside(self) -> str | None:
+        """Return the interface of this machine that the node is, None if it is a system."""
+        return None
 
     @classmethod
     def variant_of(cls, said: Mapping[str, object]) -> type[NodeSpec]:
@@ -219,10 +224,37 @@ class SharedNode(ProcessNode):
     kind: Literal["shared"]
 
 
+OF_SYSTEMS = ("files", "env", "start", "forwards", "routes", "packages", "capabilities")
+"""The fields of nodes that are systems of the lab, on which programs run."""
+
+
 class NetnsNode(ProcessNode):
     """A node with a network namespace."""
 
     kind: Literal["netns"] = "netns"
+    interface: InterfaceName | None = Field(
+        None,
+        description="A network interface of this machine, such as eth1. The node is then no system "
+        "of the lab but what is behind that interface: see docs/kinds/netns.md.",
+    )
+
+    @property
+    def outside(self) -> str | None:
+        """Return the interface of this machine that the node is, None if it is a system."""
+        return self.interface
+
+    @model_validator(mode="after")
+    def _nothing_runs_outside(self) -> Self:
+        if self.interface is None:
+            return self
+        given = next((name for name in OF_SYSTEMS if getattr(self, name)), None)
+        others = {"routing": self.has_daemons, "count": self.count is not None}
+        what = given or next((name for name, is_given in others.items() if is_given), None)
+        if what is not None:
+            raise ValueError(
+                f"`{what}` means nothing to a node that is an interface of this machine"
+            )
+        return self
 
 
 class ContainerNode(ProcessNode, ImageNode):

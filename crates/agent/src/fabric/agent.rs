@@ -14,7 +14,7 @@ use super::member::{Member, StartupResources};
 use super::report::{Report, tell};
 use crate::link::{EngineTask, Supervisor};
 use crate::logging;
-use crate::protocol::lab::Agent;
+use crate::protocol::lab::{Agent, RealInterface};
 use crate::protocol::links::{EngineKind, EngineLinks};
 use crate::session::listen;
 
@@ -39,16 +39,33 @@ fn serve_node(
     mut resources: StartupResources,
 ) -> Result<(), Failure> {
     let prepared = member.prepare().and_then(|()| member.set_sysctls(&resources));
-    let prepared = prepared.and_then(|()| member.limit_capabilities());
-    let listener = match prepared.and_then(|()| member.listen()) {
-        Ok(listener) => listener,
+    let interface = prepared.and_then(|()| {
+        let interface = member.agent.interface.as_ref().map(RealInterface::claim).transpose()?;
+        member.limit_capabilities()?;
+        Ok((interface, member.listen()?))
+    });
+    let (interface, listener) = match interface {
+        Ok(both) => both,
         Err(failure) => return tell(keeper, &Report::Failed(failure)),
     };
     member.configured(&mut resources);
+    if let Some(claimed) = interface {
+        wait_for_network(&resources)?;
+        if let Err(failure) = claimed.join() {
+            return tell(keeper, &Report::Failed(failure));
+        }
+    }
     tell(keeper, &Report::Ready(member.index))?;
     // Only now: whoever closes it last blocks until the kernel has unmounted it.
     drop(resources.proc);
     listen::accept(&listener, member.serve)
+}
+
+/// Wait until the builder has made the network.
+fn wait_for_network(resources: &StartupResources) -> Result<(), Failure> {
+    let Some(built) = &resources.built else { return Ok(()) };
+    poll::wait(&[(built.as_fd(), Interest::Read)], None).context("wait for the network")?;
+    Ok(())
 }
 
 /// Run such an agent until the lab ends. It reports ready once frames are forwarded.
@@ -78,9 +95,7 @@ fn start<'a>(
     member.set_sysctls(resources)?;
     let listener = member.listen()?;
     member.configured(resources);
-    if let Some(built) = &resources.built {
-        poll::wait(&[(built.as_fd(), Interest::Read)], None).context("wait for the network")?;
-    }
+    wait_for_network(resources)?;
     // Wait for children instead of letting the kernel reap them: the engine's exit status is needed.
     process::reap_by_wait().context("wait for the network")?;
     // Each port with a queue, such as a TAP device, needs a socket.

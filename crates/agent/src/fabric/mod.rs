@@ -5,6 +5,7 @@
 //! - [`report`]: what starting agents report, to the builder and to the keeper.
 //! - [`agent`]: an agent of the lab; holds a network namespace and serves a socket, or carries links with conditions.
 //!   [`member`] is its configuration.
+//! - [`real_interface`]: the node that an interface of this machine is.
 //! - [`guest`]: an agent whose node is a container or a virtual machine.
 //! - [`domains`]: Xen domains, which the kernel does not end with the lab's processes.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
@@ -23,6 +24,7 @@ mod names;
 mod network;
 mod own_folders;
 mod plan;
+mod real_interface;
 mod report;
 mod rundir;
 mod setup;

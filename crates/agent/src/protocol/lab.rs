@@ -79,6 +79,22 @@ pub(crate) struct Agent {
     /// The links that the agent carries as a host's link engine.
     #[serde(default)]
     pub links: Option<EngineLinks>,
+    /// The interface of this machine that the agent's card stands for.
+    #[serde(default)]
+    pub interface: Option<RealInterface>,
+}
+
+/// An interface of this machine: what arrives at it comes in by a card of the lab, and what the card receives leaves
+/// by it. It is not changed.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RealInterface {
+    /// The interface in the network namespace of this machine.
+    pub name: String,
+    /// The agent's own interface.
+    pub card: String,
+    /// The length of the longest packet on the card's link, in bytes.
+    pub mtu: u32,
 }
 
 /// A container or a virtual machine: a command of the lab in which a second agent answers for the first one,

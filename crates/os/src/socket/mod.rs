@@ -8,6 +8,7 @@ pub mod filter;
 pub(crate) mod option;
 pub mod order_counter;
 pub mod packet_socket;
+pub mod passing_frames;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
