@@ -35,8 +35,10 @@ class Done:
 
 
 # It first says what its imports cost. Models are built at first use: here, once for all commands.
+# A command ends as Python does, but leaves its modules to the kernel: destroying them, which copies
+# the memory that it shares with the server, took 85 of the 95 ms of a command that does nothing.
 SERVER = f"""
-import gc, json, os, pkgutil, select, signal, socket, sys
+import atexit, gc, json, os, pkgutil, select, signal, socket, sys, threading
 import delaylab
 for module in pkgutil.walk_packages(delaylab.__path__, "delaylab."):
     if not module.name.endswith("__main__"):
@@ -78,7 +80,24 @@ os.chdir(asked["folder"])
 os.environ.clear()
 os.environ.update(asked["environment"])
 sys.argv = asked["argv"]
-main()
+try:
+    main()
+    code = 0
+except SystemExit as end:
+    code = end.code
+except BaseException:
+    sys.excepthook(*sys.exc_info())
+    code = 1
+if isinstance(code, str):
+    print(code, file=sys.stderr)
+threading._shutdown()
+atexit._run_exitfuncs()
+try:
+    sys.stdout.flush()
+    sys.stderr.flush()
+except (OSError, ValueError):
+    code = code or 120
+os._exit(code if isinstance(code, int) else int(code is not None))
 """
 
 

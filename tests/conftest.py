@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import tempfile
@@ -9,6 +10,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# The workers of a run share the CPUs. Threads of their own would wait for each other, which took a
+# twelfth of the CPU time of all pure tests.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # How long an example takes depends on what else the machine does, and is no property of the code.
 settings.register_profile(

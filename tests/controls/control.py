@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,9 +74,13 @@ def outcomes(control: Control, draws: int, seed: int = 1) -> list[Outcome]:
 
 
 def _verdicts(claim: Claim, world: World, draws: int, seed: int) -> Counter[str]:
-    return Counter(
-        judge(claim, world(np.random.default_rng([seed, draw]))).verdict for draw in range(draws)
-    )
+    return Counter(judge(claim, _drawn(world, seed, draw)).verdict for draw in range(draws))
+
+
+@functools.lru_cache(maxsize=16)
+def _drawn(world: World, seed: int, draw: int) -> list[Group]:
+    """Return a draw of a world. Claims of a paper are judged in one published world, one by one."""
+    return world(np.random.default_rng([seed, draw]))
 
 
 def failures(control: Control, found: Sequence[Outcome]) -> list[str]:
@@ -107,8 +112,10 @@ def controls(
     with half of it, and the verdict at half strength. `paper` is the truth of the paper.
     """
 
+    published = world(paper)
+
     def control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-        worlds = map(world, (paper, null, opposite, half))
+        worlds = (published, *map(world, (null, opposite, half)))
         return Control(claims[claim], dict(zip(KINDS, worlds, strict=True)), on_edge)
 
     return control
