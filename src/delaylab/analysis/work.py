@@ -137,6 +137,8 @@ def work_of(study: Study, trials: Sequence[TrialRecord]) -> list[Work]:
 def summarised(trials: Sequence[TrialRecord], progress: Sequence[pl.DataFrame]) -> list[Work]:
     """Return the work of trials, with the table of progress of each, or without any."""
     names = dict.fromkeys(each.work for trial in trials for each in trial.work)
+    if not names:
+        return []
     tables = list(progress) or [pl.DataFrame(schema=PROGRESS)] * len(trials)
     return [_work(name, trials, tables) for name in names]
 
@@ -152,6 +154,8 @@ def _work(name: str, trials: Sequence[TrialRecord], progress: Sequence[pl.DataFr
     finished = [node for node in of_trials[0] if all(_has_rate(each, node) for each in of_trials)]
     found = [
         (done, _course(trial.id, rows.filter(pl.col("work") == name), done, finished))
+        if len(rows)
+        else (done, None)
         for trial, done, rows in zip(trials, of_trials, progress, strict=True)
     ]
     courses = [course for _, course in found if course is not None]
@@ -255,6 +259,7 @@ def _node(done: Sequence[WorkDone], progress: Sequence[pl.DataFrame], name: str)
         for each, rows in (
             (each, table.filter((pl.col("work") == name) & (pl.col("node") == each.node)))
             for each, table in zip(done, progress, strict=True)
+            if len(table)
         )
         if len(rows)
     ]

@@ -52,6 +52,9 @@ ACTED: Mapping[str, Mapping[str, float]] = {
     "network": {"sent_bps": 9.9e7, "received_bps": 9.9e7, "uplink_bps": 1e8},
 }
 """The work of each load where it acted."""
+RESPONDER = Endpoint(node="echo", host="target", kind="native")
+WAY = Way(request=["sender.app"], reply=["sender.app"])
+"""The responder and the way of all imagined trials."""
 EMULATED = doubt(DoubtKind.EMULATED, "virtual machines are emulated", "")
 USUAL_US = 100.0
 """The median user RTT, in µs, of imagined trials for which no numbers are known."""
@@ -137,14 +140,11 @@ def group(
     """
     acted = acting(design.load) if loads is None else loads
     samples = table(delays, len(trials) or design.trials)
-    used = pl.lit(bool(acted)) if in_use is None else pl.Series(in_use)
-    first = design.first_repeat
-    trials = list(trials) or [
-        record(design, acted, repeat=first + each) for each in range(design.trials)
-    ]
+    used = _all(len(samples), bool(acted), pl.Boolean) if in_use is None else pl.Series(in_use)
+    trials = list(trials) or _records(design, acted)
     fates = _fates(len(samples), len(samples) if sent is None else sent)
     packets = GroupPackets(
-        samples=samples.with_columns(used.alias(IN_USE)),
+        samples=samples.hstack([used.alias(IN_USE)]),
         phases=[fates],
         account=Account(fates.scheduled, {}, [], {}, {}, 0),
         at_rest=AtRest(0, 0, [], in_turn=True),
@@ -193,6 +193,25 @@ def _fates(answered: int, sent: int) -> PhaseAccount:
     return PhaseAccount(MEASURED, sent, answered, 0, lost, 0, 0, none, none)
 
 
+def _records(design: Design, loads: Sequence[Load]) -> list[TrialRecord]:
+    """Return the records of a design's trials, which differ in their repeat alone."""
+    first = record(design, loads, repeat=design.first_repeat)
+    name = _name(design)
+    # Copies are not checked again: a dry run of a paper imagines tens of thousands of trials.
+    return [first] + [
+        first.model_copy(update={"id": _id(name, repeat), "repeat": repeat})
+        for repeat in range(design.first_repeat + 1, design.first_repeat + design.trials)
+    ]
+
+
+def _name(design: Design) -> str:
+    return ",".join(f"{factor}={level}" for factor, level in design.levels.items()) or "trial"
+
+
+def _id(name: str, repeat: int) -> str:
+    return f"{name},repeat={repeat}"
+
+
 def record(
     design: Design,
     loads: Sequence[Load] = (),
@@ -203,17 +222,15 @@ def record(
     domains: Sequence[DomainTime] = (),
 ) -> TrialRecord:
     """Return the record of a finished trial of a design."""
-    name = ",".join(f"{factor}={level}" for factor, level in design.levels.items())
-    sender = Endpoint(node="probe", host="sut", kind=design.kind)
     return TrialRecord(
-        id=f"{name or 'trial'},repeat={repeat}",
+        id=_id(_name(design), repeat),
         index=0,
         factors=dict(design.levels),
         repeat=repeat,
         status="ok",
-        sender=sender,
-        responder=Endpoint(node="echo", host="target", kind="native"),
-        ways=[Way(request=["sender.app"], reply=["sender.app"])],
+        sender=Endpoint(node="probe", host="sut", kind=design.kind),
+        responder=RESPONDER,
+        ways=[WAY],
         loads=list(loads),
         links=list(reports),
         rate_search=search,
@@ -242,10 +259,15 @@ def table(delays: Mapping[str, Floats], runs: int = 1) -> pl.DataFrame:
     for name, (outer, inner) in DELTAS.items():
         if outer in known and inner in known:
             known[name] = known[outer] - known[inner]
-    unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, n)
-    columns = {
-        name: pl.Series(known[name]) if name in known else unknown
+    unknown = _all(n, None, pl.Int64)
+    columns = [
+        pl.Series(name, known[name]) if name in known else unknown.alias(name)
         for name in (*VANTAGE, *ONE_WAY, *DELTAS)
-    }
-    trials = pl.Series(np.arange(n) * runs // max(n, 1), dtype=pl.Int32)
-    return pl.DataFrame({**columns, TRIAL: trials})
+    ]
+    trials = pl.Series(TRIAL, np.arange(n) * runs // max(n, 1), dtype=pl.Int32)
+    return pl.DataFrame([*columns, trials])
+
+
+def _all(n: int, value: bool | None, of: type[pl.DataType]) -> pl.Series:
+    """Return n times the same value."""
+    return pl.Series([value], dtype=of).new_from_index(0, n)
