@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import count
 from math import ceil, floor
 from typing import Any
 
@@ -30,6 +31,9 @@ SIGN = 30
 SLACK, STEP = 4, 1.5
 """The width by which a drawing may be smaller than it should be before it is enlarged, and the
 difference of panels that is not worth another try, in px."""
+AXES, GUESSES = 60, 5
+"""The width of a drawing without its panels that is tried first, in px, and the number of widths
+that are tried before the range is halved."""
 FACET, VIEW = 150, 220
 """The least room for a panel that shares its vertical axis with its neighbours, and for one with
 axes of its own, in px."""
@@ -65,26 +69,36 @@ def fit(spec: Spec, width: float) -> str:
 def _laid_out(spec: Spec, width: float, legend: int) -> str | None:
     """Return the chart with this many columns in its legend; None if it is too wide.
 
-    How wide a chart becomes is known only when it is drawn: the widest panels that fit are found by
-    halving the range in which they lie.
+    How wide a chart becomes is known only when it is drawn, which takes 0.2 s. Its width grows
+    almost linearly with that of its panels, so the next width to try follows from the last two; the
+    range in which the widest panels lie is halved where that leads out of it, and after some tries.
     """
     made = deepcopy(spec)
     made["config"] = _printed(made.get("config", {}), width, legend)
     _stack(made, width)
-    least, most = float(NARROWEST), width / _beside(made)
-    best = None
-    while most - least > STEP:
-        panel = (least + most) / 2
+    beside = _beside(made)
+    narrow, wide = float(NARROWEST), width / beside
+    guess, grows = wide - AXES / beside, float(beside)
+    best = before = None
+    for tried in count():
+        if wide - narrow <= STEP:
+            return best
+        halved = tried >= GUESSES or wide - narrow < 2 * STEP
+        panel = (narrow + wide) / 2 if halved else min(max(guess, narrow + STEP), wide - STEP)
         _resize(made, panel)
         svg = vl_convert.vegalite_to_svg(made)
-        found = SIZE.search(svg)
-        assert found is not None
-        if float(found[2]) > width:
-            most = panel
+        size = SIZE.search(svg)
+        assert size is not None
+        found = float(size[2])
+        if found > width:
+            wide = panel
         else:
-            least, best = panel, svg
-            if float(found[2]) > width - SLACK:
-                break
+            narrow, best = panel, svg
+            if found > width - SLACK:
+                return best
+        if before is not None and (found - before[1]) * (panel - before[0]) > 0:
+            grows = (found - before[1]) / (panel - before[0])
+        guess, before = panel + (width - SLACK / 2 - found) / grows, (panel, found)
     return best
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -38,15 +39,19 @@ Row = dict[str, Any]
 Rows = list[Row]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chart:
-    """Chart as SVG, with its title and caption; `spec` is the chart in Vega-Lite."""
+    """Chart with its title and caption; `spec` is the chart in Vega-Lite."""
 
     name: str
     title: str
     caption: str
-    svg: str
     spec: Row = field(repr=False)
+
+    @cached_property
+    def svg(self) -> str:
+        """Return the chart as SVG. It takes 0.2 s to draw, and is drawn only when asked for."""
+        return vl_convert.vegalite_to_svg(self.spec)
 
     def fitted(self, width: float) -> str:
         """Return the chart as SVG of this width in px; raise TooNarrow if it has no room."""
@@ -141,11 +146,11 @@ def setup_colours(names: list[str]) -> dict[str, str]:
 
 
 def render(name: str, title: str, caption: str, chart: alt.TopLevelMixin) -> Chart:
-    """Render a chart to SVG in the page's style."""
+    """Return a chart in the page's style."""
     spec = chart.to_dict()
     spec["config"] = _styled(spec.get("config", {}))
     spec["datasets"] = {**spec.get("datasets", {}), **_datasets(spec)}
-    return Chart(name, title, caption, vl_convert.vegalite_to_svg(spec), spec)
+    return Chart(name, title, caption, spec)
 
 
 def _styled(config: Row) -> Row:
