@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from delaylab.topology.generators.sketch import RADIUS, Sketch, numbered
 
 STEP = 50.0
@@ -49,10 +51,9 @@ def _grid(rows: int, columns: int, name: str, *, around: bool) -> Sketch:
     def at(row: int, column: int) -> str:
         return name.format(row=row % rows + 1, column=column % columns + 1)
 
-    places = [(row, column) for row in range(rows) for column in range(columns)]
-    for row, column in places:
+    for row, column in product(range(rows), range(columns)):
         sketch.node(at(row, column), column * STEP, row * STEP)
-    for row, column in places:
+    for row, column in product(range(rows), range(columns)):
         if column + 1 < columns or around:
             sketch.link(at(row, column), at(row, column + 1))
         if row + 1 < rows or around:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import cos, pi, sin
 
+from delaylab.errors import BadInput
+from delaylab.spec.counts import MOST_NODES
 from delaylab.topology.model import Place
 
 RADIUS = 100.0
@@ -20,7 +22,9 @@ class Sketch:
     links: list[tuple[str, str]] = field(default_factory=list)
 
     def node(self, name: str, x: float | None = None, y: float = 0, *, router: bool = True) -> str:
-        """Add a node; return its name."""
+        """Add a node; return its name. Raise BadInput if a map has no room for it."""
+        if len(self.nodes) >= MOST_NODES:
+            raise BadInput(f"the map has more than {MOST_NODES} nodes", fix="see docs/limits.md")
         place = None if x is None else Place(float(round(x, 2)), float(round(y, 2)), on_earth=False)
         self.nodes[name] = (place, router)
         return name
