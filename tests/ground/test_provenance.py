@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from delaylab import images
+from delaylab.io.programs import TooSlow, output
 from delaylab.machines import provenance as module
 from delaylab.machines.provenance import provenance
 
@@ -82,3 +84,24 @@ def test_image_layers_are_named_with_their_hashes(
         "container": "396d06b2f3b84093",
         "kernel-cloud": "00ff00ff00ff00ff",
     }
+
+
+def test_a_program_that_does_not_answer_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, "lxc-start", "5.0.2")
+    # What it starts keeps its output open.
+    hangs = tmp_path / "stress-ng"
+    hangs.write_text("#!/bin/sh\necho stress-ng, version 0.15\n/bin/sleep 600 &\nwait\n")
+    hangs.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}")
+    monkeypatch.setattr(module, "LIMIT_S", 0.2)
+    began_s = time.monotonic()
+    assert provenance().programs == {"LXC": "5.0.2"}
+    assert time.monotonic() - began_s < 300
+
+
+def test_a_program_that_does_not_end_is_one_line() -> None:
+    with pytest.raises(TooSlow) as found:
+        output(["sh", "-c", "sleep 600"], {"PATH": "/usr/bin:/bin"}, 0.1)
+    assert "did not end within 0.1 s" in str(found.value)

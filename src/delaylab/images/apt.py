@@ -34,6 +34,8 @@ ON_AN_EMPTY_SYSTEM = [
 ]
 # The second form is for a virtual package, which several others provide.
 UNKNOWN = re.compile(r"(?:Unable to locate package |Package ')([a-z0-9][a-z0-9+.-]*)")
+LIMIT_S = 600.0
+"""The time in which apt and dpkg have to answer, or to unpack one package."""
 CONTROL = ".control"
 """The folder, below that of unpacked packages, with a folder of scripts for each of them."""
 
@@ -145,7 +147,8 @@ def _download(names: Sequence[str], into: Path, progress: Progress) -> None:
 
 
 def _run(argv: list[str]) -> str:
-    code, out, errors = programs.output([_program(argv[0]), *argv[1:]], _environment())
+    """Return what a program prints; raise NotHere if it fails, TooSlow if it does not end."""
+    code, out, errors = programs.output([_program(argv[0]), *argv[1:]], _environment(), LIMIT_S)
     if code:
         raise _failure(errors)
     return out

@@ -15,6 +15,8 @@ FREE_BYTES = 256 << 20
 BLOCK = 4096
 SPARE_INODES = 4096
 INODE_BYTES = 256
+LIMIT_S = 600
+"""The time that mke2fs has, which copies a whole tree to a disk."""
 AS_ROOT = ("unshare", "--user", "--map-root-user")
 """A prefix by which files of an ordinary user belong to root on the disk."""
 
@@ -43,14 +45,23 @@ def _blocks_bytes(about: os.stat_result) -> int:
 
 
 def _make(disk: Path, size_bytes: int, options: Sequence[str]) -> None:
-    """Raise NotHere if mke2fs is missing or fails."""
+    """Raise NotHere if mke2fs is missing, fails or does not end."""
     with disk.open("wb") as file:
         file.truncate(-(-size_bytes // BLOCK) * BLOCK)
     argv = ["mke2fs", "-q", "-t", "ext4", "-F", *options, str(disk)]
     prefix = () if os.geteuid() == 0 else AS_ROOT
     try:
-        subprocess.run([*prefix, *argv], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+        subprocess.run(
+            [*prefix, *argv],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LIMIT_S,
+        )
     except FileNotFoundError:
         raise NotHere("mke2fs is not installed", fix="apt-get install e2fsprogs") from None
+    except subprocess.TimeoutExpired:
+        what = f"mke2fs did not end within {LIMIT_S} s, and was killed"
+        raise NotHere(what, fix="is the disk full, or very slow?") from None
     except subprocess.CalledProcessError as error:
         raise NotHere(f"mke2fs failed: {error.stderr.decode(errors='replace').strip()}") from None

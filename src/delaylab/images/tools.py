@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import tarfile
 from pathlib import Path
 
+from delaylab.errors import DelaylabError
 from delaylab.images import cpio
 from delaylab.images.programs import copy_programs, make_root
+from delaylab.io.programs import output
 from delaylab.progress import Progress
 
 # dash is the shell: busybox's own would run its applets `ping`, `ip` and `tc` instead of the real
@@ -20,6 +22,8 @@ PROGRAMS = {
     "iputils-ping": ["bin/ping"],
     "iproute2": ["bin/ip", "sbin/tc"],
 }
+LIMIT_S = 60.0
+"""The time in which busybox has to list its applets."""
 # A kernel needs these before anything is mounted on /dev.
 DEVICES = {"dev/console": (5, 1), "dev/null": (1, 3)}
 
@@ -39,8 +43,10 @@ def make(unpacked: Path, out: Path, progress: Progress) -> None:
 
 def _link_applets(busybox: Path, root: Path) -> None:
     """Link busybox's applets into /bin, except where the real program is in the tree."""
-    listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
-    for applet in listed.stdout.split():
+    code, listed, errors = output([str(busybox), "--list"], dict(os.environ), LIMIT_S)
+    if code:
+        raise DelaylabError(f"busybox does not list its applets: {errors.strip()[-200:]}")
+    for applet in listed.split():
         if not any((root / folder / applet).exists() for folder in ("bin", "sbin")):
             (root / "bin" / applet).symlink_to("busybox")
 

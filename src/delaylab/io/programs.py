@@ -9,7 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
+
+
+class TooSlow(DelaylabError):
+    """Raised if a program that was asked for something does not answer in time."""
 
 
 @contextmanager
@@ -52,8 +57,15 @@ def _kill(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-def output(argv: Sequence[str], env: dict[str, str]) -> tuple[int, str, str]:
-    """Run a program to its end; return its exit code, its output and its errors."""
-    with started(argv, env, errors=subprocess.PIPE) as process:
-        out, err = process.communicate()
+def output(argv: Sequence[str], env: dict[str, str], limit_s: float) -> tuple[int, str, str]:
+    """Run a program to its end; return its exit code, its output and its errors.
+
+    Raises TooSlow if it has not ended, or its output is still open, after `limit_s`; it is killed.
+    """
+    try:
+        with started(argv, env, errors=subprocess.PIPE) as process:
+            out, err = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        what = f"{argv[0]} did not end within {limit_s:g} s, and was killed"
+        raise TooSlow(what, fix=f"find out why it hangs: {' '.join(argv)}") from None
     return process.returncode, out, err

@@ -12,6 +12,8 @@ from delaylab.spec.kinds import HostedNode
 from delaylab.spec.lab import LabSpec
 
 QUERY = "dpkg-query"
+LIMIT_S = 60.0
+"""The time in which it has to answer."""
 
 
 def check_packages(labs: Iterable[LabSpec]) -> None:
@@ -36,13 +38,13 @@ def check_packages(labs: Iterable[LabSpec]) -> None:
 def not_installed(packages: set[str]) -> set[str]:
     """Return which of these packages the distribution says are not installed on this machine.
 
-    Raises NotHere on a system without Debian's packages.
+    Raises NotHere on a system without Debian's packages, TooSlow if it does not answer.
     """
     query = shutil.which(QUERY)
     if query is None:
         what = f"`packages` are Debian's, and this system has no {QUERY}"
         raise NotHere(what, fix="leave `packages` out, and install the programs by hand")
     argv = [query, "--show", "--showformat", "${Package} ${db:Status-Status}\\n", *sorted(packages)]
-    _, out, _ = programs.output(argv, {**os.environ, "LC_ALL": "C"})
+    _, out, _ = programs.output(argv, {**os.environ, "LC_ALL": "C"}, LIMIT_S)
     states = (line.split() for line in out.splitlines())
     return packages - {name for name, state in states if state == "installed"}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from delaylab.dataset.records.provenance import Provenance
-from delaylab.io.programs import output
+from delaylab.io.programs import TooSlow, output
 
 CODE = Path(__file__).parent
 CPUS = Path("/sys/devices/system/cpu")
@@ -22,6 +22,8 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "iperf3": ("iperf3", "--version"),
 }
 """The programs whose versions are recorded, with the command that tells it."""
+LIMIT_S = 5.0
+"""The time in which a program has to answer."""
 VERSION = re.compile(r"\d+(?:\.\d+)+[^\s,)]*")
 
 
@@ -42,13 +44,18 @@ def provenance() -> Provenance:
 
 
 def _commit() -> str | None:
-    """Return the commit of the checkout that this code is part of, None if it is in none."""
+    """Return the commit of the checkout that this code is part of.
+
+    None if it is in none, or if git does not say whether the code was changed.
+    """
     git = ("git", "-C", str(CODE))
     # A folder of installed packages may lie in a checkout of something else.
     if _said((*git, "ls-files", "--error-unmatch", "__init__.py")) is None:
         return None
     commit = _said((*git, "rev-parse", "HEAD"))
     changed = _said((*git, "status", "--porcelain", "--untracked-files=no"))
+    if changed is None:
+        return None
     return f"{commit}-dirty" if commit and changed else commit
 
 
@@ -75,12 +82,12 @@ def _version(argv: Sequence[str]) -> str | None:
 
 
 def _said(argv: Sequence[str]) -> str | None:
-    """Return what a program prints; None if it is not installed, or fails."""
+    """Return what a program prints; None if it is not installed, fails, or does not answer."""
     if shutil.which(argv[0]) is None:
         return None
     try:
-        code, out, _ = output(argv, {**os.environ, "LC_ALL": "C"})
-    except OSError:
+        code, out, _ = output(argv, {**os.environ, "LC_ALL": "C"}, LIMIT_S)
+    except (OSError, TooSlow):
         return None
     return out.strip() if code == 0 else None
 

@@ -5,14 +5,20 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// The extension of the file that holds a domain's UUID; it is written before the domain is created.
 const MARK: &str = "domain";
 const XL: &str = "xl";
 /// The time that a killed command which starts a domain has to end.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The time in which `xl` has to answer.
+const ANSWER: Duration = Duration::from_secs(30);
 /// The interval at which its lock is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -78,18 +84,47 @@ fn ids(listed: &str, uuids: &BTreeSet<String>) -> Vec<String> {
 }
 
 fn call(words: &[&str]) -> io::Result<String> {
-    let done = Command::new(XL).args(words).stdin(Stdio::null()).output();
-    let done = done.map_err(|error| io::Error::new(error.kind(), format!("run {XL}: {error}")))?;
+    output(XL, words, ANSWER)
+}
+
+/// Return what a program prints. One that has not ended in time is killed, and is an error.
+fn output(program: &str, words: &[&str], limit: Duration) -> io::Result<String> {
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("run {program}: {error}"));
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(failed)?;
+    let pid = Pid::from_raw(child.id().cast_signed());
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || ended.send(child.wait_with_output()));
+    let Ok(done) = end.recv_timeout(limit) else {
+        // It may end by itself just now.
+        let _ = kill(pid, Signal::SIGKILL);
+        let what = format!("{program} {}: no answer within {limit:?}, killed", words.join(" "));
+        return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+    };
+    let done = done.map_err(failed)?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    Err(io::Error::other(format!("{XL} {}: {}", words.join(" "), said.trim())))
+    Err(io::Error::other(format!("{program} {}: {}", words.join(" "), said.trim())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_does_not_answer_is_killed() -> io::Result<()> {
+        assert_eq!(output("echo", &["yes"], ANSWER)?, "yes\n");
+        let failed = output("sh", &["-c", "echo no >&2; exit 1"], ANSWER).unwrap_err();
+        assert!(failed.to_string().ends_with(": no"), "{failed}");
+        let began = Instant::now();
+        let late = output("sleep", &["600"], Duration::from_millis(50)).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        assert!(began.elapsed() < Duration::from_secs(300));
+        Ok(())
+    }
 
     #[test]
     fn a_mark_counts_once_its_lock_is_free() -> io::Result<()> {
