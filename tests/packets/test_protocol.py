@@ -209,9 +209,9 @@ def test_a_name_that_differs_is_seen() -> None:
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
-    """A monitor sends `setup`, a link engine `carrier`; `output` and `end` need a program
-    (tests/doing/test_programs.py)."""
-    others = {"links", "link-set", "link-timeline", "link-restart", "output", "end"}
+    """A monitor sends `setup`, a link engine `carrier`; `output`, `end` and
+    `control` need a program (tests/doing/test_programs.py, test_events.py)."""
+    others = {"links", "link-set", "link-timeline", "link-restart", "output", "end", "control"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 

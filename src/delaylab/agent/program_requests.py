@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -36,6 +36,7 @@ class ProgramState(Reply):
     ended_ns: int | None = None
     exit: int | None = None
     killed: int | None = None
+    frozen: bool = False
 
     @property
     def is_dead(self) -> bool:
@@ -46,15 +47,30 @@ class ProgramState(Reply):
     def how(self) -> str:
         """Return its state in words."""
         if self.ended_ns is None:
-            return "running"
+            return "frozen" if self.frozen else "running"
         if self.exit is not None:
             return "done" if self.ends and self.exit == 0 else f"ended with exit code {self.exit}"
         return "ended" if self.killed is None else f"ended by signal {self.killed}"
 
 
-class ProgramStates(Reply):
-    """The state of each program of a node."""
+NodeState = Literal["running", "stopped", "killed"]
+"""The last thing that was done to a node as a whole."""
+Deed = Literal["freeze", "continue", "kill", "start"]
+"""A thing that is done to programs."""
 
+
+class ProgramStates(Reply):
+    """The state of a node, and of each of its programs."""
+
+    node: NodeState
+    programs: list[ProgramState] = Field(default_factory=list)
+
+
+class Controlled(Reply):
+    """The programs after what was done to them between two times, in ns since 1970."""
+
+    began_ns: int
+    done_ns: int
     programs: list[ProgramState] = Field(default_factory=list)
 
 
@@ -128,3 +144,14 @@ class End(Request[Ended]):
     name: str
     folder: str | None = None
     within_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control(Request[Controlled]):
+    """Freeze, continue, kill or start again these programs; without names the node as a whole."""
+
+    op = "control"
+    reply = Controlled
+    do: Deed
+    names: Sequence[str] = ()
+    folder: str | None = None

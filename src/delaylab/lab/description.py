@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from delaylab.agent.program_requests import ProgramState
+from delaylab.agent.program_requests import ProgramStates
 from delaylab.lab import health
 from delaylab.lab import programs as programs_of
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 
-State = Literal["running", "dead"]
+State = Literal["running", "stopped", "killed", "dead"]
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ def describe(lab: Lab) -> LabDescription:
     """Return the description of a lab; asks its agents whether they live."""
     gone = health.dead(lab)
     hosts = [agent for agent in lab.keeper.agents if agent.startswith("host.")]
-    programs = programs_of.states(lab, gone)
+    programs = programs_of.node_states(lab, gone)
     return LabDescription(
         lab=lab.name,
         keeper=lab.keeper.pid,
         hosts=[_host(lab, agent, gone) for agent in hosts],
-        nodes=[_node(lab, name, gone, programs.get(name, [])) for name in lab.plan.nodes],
+        nodes=[_node(lab, name, gone, programs.get(name)) for name in lab.plan.nodes],
         dead=gone,
     )
 
@@ -97,7 +97,7 @@ def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
 
 
 def _node(
-    lab: Lab, name: str, gone: dict[str, str], programs: list[ProgramState]
+    lab: Lab, name: str, gone: dict[str, str], found: ProgramStates | None
 ) -> NodeDescription:
     process, node = _host(lab, node_agent(name), gone), lab.plan.nodes[name]
     return NodeDescription(
@@ -106,7 +106,7 @@ def _node(
         pid=process.pid,
         namespace=process.namespace,
         enter=process.enter,
-        state=process.state,
+        state=process.state if found is None or found.node == "running" else found.node,
         kind=node.kind,
         host=node.host,
         interfaces=tuple(
@@ -119,6 +119,7 @@ def _node(
             for each in node.attachments
         ),
         programs=tuple(
-            ProgramDescription(each.name, each.pid, each.how, each.is_dead) for each in programs
+            ProgramDescription(each.name, each.pid, each.how, each.is_dead)
+            for each in (found.programs if found else ())
         ),
     )

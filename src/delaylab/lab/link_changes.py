@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline, Neighbours
 from delaylab.agent.result import AgentError
@@ -42,52 +44,114 @@ def start_timeline(lab: Lab) -> None:
         call(lab, agent, LinkTimeline())
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A change of a link's conditions; those that it does not name stay.
+
+    With `node`, only the direction from that member changes; with `receives`, the conditions of
+    what that member receives, or all members that have such.
+    """
+
+    link: str
+    node: str | None
+    changed: ConditionsSpec
+    receives: bool = False
+
+
 def change(
     lab: Lab, link: str, node: str | None, changed: ConditionsSpec, *, receives: bool = False
 ) -> list[EngineReport]:
     """Change the given conditions of a link, on all hosts or none; return the new reports.
 
-    With `node`, only the direction from that member changes; with `receives`, the conditions of
-    what that member receives, or all members that have such. Raises BadInput if the conditions are
-    impossible, and DelaylabError if an engine of the link is down or refuses them.
+    The arguments are those of `Wanted`, the errors those of `change_all`.
     """
-    whole = _conditioned(lab, link)
-    if node is not None and node not in whole.link.members:
-        members = ", ".join(whole.link.members)
-        raise BadInput(f"{node!r} is not on link {link!r}", fix=f"members: {members}")
-    try:
-        check_profile(changed, whole.link, node, receives=receives)
-    except ValueError as error:
-        raise BadInput(str(error), f"link {link}") from None
-    meant = whole.meant(node, receives=receives)
+    return change_all(lab, [Wanted(link, node, changed, receives)])
+
+
+def change_all(lab: Lab, wanted: Sequence[Wanted]) -> list[EngineReport]:
+    """Make changes at one moment on each host, on all hosts or none; return the new reports.
+
+    Raises BadInput if the conditions are impossible, and DelaylabError if an engine of a link is
+    down or refuses them.
+    """
     there, back = defaultdict[str, list[Change]](list), defaultdict[str, list[Change]](list)
+    wholes = [_checked(lab, each) for each in wanted]
     found = reports(lab)
     for report in found:
         # Check all engines before asking any: a dead engine reports no directions to compare.
-        if report.host in whole.ports:
+        if any(report.host in whole.ports for whole in wholes):
             _require_running(report, lab)
+    for each, whole in zip(wanted, wholes, strict=True):
+        if not _gather(each, whole, found, there, back):
+            who = each.node or "any node"
+            fix = "give it some in the lab file, such as `to: {NODE: {delay: 0s}}`"
+            what = f"link {each.link!r} has no conditions for what {who} receives"
+            raise BadInput(what, fix=fix)
+    _send(lab, there, back)
+    now = reports(lab)
+    for link in dict.fromkeys(each.link for each in wanted):
+        _wait_for_neighbours(lab, link, now)
+    return now
+
+
+def changed_at(
+    reports: Iterable[EngineReport], links: Collection[str], since_ns: int
+) -> tuple[int, int] | None:
+    """Return when the first and the last end of these links went down or up; None if none did.
+
+    Times are in ns since 1970, by the engines' own record; only those from `since_ns` on count.
+    """
+    times = [
+        at
+        for report in reports
+        for direction in report.directions
+        if direction.link in links
+        for downtime in direction.downtimes
+        for at in (downtime.since_ns, downtime.until_ns)
+        if at is not None and at >= since_ns
+    ]
+    return (min(times), max(times)) if times else None
+
+
+def _checked(lab: Lab, wanted: Wanted) -> ConditionedLink:
+    """Return the link that a change is of; raise BadInput for what no link can have."""
+    whole = _conditioned(lab, wanted.link)
+    if wanted.node is not None and wanted.node not in whole.link.members:
+        members = ", ".join(whole.link.members)
+        raise BadInput(f"{wanted.node!r} is not on link {wanted.link!r}", fix=f"members: {members}")
+    try:
+        check_profile(wanted.changed, whole.link, wanted.node, receives=wanted.receives)
+    except ValueError as error:
+        raise BadInput(str(error), f"link {wanted.link}") from None
+    return whole
+
+
+def _gather(
+    each: Wanted, whole: ConditionedLink, found: list[EngineReport], there: Sent, back: Sent
+) -> bool:
+    """Add the changes of the directions that are meant; return False if there are none."""
+    meant = whole.meant(each.node, receives=each.receives)
+    gathered = False
     for report in found:
         for direction in report.of_nodes:
-            if direction.link != link or direction.receives != receives:
+            if direction.link != each.link or direction.receives != each.receives:
                 continue
             if direction.node not in meant:
                 continue
             named = changes(
-                changed, whole.link, direction.node, direction.configured, receives=receives
+                each.changed,
+                whole.link,
+                direction.node,
+                direction.configured,
+                receives=each.receives,
             )
             wanted = merge(direction.configured, named)
             _require_sense(direction, wanted, report.engine)
-            whole.check_direction(direction.node, wanted, receives=receives)
-            there[_agent(report)].append(Change(link, direction.node, named, receives))
+            whole.check_direction(direction.node, wanted, receives=each.receives)
+            there[_agent(report)].append(Change(each.link, direction.node, named, each.receives))
             back[_agent(report)] += _replacing(direction, wanted, direction.configured)
-    if not there:
-        who = node or "any node"
-        fix = "give it some in the lab file, such as `to: {NODE: {delay: 0s}}`"
-        raise BadInput(f"link {link!r} has no conditions for what {who} receives", fix=fix)
-    _send(lab, there, back)
-    now = reports(lab)
-    _wait_for_neighbours(lab, link, now)
-    return now
+            gathered = True
+    return gathered
 
 
 def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from delaylab.agent.program_requests import (
+    Control,
+    Controlled,
+    Deed,
     End,
     NodeFile,
     Output,
     Program,
     Programs,
     ProgramState,
+    ProgramStates,
     Start,
 )
 from delaylab.agent.result import AgentError
@@ -118,10 +122,31 @@ def _folder(lab: Lab, node: str) -> str | None:
     return None if own else str(lab.folder / f"{node}{PROGRAMS}")
 
 
+def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Controlled:
+    """Freeze, continue, kill or start again programs of a node, or all of the node.
+
+    Raises DelaylabError for a name that no program has, and for one that does not start.
+    """
+    session = lab.node_session(node)
+    try:
+        return session.call(Control(do=do, names=names, folder=_folder(lab, node))).done
+    except AgentError as error:
+        raise DelaylabError(error.what, f"node {node}", error.fix) from None
+    finally:
+        session.close()
+
+
 def states(
     lab: Lab, gone: Collection[str] = (), only: Collection[str] | None = None
 ) -> dict[str, list[ProgramState]]:
-    """Return the state of the programs of each node that may have some, or of these nodes `only`.
+    """Return the state of the programs of each node, as `node_states` does."""
+    return {name: found.programs for name, found in node_states(lab, gone, only).items()}
+
+
+def node_states(
+    lab: Lab, gone: Collection[str] = (), only: Collection[str] | None = None
+) -> dict[str, ProgramStates]:
+    """Return the state of each node that may have programs, or of these nodes `only`.
 
     Nodes whose agent is `gone` are left out.
     """
@@ -136,7 +161,7 @@ def states(
         # A node that does not answer is shown as dead, and has no state of programs.
         with suppress(AgentError):
             session.finish(max(0.0, deadline - time.monotonic()))
-            found[name] = result.done.programs
+            found[name] = result.done
         session.close()
     return found
 

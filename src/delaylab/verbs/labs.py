@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from delaylab.verbs.link_states import EngineState
 
 TITLES = ("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACE", "LINK", "TO", "ADDRESSES")
+MOST_PROGRAMS = 20
+"""The most running programs of a lab that have a line each."""
 NAMED = 3
 """The most peers of an interface that are named."""
 
@@ -44,8 +46,14 @@ def print_labs(labs: list[Lab], console: Console) -> None:
         if about.dead:
             again = f"take it down, then up again: delaylab down {one.name}"
             console.print(f"{one.name}: {again}")
+        running = sum(each.state == "running" for node in about.nodes for each in node.programs)
+        many = running > MOST_PROGRAMS
+        if many:
+            console.print(f"{one.name}: {running} programs run")
         for node in about.nodes:
             for each in node.programs:
+                if each.state == "running" and many:
+                    continue
                 style = "red" if each.dead else None
                 text = f"{one.name}: program {each.name} of {node.name} (pid {each.pid}): "
                 console.print(text + each.state, style=style, soft_wrap=True)
@@ -59,7 +67,7 @@ def _rows(about: LabDescription) -> Iterator[tuple[str, ...]]:
     """Yield a row for each interface of each node; what was said in the row before is left out."""
     lab = about.lab
     for node in about.nodes:
-        pid = "dead" if node.state == "dead" else str(node.pid)
+        pid = str(node.pid) if node.state == "running" else node.state
         head: tuple[str, ...] = (lab, node.name, node.kind, node.host, pid)
         for each in node.interfaces:
             yield (*head, each.name, each.link, _few(each.peers), " ".join(each.addresses))

@@ -61,6 +61,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Programs(it) => run(it, session, programs::list),
         Request::Output(it) => run(it, session, programs::output),
         Request::End(it) => run(it, session, programs::end),
+        Request::Control(it) => run(it, session, programs::control),
         Request::Compute(it) => run(it, session, compute::serve),
         Request::Probe(it) => run(it, session, probe::serve),
         Request::Generate(it) => run(it, session, generate::serve),

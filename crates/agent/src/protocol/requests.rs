@@ -15,7 +15,9 @@ use super::network::{
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
-use super::starting::{End, EndDone, Output, Programs, ProgramsDone, Start, StartDone};
+use super::starting::{
+    Control, ControlDone, End, EndDone, Output, Programs, ProgramsDone, Start, StartDone,
+};
 
 /// An operation: its fields in a request, and what the agent sends for it.
 pub(crate) trait Operation: JsonSchema {
@@ -69,6 +71,7 @@ operations! {
     "programs": Programs => ProgramsDone, events [], tables [];
     "output": Output => Nothing, events [], tables [];
     "end": End => EndDone, events [], tables [];
+    "control": Control => ControlDone, events [], tables [];
     "compute": Compute => ComputeDone, events ["ready"], tables ["progress"];
     "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
     "generate": Generate => GenerateDone, events ["ready"], tables [];

@@ -97,10 +97,22 @@ pub(crate) struct Programs {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// The state of each program, in the order of their names.
+/// The state of the node, and of each program in the order of their names.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProgramsDone {
+    pub(crate) node: NodeState,
     pub(crate) programs: Vec<ProgramState>,
+}
+
+/// The last thing that was done to a node as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NodeState {
+    Running,
+    /// Its programs are frozen.
+    Stopped,
+    /// Its programs were killed.
+    Killed,
 }
 
 /// The state of a program. Times are in ns since the Unix epoch.
@@ -117,6 +129,9 @@ pub(crate) struct ProgramState {
     pub(crate) exit: Option<i32>,
     /// The signal that ended it.
     pub(crate) killed: Option<i32>,
+    /// True if it was frozen (`control`), and does not go on.
+    #[serde(default)]
+    pub(crate) frozen: bool,
 }
 
 /// Send the last output of a program in `stdout` frames.
@@ -146,6 +161,44 @@ pub(crate) struct End {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EndDone {
     pub(crate) program: ProgramState,
+}
+
+/// Freeze, continue, kill or start again programs that were started on the node, in the order of their start.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Control {
+    #[serde(rename = "do")]
+    pub(crate) deed: Deed,
+    /// The programs; the node as a whole if empty.
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// A thing that is done to programs.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Deed {
+    /// Stop all processes of the programs (SIGSTOP) until they are continued.
+    Freeze,
+    /// Let frozen programs go on (SIGCONT).
+    Continue,
+    /// Kill all processes of the programs (SIGKILL).
+    Kill,
+    /// Start those that have ended again, as they were first started.
+    Start,
+}
+
+/// The programs after what was done.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ControlDone {
+    /// The time before the first program was affected, in ns since the Unix epoch.
+    pub(crate) began_ns: i64,
+    /// The time after the last one.
+    pub(crate) done_ns: i64,
+    pub(crate) programs: Vec<ProgramState>,
 }
 
 fn ten_seconds() -> u64 {

@@ -22,7 +22,7 @@ use nix::unistd::{Pid, getsid};
 
 use crate::files::poll::{self, Interest};
 /// Signals by number (signal(7)), for [`PidFd::signal`] and [`signal_group`].
-pub use libc::{SIGKILL, SIGTERM};
+pub use libc::{SIGCONT, SIGKILL, SIGSTOP, SIGTERM};
 /// The namespaces that a process can get of its own, as flags of clone(2).
 pub use nix::sched::CloneFlags as Namespaces;
 
@@ -308,6 +308,15 @@ pub fn end_session(leader: i32, grace: Duration) -> io::Result<()> {
             .filter(|each| each.signal(libc::SIGKILL).is_ok())
             .collect();
         await_ends(&left, AFTER_KILL)?;
+    }
+    Ok(())
+}
+
+/// Send a signal to every process of the session of `leader`, whatever its process group. The leader must be alive
+/// or not waited for. Fails if the table of processes cannot be read.
+pub fn signal_session(leader: i32, signal: i32) -> io::Result<()> {
+    for each in members(leader)? {
+        each.signal(signal)?;
     }
     Ok(())
 }

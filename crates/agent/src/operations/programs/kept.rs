@@ -11,10 +11,14 @@ use delaylab_os::files::folder::wait_in_until;
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::starting::ProgramState;
+use crate::protocol::starting::{NodeState, Program, ProgramState};
 
 /// The folder of a node whose file system is its own, or whose `/run` is (`fabric/own_folders.rs`).
 const FOLDER: &str = "/run/delaylab-programs";
+/// The file that says what was done to the node as a whole.
+const NODE: &str = "node.json";
+/// The file that says how programs are started.
+const PROGRAMS: &str = "programs.json";
 /// The time that a supervisor may take to note the end of its program.
 const NOTED: Duration = Duration::from_secs(10);
 
@@ -44,6 +48,56 @@ impl Kept {
 
     pub(super) fn log_file(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
+    }
+
+    /// Keep a program's state in place of the one before.
+    pub(super) fn save(&self, state: &ProgramState) -> Result<(), Failure> {
+        let what = "keep the program's state";
+        let text = serde_json::to_vec(state).context(what)?;
+        let place = self.state_file(&state.name).context(what)?;
+        let partial = place.with_extension("new");
+        fs::write(&partial, text).and_then(|()| fs::rename(&partial, place)).context(what)
+    }
+
+    /// Return what was last done to the node as a whole.
+    pub(super) fn node_state(&self) -> Result<NodeState, Failure> {
+        let what = "read the node's state";
+        match fs::read(self.folder.join(NODE)) {
+            Ok(text) => serde_json::from_slice(&text).context(what),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(NodeState::Running),
+            Err(error) => Err(Failure::new(what, error)),
+        }
+    }
+
+    /// Keep what was done to the node as a whole.
+    pub(super) fn note_node(&self, state: NodeState) -> Result<(), Failure> {
+        let what = "keep the node's state";
+        self.make().context(what)?;
+        let text = serde_json::to_vec(&state).context(what)?;
+        fs::write(self.folder.join(NODE), text).context(what)
+    }
+
+    /// Keep how a program is started, in the order of first starts, for another start.
+    pub(super) fn remember(&self, program: &Program) -> Result<(), Failure> {
+        let what = "keep how the program is started";
+        self.make().context(what)?;
+        let mut all = self.remembered()?;
+        all.retain(|each| each.name != program.name);
+        all.push(program.clone());
+        let place = self.folder.join(PROGRAMS);
+        let partial = place.with_extension("new");
+        let text = serde_json::to_vec(&all).context(what)?;
+        fs::write(&partial, text).and_then(|()| fs::rename(&partial, place)).context(what)
+    }
+
+    /// Return how programs are started, in the order of their first starts.
+    pub(super) fn remembered(&self) -> Result<Vec<Program>, Failure> {
+        let what = "read how programs are started";
+        match fs::read(self.folder.join(PROGRAMS)) {
+            Ok(text) => serde_json::from_slice(&text).context(what),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(Failure::new(what, error)),
+        }
     }
 
     /// Return the state of each program, in the order of their names.

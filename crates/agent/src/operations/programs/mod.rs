@@ -3,6 +3,7 @@
 //! Each program has a supervisor, a process of its own that outlives the session (`delaylab-agent supervise`). It
 //! keeps the program's output and its state ([`Kept`]), and ends with the node, as all of its processes do.
 
+mod control;
 mod files;
 mod folders;
 mod kept;
@@ -27,6 +28,7 @@ use crate::session::Session;
 use kept::Kept;
 use supervisor::Supervise;
 
+pub(crate) use control::control;
 pub(crate) use supervisor::supervise;
 
 /// The verb of this program that supervises one of the node.
@@ -42,7 +44,8 @@ enum Report {
     Failed(Failure),
 }
 
-/// Write files and start programs; return once all programs are ready.
+/// Write files and start programs; return once all programs are ready. Fails for a program whose name one of the
+/// node has already.
 pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, Failure> {
     if !request.programs.is_empty() {
         folders::make(&request.within);
@@ -54,6 +57,11 @@ pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, 
     let mut done = StartDone { pids: std::collections::BTreeMap::new() };
     for program in request.programs {
         let name = program.name.clone();
+        if kept.state_file(&name).with_context(|| format!("start {name}"))?.exists() {
+            let why = "a program of this name was started before";
+            return Err(Failure::new(format!("start {name}"), why));
+        }
+        kept.remember(&program)?;
         let pid = launch(Supervise { kept: kept.clone(), program }, session)?;
         done.pids.insert(name, pid);
     }
@@ -63,9 +71,6 @@ pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, 
 /// Start a program's supervisor, and wait until the program is ready. Return its process id.
 fn launch(order: Supervise, session: &mut Session) -> Result<i32, Failure> {
     let what = || format!("start {}", order.program.name);
-    if order.kept.state_file(&order.program.name).with_context(what)?.exists() {
-        return Err(Failure::new(what(), "a program of this name was started before"));
-    }
     let mut command = Command::new("/proc/self/exe");
     command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut supervisor = command.spawn().with_context(what)?;
@@ -105,7 +110,8 @@ fn report(
 
 /// Report the state of each program.
 pub(crate) fn list(request: Programs, _: &mut Session) -> Result<ProgramsDone, Failure> {
-    Ok(ProgramsDone { programs: Kept::in_folder(request.folder).states()? })
+    let kept = Kept::in_folder(request.folder);
+    Ok(ProgramsDone { node: kept.node_state()?, programs: kept.states()? })
 }
 
 /// Send the kept output of a program.

@@ -90,6 +90,7 @@ impl Supervised {
             ended_ns: None,
             exit: None,
             killed: None,
+            frozen: false,
         };
         let handle = PidFd::open(pid).with_context(what)?;
         kept.make().with_context(what)?;
@@ -190,6 +191,7 @@ impl Supervised {
         process::end_session(self.state.pid, GRACE).context("end the program's session")?;
         self.keep_output();
         self.state.ended_ns = Some(Realtime::now().ns());
+        self.state.frozen = false;
         let ended = process::wait(self.state.pid).map(|(_, ended)| ended);
         let how = match ended {
             Some(Ended::Exit(code)) => {
@@ -207,11 +209,7 @@ impl Supervised {
     }
 
     fn save(&mut self) -> Result<(), Failure> {
-        let what = "keep the program's state";
-        let text = serde_json::to_vec(&self.state).context(what)?;
-        let place = self.kept.state_file(&self.state.name).context(what)?;
-        let partial = place.with_extension("new");
-        fs::write(&partial, text).and_then(|()| fs::rename(&partial, place)).context(what)
+        self.kept.save(&self.state)
     }
 
     /// Return the last line of the output after a colon; nothing if there is none.

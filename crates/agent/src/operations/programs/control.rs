@@ -1,0 +1,84 @@
+//! `control`: programs of a node are frozen, continued, killed or started again.
+
+use std::fs;
+
+use delaylab_os::clock::Realtime;
+use delaylab_os::process;
+use delaylab_proto::{Context, Failure};
+
+use super::kept::{Kept, before};
+use super::launch;
+use super::supervisor::Supervise;
+use crate::protocol::starting::{Control, ControlDone, Deed, NodeState, Program, ProgramState};
+use crate::session::Session;
+
+/// Do the same to several programs of the node, or to all. Fails for a name that no program has.
+pub(crate) fn control(request: Control, session: &mut Session) -> Result<ControlDone, Failure> {
+    let kept = Kept::in_folder(request.folder);
+    let programs = chosen(&kept, &request.names)?;
+    let began_ns = Realtime::now().ns();
+    // Daemons depend on those that were started before them: they go first.
+    let programs: Vec<_> = match request.deed {
+        Deed::Freeze | Deed::Kill => programs.into_iter().rev().collect(),
+        Deed::Continue | Deed::Start => programs,
+    };
+    for program in &programs {
+        match request.deed {
+            Deed::Freeze => signal(&kept, program, process::SIGSTOP)?,
+            Deed::Continue => signal(&kept, program, process::SIGCONT)?,
+            Deed::Kill => signal(&kept, program, process::SIGKILL)?,
+            Deed::Start => start_again(&kept, program, session)?,
+        }
+    }
+    let done_ns = Realtime::now().ns();
+    if request.names.is_empty() {
+        kept.note_node(match request.deed {
+            Deed::Freeze => NodeState::Stopped,
+            Deed::Kill => NodeState::Killed,
+            Deed::Continue | Deed::Start => NodeState::Running,
+        })?;
+    }
+    if request.deed == Deed::Kill {
+        for program in &programs {
+            kept.noted_end(&program.name)?;
+        }
+    }
+    let states = programs.iter().map(|each| kept.state(&each.name));
+    Ok(ControlDone { began_ns, done_ns, programs: states.collect::<Result<_, _>>()? })
+}
+
+/// Return the programs of these names, or all, in the order of their first start.
+fn chosen(kept: &Kept, names: &[String]) -> Result<Vec<Program>, Failure> {
+    for name in names {
+        kept.state(name)?;
+    }
+    let mut all = kept.remembered()?;
+    all.retain(|each| names.is_empty() || names.contains(&each.name));
+    Ok(all)
+}
+
+/// Send a signal to all processes of a program; one that has ended is left as it is.
+fn signal(kept: &Kept, program: &Program, signal: i32) -> Result<(), Failure> {
+    let what = || format!("control {}", program.name);
+    let state = kept.state(&program.name)?;
+    if state.ended_ns.is_some() {
+        return Ok(());
+    }
+    process::signal_session(state.pid, signal).with_context(what)?;
+    if signal != process::SIGKILL {
+        kept.save(&ProgramState { frozen: signal == process::SIGSTOP, ..state })?;
+    }
+    Ok(())
+}
+
+/// Start a program that has ended as it was first started. Its output so far is kept before the new one.
+fn start_again(kept: &Kept, program: &Program, session: &mut Session) -> Result<(), Failure> {
+    if kept.state(&program.name)?.ended_ns.is_none() {
+        return Ok(());
+    }
+    let log = kept.log_file(&program.name);
+    if log.exists() {
+        fs::rename(&log, before(&log)).with_context(|| format!("keep {}", log.display()))?;
+    }
+    launch(Supervise { kept: kept.clone(), program: program.clone() }, session).map(|_| ())
+}

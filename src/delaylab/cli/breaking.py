@@ -1,0 +1,122 @@
+"""Verbs that break a running lab, and mend it: one function per verb, without logic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from delaylab.cli.numbers import duration
+from delaylab.cli.options import Json, Verbs, app, console, link, print_json
+
+if TYPE_CHECKING:
+    from delaylab.lab.node_events import NodeDeed
+    from delaylab.verbs.events import LinkDeed
+
+node = typer.Typer(
+    cls=Verbs, help="Stop, kill and start nodes of a running lab.", no_args_is_help=True
+)
+app.add_typer(node, name="node")
+
+Lab = Annotated[str, typer.Argument(metavar="LAB", help="The name of the lab.")]
+LinkNames = Annotated[
+    list[str], typer.Argument(metavar="LINK …", help="The links; they change at one moment.")
+]
+NodeNames = Annotated[list[str], typer.Argument(metavar="NODE …", help="The nodes.")]
+OfNode = Annotated[
+    str | None,
+    typer.Option("--node", metavar="NODE", help="Change only what this node sends, at its end."),
+]
+Programs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--program",
+        metavar="PROGRAM",
+        help="Only this program of the node, such as ospfd; may be repeated.",
+    ),
+]
+
+
+@link.command("down")
+def link_down(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
+    """Take links down: both ends lose their carrier, as if the cable were pulled."""
+    _links(lab_name, links, "down", of, as_json=as_json)
+
+
+@link.command("silence")
+def link_silence(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
+    """Silence links: all frames vanish, and no end notices, for the carrier stays."""
+    _links(lab_name, links, "silent", of, as_json=as_json)
+
+
+@link.command("up")
+def link_up(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
+    """Take links up again that are down or silent."""
+    _links(lab_name, links, "up", of, as_json=as_json)
+
+
+@link.command("flap")
+def link_flap(
+    lab_name: Lab,
+    links: LinkNames,
+    length: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="The time that they are down.")
+    ] = "1s",
+    as_json: Json = False,
+) -> None:
+    """Take links down, and up again after a time."""
+    from delaylab.lab.attach import attach
+    from delaylab.verbs import events as verb
+
+    found = verb.flap(attach(lab_name), links, duration(length, "--for"))
+    print_json(verb.as_json(found)) if as_json else verb.print_events(found, console)
+
+
+def _links(lab_name: str, links: list[str], do: LinkDeed, of: str | None, *, as_json: bool) -> None:
+    from delaylab.lab.attach import attach
+    from delaylab.verbs import events as verb
+
+    found = verb.change_links(attach(lab_name), links, do, of)
+    print_json(verb.as_json(found)) if as_json else verb.print_events(found, console)
+
+
+@node.command("stop")
+def node_stop(
+    lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
+) -> None:
+    """Freeze nodes: their programs do not run, and nothing that they send arrives."""
+    _nodes(lab_name, nodes, "stop", programs, as_json=as_json)
+
+
+@node.command("kill")
+def node_kill(
+    lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
+) -> None:
+    """Kill nodes: their programs end at once, and their links lose the carrier."""
+    _nodes(lab_name, nodes, "kill", programs, as_json=as_json)
+
+
+@node.command("start")
+def node_start(
+    lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
+) -> None:
+    """Start nodes that were stopped or killed; their links come up, and their programs run."""
+    _nodes(lab_name, nodes, "start", programs, as_json=as_json)
+
+
+@node.command("restart")
+def node_restart(
+    lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
+) -> None:
+    """Kill nodes, and start them again at once."""
+    _nodes(lab_name, nodes, "restart", programs, as_json=as_json)
+
+
+def _nodes(
+    lab_name: str, nodes: list[str], do: NodeDeed, programs: list[str] | None, *, as_json: bool
+) -> None:
+    from delaylab.lab.attach import attach
+    from delaylab.verbs import events as verb
+
+    found = verb.change_nodes(attach(lab_name), nodes, do, programs or [])
+    print_json(verb.as_json(found)) if as_json else verb.print_events(found, console)
