@@ -12,7 +12,8 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 3; }
 # program:package
 system_tools=(cc:gcc python3:python3 ping:iputils-ping ip:iproute2 stress-ng:stress-ng iperf3:iperf3)
 # What node kinds need. Without one of them delaylab works; `delaylab doctor` says what is missing.
-kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86 linux.uml:user-mode-linux)
+kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86
+  linux.uml:user-mode-linux slirp4netns:slirp4netns)
 # Peers that tests compare with.
 test_tools=(tshark:tshark tcpdump:tcpdump xz:xz-utils)
 # Programs that work of studies runs, and tests with it. Some of their packages start services.

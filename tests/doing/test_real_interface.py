@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.doing.conftest import wait_until
+from tests.doing.own_machine import BEHIND, HERE, Machine, fastest_ms, ip, machine, within
+
+__all__ = ["machine"]
 
 pytestmark = pytest.mark.root
 BAD = 1
-HERE, BEHIND = "192.168.7.1", "192.168.7.20"
 LAB = """\
 lab: edge
 nodes: {h: {}, r: {forwards: true}, lan: {interface: eth1}}
@@ -57,58 +55,6 @@ with socket.create_connection(("{BEHIND}", 7000)) as there, there.makefile("rb")
 """
 
 
-def ip(*argv: str) -> str:
-    done = subprocess.run(["ip", *argv], capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The namespace that stands for this machine, and that of the computer behind its `eth1`."""
-
-    here: str
-    behind: str
-    folder: Path
-
-    def run(self, *argv: str, code: int = 0) -> str:
-        """Run the command line on this machine; return what it prints."""
-        call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
-        done = subprocess.run(
-            [*within(self.here), *call, *argv],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.folder,
-            timeout=60,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    def up(self, text: str = LAB, code: int = 0) -> str:
-        file = self.folder / "lab.yaml"
-        file.write_text(text)
-        return self.run("up", str(file), code=code)
-
-    def state(self) -> dict[str, Any]:
-        """Return what `ps` says of the only lab."""
-        (found,) = json.loads(self.run("ps", "--json"))["labs"]
-        return dict(found)
-
-    def pings(self, *argv: str) -> float:
-        """Return the fastest round trip from the computer behind the interface, in ms."""
-        ping = [*within(self.behind), "ping", "-q", "-c", "10", "-i", "0.02", *argv]
-        return fastest_ms(subprocess.run(ping, capture_output=True, text=True, check=True).stdout)
-
-    def eth1(self) -> dict[str, Any]:
-        """Return what the kernel says of the interface, but for its counters."""
-        (found,) = json.loads(ip("-n", self.here, "-4", "-d", "-j", "addr", "show", "eth1"))
-        return dict(found)
-
-
-def within(namespace: str) -> list[str]:
-    return ["nsenter", f"--net=/run/netns/{namespace}"]
-
-
 def children(parent: int) -> list[int]:
     of = Path(f"/proc/{parent}/task/{parent}/children")
     return [int(pid) for pid in of.read_text().split()]
@@ -118,35 +64,9 @@ def command(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
 
-def fastest_ms(shown: str) -> float:
-    found = re.search(r"= ([\d.]+)/", shown)
-    assert found, shown
-    return float(found[1])
-
-
-@pytest.fixture
-def machine(tmp_path: Path, run_directory: Path) -> Iterator[Machine]:
-    here, behind = (f"dltest-{name}-{os.getpid()}" for name in ("here", "behind"))
-    made = Machine(here, behind, tmp_path)
-    try:
-        for each in (here, behind):
-            ip("netns", "add", each)
-            ip("-n", each, "link", "set", "lo", "up")
-        ip("link", "add", "eth1", "netns", here, "type", "veth", "peer", "eth0", "netns", behind)
-        for each, name, address in ((here, "eth1", HERE), (behind, "eth0", BEHIND)):
-            ip("-n", each, "addr", "add", f"{address}/24", "dev", name)
-            ip("-n", each, "link", "set", name, "up")
-        ip("-n", behind, "route", "add", "default", "via", "192.168.7.10")
-        yield made
-        made.run("down", "--all")
-    finally:
-        for each in (here, behind):
-            subprocess.run(["ip", "netns", "del", each], check=False)
-
-
 def test_a_computer_behind_an_interface_is_part_of_a_lab(machine: Machine) -> None:
     before = machine.eth1()
-    machine.up()
+    machine.up(LAB)
     shown = machine.run(
         "exec", "--lab", "edge", "h", "--", "ping", "-q", "-c", "10", "-i", "0.02", "lan"
     )
@@ -183,17 +103,17 @@ def test_a_stream_passes_whole_whatever_a_card_has_put_together(machine: Machine
 
 def test_nothing_stays_of_a_lab_whose_keeper_was_killed(machine: Machine) -> None:
     before = machine.eth1()
-    machine.up()
+    machine.up(LAB)
     os.kill(machine.state()["keeper"], signal.SIGKILL)
     wait_until(lambda: machine.eth1() == before)
     assert "no lab is up" in machine.run("ps")
-    machine.up()
+    machine.up(LAB)
     machine.run("down", "edge")
     assert machine.eth1() == before
 
 
 def test_a_node_ends_with_the_process_of_its_interface(machine: Machine) -> None:
-    machine.up()
+    machine.up(LAB)
     (agent,) = (each["pid"] for each in machine.state()["nodes"] if each["name"] == "lan")
     (passing,) = (pid for pid in children(agent) if "interface eth1" in command(pid))
     os.kill(passing, signal.SIGKILL)
@@ -202,7 +122,7 @@ def test_a_node_ends_with_the_process_of_its_interface(machine: Machine) -> None
 
 
 def test_an_interface_that_goes_away_takes_its_node_with_it(machine: Machine) -> None:
-    machine.up()
+    machine.up(LAB)
     ip("-n", machine.here, "link", "set", "eth1", "down")
     ip("-n", machine.here, "link", "set", "eth1", "up")
     assert machine.pings("192.168.7.10") >= 15, "down and up again"
@@ -224,7 +144,7 @@ def test_an_interface_that_cannot_be_had_is_refused_in_one_line(machine: Machine
         assert len(said.splitlines()) == 1
     said = machine.up(LAB.replace("delay: 5ms", "mtu: 9000"), code=BAD)
     assert "its MTU is 1500, and that of the link 9000 (give the link `mtu: 1500`)" in said
-    machine.up()
+    machine.up(LAB)
     said = machine.up(LAB.replace("lab: edge", "lab: second"), code=BAD)
     assert "use interface eth1 of this machine: another lab has it" in said
     assert machine.pings("192.168.7.10") >= 15, "the first lab has it"

@@ -23,6 +23,11 @@ def link_agent(host: str) -> str:
     return f"link.{host.removeprefix('host.')}"
 
 
+def nat_agent(node: str) -> str:
+    """Return the name of the agent of a node's way outside."""
+    return f"nat.{node}"
+
+
 def machine_agent(host: str) -> str:
     """Return the agent of a host's machine with the Xen nodes; `host` is a name or an agent."""
     return f"xen.{host.removeprefix('host.')}"

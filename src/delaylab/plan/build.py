@@ -9,14 +9,22 @@ from dataclasses import replace
 from delaylab.errors import BadInput, NotHere
 from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
-from delaylab.plan.agent_names import MACHINE, WIRE, host_agent, link_agent, node_agent
+from delaylab.plan.agent_names import (
+    MACHINE,
+    WIRE,
+    host_agent,
+    link_agent,
+    nat_agent,
+    node_agent,
+)
 from delaylab.plan.conditioned import engine_links
 from delaylab.plan.daemons import daemons
 from delaylab.plan.kept import PlannedNode
-from delaylab.plan.kind import AnyKind, Node, Rights
+from delaylab.plan.kind import SLIRP, TUN, AnyKind, Node, Rights
 from delaylab.plan.model import (
     Address,
     Agent,
+    Nat,
     Offloads,
     Operation,
     Plan,
@@ -45,6 +53,8 @@ NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disab
 """Settings that disable IPv6, and with it its background traffic (router solicitation, MLD)."""
 AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "default")}
 """Settings that skip duplicate address detection (RFC 4862, 5.4): a lab has no duplicates."""
+WAY_OUT = "to_outside"
+"""The interface of a way outside; no link's name has an underscore."""
 FORWARDS = {"net.ipv4.ip_forward": "1", "-net.ipv6.conf.all.forwarding": "1"}
 FORWARDS_NOTHING = dict.fromkeys(FORWARDS, "0")
 """A new network namespace has this machine's settings (ip-sysctl, `devconf_inherit_init_net`)."""
@@ -85,6 +95,8 @@ def build(
                 raise NotHere(f"node {node!r} cannot have a `{field}`: {why}")
         if spec.outside is not None and not rights.root:
             raise NotHere(f"node {node!r} cannot be interface {spec.outside}: that needs root")
+        if spec.leads_outside and (lacking := rights.why_not(SLIRP, TUN)):
+            raise NotHere(f"node {node!r} cannot have `nat`: {lacking}")
         missing = sorted(_capabilities(spec) - rights.capabilities)
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
@@ -190,7 +202,12 @@ def _agents(
             agent = replace(agent, interface=interface, sysctls={**agent.sysctls, **NO_IPV6})
         agents.append(agent)
     wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
-    return [*hosts, *services, *agents, *wire, *_engines(lab, network)]
+    ways = [
+        Agent(nat_agent(node), MACHINE, nat=Nat(node_agent(node), WAY_OUT, spec.forwards))
+        for node, spec in lab.nodes.items()
+        if spec.leads_outside
+    ]
+    return [*hosts, *services, *agents, *wire, *ways, *_engines(lab, network)]
 
 
 def _shares(spec: NodeSpec) -> tuple[int | None, Multiple | None]:

@@ -10,13 +10,15 @@ from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
 from delaylab.spec.kinds import FACTS, NodeSpec
 from delaylab.spec.lab import XenSpec
 
+SLIRP = "slirp4netns"
 PACKAGES = {
     "lxc-start": "lxc",
     "dockerd": "docker.io",
     "qemu-system-x86_64": "qemu-system-x86",
     "linux.uml": "user-mode-linux",
+    SLIRP: "slirp4netns",
 }
-"""Programs that kinds need, and the Debian packages that contain them."""
+"""Programs that nodes need, and the Debian packages that contain them."""
 TUN = "/dev/net/tun"
 OfKind = TypeVar("OfKind", bound=NodeSpec)
 """The class of a kind's entries in a lab file."""

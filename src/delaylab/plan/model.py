@@ -40,6 +40,15 @@ class RealInterface:
 
 
 @dataclass(frozen=True)
+class Nat:
+    """The way outside of a node's agent `of`: its new interface, and whether others may use it."""
+
+    of: str
+    card: str
+    forwards: bool
+
+
+@dataclass(frozen=True)
 class Agent:
     """One agent process.
 
@@ -63,6 +72,7 @@ class Agent:
     guest: Guest | None = None
     links: EngineLinks | None = None
     interface: RealInterface | None = None
+    nat: Nat | None = None
 
 
 @dataclass(frozen=True)
@@ -262,4 +272,6 @@ def _agent(agent: Agent) -> JsonObject:
         fields["links"] = agent.links.message()
     if agent.interface is not None:
         fields["interface"] = vars(agent.interface)
+    if agent.nat is not None:
+        fields["nat"] = vars(agent.nat)
     return fields

@@ -38,8 +38,12 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     check_conditions(lab, names, document, at, problems)
     _check_interfaces(lab, document, at, problems)
     problems.report()
+    _check_ways_outside(lab, document, at, problems)
+    problems.report()
 
 
+OUTSIDE = ipaddress.ip_network("10.0.2.0/24")
+"""The network of a way outside (slirp4netns(1), `--cidr`)."""
 LOOPBACK = frozenset({"localhost", "ip6-localhost"})
 """Names that every system resolves to its own loopback (RFC 6761, section 6.3)."""
 
@@ -87,6 +91,19 @@ def _check_routes(lab: LabSpec, document: Document, at: Location, problems: Prob
                     what = f"{end!r} stands for many nodes" if end in known else f"no node {end!r}"
                     fix = f"name one: {known[end][0]}" if known.get(end) else ""
                     problems.found.append(document.refuse(what, (*where, field), fix))
+
+
+def _check_ways_outside(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    """Refuse addresses in the network of the interface of a way outside."""
+    if not any(node.leads_outside for node in lab.nodes.values()):
+        return
+    for index, link in enumerate(lab.links):
+        for node, text in link.addresses.items():
+            given = ipaddress.ip_interface(text).network
+            if given.version == OUTSIDE.version and given.overlaps(OUTSIDE):
+                where = (*at, "links", index, "addresses", node)
+                what = f"{text} is in {OUTSIDE}, the network of the interface that `nat` makes"
+                problems.found.append(document.refuse(what, where, "take other addresses"))
 
 
 def _check_interfaces(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:

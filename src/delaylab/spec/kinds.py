@@ -19,7 +19,7 @@ from delaylab.spec.programs import (
     check_programs,
 )
 from delaylab.spec.routing import NodeRouting
-from delaylab.spec.static_routes import RouteSpec
+from delaylab.spec.static_routes import DEFAULT, RouteSpec
 from delaylab.spec.variants import Variants, all_fields
 from delaylab.units import Multiple, Share, Size
 
@@ -107,6 +107,11 @@ class NodeSpec(Variants):
     def outside(self) -> str | None:
         """Return the interface of this machine that the node is, None if it is a system."""
         return None
+
+    @property
+    def leads_outside(self) -> bool:
+        """Return True if the node has a way outside by address translation."""
+        return False
 
     @classmethod
     def variant_of(cls, said: Mapping[str, object]) -> type[NodeSpec]:
@@ -224,7 +229,7 @@ class SharedNode(ProcessNode):
     kind: Literal["shared"]
 
 
-OF_SYSTEMS = ("files", "env", "start", "forwards", "routes", "packages", "capabilities")
+OF_SYSTEMS = ("files", "env", "start", "forwards", "routes", "packages", "capabilities", "nat")
 """The fields of nodes that are systems of the lab, on which programs run."""
 
 
@@ -238,10 +243,27 @@ class NetnsNode(ProcessNode):
         "of the lab but what is behind that interface: see docs/kinds/netns.md.",
     )
 
+    nat: bool = Field(
+        False,
+        description="Let the node reach what this machine reaches, by address translation in user "
+        "space (slirp4netns): see docs/kinds/netns.md.",
+    )
+
     @property
     def outside(self) -> str | None:
         """Return the interface of this machine that the node is, None if it is a system."""
         return self.interface
+
+    @property
+    def leads_outside(self) -> bool:
+        """Return True if the node has a way outside by address translation."""
+        return self.nat
+
+    @model_validator(mode="after")
+    def _one_way_outside(self) -> Self:
+        if self.nat and any(route.to == DEFAULT for route in self.routes):
+            raise ValueError("`nat` is the node's default route: leave its own out")
+        return self
 
     @model_validator(mode="after")
     def _nothing_runs_outside(self) -> Self:

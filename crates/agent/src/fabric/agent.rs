@@ -9,12 +9,12 @@ use delaylab_os::process::credential_channel::Sender;
 use delaylab_os::process::{self, open_files};
 use delaylab_proto::{Context, Failure};
 
-use super::guest;
 use super::member::{Member, StartupResources};
 use super::report::{Report, tell};
+use super::{guest, nat};
 use crate::link::{EngineTask, Supervisor};
 use crate::logging;
-use crate::protocol::lab::{Agent, RealInterface};
+use crate::protocol::lab::{Agent, Nat, RealInterface};
 use crate::protocol::links::{EngineKind, EngineLinks};
 use crate::session::listen;
 
@@ -28,8 +28,34 @@ pub(super) fn live(
     match (&member.agent.guest, &member.agent.links) {
         (Some(guest), _) => guest::live(member, guest, keeper, resources),
         (None, Some(links)) => carry_links(member, links, keeper, resources),
-        (None, None) => serve_node(member, keeper, resources),
+        (None, None) => match &member.agent.nat {
+            Some(nat) => lead_outside(member, nat, keeper, resources),
+            None => serve_node(member, keeper, resources),
+        },
     }
+}
+
+/// Run the agent of a node's way outside until the lab ends. It reports ready once the node has the way.
+fn lead_outside(
+    member: &Member,
+    nat: &Nat,
+    keeper: &Sender,
+    mut resources: StartupResources,
+) -> Result<(), Failure> {
+    let listener = member.prepare().and_then(|()| member.listen());
+    member.configured(&mut resources);
+    let listener = listener.and_then(|listener| {
+        wait_for_network(&resources)?;
+        nat::start(nat, &member.others)?;
+        Ok(listener)
+    });
+    let listener = match listener {
+        Ok(listener) => listener,
+        Err(failure) => return tell(keeper, &Report::Failed(failure)),
+    };
+    tell(keeper, &Report::Ready(member.index))?;
+    drop(resources);
+    listen::accept(&listener, member.serve)
 }
 
 /// Serve the sessions of a node or of a host's own stack.

@@ -141,6 +141,11 @@ fn start_member(
     if let Some(links) = &member.agent.links {
         member.others = agents_of(links, build, pids);
     }
+    if let Some(nat) = &member.agent.nat {
+        let started = build.plan.agents.iter().zip(pids);
+        let node = started.filter(|(agent, _)| agent.name == nat.of);
+        member.others = node.map(|(agent, &pid)| (agent.name.clone(), pid)).collect();
+    }
     let index = member.index;
     match process::clone(Member::namespaces(member.agent)).with_context(what)? {
         Side::Parent(pid) => {

@@ -6,6 +6,7 @@
 //! - [`agent`]: an agent of the lab; holds a network namespace and serves a socket, or carries links with conditions.
 //!   [`member`] is its configuration.
 //! - [`real_interface`]: the node that an interface of this machine is.
+//! - [`nat`]: a node's way outside.
 //! - [`guest`]: an agent whose node is a container or a virtual machine.
 //! - [`domains`]: Xen domains, which the kernel does not end with the lab's processes.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
@@ -21,6 +22,7 @@ mod local;
 mod member;
 mod message;
 mod names;
+mod nat;
 mod network;
 mod own_folders;
 mod plan;

@@ -64,7 +64,8 @@ impl Plan {
             check_name(&agent.name).with_context(what)?;
             let netns = match agent.network.as_str() {
                 "new" | "guest" => NetNs::Of(index),
-                "machine" if rootless => {
+                // A way outside only opens sockets there, as any program of the user may.
+                "machine" if rootless && agent.nat.is_none() => {
                     return Err(Failure::new(
                         what(),
                         "without root the machine's own network \

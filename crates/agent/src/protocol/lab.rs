@@ -82,6 +82,22 @@ pub(crate) struct Agent {
     /// The interface of this machine that the agent's card stands for.
     #[serde(default)]
     pub interface: Option<RealInterface>,
+    /// The node that reaches outside by this agent.
+    #[serde(default)]
+    pub nat: Option<Nat>,
+}
+
+/// A way outside for a node: an agent in the network of this machine makes the node's connections anew, as any program
+/// of this machine would.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nat {
+    /// The agent of the node, which is before this one.
+    pub of: String,
+    /// The interface that the node gets.
+    pub card: String,
+    /// True if packets of other nodes may take this way, too.
+    pub forwards: bool,
 }
 
 /// An interface of this machine: what arrives at it comes in by a card of the lab, and what the card receives leaves
