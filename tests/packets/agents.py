@@ -71,8 +71,10 @@ class Agent:
         return kind, self.output.read(length)
 
     def event(self) -> dict[str, Any]:
-        """Read the next event."""
+        """Read the next event; tables before it are skipped."""
         kind, payload = self.frame()
+        while kind == TABLE:
+            kind, payload = self.frame()
         message: dict[str, Any] = json.loads(payload) if kind == MESSAGE else {}
         assert "event" in message, message
         event: dict[str, Any] = message["event"]

@@ -20,6 +20,7 @@ from delaylab.agent import (
     link_requests,
     measuring_replies,
     measuring_requests,
+    observing_requests,
     program_requests,
     replies,
     requests,
@@ -124,6 +125,11 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         "watch": measuring_requests.Watch(
             interval_ns=10_000_000, places=[measuring_requests.Place("here", os.getpid(), {})]
         ),
+        "observe": observing_requests.Observe(
+            places=[observing_requests.ObservePlace("here", os.getpid())],
+            room_bytes=1 << 20,
+            parts_ns=1,
+        ),
         "clock": measuring_requests.Clock(),
         "route": measuring_requests.Route(to="10.9.0.2"),
         "neighbours": link_requests.Neighbours(on="lo", tries=3, versions=[4, 6]),
@@ -135,7 +141,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
     }
 
 
-LISTENERS = ("reflect", "tap", "watch", "discard")
+LISTENERS = ("reflect", "tap", "watch", "observe", "discard")
 
 
 def unknown(raw: Any, kind: Any) -> list[str]:

@@ -15,6 +15,7 @@ from tools.protocol_page import Schema, named, protocol
 from delaylab.agent import (
     link_requests,
     measuring_requests,
+    observing_requests,
     program_requests,
     replies,
     requests,
@@ -30,7 +31,13 @@ from delaylab.spec.variants import Variants
 
 KNOWN = protocol()
 READ, WRITTEN = KNOWN["read"], KNOWN["written"]
-MODULES = (requests, measuring_requests, link_requests, program_requests)
+MODULES = (
+    requests,
+    measuring_requests,
+    observing_requests,
+    link_requests,
+    program_requests,
+)
 NOT_FROM_PYTHON = {"setup", "carrier"}
 """Requests that a monitor or a link engine sends."""
 ADDED: dict[type, set[str]] = {

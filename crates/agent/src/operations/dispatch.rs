@@ -7,7 +7,7 @@ use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde_json::Value;
 use tracing::{debug, info, warn};
 
-use super::{compute, discard, exec, generate, probe, programs, reflect, tap, watch};
+use super::{compute, discard, exec, generate, observe, probe, programs, reflect, tap, watch};
 use crate::network::{carrier, counters, neighbours, route};
 use crate::protocol::links::LinkRequest;
 use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
@@ -69,6 +69,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Reflect(it) => run(it, session, reflect::serve),
         Request::Tap(it) => run(it, session, tap::serve),
         Request::Watch(it) => run(it, session, watch::serve),
+        Request::Observe(it) => run(it, session, observe::serve),
         Request::Counters(it) => run(it, session, counters::serve),
         Request::Clock(it) => run(it, session, read_clock),
         Request::Route(it) => run(it, session, route::serve),

@@ -10,6 +10,7 @@ mod dispatch;
 mod exec;
 mod generate;
 mod hold;
+mod observe;
 mod probe;
 mod programs;
 mod reflect;

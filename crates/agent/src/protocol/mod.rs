@@ -2,6 +2,7 @@
 //!
 //! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
 //! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
+//! - [`observing`]: the request for the forwarding tables of nodes.
 //! - [`starting`]: those about a node's files and long-lived programs.
 //! - [`links`]: those to an agent that carries links, and the links of a plan.
 //! - [`lab`]: the request to build a lab, and its plan.
@@ -14,6 +15,7 @@ pub(crate) mod links;
 pub(crate) mod mac;
 pub(crate) mod measuring;
 pub(crate) mod network;
+pub(crate) mod observing;
 pub(crate) mod programs;
 pub(crate) mod requests;
 pub(crate) mod running;

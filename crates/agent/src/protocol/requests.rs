@@ -12,6 +12,7 @@ use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
 use super::network::{
     Carrier, Counters, CountersDone, Neighbours, Route, RouteDone, Watch, WatchDone,
 };
+use super::observing::{Observe, ObserveDone};
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
@@ -79,6 +80,7 @@ operations! {
     "reflect": Reflect => ReflectDone, events ["ready"], tables ["stamps"];
     "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats"];
     "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];
+    "observe": Observe => ObserveDone, events ["ready"], tables ["texts", "hops", "changes"];
     "counters": Counters => CountersDone, events [], tables [];
     "clock": Clock => ClockDone, events [], tables [];
     "route": Route => RouteDone, events [], tables [];

@@ -83,6 +83,12 @@ impl ReadySet {
         Ok(self.epoll.add(fd, EpollEvent::new(flags, u64::from(name)))?)
     }
 
+    /// Watch a descriptor for data or an error, which is reported by `name` every time there is some. It leaves the set
+    /// when it is closed.
+    pub fn watch(&self, fd: BorrowedFd<'_>, name: u32) -> io::Result<()> {
+        Ok(self.epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, u64::from(name)))?)
+    }
+
     /// Watch a descriptor of the set again, now until it can be read or has an error.
     pub fn await_data(&self, fd: BorrowedFd<'_>, name: u32) -> io::Result<()> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLONESHOT;
@@ -139,6 +145,21 @@ mod tests {
         std::io::Write::write_all(&mut other, b"x").unwrap();
         assert_eq!(set.look().unwrap(), 1);
         assert_eq!(set.ready().collect::<Vec<_>>(), [7]);
+    }
+
+    #[test]
+    fn a_watched_descriptor_is_reported_as_long_as_there_is_data() {
+        let mut set = ReadySet::new(4).unwrap();
+        let (one, mut other) = std::os::unix::net::UnixStream::pair().unwrap();
+        set.watch(one.as_fd(), 7).unwrap();
+        assert_eq!(set.look().unwrap(), 0);
+        std::io::Write::write_all(&mut other, b"x").unwrap();
+        for _ in 0..2 {
+            assert_eq!(set.look().unwrap(), 1);
+            assert_eq!(set.ready().collect::<Vec<_>>(), [7]);
+        }
+        std::io::Read::read_exact(&mut &one, &mut [0]).unwrap();
+        assert_eq!(set.look().unwrap(), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! kernels newer than the crates add and extend attributes.
 
 pub mod changes;
+pub mod forwarding;
 pub mod interface;
 pub mod qdiscs;
 pub mod routing;

@@ -17,6 +17,12 @@ pub fn join_network(of: &PidFd) -> io::Result<()> {
     Ok(nix::sched::setns(of.as_fd(), Namespaces::CLONE_NEWNET)?)
 }
 
+/// Move this process, which has a single thread, into the user namespace of another one (setns(2)). Fails with `EPERM`
+/// for one that another user made, and with `ESRCH` if that process has ended.
+pub fn join_user(of: &PidFd) -> io::Result<()> {
+    Ok(nix::sched::setns(of.as_fd(), Namespaces::CLONE_NEWUSER)?)
+}
+
 /// Move the calling thread into the network namespace that a descriptor refers to (setns(2)). Fails with
 /// `EPERM` without `CAP_SYS_ADMIN`.
 pub fn join_network_of(descriptor: &impl AsFd) -> io::Result<()> {
