@@ -190,7 +190,7 @@ def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Iterator[Run]:
 
 def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run:
     """Call the command line as another user, in a folder; a variable that is None is not set."""
-    python = _python_for_all()
+    python = python_for_all()
     for each in (folder, *folder.parents):
         if str(each).startswith("/tmp/"):
             each.chmod(each.stat().st_mode | 0o055)
@@ -205,7 +205,7 @@ def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run
 
 
 @functools.cache
-def _python_for_all() -> str:
+def python_for_all() -> str:
     """A Python of this version that everybody may run: this one may be in root's home."""
     for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
         asked = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"

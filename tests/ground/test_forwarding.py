@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +30,7 @@ def wiring(*links: tuple[str, str], hosts: tuple[str, ...] = ()) -> Wiring:
     nodes = sorted({node for link in links for node in link})
     ends = [*links, *((b, a) for a, b in links)]
     return Wiring(
-        beyond={(a, b): frozenset({b}) for a, b in ends},
+        beyond={(a, b): {b: a} for a, b in ends},
         owners={**{address(node): node for node in nodes}, TO: "d"},
         routers=frozenset(nodes) - set(hosts),
     )
@@ -89,7 +90,7 @@ def test_a_loop_with_a_way_out_is_a_loop_and_delivers() -> None:
 
 def test_a_next_hop_where_nobody_is_drops() -> None:
     nobody = frozenset({NextHop("b", "10.0.0.99"), NextHop("gone", address("b"))})
-    bus = Wiring({("a", "b"): frozenset({"b", "c"})}, SQUARE.owners, SQUARE.routers)
+    bus = Wiring({("a", "b"): {"b": "a", "c": "a"}}, SQUARE.owners, SQUARE.routers)
     assert onward(TO, {"a": {NET: nobody}}, bus).walk("a") == Walk(
         delivered=False, holes=frozenset({"a"}), loops=frozenset()
     )
@@ -98,6 +99,14 @@ def test_a_next_hop_where_nobody_is_drops() -> None:
 def test_a_gateway_by_an_unknown_address_is_the_other_node_of_a_link_of_two() -> None:
     local = frozenset({NextHop("b", "fe80::1")})
     assert onward(TO, {**RIGHT, "a": {NET: local}}, SQUARE).reached("a") == {"a", "b", "d"}
+
+
+@pytest.mark.parametrize("end", [("b", "d"), ("d", "b")])
+def test_an_end_that_is_down_neither_sends_nor_receives(end: tuple[str, str]) -> None:
+    found = onward(TO, RIGHT, SQUARE, down={end})
+    assert found.holes == {"b"}
+    assert found.walk("a").delivered
+    assert found.walk("c").is_right
 
 
 def test_an_address_on_the_link_is_reached_there_and_nowhere_else() -> None:

@@ -7,7 +7,7 @@ is a set of nodes that a way can go around for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import ip_address, ip_network
@@ -25,25 +25,31 @@ Loop = frozenset[str]
 class Wiring:
     """The nodes that are on a link together, the node of each address, and those that forward.
 
-    `beyond` has for each device of a node the other nodes on its link. `owners` has the node of
-    each address, link-local ones too. A packet that reaches a node not in `routers` is dropped
-    unless it is addressed to it.
+    `beyond` has for each device of a node the other nodes on its link, each with its device there.
+    `owners` has the node of each address, link-local ones too. A packet that reaches a node not in
+    `routers` is dropped unless it is addressed to it.
     """
 
-    beyond: Mapping[End, frozenset[str]]
+    beyond: Mapping[End, Mapping[str, str]]
     owners: Mapping[str, str]
     routers: frozenset[str]
 
-    def next_node(self, node: str, hop: NextHop, destination: str) -> str | None:
+    def next_node(
+        self, node: str, hop: NextHop, destination: str, down: Set[End] = frozenset()
+    ) -> str | None:
         """Return the node that a packet reaches by a next hop, None if nobody takes it there.
 
-        A gateway whose address is not known is the other node of a link of two.
+        A gateway whose address is not known is the other node of a link of two. `down` are ends
+        of links that neither send nor receive.
         """
-        others = self.beyond.get((node, hop.device), frozenset())
+        others = self.beyond.get((node, hop.device), {})
         owner = self.owners.get(destination if hop.gateway is None else hop.gateway)
         if owner is None and hop.gateway is not None and len(others) == 1:
-            return next(iter(others))
-        return owner if owner in others else None
+            owner = next(iter(others))
+        if owner is None or owner not in others:
+            return None
+        cut = down and ((node, hop.device) in down or (owner, others[owner]) in down)
+        return None if cut else owner
 
 
 @dataclass(frozen=True)
@@ -103,8 +109,16 @@ class Onward:
         return frozenset(seen)
 
 
-def onward(destination: str, tables: Mapping[str, Mapping[str, Hops]], wiring: Wiring) -> Onward:
-    """Return for all nodes with a table which nodes their packets to an address go to next."""
+def onward(
+    destination: str,
+    tables: Mapping[str, Mapping[str, Hops]],
+    wiring: Wiring,
+    down: Set[End] = frozenset(),
+) -> Onward:
+    """Return for all nodes with a table which nodes their packets to an address go to next.
+
+    `down` are ends of links that neither send nor receive.
+    """
     prefixes = covering(destination, {prefix for table in tables.values() for prefix in table})
     owner = wiring.owners.get(destination)
     following: dict[str, frozenset[str]] = {}
@@ -113,17 +127,21 @@ def onward(destination: str, tables: Mapping[str, Mapping[str, Hops]], wiring: W
         if node == owner:
             following[node] = frozenset()
             continue
-        to, ends = step(node, destination, longest(table, prefixes), wiring)
+        to, ends = step(node, destination, longest(table, prefixes), wiring, down)
         following[node] = to
         holes |= ends
     return Onward(owner, following, frozenset(holes), wiring.routers)
 
 
 def step(
-    node: str, destination: str, hops: Hops | None, wiring: Wiring
+    node: str,
+    destination: str,
+    hops: Hops | None,
+    wiring: Wiring,
+    down: Set[End] = frozenset(),
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the nodes that packets go to next, and the nodes where they end by this step."""
-    to = {wiring.next_node(node, hop, destination) for hop in hops or ()}
+    to = {wiring.next_node(node, hop, destination, down) for hop in hops or ()}
     followed = frozenset(each for each in to if each is not None)
     owner = wiring.owners.get(destination)
     ends = {each for each in followed if each != owner and each not in wiring.routers}
