@@ -38,6 +38,7 @@ ORDER = [
 """The rooms, each above all that it imports."""
 ROOMS_OF_ANALYSIS = [
     "usable",
+    "convergence",
     "statistics",
     "clocks",
     "packets",

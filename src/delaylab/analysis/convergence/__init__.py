@@ -1,0 +1,1 @@
+"""Convergence: how forwarding tables change after an event, and where packets go meanwhile."""
