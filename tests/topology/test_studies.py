@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from delaylab.errors import BadInput
 from delaylab.spec.combine import combinations
 from delaylab.spec.load_study import study_from
 from delaylab.spec.source import Document, parse
+from delaylab.topology.generators import GENERATORS
 from delaylab.topology.in_studies import with_maps
+from delaylab.verbs.schema import schema
 from tests.command import delaylab
 from tests.topology.maps import SAMPLES
 
@@ -42,6 +45,115 @@ def test_a_factor_varies_the_number_of_routers() -> None:
     }
     assert {str(link.delay) for link in found["five"].links} == {"2ms"}
     assert [str(link.delay) for link in found["five-cut"].links] == ["None"] * 3 + ["3ms"]
+
+
+OF_PARAMETERS = """\
+study: sizes
+lab: {generate: {line: {nodes: 3, delay: 1ms}}}
+factors:
+  routers:
+    three: {}
+    five: {lab.generate.nodes: 5}
+    far: {lab.generate.nodes: 4, lab.generate.delay: 7ms, links.r1-r2.delay: 3ms}
+probe: {from: r1, to: r3}
+"""
+
+
+def labs_of(text: str) -> dict[str, list[str]]:
+    """Return the delays of each level's links."""
+    return {
+        "/".join(each.levels.values()): [str(link.delay) for link in each.lab.links]
+        for each in combinations(study_from(study(text)), "quick")
+    }
+
+
+def test_a_level_changes_a_parameter_of_the_generator() -> None:
+    assert labs_of(OF_PARAMETERS) == {
+        "three": ["1ms"] * 2,
+        "five": ["1ms"] * 4,
+        "far": ["3ms", "7ms", "7ms"],
+    }
+
+
+@pytest.mark.parametrize(
+    "series", ["values: [3, 6, 9]", "range: {from: 3, to: 9, steps: 3}"], ids=["values", "range"]
+)
+def test_the_values_of_a_parameter_are_a_factor(series: str) -> None:
+    head, _, tail = OF_PARAMETERS.partition("    three")
+    text = f"{head}    set: lab.generate.nodes\n    {series}\n{tail[tail.index('probe') :]}"
+    assert {name: len(links) for name, links in labs_of(text).items()} == {"3": 2, "6": 5, "9": 8}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("generate.nodes: 5", "generate.size: 5"), "s.yaml:6: a line has no 'size'"),
+        (("generate.nodes: 5", "generate.nodes: 1"), "s.yaml:6: `nodes` of a line is a whole"),
+        (
+            ("lab: {generate: {line: {nodes: 3, delay: 1ms}}}", "lab: zoo.graphml"),
+            "s.yaml:6: the study's `lab` is not generated",
+        ),
+        (
+            ("{lab.generate.nodes: 5}", "{lab.generate.nodes: 5, lab: zoo.graphml}"),
+            "s.yaml:6: the level has a `lab` of its own",
+        ),
+        (
+            ("probe:", "  wide: {set: lab.generate.delay, values: [1ms, 2ms]}\nprobe:"),
+            "s.yaml:8: factors 'routers' and 'wide' both change the generated network",
+        ),
+        (
+            ("probe:", "  map: {one: {lab: zoo.graphml}, none: {}}\nprobe:"),
+            "s.yaml:8: factors 'routers' and 'map' both change the generated network",
+        ),
+        (
+            ("routers:", "wide: {set: lab.generate.nodes, values: [3, 3]}\n  routers:"),
+            "two values are called '3'",
+        ),
+    ],
+)
+def test_a_parameter_that_cannot_be_changed_is_refused(change: tuple[str, str], says: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        study(OF_PARAMETERS.replace(*change))
+    assert says in str(caught.value)
+    assert "s.yaml:" in str(caught.value)
+
+
+GENERATED = jsonschema.Draft202012Validator(schema("study"))
+
+
+@pytest.mark.parametrize(
+    ("lab", "right"),
+    [
+        ({"generate": {"line": {"nodes": 3, "delay": "1ms..2ms", "seed": 4}}}, True),
+        ({"generate": {"fat-tree": {"k": 4, "rate": "1Gbit", "cost": "delay"}}}, True),
+        ({"generate": {"waxman": {"nodes": 9, "beta": 0.5}}}, True),
+        ("topohub:backbone/europe", True),
+        ({"lab": "x", "nodes": {"a": {}}}, True),
+        ({"generate": {"line": {}}}, False),
+        ({"generate": {"line": {"nodes": 1}}}, False),
+        ({"generate": {"line": {"nodes": 3, "size": 3}}}, False),
+        ({"generate": {"line": {"nodes": 3}, "ring": {"nodes": 3}}}, False),
+        ({"generate": {"circle": {"nodes": 3}}}, False),
+        ({"generate": {}}, False),
+    ],
+)
+def test_the_schema_of_studies_knows_generated_labs(lab: object, right: bool) -> None:
+    assert GENERATED.is_valid({"study": "s", "lab": lab}) == right
+
+
+@pytest.mark.parametrize("shape", GENERATORS)
+def test_the_schema_has_the_parameters_of_each_generator(shape: str) -> None:
+    """What the schema takes is generated, and what is beyond its bounds is in neither."""
+    parameters = GENERATORS[shape].parameters
+    sizes = {each.name: each.low if each.usual is None else each.usual for each in parameters}
+    if shape == "barabasi-albert":
+        sizes["nodes"] = 5
+    given = {"study": "s", "lab": {"generate": {shape: sizes}}}
+    assert GENERATED.is_valid(given)
+    assert with_maps(Document("s.yaml", dict(given), {})).data != given
+    for each in parameters:
+        beyond = {**sizes, each.name: each.high + 1}
+        assert not GENERATED.is_valid({"study": "s", "lab": {"generate": {shape: beyond}}})
 
 
 def test_what_is_kept_of_a_study_needs_no_map() -> None:

@@ -203,7 +203,8 @@ class StudySpec(Spec):
         description="The lab that every trial runs in: its content, the path of a lab file or of a "
         "map that `delaylab import` reads, a map of a collection (`topohub:backbone/europe`), or a "
         "generated network: `{generate: {fat-tree: {k: 4, delay: 1ms}}}`. A level of a factor may "
-        "have a `lab:` of the last three kinds, whose nodes and links then replace the study's."
+        "have a `lab:` of the last three kinds, whose nodes and links then replace the study's, or "
+        "change a parameter of the study's generated network: `lab.generate.k: 8`."
     )
     factors: dict[Name, Levels] = Field(
         default_factory=dict,

@@ -7,13 +7,46 @@ from pydantic import BaseModel
 from delaylab.io.values import JsonObject
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import StudySpec
+from delaylab.topology.generators import GENERATORS, Generator, Parameter
 
 MODELS: dict[str, type[BaseModel]] = {"lab": LabSpec, "study": StudySpec}
+TEXT: JsonObject = {"type": ["string", "number"]}
+OF_LINKS: JsonObject = {
+    "seed": {"type": "integer", "minimum": 0},
+    "delay": TEXT,
+    "rate": TEXT,
+    "cost": {"enum": ["hops", "delay"]},
+    "name": {"type": "string"},
+}
+"""The properties of a generated network beside the parameters of its shape."""
 
 
 def schema(name: str) -> JsonObject:
     """Return the JSON schema (2020-12) of `lab` or `study` files."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **MODELS[name].model_json_schema(by_alias=True),
-    }
+    found = MODELS[name].model_json_schema(by_alias=True)
+    if name == "study":
+        # A map becomes a plain lab before the model reads the file, so the model knows none.
+        found["properties"]["lab"]["anyOf"].append(_generated())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _generated() -> JsonObject:
+    """Return the schema of a generated network: one shape with its parameters."""
+    shapes = {name: _shape(generator) for name, generator in GENERATORS.items()}
+    shape = {"minProperties": 1, "maxProperties": 1, **_object(shapes)}
+    return {"required": ["generate"], **_object({"generate": shape})}
+
+
+def _shape(generator: Generator) -> JsonObject:
+    parameters = {each.name: _parameter(each) for each in generator.parameters}
+    required = [each.name for each in generator.parameters if each.usual is None]
+    return {"required": required, **_object({**parameters, **OF_LINKS})}
+
+
+def _parameter(parameter: Parameter) -> JsonObject:
+    kind = "number" if isinstance(parameter.low, float) else "integer"
+    return {"type": kind, "minimum": parameter.low, "maximum": parameter.high}
+
+
+def _object(properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
