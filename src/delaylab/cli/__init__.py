@@ -10,7 +10,15 @@ import typer
 from typer.main import get_command_name
 
 # Importing a module registers its verbs, in the order in which `--help` lists them.
-from delaylab.cli import breaking, inside, mapping, measuring, pinging, running  # noqa: F401
+from delaylab.cli import (  # noqa: F401
+    breaking,
+    inside,
+    mapping,
+    measuring,
+    pinging,
+    running,
+    watching,
+)
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
 from delaylab.io.terminal import give_up_output, print_error
