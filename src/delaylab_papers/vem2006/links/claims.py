@@ -127,7 +127,7 @@ CLAIMS = {
                     "share",
                     above(0.01),
                     slow_and_small,
-                    "1 and 10 Mbit/s with 64 and 1450 bytes",
+                    "a budget of bytes for 1 and 10 Mbit/s, with 64 and 1450 bytes",
                 ),
             ),
         ),

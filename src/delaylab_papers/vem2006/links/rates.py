@@ -22,6 +22,7 @@ from delaylab.papers.toolkit import (
 
 from ..published import RATES, RATES_UNDER_DELAY
 from .delays import MEASURED
+from .delays import SENDER as MEASURING
 
 SMALL, LARGE = "64", "1450"
 FEW_STREAMS = "4"
@@ -30,14 +31,17 @@ FREE = "none"
 """Level of factors `rate` and `loss` without a condition."""
 BPS = {"1Mbit": 1e6, "10Mbit": 1e7, "100Mbit": 1e8}
 """Levels of factor `rate` in bit/s."""
+BUDGETS = {"1Mbit-budget": "1Mbit", "10Mbit-budget": "10Mbit"}
+"""Levels of factor `rate` that are the paper's shaper, and the same rates frame by frame."""
+REFILLS = 100
+"""Times per second at which the paper's shaper sets its budget of bytes anew."""
 LOSSY, LOST = "1pct", 0.01
 """Level of factor `loss` with losses, and the share that is configured."""
 FRAMING = 20
-"""Bytes on the wire beside each frame: preamble, delimiter and gap; rates count them."""
+"""Bytes on the wire beside each frame: preamble, delimiter and gap; rates count them, but those of
+budgets: the paper's counts bytes of packets."""
 OFFERED = 1.05
 """A stream that sent less than this times its limit says nothing of the limit."""
-ENGINES = ("own", "kernel")
-"""Engines that space frames one by one."""
 NEAR_RATE = 0.12
 """Limit for "rather close". The paper's own rates of 1450 bytes are up to 10 % off."""
 LITTLE_RATE = 0.02
@@ -47,8 +51,8 @@ RIGHT_LOSS = 0.1
 NO_EFFECT = 0.001
 """Limit for "zero effect on the traffic of the other streams": the share of it that is missing."""
 NO_BUDGET = (
-    "needs a shaper with a byte budget that is refilled 100 times a second, as the paper's; the "
-    "link engine spaces frame by frame (mechanism absent)"
+    "needs a shaper with a byte budget that is refilled 100 times a second, as the paper's; these "
+    "links space frame by frame (mechanism absent): run levels `1Mbit-budget` and `10Mbit-budget`"
 )
 
 
@@ -100,13 +104,29 @@ def rates(groups: list[Group]) -> dict[Limit, Received]:
     for group in pick(groups, streams=FEW_STREAMS, loss=FREE):
         levels = group.factors
         received = _received(group)
-        if levels["rate"] != FREE and received is not None:
+        if levels["rate"] in BPS and received is not None:
             found[Limit(levels["size"], levels["delay"], levels["rate"])] = received
     return found
 
 
-def _received(group: Group) -> Received | None:
-    bits = 8 * (int(group.factors["size"]) + FRAMING)
+def budgets(groups: list[Group]) -> dict[Limit, Received]:
+    """Return what the stream receives under each budget of bytes that acted and that it exceeded.
+
+    The links' reports say whether the budget was there, the stream's own counts whether it was met.
+    """
+    found = {}
+    for group in pick(groups, streams=FEW_STREAMS, delay="0", loss=FREE):
+        rate = BUDGETS.get(group.factors["rate"])
+        received = _received(group, framing=0) if rate and _has_budget(group) else None
+        if rate and received is not None:
+            limit = Limit(group.factors["size"], "0", rate)
+            if received.offered >= OFFERED * limit.bps:
+                found[limit] = received
+    return found
+
+
+def _received(group: Group, framing: int = FRAMING) -> Received | None:
+    bits = 8 * (int(group.factors["size"]) + framing)
     by_block, offered = {}, []
     for trial in group.trials:
         for load, flow in _streams(trial.loads, MEASURED):
@@ -149,11 +169,11 @@ def rates_achieved(groups: list[Group]) -> Iterator[Measured]:
 def slow_and_small(groups: list[Group]) -> Iterator[Measured]:
     """Yield how much further off a slow rate of small frames is than a fast one, and than large.
 
-    Raise NotTestable if the links are shaped without a byte budget.
+    All are of byte budgets. Raise NotTestable if no link was shaped by one.
     """
     if groups and not any(_has_budget(group) for group in groups):
         raise NotTestable(NO_BUDGET)
-    found = rates(groups)
+    found = budgets(groups)
     slow = Limit(SMALL, "0", "1Mbit")
     others = (("slower", Limit(SMALL, "0", "10Mbit")), ("smaller", Limit(LARGE, "0", "1Mbit")))
     for name, other in others:
@@ -261,5 +281,12 @@ def _size(group: Group) -> str:
 
 
 def _has_budget(group: Group) -> bool:
-    """Return True if a group's links were shaped by something else than the link engine."""
-    return any(report.engine not in ENGINES for trial in group.trials for report in trial.links)
+    """Return True if the measured stream was shaped by a budget of bytes in every trial."""
+    refills = [
+        direction.configured.rate and direction.configured.rate.refills
+        for trial in group.trials
+        for report in trial.links
+        for direction in report.directions
+        if direction.link == MEASURED and MEASURING in direction.nodes
+    ]
+    return bool(refills) and all(each == REFILLS for each in refills)

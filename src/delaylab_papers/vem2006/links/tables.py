@@ -8,7 +8,7 @@ from delaylab.papers.toolkit import Cells, Group, Table, delay
 
 from ..published import AT_REST, DELAY_MS, PEAKS, RATES, RATES_UNDER_DELAY, UNDER_LOAD, Delays
 from .delays import Delay, delays
-from .rates import Limit, Received, peaks, rates
+from .rates import Limit, Received, budgets, peaks, rates
 
 Rows = list[Cells]
 
@@ -57,10 +57,19 @@ def _rates(groups: list[Group]) -> Table:
         for limit, received in sorted(rates(groups).items(), key=_order)
         if limit.delay == "0"
     ]
+    rows += [
+        [
+            limit.size,
+            f"{limit.rate}, budget",
+            *_cells(limit, received, RATES[limit.size].get(limit.rate)),
+        ]
+        for limit, received in sorted(budgets(groups).items(), key=_order)
+    ]
     return Table(
         "Figure 18: rates",
-        "Mbit/s received by one of four streams at peak, framing counted, mean of the blocks. In "
-        "colour: the paper's.",
+        "Mbit/s received by one of four streams at peak, framing counted, mean of the blocks; with "
+        "a budget of bytes that is refilled 100 times a second, as the paper's shaper has it, "
+        "frames count with their own bytes. In colour: the paper's.",
         ["bytes", "configured", "received", "off by", "lowest … highest"],
         rows,
         texts=2,

@@ -20,7 +20,7 @@ from delaylab.papers.toolkit import (
 
 from ..published import AT_REST, DELAY_MS, PEAKS, RATES, RATES_UNDER_DELAY, UNDER_LOAD
 from .delays import ALL_STREAMS, MEASURED, SENDER
-from .rates import BPS, FRAMING
+from .rates import BPS, BUDGETS, FRAMING, REFILLS
 
 FRAMES = 400_000
 OTHERS = ("out-1", "out-2", "out-3")
@@ -65,8 +65,15 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
         {
             "host": "here",
             "state": "running",
-            "engine": "bucket" if truth.bucket else "own",
-            "directions": [{"link": MEASURED, "node": SENDER, "port": "vif", "nodes": [SENDER]}],
+            "directions": [
+                {
+                    "link": MEASURED,
+                    "node": SENDER,
+                    "port": "vif",
+                    "nodes": [SENDER],
+                    "asked": _shaper(truth, levels),
+                }
+            ],
         }
     )
     trials = [
@@ -85,24 +92,33 @@ def _loads(truth: Truth, levels: Levels, random: Random) -> list[Load]:
     passes = 1 - truth.at_peak
     beside = passes * (1 - (truth.beside if lossy else 0.0))
     peak_bps = bps = 1e6 * PEAKS[levels["size"]]
-    if levels["rate"] != "none":
-        noise = random.normal(1, NOISE[levels["rate"]])
-        limited = BPS[levels["rate"]] * _ratio(truth, levels) * noise
-        bps = min(bps, limited)
+    rate = BUDGETS.get(levels["rate"], levels["rate"])
+    if rate != "none":
+        noise = random.normal(1, NOISE[rate])
+        bps = min(bps, BPS[rate] * _ratio(truth, {**levels, "rate": rate}) * noise)
+    counted = int(levels["size"]) + (0 if levels["rate"] in BUDGETS else FRAMING)
     own = passes * (1 - (truth.lost if lossy else 0.0))
     flows = [
         Flow(
             link=link,
             sent=FRAMES,
             received=int(random.binomial(FRAMES, own if link == MEASURED else beside)),
-            received_per_s=bps / 8 / (int(levels["size"]) + FRAMING) if link == MEASURED else None,
+            received_per_s=bps / 8 / counted if link == MEASURED else None,
         )
         for link in (*OTHERS, MEASURED)
     ]
-    offered = 4 * peak_bps / 8 / (int(levels["size"]) + FRAMING)
+    offered = 4 * peak_bps / 8 / counted
     return [
         Load(load="frames", on="source", to="sink", achieved={"sent_per_s": offered}, flows=flows)
     ]
+
+
+def _shaper(truth: Truth, levels: Levels) -> dict[str, object]:
+    """Return what the measured link is asked, in the form of its report."""
+    rate = BUDGETS.get(levels["rate"])
+    if rate is None or not truth.bucket:
+        return {}
+    return {"rate": {"bps": int(BPS[rate]), "refills": REFILLS}}
 
 
 def _error(truth: Truth, design: Design, random: Random) -> LinkError:
