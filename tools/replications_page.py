@@ -194,7 +194,8 @@ def rejudged(study: KeptStudy) -> KeptStudy:
     loaded = load_study(find(study.study))
     scale = study.command.rpartition(" ")[2]
     planned = order.plan_trials(loaded, scale, {})
-    expected = foreseen(loaded, planned, fits.unfit(planned), None, silent)
+    unfit, emulated = fits.unfit(planned), fits.emulated(planned)
+    expected = foreseen(loaded, planned, unfit, emulated, None, silent)
     reasons = {each.claim: each.why for each in expected if each.verdict == NOT_TESTABLE}
     own = {spec.claim for spec in loaded.spec.claims if not isinstance(spec, str)}
     claims = [

@@ -30,10 +30,14 @@ class Scaled:
 
     def runs(self, levels: dict[str, str]) -> bool:
         """Return True if a combination of levels is part of the design; without one, all are."""
-        return not self.design or any(
-            all(levels[factor] in chosen for factor, chosen in block.items())
-            for block in self.design
-        )
+        # Plain loops: a paper has thousands of combinations, of which few are run.
+        for block in self.design:
+            for factor, chosen in block.items():
+                if levels[factor] not in chosen:
+                    break
+            else:
+                return True
+        return not self.design
 
 
 def changeable(probe: dict[str, object] | None, work: list[object]) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from delaylab import loads
@@ -29,7 +29,7 @@ def unfit(planned: Sequence[Planned]) -> dict[str, str]:
     return {trial.id: lacking for trial in planned if (lacking := _lacking(trial))} | labs
 
 
-def emulated(planned: Iterable[Planned]) -> frozenset[str]:
+def emulated(planned: Sequence[Planned]) -> frozenset[str]:
     """Return the ids of the trials whose virtual machines are emulated here.
 
     Labs that cannot be planned have none. No guest is booted to find out whether KVM works.
@@ -37,12 +37,16 @@ def emulated(planned: Iterable[Planned]) -> frozenset[str]:
     return frozenset(trial for trial, here in _by_trial(planned, _is_emulated) if here)
 
 
-def _by_trial(planned: Iterable[Planned], of: Callable[[LabSpec], T]) -> Iterator[tuple[str, T]]:
+def _by_trial(planned: Sequence[Planned], of: Callable[[LabSpec], T]) -> Iterator[tuple[str, T]]:
     """Yield the id of each trial with what holds of its lab; trials share labs."""
     known: dict[str, T] = {}
+    keys: dict[int, str] = {}
     for trial in planned:
         lab = trial.combination.lab
-        key = lab.model_dump_json()
+        # Repeats have one lab, which lives as long as they do.
+        if id(lab) not in keys:
+            keys[id(lab)] = lab.model_dump_json()
+        key = keys[id(lab)]
         if key not in known:
             known[key] = of(lab)
         yield trial.id, known[key]

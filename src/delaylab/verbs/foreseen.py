@@ -26,7 +26,6 @@ from delaylab.spec.combine import Combination, StudyFile
 from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.work import MpiWork
 from delaylab.study.estimate import packets
-from delaylab.study.fits import emulated
 from delaylab.study.order import Planned
 from delaylab.verbs import kind_round_trips
 from delaylab.verbs.kind_round_trips import RoundTrip
@@ -58,17 +57,19 @@ def foreseen(
     study: StudyFile,
     planned: list[Planned],
     unfit: dict[str, str],
+    emulated: frozenset[str],
     paper: Paper | None,
     progress: Progress,
 ) -> list[Foreseen]:
     """Return what the study can be expected to say of each of its claims, in the study's order.
 
-    `unfit` are the trials that this machine cannot run. Trials are taken to differ by chance only,
+    `unfit` are the trials that this machine cannot run, `emulated` those whose virtual machines
+    are emulated. Trials are taken to differ by chance only,
     so real intervals may be wider.
     """
     if not study.spec.claims:
         return []
-    designs = list(_designs(planned, unfit, emulated(planned)))
+    designs = list(_designs(planned, unfit, emulated))
     imagined = Imagined(designs)
     alike: list[Group] = []
     known = known_claims(paper)

@@ -112,7 +112,7 @@ def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> Ex
         return Expected(trials, finish_s, [], [])
     from delaylab.verbs import foreseen  # noqa: PLC0415  the analysis is slow to import
 
-    claims = foreseen.foreseen(loaded, planned, unfit, paper, progress)
+    claims = foreseen.foreseen(loaded, planned, unfit, emulated, paper, progress)
     own = any(not isinstance(claim, str) for claim in loaded.spec.claims)
     return Expected(trials, finish_s, claims, foreseen.assumed(run) if own else [])
 

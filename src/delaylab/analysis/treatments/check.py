@@ -101,7 +101,8 @@ class Untreated:
 
 def checks(group: Group) -> list[Check]:
     """Return the checks of a group's loads, links, closed loops and reserved CPUs, by trial."""
-    of_loads = (check for trial in group.trials for check in _of_trial(trial, _pressure(group)))
+    pressure = _pressure(group)
+    of_loads = (check for trial in group.trials for check in _of_trial(trial, pressure))
     loops = group.packets.loops if group.packets else []
     of_loops = (check for loop in loops for check in _of_loop(loop))
     of_links = (check for trial in group.trials for check in _of_links(trial))
