@@ -33,9 +33,8 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
     if found.running:
         inside = found.pid
         known["pid"] = None if inside is None else lab.machine.child(lab.pid(agent), inside)
-        known["directions"] = [
-            each.model_copy(update={"nodes": _behind(lab, host, each)}) for each in found.directions
-        ]
+        for each in found.directions:
+            each.complete(nodes=_behind(lab, host, each))
     return found.model_copy(update=known)
 
 

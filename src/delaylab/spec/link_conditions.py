@@ -68,7 +68,8 @@ class Part(TracksNamedFields):
     @model_validator(mode="after")
     def _with_tag(self) -> Self:
         """Name the field that tells what the part is, as the engine wants it in any case."""
-        self.__pydantic_fields_set__.update({"model", "kind"} & type(self).model_fields.keys())
+        fields = type(self).__pydantic_fields__
+        self.__pydantic_fields_set__.update(tag for tag in ("model", "kind") if tag in fields)
         return self
 
     @property

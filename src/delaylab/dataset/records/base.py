@@ -30,6 +30,14 @@ class Record(BaseModel):
         defer_build=True, frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False
     )
 
+    def complete(self, **fields: object) -> None:
+        """Set fields, unchecked, of a record that was just read and that nobody else has yet.
+
+        Copies of a large lab's directions took a twentieth of the CPU time of `ps`.
+        """
+        self.__dict__.update(fields)
+        self.__pydantic_fields_set__.update(fields)
+
 
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@+-]{0,99}$")]
 """Name of a node, host, link, kind or clock; safe as part of a file name."""
