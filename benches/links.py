@@ -20,8 +20,10 @@ from delaylab.agent.measuring_requests import Tap, TapFilter, TapInterface
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 
-ROUNDS = 7
+ROUNDS = 5
 SECONDS = 3
+WITHIN_S = 20
+"""The time after which no rounds are made beyond those wanted, for each row and each note."""
 TAPPED = 10
 """Number of links with taps at both ports, which check the engine's own reports."""
 SIDES = ("in", "out")
@@ -97,7 +99,8 @@ def run() -> Section:
         "brackets the share of that time that passed without it. A round is left out, and another "
         f"one made, if the machine under this one took more than {MOST:.1%} of the CPUs' time "
         f"during it (steal), or if that CPU's floor was above 1/{FLOOR_PART} of the p99 goal, "
-        f"up to {TRIES} times as many as are wanted; then those least disturbed are kept. The "
+        f"up to {TRIES} times as many as are wanted, and within {WITHIN_S} s; then those least "
+        "disturbed are kept. The "
         "table says how many were kept of how many, the most that was stolen from one of them, "
         "and the engine's figures for all. Figures of rattan are of a machine like this one, too.",
         (
@@ -137,7 +140,7 @@ def _row(case: Case) -> tuple[str, ...]:
 
 
 def _flooded() -> str:
-    alone, steered = (most_frames(ROUNDS, steer=steer) for steer in (False, True))
+    alone, steered = (most_frames(ROUNDS, WITHIN_S, steer=steer) for steer in (False, True))
     return (
         "One link, frames of 64 bytes as fast as they come: "
         f"{statistics.median(alone.kept):,.0f} frames/s left it (goal: 350,000; rattan 160,000; "
@@ -147,7 +150,7 @@ def _flooded() -> str:
 
 
 def _flowed() -> str:
-    alone, steered = (most_tcp(ROUNDS, SECONDS, steer=steer) for steer in (False, True))
+    alone, steered = (most_tcp(ROUNDS, SECONDS, WITHIN_S, steer=steer) for steer in (False, True))
     return (
         "One TCP flow over a link without a rate, MTU 1500: "
         f"{statistics.median(alone.kept) / 1e9:.2f} Gbit/s (rounds {alone}), with `steer` "
@@ -182,7 +185,9 @@ def _delays(case: Case) -> Rounds[Round]:
         delays_ns = [5_000_000]
     with kept_to(NODES_CPU), engine_lab(delays_ns, [NODES_CPU], steer=case.steer) as lab:
         most_us = _goal(case).p99 / FLOOR_PART
-        return rounds(lambda: _round(lab, case, delays_ns), ROUNDS, lambda r: r.floor / most_us)
+        return rounds(
+            lambda: _round(lab, case, delays_ns), ROUNDS, lambda r: r.floor / most_us, WITHIN_S
+        )
 
 
 def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:

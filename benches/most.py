@@ -14,16 +14,16 @@ from delaylab.lab.running import Lab
 FLOOD = 1_000_000
 
 
-def most_frames(wanted: int, *, steer: bool) -> Rounds[float]:
+def most_frames(wanted: int, within_s: float, *, steer: bool) -> Rounds[float]:
     """Return the frames/s that leave a link which is sent as many frames as the generator can."""
     with kept_to(NODES_CPU), engine_lab([1_000_000], [NODES_CPU], steer=steer) as lab:
-        return rounds(lambda: _flood(lab), wanted)
+        return rounds(lambda: _flood(lab), wanted, within_s=within_s)
 
 
-def most_tcp(wanted: int, seconds: int, *, steer: bool) -> Rounds[float]:
+def most_tcp(wanted: int, seconds: int, within_s: float, *, steer: bool) -> Rounds[float]:
     """Return the bit/s of one TCP flow; sender and receiver run on any CPU."""
     with engine_lab([100_000], None, steer=steer) as lab:
-        return rounds(lambda: _flow(lab, seconds), wanted)
+        return rounds(lambda: _flow(lab, seconds), wanted, within_s=within_s)
 
 
 def _flood(lab: Lab) -> float:

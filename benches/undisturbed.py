@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -35,15 +36,25 @@ class Rounds(Generic[T]):
 
 
 def rounds(
-    measure: Callable[[], T], wanted: int, disturbance: Callable[[T], float] = lambda _: 0.0
+    measure: Callable[[], T],
+    wanted: int,
+    disturbance: Callable[[T], float] = lambda _: 0.0,
+    within_s: float = math.inf,
 ) -> Rounds[T]:
     """Measure until enough rounds were undisturbed; their results have no part in that choice.
 
     `disturbance` rates the state of a round's CPU, not what was measured; above 1 the round counts
-    as disturbed.
+    as disturbed. After `within_s` none is made beyond the number wanted.
     """
     made: list[_Made[T]] = []
-    while sum(each.disturbed <= 1 for each in made) < wanted and len(made) < TRIES * wanted:
+    end_s = time.monotonic() + within_s
+
+    def more() -> bool:
+        if sum(each.disturbed <= 1 for each in made) >= wanted:
+            return False
+        return len(made) < wanted or (len(made) < TRIES * wanted and time.monotonic() < end_s)
+
+    while more():
         before = stolen_s()
         began = time.monotonic()
         given = measure()
