@@ -39,7 +39,7 @@ WITHIN = 0.03
 """How far a share of all work may lie from its weight's (issue: 3 %)."""
 EQUAL = 0.99
 """The least Jain's index of CPU work by equal nodes."""
-KINDS = ["netns", "lxc", "docker", "qemu", *left_to_slow("uml")]
+KINDS = ["netns", "lxc", "qemu", *left_to_slow("docker", "uml")]
 QUOTA = 0.3
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05

@@ -7,7 +7,7 @@ import pytest
 from delaylab.agent.requests import Exec
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from tests.doing.conftest import Up, skip_unless_runnable, wait_until
+from tests.doing.conftest import Up, left_to_slow, skip_unless_runnable, wait_until
 
 pytestmark = pytest.mark.root
 DEADLINE_S = 120.0
@@ -23,7 +23,7 @@ def processes(lab: Lab, name: str) -> list[str]:
     return [line for line in said.splitlines() if name in line and "for each in" not in line]
 
 
-@pytest.mark.parametrize("kind", ["qemu", "uml"])
+@pytest.mark.parametrize("kind", ["qemu", *left_to_slow("uml")])
 def test_a_closed_session_ends_its_command_and_itself(up: Up, kind: str) -> None:
     skip_unless_runnable(kind)
     lab = attach(

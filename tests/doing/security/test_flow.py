@@ -6,10 +6,11 @@ import os
 import select
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from delaylab.kinds import KINDS
+from delaylab.machines import LOCAL
 from tests.doing.conftest import DELAYLAB, Run, Up, skip_unless_runnable
 
 pytestmark = pytest.mark.root
@@ -21,10 +22,13 @@ AT_MOST = MEBIBYTE
 KINDS_TRIED = ("netns", "lxc", "docker", "uml")
 
 
-def lab_of(kind: str) -> str:
-    skip_unless_runnable(kind)
-    nodes = f"nodes: {{box: {{kind: {kind}}}, far: {{}}}}"
-    return f"lab: flow\n{nodes}\nlinks: [{{between: [box, far]}}]\n"
+def lab() -> str:
+    """A lab with a node of each kind that this machine can run, which all tests share."""
+    kinds = [kind for kind in KINDS_TRIED if KINDS[kind].can_run(LOCAL.rights(), False) is None]
+    nodes = ", ".join(f"{kind}: {{kind: {kind}}}" for kind in kinds)
+    return (
+        f"lab: flow\nnodes: {{{nodes}, far: {{}}}}\nlinks: [{{join: [{', '.join(kinds)}, far]}}]\n"
+    )
 
 
 def poured_into(pipe: int) -> int:
@@ -41,9 +45,10 @@ def poured_into(pipe: int) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS_TRIED)
-def test_input_waits_for_a_command_that_does_not_read(up: Up, kind: str) -> None:
-    up(lab_of(kind))
-    words = [str(DELAYLAB), "exec", "box", "--", "sh", "-c", "echo up; exec sleep 1000"]
+def test_input_waits_for_a_command_that_does_not_read(shared_up: Up, kind: str) -> None:
+    skip_unless_runnable(kind)
+    shared_up(lab())
+    words = [str(DELAYLAB), "exec", kind, "--", "sh", "-c", "echo up; exec sleep 1000"]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None
@@ -57,32 +62,32 @@ def test_input_waits_for_a_command_that_does_not_read(up: Up, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS_TRIED)
-def test_all_input_reaches_a_command_that_reads(
-    delaylab: Run, up: Up, tmp_path: Path, kind: str
-) -> None:
-    up(lab_of(kind))
+def test_all_input_reaches_a_command_that_reads(delaylab: Run, shared_up: Up, kind: str) -> None:
+    skip_unless_runnable(kind)
+    shared_up(lab())
     text = "".join(f"{number}\n" for number in range(500_000))
-    done = delaylab("exec", "box", "--", "cat", input=text)
+    done = delaylab("exec", kind, "--", "cat", input=text)
     assert done.stdout == text
-    done = delaylab("exec", "box", "--", "head", "-c", "5", input=text)
+    done = delaylab("exec", kind, "--", "head", "-c", "5", input=text)
     assert done.stdout == text[:5]
 
 
 @pytest.mark.parametrize("kind", KINDS_TRIED)
-def test_output_waits_for_a_reader(up: Up, kind: str) -> None:
+def test_output_waits_for_a_reader(shared_up: Up, kind: str) -> None:
     """While nobody reads, the command in the node is kept from writing more."""
-    name = up(lab_of(kind))
-    words = [str(DELAYLAB), "exec", "box", "--", "cat", "/dev/zero"]
+    skip_unless_runnable(kind)
+    shared_up(lab())
+    words = [str(DELAYLAB), "exec", kind, "--", "cat", "/dev/zero"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.read(1) == b"\0"
-        before = written_inside(name)
+        before = written_inside(kind)
         # Nobody reads: what is under way comes to rest.
         assert select.select([process.stderr], [], [], QUIET_S)[0] == []
-        after = written_inside(name)
+        after = written_inside(kind)
         assert select.select([process.stderr], [], [], QUIET_S)[0] == []
-        assert written_inside(name) == after
+        assert written_inside(kind) == after
         assert after < 8 * MEBIBYTE, before
         process.send_signal(signal.SIGINT)
         rest = len(process.stdout.read())
@@ -90,10 +95,10 @@ def test_output_waits_for_a_reader(up: Up, kind: str) -> None:
         assert process.wait(20) == 128 + signal.SIGINT
 
 
-def written_inside(name: str) -> int:
+def written_inside(node: str) -> int:
     """Return the bytes that the command in the node has written so far (proc_pid_io(5))."""
     script = "for p in /proc/[0-9]*; do [ \"$(tr '\\0' ' ' <$p/cmdline)\" = 'cat /dev/zero ' ]"
     script += " && grep ^wchar $p/io; done 2>/dev/null | head -n 1"
-    words = [str(DELAYLAB), "exec", "box", "--", "sh", "-c", script]
+    words = [str(DELAYLAB), "exec", node, "--", "sh", "-c", script]
     said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     return int(said.split()[1])
