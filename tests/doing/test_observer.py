@@ -275,6 +275,19 @@ def test_a_flood_is_seen_whole_or_marked() -> None:
         assert observer.tables == everywhere(lab)
 
 
+def test_an_observation_may_begin_in_the_middle_of_changes() -> None:
+    """What is read and what is heard meanwhile fit together."""
+    with temporary(lab_of(CHAIN)) as lab, ThreadPoolExecutor(1) as thread:
+        flood = thread.submit(flooded, lab, "r1", 10 * FLOOD)
+        wait_until(lambda: "10.200." in said(lab, "r1", "ip", "route", "show", "10.200.0.0/32"))
+        with observing(lab) as observer:
+            if LAST in observer.tables["r1"]:
+                pytest.skip("the changes were over before the observation began")
+            until_last(observer)
+            flood.result()
+            assert observer.tables == everywhere(lab)
+
+
 def of_monitor(lines: IO[str]) -> int:
     return sum("dev near" in line for line in lines)
 
