@@ -25,8 +25,9 @@ class Started(Reply):
 class ProgramState(Reply):
     """The state of a program; times are in ns since 1970, by the node's clock.
 
-    `ends` is True if it is to end by itself. `ended_ns` is None while it runs. Of one that ended
-    out of its supervisor's sight, neither `exit` nor `killed` is known.
+    `ran_ns` is the CPU time of its threads so far, `waited_ns` the time that they were ready to run
+    and waited for a CPU. `ends` is True if it is to end by itself. `ended_ns` is None while it
+    runs. Of one that ended out of its supervisor's sight, neither `exit` nor `killed` is known.
     """
 
     name: Text
@@ -37,6 +38,8 @@ class ProgramState(Reply):
     exit: int | None = None
     killed: int | None = None
     frozen: bool = False
+    ran_ns: int = 0
+    waited_ns: int = 0
 
     @property
     def is_dead(self) -> bool:

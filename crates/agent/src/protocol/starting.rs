@@ -132,6 +132,13 @@ pub(crate) struct ProgramState {
     /// True if it was frozen (`control`), and does not go on.
     #[serde(default)]
     pub(crate) frozen: bool,
+    /// The CPU time that its threads have had so far, in ns; 0 once it has ended.
+    #[serde(default)]
+    pub(crate) ran_ns: u64,
+    /// The time that its threads were ready to run and waited for a CPU, in ns (the run delay of
+    /// /proc/PID/task/TID/schedstat).
+    #[serde(default)]
+    pub(crate) waited_ns: u64,
 }
 
 /// Send the last output of a program in `stdout` frames.

@@ -149,5 +149,20 @@ fn read(path: &Path) -> io::Result<ProgramState> {
     if state.ended_ns.is_none() && !Path::new(&format!("/proc/{}", state.pid)).exists() {
         state.ended_ns = Some(Realtime::now().ns());
     }
+    if state.ended_ns.is_none() {
+        (state.ran_ns, state.waited_ns) = cpu_times(state.pid);
+    }
     Ok(state)
+}
+
+/// Return the CPU time of a process's threads and the time that they waited for a CPU, in ns; 0 for one that has
+/// ended meanwhile, or if the kernel does not count it.
+fn cpu_times(pid: i32) -> (u64, u64) {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
+    let times = threads.flatten().filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let mut fields = text.split_whitespace().map_while(|field| field.parse::<u64>().ok());
+        Some((fields.next()?, fields.next()?))
+    });
+    times.fold((0, 0), |(ran, waited), (more, delay)| (ran + more, waited + delay))
 }

@@ -91,6 +91,8 @@ impl Supervised {
             exit: None,
             killed: None,
             frozen: false,
+            ran_ns: 0,
+            waited_ns: 0,
         };
         let handle = PidFd::open(pid).with_context(what)?;
         kept.make().with_context(what)?;
