@@ -58,7 +58,13 @@ def shown(lab: Lab, node: str) -> dict[str, Hops]:
                 continue
             if "/" not in prefix:
                 prefix += "/32" if version == "-4" else "/128"
-            several = route.get("nexthops", [route])
+            several = [
+                hop
+                for hop in route.get("nexthops", [route])
+                if "linkdown" not in (*hop["flags"], *route["flags"])
+            ]
+            if not several:
+                continue
             found[prefix] = (
                 frozenset(NextHop(hop["dev"], hop.get("gateway")) for hop in several)
                 if route.get("type", "unicast") == "unicast"

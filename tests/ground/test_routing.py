@@ -10,8 +10,9 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
-from delaylab.forwarding.tables import NextHop
+from delaylab.forwarding.tables import NextHop, Table, TableChange
 from delaylab.forwarding.topology import Faults
+from delaylab.forwarding.verified import Verified
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
@@ -215,3 +216,27 @@ def test_bgp_has_an_as_number_for_each_router_and_needs_no_costs() -> None:
     one = text.replace("count: 4", "count: 4, routing: {bgp: {as: 64512}}")
     assert "update-source lo" in config(one)
     assert why_unforeseen(planned(one)[0]) == "several routers have one AS number"
+
+
+def test_what_differs_is_followed_change_by_change() -> None:
+    right = {"r": {"10.0.0.0/8": frozenset({NextHop("a", "192.0.2.1")})}}
+    wrong_hop = frozenset({NextHop("b", "192.0.2.9")})
+    tables = {"r": {"10.0.0.0/8": wrong_hop, "fe80::/64": wrong_hop, "192.0.2.0/24": wrong_hop}}
+    found = Verified(right, tables, ignored=["192.0.2.0/24"])
+    assert not found.is_right
+    assert [str(each) for each in found.examples(3)] == [
+        "r: 10.0.0.0/8: 192.0.2.9 dev b, not 192.0.2.1 dev a"
+    ]
+    assert found.take([TableChange(7, "r", "10.0.0.0/8", right["r"]["10.0.0.0/8"])]) == 7
+    assert found.is_right
+    extra = TableChange(8, "r", "10.1.0.0/16", wrong_hop)
+    assert found.take([extra]) is None
+    assert found.wrong == 1, "a route that nobody expects is wrong, too"
+    gone, again = TableChange(9, "r", "10.1.0.0/16", None), TableChange(10, "r", "10.0.0.0/8", None)
+    assert found.take([gone]) == 9
+    assert found.take([gone, again]) is None
+    assert found.wrong == 1
+    cut: dict[str, Table] = {"r": {}}
+    tables["r"] = {}
+    found.expect(cut)
+    assert found.is_right

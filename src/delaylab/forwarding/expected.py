@@ -65,16 +65,23 @@ class _Network:
                         self._connected[node][prefix] = frozenset({NextHop(LOOPBACK)})
 
     def _add(self, segment: Segment, faults: Faults, version: int) -> None:
-        ports = [port for port in segment.ports if faults.has_carrier(port, segment)]
+        ports = [each for each in segment.ports if faults.has_carrier(each.node, segment.link)]
         area = self._areas[segment.area]
+        for port in segment.ports:
+            if port.keeps_address and port not in ports and port.node not in faults.nodes:
+                area.members[port.node] = None
+                address = port.addresses.get(version)
+                if address is not None:
+                    area.advertised[f"{address}/{32 if version == 4 else 128}"][port.node] = 0
         for port in ports:
             area.members[port.node] = None
             for prefix in port.networks:
                 if _is_of(prefix, version):
                     area.advertised[prefix][port.node] = segment.cost
                     self._connected[port.node][prefix] = frozenset({NextHop(port.device)})
-        for port in ports if faults.carries(segment) else ():
-            area.edges[port.node] += _edges(segment, port, ports, version)
+        heard = [each for each in ports if faults.exchanges(each.node, segment.link)]
+        for port in heard:
+            area.edges[port.node] += _edges(segment, port, heard, version)
 
     def tables(self, nodes: Iterable[str]) -> Iterator[tuple[str, Table]]:
         """Yield the table of each of these nodes."""

@@ -12,7 +12,8 @@ class Port:
 
     `networks` are the prefixes of its addresses, and `addresses` these by IP version, without
     prefixes. With `by_global` the router's next hops of IPv6 are global addresses, not link-local
-    ones as usual.
+    ones as usual. With `keeps_address` the router announces the addresses of a port without carrier
+    (RFC 2328, section 12.4.1.1, state Loopback).
     """
 
     node: str
@@ -21,6 +22,7 @@ class Port:
     addresses: dict[int, str]
     link_local: str
     by_global: bool = False
+    keeps_address: bool = False
 
     def gateway(self, to: Port, version: int) -> str | None:
         """Return the address by which this router names another one as next hop, if it has one."""
@@ -69,26 +71,29 @@ End = tuple[str, str]
 
 @dataclass(frozen=True)
 class Faults:
-    """The links and ends of links without carrier, the silent links, and the dead nodes.
+    """The links and ends of links without carrier, those that are silent, and the dead nodes.
 
     A silent link carries nothing although its carrier is there: routers no longer exchange routes
-    over it, and its prefix stays where it is.
+    over it, and its prefix stays where it is. An end is silent if what it sends vanishes.
     """
 
     down: Collection[str] = frozenset()
     ends_down: Collection[End] = frozenset()
     silent: Collection[str] = frozenset()
+    ends_silent: Collection[End] = frozenset()
     nodes: Collection[str] = frozenset()
 
-    def has_carrier(self, port: Port, segment: Segment) -> bool:
-        """Return True if a port's interface is up, so that its prefix is in the port's tables."""
-        if port.node in self.nodes or segment.link in self.down:
+    def has_carrier(self, node: str, link: str) -> bool:
+        """Return True if a node's end of a link is up, so that its prefix is in a table."""
+        if node in self.nodes or link in self.down:
             return False
-        return (port.node, segment.link) not in self.ends_down
+        return (node, link) not in self.ends_down
 
-    def carries(self, segment: Segment) -> bool:
-        """Return True if routers can exchange routes over a link."""
-        return segment.link not in self.down and segment.link not in self.silent
+    def exchanges(self, node: str, link: str) -> bool:
+        """Return True if a node can exchange routes with others on a link."""
+        if link in self.silent or (node, link) in self.ends_silent:
+            return False
+        return self.has_carrier(node, link)
 
 
 NO_FAULTS = Faults()

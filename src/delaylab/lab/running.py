@@ -15,6 +15,7 @@ from delaylab.machines import RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
 
 if TYPE_CHECKING:
+    from delaylab.lab.ready_routers import Converged
     from delaylab.plan.kept import KeptPlan, PlannedNode
     from delaylab.spec.lab import LabSpec
 
@@ -31,6 +32,8 @@ class Lab:
         self.name, self.machine, self.notes = running.name, running.machine, notes
         # The image layers that guests boot, each with its hash: known to who started the lab.
         self.images = images
+        # How its routing daemons became ready: known to who started the lab.
+        self.converged: Converged | None = None
         self.keeper = running.keeper
         self._running = running
         self._open: list[Session] = []

@@ -55,7 +55,7 @@ def starting(
     name = check_name(spec.lab if name is None else name)
     lab, keeper, daemons = _build(machine, spec, name, accounting=False, progress=progress)
     try:
-        _begin(lab, daemons)
+        _begin(lab, daemons, progress)
         yield lab
     except BaseException:
         lab.close()
@@ -76,7 +76,7 @@ def temporary(
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
     lab, keeper, daemons = _build(machine, spec, name, accounting=accounting, progress=progress)
     try:
-        _begin(lab, daemons)
+        _begin(lab, daemons, progress)
         yield lab
     finally:
         with deferred():
@@ -126,12 +126,17 @@ def _build(
     return Lab(running, notes, booted), keeper, plan.daemons
 
 
-def _begin(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
-    """Start the programs of a lab that is built."""
+def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) -> None:
+    """Start the programs of a lab that is built, and wait until its routers forward rightly."""
     if _is_down_in_a_guest(lab.spec):
         # The engine started before the guest, and could not tell it.
         link_changes.start_timeline(lab)
+    began_s = time.monotonic()
     start_programs(lab, daemons)
+    if daemons:
+        from delaylab.lab import converged  # noqa: PLC0415  most labs have no daemons
+
+        lab.converged = converged.await_converged(lab, began_s, progress)
 
 
 def _is_down_in_a_guest(spec: LabSpec) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv6Address, ip_interface
+from ipaddress import IPv6Address, ip_interface, ip_network
 
 from delaylab.forwarding.topology import Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
@@ -11,6 +11,7 @@ from delaylab.plan.kept import KeptPlan
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
 from delaylab.spec.routing import BACKBONE, RoutingSpec
+from delaylab.spec.static_routes import DEFAULT
 
 LINK_LOCAL = int(IPv6Address("fe80::"))
 
@@ -59,6 +60,22 @@ def why_unforeseen(lab: LabSpec) -> str | None:
     return None
 
 
+def static_prefixes(lab: LabSpec, plan: KeptPlan) -> set[str]:
+    """Return the prefixes to which the file gives routers routes of their own, by any name."""
+    found: set[str] = set()
+    for spec in lab.nodes.values():
+        for route in spec.routes:
+            if route.to == DEFAULT:
+                found |= {"0.0.0.0/0", "::/0"}
+            elif route.to in plan.nodes:
+                node = plan.nodes[route.to]
+                texts = [*node.loopbacks, *(t for each in node.attachments for t in each.addresses)]
+                found |= {str(ip_network(text.split("/")[0])) for text in texts}
+            else:
+                found.add(route.to)
+    return found
+
+
 def _routed(lab: LabSpec) -> dict[str, RoutingSpec]:
     return {
         name: spec.routing
@@ -90,7 +107,13 @@ def _port(each: Attachment, routing: RoutingSpec) -> Port:
     # Of two next hops that BGP tells for IPv6 (RFC 2545), BIRD takes the global one.
     by_global = routing.by == "bird" and routing.bgp is not None
     return Port(
-        each.node, each.device, _networks(each.addresses), addresses, _local(each), by_global
+        each.node,
+        each.device,
+        _networks(each.addresses),
+        addresses,
+        _local(each),
+        by_global=by_global,
+        keeps_address=routing.by == "bird" and routing.ospf is not None,
     )
 
 

@@ -15,6 +15,9 @@ SOCKETS = "/run/frr"
 PROGRAMS = "/usr/lib/frr"
 INSTANCE = "delaylab"
 """The name of the instance of IS-IS, which only this router sees."""
+PLAIN_ROUTES = "no zebra nexthop kernel enable"
+"""The command that keeps zebra from next-hop groups: the kernel takes a next hop out of them when a
+link goes down, and zebra 8.4 does not put it back when the link comes up."""
 MOST_PATHS = 64
 MOST_HOLD_MS = 600_000
 
@@ -53,7 +56,7 @@ def _daemon(name: str) -> ProgramSpec:
 def config(router: Router) -> str:
     """Return the text of `frr.conf`, which all daemons of the router read."""
     routing = router.routing
-    lines = ["frr defaults traditional", f"hostname {router.name}", "log stdout"]
+    lines = ["frr defaults traditional", f"hostname {router.name}", "log stdout", PLAIN_ROUTES]
     for port in router.ports:
         lines += [f"interface {port.device}", *_of_port(router, port), "exit"]
     lines += ["interface lo", *_of_loopback(router), "exit"]

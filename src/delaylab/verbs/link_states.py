@@ -9,6 +9,9 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 
+MOST_LINKS = 8
+"""The most links of one state that are named."""
+
 
 @dataclass(frozen=True)
 class EngineState:
@@ -35,8 +38,13 @@ class EngineState:
         for link, why in self.links.items():
             if why != "held":
                 bad.setdefault(why, []).append(link)
-        held = "; ".join(f"{', '.join(names)}: {why}" for why, names in bad.items()) or "all hold"
+        held = "; ".join(f"{_few(names)}: {why}" for why, names in bad.items()) or "all hold"
         return f"links of {self.host}: {self.engine} engine{how}; {held}"
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - MOST_LINKS
+    return ", ".join(names[:MOST_LINKS]) + (f" and {more} more" if more > 0 else "")
 
 
 def states(lab: Lab) -> list[EngineState]:
