@@ -39,7 +39,7 @@ def test_the_version_is_the_installed_one() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("delaylab co", ["compare"]), ("delaylab link s", ["set", "show", "silence"])],
+    [("delaylab co", ["compare", "converge"]), ("delaylab link s", ["set", "show", "silence"])],
 )
 def test_bash_completes_verbs(typed: str, offered: list[str]) -> None:
     last = str(len(typed.split()) - 1)

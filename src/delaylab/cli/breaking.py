@@ -80,6 +80,65 @@ def _links(lab_name: str, links: list[str], do: LinkDeed, of: str | None, *, as_
     print_json(verb.as_json(found)) if as_json else verb.print_events(found, console)
 
 
+@app.command()
+def converge(
+    lab_name: Lab,
+    down: Annotated[
+        list[str] | None, typer.Option(metavar="LINK", help="Take this link down; may be repeated.")
+    ] = None,
+    silence: Annotated[
+        list[str] | None, typer.Option(metavar="LINK", help="Silence this link; may be repeated.")
+    ] = None,
+    up: Annotated[
+        list[str] | None, typer.Option(metavar="LINK", help="Take this link up; may be repeated.")
+    ] = None,
+    stop: Annotated[
+        list[str] | None, typer.Option(metavar="NODE", help="Freeze this node; may be repeated.")
+    ] = None,
+    kill: Annotated[
+        list[str] | None, typer.Option(metavar="NODE", help="Kill this node; may be repeated.")
+    ] = None,
+    start: Annotated[
+        list[str] | None, typer.Option(metavar="NODE", help="Start this node; may be repeated.")
+    ] = None,
+    restart: Annotated[
+        list[str] | None, typer.Option(metavar="NODE", help="Restart this node; may be repeated.")
+    ] = None,
+    programs: Programs = None,
+    timeout: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="The longest wait for the tables after each event."),
+    ] = "2min",
+    as_json: Json = False,
+) -> None:
+    """Break what is named in a running lab, and watch its routers until they forward rightly.
+
+    What one option names changes at one moment, the options one after the other, in the order
+    above. A forwarding table is right if it has exactly the shortest paths of the network as it
+    then is.
+    """
+    from delaylab.lab.attach import attach
+    from delaylab.verbs import converge as verb
+
+    of_programs = tuple(programs or ())
+    named = [
+        verb.Break("down", tuple(down or ())),
+        verb.Break("silent", tuple(silence or ())),
+        verb.Break("up", tuple(up or ())),
+        verb.Break("stop", tuple(stop or ()), of_programs),
+        verb.Break("kill", tuple(kill or ()), of_programs),
+        verb.Break("start", tuple(start or ()), of_programs),
+        verb.Break("restart", tuple(restart or ()), of_programs),
+    ]
+    lab = attach(lab_name)
+    found = verb.converge(
+        lab, [each for each in named if each.names], duration(timeout, "--timeout")
+    )
+    print_json(verb.as_json(found)) if as_json else verb.print_outcomes(lab, found, console)
+    if any(each.right_ns is None for each in found):
+        raise typer.Exit(1)
+
+
 @node.command("stop")
 def node_stop(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -99,9 +100,13 @@ def up(
             wanted = verb.up(load(lab_file), name, progress)
             started = interruptible.enter_context(wanted)
         if as_json:
-            print_json(labs.described(started))
+            found = started.converged
+            routing = {} if found is None else {"routing": asdict(found)}
+            print_json({**labs.described(started), **routing})
         else:
             labs.print_labs([started], console)
+            if started.converged is not None:
+                console.print(f"{started.name}: {started.converged.line()}", soft_wrap=True)
             for warning in started.warnings:
                 console.print(f"note: {warning.message}", style="yellow")
         interrupts.ignore()  # the lab has been reported, and stays

@@ -14,7 +14,7 @@ LONGEST = Duration.parse("24h")
 
 
 @app.command()
-def converge(
+def watch(
     lab_name: Annotated[
         str | None,
         typer.Argument(metavar="[LAB]", help="The name of the lab; not needed if only one is up."),
@@ -38,10 +38,10 @@ def converge(
     """
     from delaylab.lab.attach import attach
     from delaylab.lab.observer import observing
-    from delaylab.verbs import converge as verb
+    from delaylab.verbs import watch as verb
 
     lasting, rest = seconds(length, "--for", LONGEST), seconds(quiet, "--quiet", LONGEST)
-    lab = attach(lab_name, fix="say which: delaylab converge LAB")
+    lab = attach(lab_name, fix="say which: delaylab watch LAB")
     with observing(lab) as observer:
         watching = verb.Watching(lab, observer)
         if not as_json:

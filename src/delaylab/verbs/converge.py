@@ -1,130 +1,297 @@
-"""The verb `converge`: watch a running lab's forwarding tables, and say what changed in them."""
+"""Verb `delaylab converge`: break a running lab, and watch its routers until all is right."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 from rich.console import Console
+from rich.table import Table as Grid
 
-from delaylab.analysis.convergence.bursts import Burst, followed
 from delaylab.analysis.convergence.fates import Fates, Interval
-from delaylab.forwarding.tables import LinkChange
+from delaylab.analysis.convergence.outcome import Outcome, outcome, waited_between
+from delaylab.errors import BadInput
+from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.tables import Change, LinkChange, Table
+from delaylab.forwarding.topology import End, Faults, Topology
+from delaylab.forwarding.verified import Verified
 from delaylab.io.values import JsonObject
-from delaylab.lab.observer import Observer
+from delaylab.lab import node_events, programs
+from delaylab.lab.faults import faults
+from delaylab.lab.node_events import NodeDeed
+from delaylab.lab.observer import Observer, observing
 from delaylab.lab.running import Lab
+from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
+from delaylab.verbs.events import LinkDeed, change_links
 
-MOST_NAMES = 6
-"""The most names that a line lists."""
+STEP_S = 0.2
+"""Seconds that are waited for changes before the time is looked at."""
+QUIET_S = 1.0
+"""Seconds without a change after which all changes of an event are taken to have come."""
+SHOWN = 5
+"""The most routers, black holes and loops that are printed."""
 
 
-class Watching:
-    """A lab whose forwarding tables are watched: the bursts of their changes."""
+@dataclass(frozen=True)
+class Break:
+    """A thing to do to a lab: to links or to nodes, or to programs of nodes, at one moment."""
+
+    do: LinkDeed | NodeDeed
+    names: tuple[str, ...]
+    programs: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Return it in words."""
+        of = f" ({', '.join(self.programs)})" if self.programs else ""
+        return f"{self.do} {', '.join(self.names)}{of}"
+
+
+class Watch:
+    """A running lab whose forwarding tables are watched and compared with the right ones."""
 
     def __init__(self, lab: Lab, observer: Observer) -> None:
-        routers = [name for name, node in lab.spec.nodes.items() if node.forwards]
-        self._observer = observer
-        # A node's name for each of its addresses.
-        self.names = destinations(lab.plan)
-        down = [end for end, link in observer.links.items() if not link.up]
-        self._fates = Fates(observer.tables, wiring(lab.plan, routers), self.names, down)
+        self._lab, self._observer = lab, observer
+        self._topology: Topology = topology(lab.spec, lab.plan)
+        self.faults = faults(lab)
+        self._verified = Verified(
+            expected_tables(self._topology, self.faults),
+            observer.tables,
+            static_prefixes(lab.spec, lab.plan),
+        )
 
-    def bursts(self, length: Duration, quiet: Duration) -> Iterator[Burst]:
-        """Yield each burst of changes after a rest of `quiet`, until the time is over."""
-        end_s = time.monotonic() + length.seconds
-        while (left_s := end_s - time.monotonic()) > 0:
-            changes = self._observer.changes(left_s)
-            if changes:
-                left_s = max(0.0, end_s - time.monotonic())
-                changes += self._observer.settled(quiet.seconds, left_s)
-                yield followed(changes, self._fates)
+    def require_right(self) -> None:
+        """Raise BadInput if a table is wrong before the first event."""
+        if not self._verified.is_right:
+            first = self._verified.examples(1)[0]
+            what = f"{self._verified.wrong} routes are wrong before the event, such as {first}"
+            raise BadInput(what, fix="wait until the daemons are done: delaylab converge LAB")
+
+    def until_right(self, timeout_s: float) -> bool:
+        """Wait until all tables are right; return False after a time."""
+        end_s = time.monotonic() + timeout_s
+        while not self._verified.is_right and time.monotonic() < end_s:
+            self._verified.take(self._observer.changes(STEP_S))
+        return self._verified.is_right
+
+    def after(self, what: Break, timeout_s: float) -> Outcome:
+        """Do something to the lab, and follow what comes of it until all tables are right."""
+        lab, observer = self._lab, self._observer
+        down = {
+            (end, device) for (end, device), link in observer.links.items() if not link.up
+        } | _silent(lab, self.faults)
+        watched = Fates(
+            observer.tables,
+            wiring(lab.plan, [name for name, spec in lab.spec.nodes.items() if spec.forwards]),
+            [
+                address
+                for address, node in destinations(lab.plan).items()
+                if node not in self.faults.nodes
+            ],
+            down,
+        )
+        waited = _waits(lab)
+        event_ns = _do(lab, what)
+        now = faults(lab)
+        before, after = _silent(lab, self.faults), _silent(lab, now)
+        # No kernel tells of silence: packets then vanish as if the link were down.
+        unseen = [
+            LinkChange(event_ns, node, device, up=(node, device) in before, admin_up=True)
+            for node, device in before ^ after
+        ]
+        self.faults = now
+        changes: list[Change] = [*unseen]
+        became = self._follow(expected_tables(self._topology, now), changes, event_ns, timeout_s)
+        watched.take(sorted(changes, key=lambda change: change.at_ns))
+        dead = {address for address, node in destinations(lab.plan).items() if node in now.nodes}
+        found = [
+            each
+            for each in watched.intervals()
+            if each.destination not in dead and not each.nodes & set(now.nodes)
+        ]
+        changes = [change for change in changes if change not in unseen]
+        return outcome(
+            what.words, event_ns, changes, found, became, waited_between(waited, _waits(lab))
+        )
+
+    def _follow(
+        self,
+        wanted: dict[str, Table],
+        changes: list[Change],
+        event_ns: int,
+        timeout_s: float,
+    ) -> int | None:
+        """Add what changes until tables are right and nothing has changed for a while."""
+        self._verified.expect(wanted)
+        became = event_ns if self._verified.is_right else None
+        end_s = time.monotonic() + timeout_s
+        while time.monotonic() < end_s:
+            more = self._observer.changes(QUIET_S if became is not None else STEP_S)
+            if not more and became is not None:
+                break
+            changes += more
+            right_ns = self._verified.take(more)
+            became = right_ns or (became if self._verified.is_right else None)
+        return became
 
 
-def about(observer: Observer) -> str:
-    """Return a line on what is observed."""
-    routes = sum(len(table) for table in observer.tables.values())
-    return f"observing {len(observer.tables)} nodes with {routes} routes"
+def _do(lab: Lab, what: Break) -> int:
+    """Do something to the lab; return when it began to act, in ns since 1970."""
+    times: list[int | None] = []
+    match what.do:
+        case "down" | "up" | "silent":
+            times += [each.began_ns for each in change_links(lab, what.names, what.do)]
+        case deed:
+            acted = (node_events.act(lab, node, deed, what.programs) for node in what.names)
+            times += [each.began_ns for each in acted]
+    began = [each for each in times if each is not None]
+    if not began:
+        raise BadInput(f"{what.words}: it is so already", fix="name something that changes")
+    return min(began)
 
 
-def print_burst(burst: Burst, names: Mapping[str, str], console: Console) -> None:
-    """Print a burst: a line on its changes, and one for each kind of trouble that they made."""
-    console.print("\n".join(lines(burst, names)), soft_wrap=True, markup=False, highlight=False)
-
-
-def lines(burst: Burst, names: Mapping[str, str]) -> list[str]:
-    """Return a burst as text; `names` has the node of each destination."""
-    whole, rest = divmod(burst.first_ns, 1_000_000_000)
-    clock = datetime.fromtimestamp(whole).strftime("%H:%M:%S")
-    took = (burst.last_ns - burst.first_ns) / 1e6
-    of = f" of {_some(burst.routers)}" if burst.routers else ""
-    found = [f"{clock}.{rest // 1000:06}: {burst.changes} table changes{of}, within {took:.1f} ms"]
-    if burst.links:
-        found.append(f"  devices: {_some([_state(each) for each in burst.links])}")
-    for title, intervals in (("black holes", burst.holes), ("loops", burst.loops)):
-        if intervals:
-            found.append(f"  {title} {_trouble(intervals, names)}")
-    if burst.lost:
-        found.append(f"  messages lost, tables read again: {_some(burst.lost)}")
-    return found
-
-
-def as_json(bursts: Sequence[Burst], observer: Observer, names: Mapping[str, str]) -> JsonObject:
-    """Return all bursts for `--json`; times are in ns since 1970."""
+def _silent(lab: Lab, found: Faults) -> set[End]:
+    """Return the devices at links over which nothing comes although their carrier is there."""
+    silent = {link for _, link in found.ends_silent}
     return {
-        "nodes": sorted(observer.tables),
-        "bounds_ns": dict(observer.bounds),
-        "bursts": [
-            {
-                "first_ns": each.first_ns,
-                "last_ns": each.last_ns,
-                "changes": each.changes,
-                "routers": list(each.routers),
-                "devices": [
-                    {"node": it.node, "device": it.device, "up": it.up, "admin_up": it.admin_up}
-                    for it in each.links
-                ],
-                "black_holes": [_interval(it, names) for it in each.holes],
-                "loops": [_interval(it, names) for it in each.loops],
-                "lost": list(each.lost),
-            }
-            for each in bursts
-        ],
+        (each.node, each.device)
+        for each in lab.plan.every_attachment
+        if each.link in silent
+        and (len(lab.plan.on_link(each.link)) == 2 or (each.node, each.link) in found.ends_silent)
     }
 
 
-def _interval(interval: Interval, names: Mapping[str, str]) -> JsonObject:
+def _waits(lab: Lab) -> dict[str, int]:
+    """Return how long each router's programs waited for a CPU so far, in ns."""
     return {
-        "to": names[interval.destination],
-        "address": interval.destination,
-        "routers": sorted(interval.nodes),
-        "begin_ns": interval.begin_ns,
-        "end_ns": interval.end_ns,
-        "exact": interval.is_exact,
+        node: sum(program.waited_ns for program in states)
+        for node, states in programs.states(lab).items()
+        if lab.spec.nodes[node].has_daemons
     }
 
 
-def _trouble(intervals: Sequence[Interval], names: Mapping[str, str]) -> str:
-    """Return where packets could not go, at which routers, and for how long."""
-    to = sorted({names[each.destination] for each in intervals})
-    at = sorted({" and ".join(sorted(each.nodes)) for each in intervals})
-    lengths = [each.length_ns for each in intervals if each.length_ns is not None]
-    lasting = len({each.destination for each in intervals if each.end_ns is None})
-    parts = [f"at {_some(at)} for packets to {_some(to)}"]
-    if lengths:
-        parts.append(f"the longest {max(lengths) / 1e6:.1f} ms")
-    if lasting:
-        parts.append(f"still there for {lasting} address{'' if lasting == 1 else 'es'}")
-    return "; ".join(parts)
+def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outcome]:
+    """Do things to a lab one after the other; return what followed each.
+
+    Without events, wait until all tables are right. Raises BadInput if they are not before the
+    first event, and for a lab without daemons.
+    """
+    why = why_unforeseen(lab.spec) if lab.spec.has_daemons else "it has no routing daemons"
+    if why is not None:
+        raise BadInput(f"the right forwarding tables of lab {lab.name!r} are not known: {why}")
+    with observing(lab) as observer:
+        watch = Watch(lab, observer)
+        if not events:
+            watch.until_right(timeout.ns / 1e9)
+        watch.require_right()
+        return [watch.after(each, timeout.ns / 1e9) for each in events]
 
 
-def _state(link: LinkChange) -> str:
-    state = "up" if link.up else "without a carrier" if link.admin_up else "down"
-    return f"{link.node}.{link.device} {state}"
+def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
+    """Return outcomes for `--json`."""
+    return [
+        {
+            "event": each.event,
+            "event_ns": each.event_ns,
+            "detected_s": each.after_s(each.detected_ns),
+            "first_change_s": _seconds(each.effect.first_after_ns),
+            "last_change_s": _seconds(each.effect.last_after_ns),
+            "right_s": each.after_s(each.right_ns),
+            "changes": each.effect.changes.count if each.effect.changes else 0,
+            "routers": {
+                node: {
+                    "first_s": each.after_s(span.first_ns),
+                    "last_s": each.after_s(span.last_ns),
+                    "changes": span.count,
+                }
+                for node, span in each.effect.routers.items()
+            },
+            "black_holes": [_interval(each, one) for one in each.holes],
+            "loops": [_interval(each, one) for one in each.loops],
+            "lost": list(each.lost),
+            "waited": None if each.waited is None else asdict(each.waited),
+            "cpu_bound": each.is_cpu_bound,
+        }
+        for each in outcomes
+    ]
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _interval(found: Outcome, one: Interval) -> JsonObject:
+    return {
+        "destination": one.destination,
+        "nodes": sorted(one.nodes),
+        "begin_s": found.after_s(one.begin_ns),
+        "end_s": found.after_s(one.end_ns),
+        "is_exact": one.is_exact,
+    }
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e9
+
+
+def print_outcomes(lab: Lab, outcomes: Sequence[Outcome], console: Console) -> None:
+    """Print what followed each event: times, black holes and loops, the routers that changed."""
+    if not outcomes:
+        console.print(f"{lab.name}: all forwarding tables are right")
+    owners = destinations(lab.plan)
+    for each in outcomes:
+        console.print(f"{each.event}", style="bold", soft_wrap=True)
+        grid = Grid(box=None, pad_edge=False, show_header=False)
+        for words, value in _rows(each):
+            grid.add_row(f"  {words}", value)
+        console.print(grid)
+        for what, found in (("black hole", each.holes), ("loop", each.loops)):
+            for text in _at_routers(each, found, owners):
+                console.print(f"  {what} {text}", soft_wrap=True)
+        if each.lost:
+            console.print(f"  messages were lost of {', '.join(each.lost)}", style="yellow")
+
+
+def _rows(each: Outcome) -> list[tuple[str, str]]:
+    effect = each.effect
+    count = effect.changes.count if effect.changes else 0
+    rows = [
+        ("detected after", _words(each.after_s(each.detected_ns))),
+        ("first route changed", _words(_seconds(effect.first_after_ns))),
+        ("last route changed", _words(_seconds(effect.last_after_ns))),
+        ("all tables right", _words(each.after_s(each.right_ns), "not in time")),
+        ("changes", f"{count} routes of {len(effect.routers)} routers"),
+        ("black holes", _count(each.holes)),
+        ("loops", _count(each.loops)),
+    ]
+    if each.waited is not None:
+        most = f"{each.waited.longest_ns / 1e6:.0f} ms in all at {each.waited.router}"
+        verdict = ": cpu-bound, the times are too long by up to that" if each.is_cpu_bound else ""
+        rows.append(("waited for a CPU", f"at most {most}{verdict}"))
+    return rows
+
+
+def _words(seconds: float | None, none: str = "-") -> str:
+    return none if seconds is None else f"{seconds * 1000:.0f} ms"
+
+
+def _count(found: Sequence[Interval]) -> str:
+    to = len({each.destination for each in found})
+    return f"{len(found)}, to {to} destinations" if found else "none"
+
+
+def _at_routers(found: Outcome, intervals: Sequence[Interval], owners: dict[str, str]) -> list[str]:
+    """Return a line for each set of routers with black holes or loops, those of most first."""
+    by_routers: dict[tuple[str, ...], list[Interval]] = {}
+    for each in intervals:
+        by_routers.setdefault(tuple(sorted(each.nodes)), []).append(each)
+    lines = []
+    for nodes, several in sorted(by_routers.items(), key=lambda item: -len(item[1]))[:SHOWN]:
+        to = sorted({owners.get(each.destination, each.destination) for each in several})
+        begin = min(each.begin_ns for each in several if each.begin_ns is not None)
+        ends = [each.end_ns for each in several if each.end_ns is not None]
+        last = _words(found.after_s(max(ends))) if len(ends) == len(several) else "now"
+        whom = to[0] if len(to) == 1 else f"{len(to)} nodes"
+        first = _words(found.after_s(begin))
+        lines.append(f"at {' - '.join(nodes)}: to {whom}, from {first} to {last}")
+    more = len(by_routers) - SHOWN
+    return [*lines, f"at {more} more"] if more > 0 else lines

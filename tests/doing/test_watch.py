@@ -1,4 +1,4 @@
-"""The verb `converge`: what changes while a lab is broken, and what becomes of packets."""
+"""The verb `watch`: what changes while a lab is broken, and what becomes of packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delaylab.forwarding.tables import LinkChange, Lost, TableChange
 from delaylab.lab.attach import attach
 from delaylab.lab.observer import observing
 from delaylab.units import Duration
-from delaylab.verbs.converge import Watching, as_json, lines
+from delaylab.verbs.watch import Watching, as_json, lines
 from tests.analysis.test_convergence import CHAIN as TABLES
 from tests.analysis.test_convergence import MESH, TO, WIDE, via
 from tests.doing.conftest import Run, Up
@@ -69,7 +69,7 @@ def test_a_burst_is_told_in_a_few_lines() -> None:
 @pytest.mark.root
 def test_what_happens_to_a_link_is_printed(up: Up) -> None:
     name = up(CHAIN)
-    argv = ["-c", "from delaylab.__main__ import main; main()", "converge", name, "--for", "3s"]
+    argv = ["-c", "from delaylab.__main__ import main; main()", "watch", name, "--for", "3s"]
     with subprocess.Popen(
         [sys.executable, *argv, "--quiet", "300ms"], stdout=subprocess.PIPE, text=True
     ) as watching:
@@ -114,6 +114,6 @@ def test_bursts_are_given_as_json(up: Up) -> None:
 @pytest.mark.root
 def test_a_time_that_is_none_is_refused(delaylab: Run, up: Up) -> None:
     up(CHAIN)
-    assert "--for" in delaylab("converge", "--for", "soon", code=2).stderr
-    assert "at most 24h" in delaylab("converge", "--quiet", "25h", code=2).stderr
-    assert "no table changed within 100ms" in delaylab("converge", "--for", "100ms").stdout
+    assert "--for" in delaylab("watch", "--for", "soon", code=2).stderr
+    assert "at most 24h" in delaylab("watch", "--quiet", "25h", code=2).stderr
+    assert "no table changed within 100ms" in delaylab("watch", "--for", "100ms").stdout

@@ -1,0 +1,97 @@
+"""The outcome of an event in a network with routing daemons, and how much the CPUs caused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from delaylab.analysis.convergence.events import Effect, effects
+from delaylab.analysis.convergence.fates import Interval
+from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
+
+MOST_WAITED = 0.10
+"""The largest share of a convergence that daemons may have waited for a CPU."""
+
+
+@dataclass(frozen=True)
+class Waited:
+    """The router whose daemons waited longest for a CPU, and all of them, in ns.
+
+    The time is that in which their threads were ready to run and did not (the kernel's run delay).
+    """
+
+    router: str
+    longest_ns: int
+    all_ns: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The changes that followed an event; times are in ns since 1970, by the clock of stamps.
+
+    `event_ns` is when the event began. `detected_ns` is the first change that a router could see:
+    of a carrier, or of a table. `right_ns` is the change by which all tables were right; None if
+    they never were, and equal to `event_ns` if the event made none of them wrong. `holes` and
+    `loops` are those that began with the event. `lost` are the routers of which changes were lost.
+    """
+
+    event: str
+    event_ns: int
+    detected_ns: int | None
+    right_ns: int | None
+    effect: Effect
+    holes: tuple[Interval, ...]
+    loops: tuple[Interval, ...]
+    lost: tuple[str, ...]
+    waited: Waited | None
+
+    @property
+    def is_cpu_bound(self) -> bool:
+        """Return True if waiting for CPUs may explain more than a tenth of the convergence."""
+        if self.waited is None or self.right_ns is None:
+            return False
+        return self.waited.longest_ns > MOST_WAITED * (self.right_ns - self.event_ns)
+
+    def after_s(self, at_ns: int | None) -> float | None:
+        """Return a time as seconds since the event; None stays None."""
+        return None if at_ns is None else (at_ns - self.event_ns) / 1e9
+
+
+def outcome(
+    event: str,
+    event_ns: int,
+    changes: Sequence[Change],
+    intervals: Iterable[Interval],
+    right_ns: int | None,
+    waited: Waited | None,
+) -> Outcome:
+    """Return what followed an event, from all changes and intervals since; changes come by time."""
+    since = [change for change in changes if change.at_ns >= event_ns]
+    seen = [change.at_ns for change in since if isinstance(change, TableChange | LinkChange)]
+    begun = [each for each in intervals if each.begin_ns is not None and each.begin_ns >= event_ns]
+    return Outcome(
+        event=event,
+        event_ns=event_ns,
+        detected_ns=min(seen, default=None),
+        right_ns=right_ns,
+        effect=effects(since, [event_ns])[0],
+        holes=tuple(each for each in begun if each.kind == "black hole"),
+        loops=tuple(each for each in begun if each.kind == "loop"),
+        lost=tuple(sorted({change.node for change in since if isinstance(change, Lost)})),
+        waited=waited,
+    )
+
+
+def waited_between(before: Mapping[str, int], after: Mapping[str, int]) -> Waited | None:
+    """Return how long daemons waited for a CPU between two readings, by router, in ns.
+
+    A router whose daemons were restarted meanwhile counts from its new beginning.
+    """
+    spent = {
+        router: ns - before.get(router, 0) if ns >= before.get(router, 0) else ns
+        for router, ns in after.items()
+    }
+    if not spent:
+        return None
+    longest = max(spent, key=lambda router: spent[router])
+    return Waited(longest, spent[longest], sum(spent.values()))

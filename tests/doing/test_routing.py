@@ -1,0 +1,127 @@
+"""Routing daemons: `up` returns when all tables are right, and `converge` sees what breaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delaylab.errors import DelaylabError
+from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.tables import differences
+from delaylab.forwarding.topology import Faults
+from delaylab.lab.start import temporary
+from delaylab.plan.routed_topology import topology
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
+from delaylab.units import Duration
+from delaylab.verbs.converge import Break, converge
+from tests.doing.conftest import Run, as_json, our_processes
+from tests.doing.observed import everywhere
+
+pytestmark = pytest.mark.root
+RING = """
+lab: ring
+ip: [4, 6]
+routing: {ospf: {hello: 1s, dead: 4s}, by: DAEMON}
+nodes:
+  r: {forwards: true, count: 4}
+  h: {}
+links:
+  - {between: [r-1, r-2], name: a, state: up}
+  - {between: [r-2, r-3], name: b, state: up}
+  - {between: [r-3, r-4], name: c, state: up}
+  - {between: [r-4, r-1], name: d, state: up}
+  - {between: [h, r-1], name: edge}
+"""
+TIMEOUT = Duration.parse("60s")
+
+
+def ring(daemon: str, *change: tuple[str, str]) -> str:
+    text = RING.replace("DAEMON", daemon)
+    for one, other in change:
+        assert one in text
+        text = text.replace(one, other)
+    return text
+
+
+@pytest.mark.parametrize("daemon", ["frr", "bird"])
+def test_up_returns_when_every_table_is_right(daemon: str) -> None:
+    """The kernel's tables as `ip` shows them are those of the shortest paths, both of each two."""
+    with temporary(lab_from(parse(ring(daemon), "ring.yaml"))) as lab:
+        assert lab.converged is not None
+        assert lab.converged.routers == 4
+        wanted = expected_tables(topology(lab.spec, lab.plan))
+        assert differences(wanted, everywhere(lab)) == []
+        assert any(len(hops) == 2 for hops in wanted["r-1"].values())
+        down, up = converge(lab, [Break("down", ("a",)), Break("up", ("a",))], TIMEOUT)
+        assert down.right_ns is not None
+        assert up.right_ns is not None
+        assert down.effect.routers.keys() == {"r-1", "r-2", "r-3", "r-4"}
+        assert down.event_ns <= (down.detected_ns or 0) <= down.right_ns
+        assert all(each.end_ns is not None for each in (*down.holes, *down.loops))
+        assert differences(wanted, everywhere(lab)) == [], "as at first"
+
+
+def test_what_a_silent_link_and_a_dead_router_do_is_seen(delaylab: Run, tmp_path: Path) -> None:
+    file = tmp_path / "ring.yaml"
+    file.write_text(ring("frr", ("ip: [4, 6]", "ip: [4]")))
+    said = as_json(delaylab("up", str(file), "--json"))
+    assert said["routing"]["routers"] == 4
+    silent, up, kill = as_json(
+        delaylab("converge", "ring", "--silence", "b", "--up", "b", "--kill", "r-3", "--json")
+    )
+    # No hello for 4 s after the last one, which came up to 1 s before.
+    assert 2.5 < silent["right_s"] < 30
+    holes = {node for hole in silent["black_holes"] for node in hole["nodes"]}
+    assert holes == {"r-2", "r-3"}, "packets vanish at both ends of the link"
+    assert min(hole["begin_s"] for hole in silent["black_holes"]) == 0
+    assert up["right_s"] is not None
+    assert kill["right_s"] < silent["right_s"], "the carrier tells at once"
+    assert "r-3" not in {node for hole in kill["black_holes"] for node in hole["nodes"]}
+    shown = delaylab("converge", "ring", "--start", "r-3").stdout
+    assert "all tables right" in shown
+    again = delaylab("converge", "ring", "--down", "nowhere", code=2)
+    assert "no link 'nowhere'" in again.stderr
+    delaylab("down", "ring")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            ("by: frr", "by: bird, added: 'nonsense;'"),
+            "bird: it ended with exit code 1 before it was",
+        ),
+        (
+            ("by: frr", "by: frr, timeout: 100ms"),
+            "routes are not those of the shortest paths in time",
+        ),
+    ],
+)
+def test_routers_that_do_not_get_ready_are_named(
+    change: tuple[str, str], told: str, run_directory: Path
+) -> None:
+    text = ring("frr", change)
+    with pytest.raises(DelaylabError) as caught, temporary(lab_from(parse(text, "ring.yaml"))):
+        pass
+    assert told in str(caught.value)
+    assert list(run_directory.iterdir()) == []
+    assert our_processes(str(run_directory)) == []
+
+
+def test_a_daemon_that_dies_while_routes_are_awaited_is_named() -> None:
+    dies = "start: [{run: 'sleep 0.2; pkill -x ospfd; sleep inf', name: killer}]"
+    text = ring("frr", ("count: 4", f"count: 4, {dies}"), ("ip: [4, 6]", "ip: [4]"))
+    with (
+        pytest.raises(DelaylabError, match=r"program ospfd of node r-\d ended"),
+        temporary(lab_from(parse(text, "ring.yaml"))),
+    ):
+        pass
+
+
+def test_a_network_with_a_fault_from_the_start_is_right_without_it() -> None:
+    text = ring("bird", ("name: a, state: up", "name: a, state: down"), ("ip: [4, 6]", "ip: [4]"))
+    with temporary(lab_from(parse(text, "ring.yaml"))) as lab:
+        wanted = expected_tables(topology(lab.spec, lab.plan), Faults(down={"a"}))
+        assert differences(wanted, everywhere(lab)) == []
