@@ -181,7 +181,8 @@ timeline:
 
     def received() -> dict[str, object]:
         (engine,) = as_json(delaylab("link", "show", name, "--json"))["engines"]
-        return {each["node"]: each["asked"] for each in engine["directions"] if each["receives"]}
+        received = (each for each in engine["directions"] if each.get("receives"))
+        return {each["node"]: each["asked"] for each in received}
 
     lost = {"loss": {"model": "independent", "share": 1.0}}
     wait_until(lambda: received() == {"b": {"delay_ns": 1_000_000}, "c": lost})

@@ -243,8 +243,8 @@ class NetnsNode(ProcessNode):
         "of the lab but what is behind that interface: see docs/kinds/netns.md.",
     )
 
-    nat: bool = Field(
-        False,
+    nat: bool | None = Field(
+        None,
         description="Let the node reach what this machine reaches, by address translation in user "
         "space (slirp4netns): see docs/kinds/netns.md.",
     )
@@ -257,7 +257,7 @@ class NetnsNode(ProcessNode):
     @property
     def leads_outside(self) -> bool:
         """Return True if the node has a way outside by address translation."""
-        return self.nat
+        return bool(self.nat)
 
     @model_validator(mode="after")
     def _one_way_outside(self) -> Self:

@@ -113,7 +113,8 @@ fn build_network(lab: &Lab, mut roster: Roster, keeper: &Sender, _building: Owne
     let network = Network::new(lab.build, &lab.operations, lab.namespaces);
     let report = match network.and_then(|network| network.build(&mut roster)) {
         Ok(true) => {
-            info!(stage = "network", elapsed = ?began.elapsed(), "stage done");
+            let cpu = process::own_usage().unwrap_or_default();
+            info!(stage = "network", elapsed = ?began.elapsed(), ?cpu.user, ?cpu.system, "stage done");
             Report::Built
         }
         Ok(false) => std::process::exit(0),
