@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -76,6 +77,9 @@ def run(
     if list_studies:
         _list_studies(as_json=as_json)
         return
+    if dry_run:
+        # It makes thousands of small tables, for which threads of Polars would wait for each other.
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
     from delaylab.verbs.study_file import check_choice, given, load, parse_only
 
     levels = parse_only(only or [])
