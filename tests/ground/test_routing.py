@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 from ipaddress import ip_interface
 
 import networkx as nx
@@ -19,6 +20,7 @@ from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
 from delaylab.plan.path import node_paths
 from delaylab.plan.routed_topology import topology, why_unforeseen
+from delaylab.routing.adjacencies import changes
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
@@ -240,3 +242,33 @@ def test_what_differs_is_followed_change_by_change() -> None:
     tables["r"] = {}
     found.expect(cut)
     assert found.is_right
+
+
+def test_a_router_without_its_daemon_takes_no_part_and_stays_where_it_is() -> None:
+    lab, plan = planned(SQUARE)
+    tables = expected_tables(topology(lab, plan), Faults(mute={"r-2"}))
+    assert "r-2" not in tables
+    far = plan.nodes["r-3"].loopbacks[0]
+    assert {hop.device for hop in tables["r-1"][far]} == {"d"}, "not over the router that is mute"
+    on_a = str(ip_interface(plan.attachment("r-1", "a").addresses[0]).network)
+    assert tables["r-1"][on_a] == {NextHop("a")}, "its carrier is there"
+    assert plan.nodes["r-2"].loopbacks[0] not in tables["r-1"]
+
+
+PRINTED = """\
+2026/11/26 20:05:04.000000 OSPF: [X] Packet[DD]: Neighbor 1.2.3.5 Negotiation done (Master).
+2026/11/26 20:05:06.613352 OSPF: [Y] AdjChg: Nbr 1.2.3.4 on wan:1.1.1.1: Full -> Deleted (Inact)
+2026/11/26 20:05:14.655134 BGP: [P] %ADJCHANGE: neighbor 1.2.3.4(r-3) in vrf default Down BGP
+2026/11/26 20:05:59.290063 ISIS: [Q] %ADJCHANGE: Adjacency to r-3 (wan) changed from Up to Down, x
+2026-11-26 20:06:33.234 <TRACE> ospf4: Scheduling routing table calculation
+2026-11-26 20:06:34.100 <TRACE> ospf4: Neighbor 1.2.3.4 on one changed state from Full to Down
+2026-11-26 20:06:42.157 <TRACE> peer2: BGP session closed
+no time AdjChg: Full -> Down
+"""
+
+
+def test_changes_of_adjacencies_are_read_from_what_daemons_print() -> None:
+    found = [datetime.fromtimestamp(at // 10**9, UTC).strftime("%M:%S") for at in changes(PRINTED)]
+    assert found == ["05:06", "05:14", "05:59", "06:34", "06:42"]
+    parts = [at % 10**9 for at in changes(PRINTED)]
+    assert (parts[0], parts[3]) == (613_352_000, 100_000_000)

@@ -21,11 +21,11 @@ Costs = dict[str, int]
 
 
 def expected_tables(topology: Topology, faults: Faults = NO_FAULTS) -> dict[str, Table]:
-    """Return the table of each router that is up, by the network as it is with its faults.
+    """Return the table of each router that takes part, by the network as it is with its faults.
 
     A router's own prefixes have next hops without gateway, as the kernel sets them.
     """
-    alive = [node for node in topology.loopbacks if node not in faults.nodes]
+    alive = [node for node in topology.loopbacks if faults.speaks(node)]
     versions = {ip_network(prefix).version: None for prefix in topology.networks}
     tables: dict[str, Table] = {node: {} for node in alive}
     for version in versions:
@@ -53,7 +53,7 @@ class _Network:
         for segment in topology.segments:
             self._add(segment, faults, version)
         for node, prefixes in topology.loopbacks.items():
-            if node in faults.nodes:
+            if not faults.speaks(node):
                 continue
             area = self._areas[topology.areas_of_loopbacks.get(node, "")]
             area.members[node] = None
@@ -68,12 +68,12 @@ class _Network:
         ports = [each for each in segment.ports if faults.has_carrier(each.node, segment.link)]
         area = self._areas[segment.area]
         for port in segment.ports:
-            if port.keeps_address and port not in ports and port.node not in faults.nodes:
+            if port.keeps_address and port not in ports and faults.speaks(port.node):
                 area.members[port.node] = None
                 address = port.addresses.get(version)
                 if address is not None:
                     area.advertised[f"{address}/{32 if version == 4 else 128}"][port.node] = 0
-        for port in ports:
+        for port in (each for each in ports if faults.speaks(each.node)):
             area.members[port.node] = None
             for prefix in port.networks:
                 if _is_of(prefix, version):

@@ -73,6 +73,9 @@ End = tuple[str, str]
 class Faults:
     """The links and ends of links without carrier, those that are silent, and the dead nodes.
 
+    `mute` are routers that speak no routing protocol any more, since their daemons do not run; they
+    still forward, by the tables that they have.
+
     A silent link carries nothing although its carrier is there: routers no longer exchange routes
     over it, and its prefix stays where it is. An end is silent if what it sends vanishes.
     """
@@ -82,6 +85,11 @@ class Faults:
     silent: Collection[str] = frozenset()
     ends_silent: Collection[End] = frozenset()
     nodes: Collection[str] = frozenset()
+    mute: Collection[str] = frozenset()
+
+    def speaks(self, node: str) -> bool:
+        """Return True if a router takes part in routing."""
+        return node not in self.nodes and node not in self.mute
 
     def has_carrier(self, node: str, link: str) -> bool:
         """Return True if a node's end of a link is up, so that its prefix is in a table."""
@@ -93,7 +101,7 @@ class Faults:
         """Return True if a node can exchange routes with others on a link."""
         if link in self.silent or (node, link) in self.ends_silent:
             return False
-        return self.has_carrier(node, link)
+        return self.has_carrier(node, link) and self.speaks(node)
 
 
 NO_FAULTS = Faults()

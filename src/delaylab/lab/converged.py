@@ -39,7 +39,7 @@ def await_converged(lab: Lab, began_s: float, progress: Progress = silent) -> Co
     deadline_s = began_s + max(each.timeout.ns for each in settings) / 1e9
     progress(f"waiting for the routes of {len(settings)} routers", 0)
     with observing(lab) as observer:
-        wanted = expected_tables(topology(lab.spec, lab.plan), faults(lab))
+        wanted = expected_tables(topology(lab.spec, lab.plan), faults(lab, daemons=False))
         found = Verified(wanted, observer.tables, static_prefixes(lab.spec, lab.plan))
         while not found.is_right:
             _follow(lab, observer, found, deadline_s)

@@ -1,30 +1,47 @@
-"""The faults of a running lab: links that are down or silent, nodes that are stopped or killed."""
+"""The faults of a running lab: links that are down or silent, nodes and daemons that do not run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from delaylab.agent.program_requests import ProgramStates
 from delaylab.dataset.records.links import EngineReport
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab import link_engines, programs
 from delaylab.lab.running import Lab
+from delaylab.routing import SPEAKERS
 
 
-def faults(lab: Lab) -> Faults:
-    """Return what is out of order in a lab now, by its link engines and its nodes."""
+def faults(lab: Lab, *, daemons: bool = True) -> Faults:
+    """Return what is out of order in a lab now, by its link engines and its nodes.
+
+    Without `daemons`, all of these are taken to run.
+    """
     states = programs.node_states(lab)
-    dead = frozenset(name for name, found in states.items() if found.node != "running")
-    return of_links(link_engines.reports(lab), dead)
+    ends = _ends(link_engines.reports(lab))
+    return Faults(
+        ends_down=frozenset(ends["down"]),
+        ends_silent=frozenset(ends["silent"]),
+        nodes=frozenset(name for name, found in states.items() if found.node != "running"),
+        mute=frozenset(_mute(lab, states)) if daemons else frozenset(),
+    )
 
 
-def of_links(reports: Iterable[EngineReport], nodes: frozenset[str] = frozenset()) -> Faults:
-    """Return the ends of links that are down or silent by the reports of engines."""
+def _ends(reports: Iterable[EngineReport]) -> dict[str, set[End]]:
+    """Return the ends of links that are down and those that are silent, by engines' reports."""
     ends: dict[str, set[End]] = {"down": set(), "silent": set()}
     for report in reports:
         for direction in report.of_nodes:
             state = direction.configured.state
             if state in ends and not direction.receives:
                 ends[state] |= {(node, direction.link) for node in direction.nodes}
-    return Faults(
-        ends_down=frozenset(ends["down"]), ends_silent=frozenset(ends["silent"]), nodes=nodes
-    )
+    return ends
+
+
+def _mute(lab: Lab, states: Mapping[str, ProgramStates]) -> Iterable[str]:
+    """Yield the routers of which a daemon that speaks to others has ended, or is frozen."""
+    for name, found in states.items():
+        if lab.spec.nodes[name].has_daemons:
+            spoken = [each for each in found.programs if each.name in SPEAKERS]
+            if any(each.ended_ns is not None or each.frozen for each in spoken):
+                yield name

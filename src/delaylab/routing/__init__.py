@@ -12,6 +12,8 @@ WRITERS: Mapping[Daemons, Callable[[Router], NodePrograms]] = {
     "frr": frr.programs,
     "bird": bird.programs,
 }
+SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
+"""The names of daemons that speak a routing protocol; zebra sets what they find."""
 
 
 def programs(router: Router) -> NodePrograms:
@@ -19,4 +21,4 @@ def programs(router: Router) -> NodePrograms:
     return WRITERS[router.routing.by](router)
 
 
-__all__ = ["NodePrograms", "Router", "programs"]
+__all__ = ["SPEAKERS", "NodePrograms", "Router", "programs"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.router import NodePrograms, Port, Router, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
 from delaylab.spec.routing import BgpSpec, OspfSpec, seconds
@@ -22,7 +23,7 @@ TO_KERNEL = "if source = RTS_DEVICE then reject; accept;"
 def programs(router: Router) -> NodePrograms:
     """Return BIRD's file and program."""
     run = f"mkdir -p /run/bird && exec bird -f -c {CONFIG} -s {CONTROL}"
-    daemon = ProgramSpec(run=run, name="bird", ready=Prints(prints=STARTED))
+    daemon = ProgramSpec(run=run, name="bird", env=ZONE, ready=Prints(prints=STARTED))
     return NodePrograms({CONFIG: FileSpec(content=config(router), mode="640")}, [daemon])
 
 
@@ -51,6 +52,7 @@ def _kernel(version: int) -> Iterator[str]:
 def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
     # BIRD calls OSPF version 2 `v2`, and that for IPv6 `v3`.
     yield f"protocol ospf v{2 if version == 4 else 3} ospf{version} {{"
+    yield "  debug { events };"
     yield f"  ipv{version} {{ import all; export none; }};"
     yield f"  ecmp on limit {MOST_PATHS};"
     areas = dict.fromkeys(ospf.area_of(port.link) for port in router.ports)
@@ -116,6 +118,7 @@ def _session(
 ) -> Iterator[str]:
     """Yield the beginning of a session's protocol, to which its ends add and which they close."""
     yield f"protocol bgp peer{number} {{"
+    yield "  debug { events };"
     yield f"  local as {router.as_number};"
     yield f"  neighbor {address} as {as_number};"
     yield f"  keepalive time {seconds(bgp.keepalive)}; hold time {seconds(bgp.hold)};"

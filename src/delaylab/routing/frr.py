@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.router import NodePrograms, Peer, Port, Router, of_version
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
 from delaylab.spec.routing import BgpSpec, IsisSpec, OspfSpec, seconds
@@ -45,18 +46,20 @@ def _zebra() -> ProgramSpec:
     # The folder is made by a service of the distribution, which runs in no node.
     made = f"mkdir -p {SOCKETS} && chown frr:frr {SOCKETS}"
     run = f"{made} && exec {PROGRAMS}/zebra -f {CONFIG} -A 127.0.0.1 -P 0"
-    return ProgramSpec(run=run, name="zebra", ready=Exists(file=f"{SOCKETS}/zserv.api"))
+    ready = Exists(file=f"{SOCKETS}/zserv.api")
+    return ProgramSpec(run=run, name="zebra", env=ZONE, ready=ready)
 
 
 def _daemon(name: str) -> ProgramSpec:
     run = [f"{PROGRAMS}/{name}", "-f", CONFIG, "-A", "127.0.0.1", "-P", "0"]
-    return ProgramSpec(run=run, name=name, ready=Exists(file=f"{SOCKETS}/{name}.vty"))
+    return ProgramSpec(run=run, name=name, env=ZONE, ready=Exists(file=f"{SOCKETS}/{name}.vty"))
 
 
 def config(router: Router) -> str:
     """Return the text of `frr.conf`, which all daemons of the router read."""
     routing = router.routing
-    lines = ["frr defaults traditional", f"hostname {router.name}", "log stdout", PLAIN_ROUTES]
+    lines = ["frr defaults traditional", f"hostname {router.name}", PLAIN_ROUTES]
+    lines += ["log stdout", "log timestamp precision 6"]
     for port in router.ports:
         lines += [f"interface {port.device}", *_of_port(router, port), "exit"]
     lines += ["interface lo", *_of_loopback(router), "exit"]
@@ -133,12 +136,14 @@ def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
                     yield f" neighbor {address}"
         yield spf
         yield f" maximum-paths {MOST_PATHS}"
+        yield " log-adjacency-changes"
         yield "exit"
     if 6 in router.ip:
         yield "router ospf6"
         yield f" ospf6 router-id {router.router_id}"
         yield spf
         yield f" maximum-paths {MOST_PATHS}"
+        yield " log-adjacency-changes"
         yield "exit"
 
 
@@ -158,6 +163,7 @@ def _isis(router: Router) -> Iterator[str]:
     yield f" net 49.0001.{system}.00"
     yield " is-type level-2-only"
     yield " metric-style wide"
+    yield " log-adjacency-changes"
     yield "exit"
 
 
@@ -168,6 +174,7 @@ def _bgp(router: Router, bgp: BgpSpec) -> Iterator[str]:
     yield f" bgp router-id {router.router_id}"
     yield " no bgp ebgp-requires-policy"
     yield " no bgp default ipv4-unicast"
+    yield " bgp log-neighbor-changes"
     yield " bgp bestpath as-path multipath-relax"
     for peer in (*outside, *router.inside):
         for address in peer.addresses:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from rich.console import Console
@@ -24,6 +24,8 @@ from delaylab.lab.observer import Observer, observing
 from delaylab.lab.running import Lab
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.plan.wiring import destinations, wiring
+from delaylab.routing import SPEAKERS
+from delaylab.routing.adjacencies import changes as changes_in
 from delaylab.units import Duration
 from delaylab.verbs.events import LinkDeed, change_links
 
@@ -114,7 +116,13 @@ class Watch:
         ]
         changes = [change for change in changes if change not in unseen]
         return outcome(
-            what.words, event_ns, changes, found, became, waited_between(waited, _waits(lab))
+            what.words,
+            event_ns,
+            changes,
+            found,
+            became,
+            waited_between(waited, _waits(lab)),
+            _adjacencies(lab),
         )
 
     def _follow(
@@ -171,6 +179,15 @@ def _waits(lab: Lab) -> dict[str, int]:
         for node, states in programs.states(lab).items()
         if lab.spec.nodes[node].has_daemons
     }
+
+
+def _adjacencies(lab: Lab) -> Iterator[int]:
+    """Yield when daemons found neighbors or gave them up, by this machine's clock."""
+    for node in lab.spec.nodes:
+        of_other_kernel = any(each.other_kernel for each in lab.plan.nodes[node].attachments)
+        for program in lab.plan.nodes[node].programs:
+            if program in SPEAKERS and not of_other_kernel:
+                yield from changes_in(programs.output(lab, node, program).decode(errors="replace"))
 
 
 def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outcome]:

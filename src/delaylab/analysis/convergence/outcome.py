@@ -29,8 +29,8 @@ class Waited:
 class Outcome:
     """The changes that followed an event; times are in ns since 1970, by the clock of stamps.
 
-    `event_ns` is when the event began. `detected_ns` is the first change that a router could see:
-    of a carrier, or of a table. `right_ns` is the change by which all tables were right; None if
+    `event_ns` is when the event began. `detected_ns` is the first change that a router saw: of a
+    carrier, of an adjacency, or of a table. `right_ns` is the change by which all tables were right; None if
     they never were, and equal to `event_ns` if the event made none of them wrong. `holes` and
     `loops` are those that began with the event. `lost` are the routers of which changes were lost.
     """
@@ -64,10 +64,15 @@ def outcome(
     intervals: Iterable[Interval],
     right_ns: int | None,
     waited: Waited | None,
+    adjacencies_ns: Iterable[int] = (),
 ) -> Outcome:
-    """Return what followed an event, from all changes and intervals since; changes come by time."""
+    """Return what followed an event, from all changes and intervals since; changes come by time.
+
+    `adjacencies_ns` are the times at which daemons found neighbors or gave them up.
+    """
     since = [change for change in changes if change.at_ns >= event_ns]
     seen = [change.at_ns for change in since if isinstance(change, TableChange | LinkChange)]
+    seen += [at_ns for at_ns in adjacencies_ns if at_ns >= event_ns]
     begun = [each for each in intervals if each.begin_ns is not None and each.begin_ns >= event_ns]
     return Outcome(
         event=event,
