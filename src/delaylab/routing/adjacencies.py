@@ -1,4 +1,4 @@
-"""The changes of adjacencies that daemons print: when a neighbor was found, or given up."""
+"""The changes of adjacencies that daemons print: when a neighbour was found, or given up."""
 
 from __future__ import annotations
 

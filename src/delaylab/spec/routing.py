@@ -74,7 +74,7 @@ class OspfSpec(Spec):
     hello: Seconds = Field(_duration("10s"), description="The time between two hello packets.")
     dead: Seconds = Field(
         _duration("40s"),
-        description="The time without a hello packet after which a neighbor is given up.",
+        description="The time without a hello packet after which a neighbour is given up.",
     )
     retransmit: Seconds = Field(
         _duration("5s"), description="The time after which an unanswered packet is sent again."
@@ -122,7 +122,7 @@ class IsisSpec(Spec):
 
     hello: Seconds = Field(_duration("3s"), description="The time between two hello packets.")
     multiplier: int = Field(
-        10, ge=2, le=100, description="The hello packets missed until a neighbor is given up."
+        10, ge=2, le=100, description="The hello packets missed until a neighbour is given up."
     )
 
 

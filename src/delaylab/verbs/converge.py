@@ -182,7 +182,7 @@ def _waits(lab: Lab) -> dict[str, int]:
 
 
 def _adjacencies(lab: Lab) -> Iterator[int]:
-    """Yield when daemons found neighbors or gave them up, by this machine's clock."""
+    """Yield when daemons found neighbours or gave them up, by this machine's clock."""
     for node in lab.spec.nodes:
         of_other_kernel = any(each.other_kernel for each in lab.plan.nodes[node].attachments)
         for program in lab.plan.nodes[node].programs:

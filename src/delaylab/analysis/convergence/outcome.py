@@ -30,9 +30,10 @@ class Outcome:
     """The changes that followed an event; times are in ns since 1970, by the clock of stamps.
 
     `event_ns` is when the event began. `detected_ns` is the first change that a router saw: of a
-    carrier, of an adjacency, or of a table. `right_ns` is the change by which all tables were right; None if
-    they never were, and equal to `event_ns` if the event made none of them wrong. `holes` and
-    `loops` are those that began with the event. `lost` are the routers of which changes were lost.
+    carrier, of an adjacency, or of a table. `right_ns` is the change by which all tables were
+    right; None if they never were, and equal to `event_ns` if the event made none of them wrong.
+    `holes` and `loops` are those that began with the event. `lost` are routers of which changes
+    were lost.
     """
 
     event: str
@@ -68,7 +69,7 @@ def outcome(
 ) -> Outcome:
     """Return what followed an event, from all changes and intervals since; changes come by time.
 
-    `adjacencies_ns` are the times at which daemons found neighbors or gave them up.
+    `adjacencies_ns` are the times at which daemons found neighbours or gave them up.
     """
     since = [change for change in changes if change.at_ns >= event_ns]
     seen = [change.at_ns for change in since if isinstance(change, TableChange | LinkChange)]
