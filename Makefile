@@ -74,7 +74,7 @@ ifdef T
 test:
 	@python3 tools/test_room.py $(T)
 else
-test: check test-pure test-rust test-real
+test: check test-pure test-beside
 endif
 
 test-tools:
@@ -85,6 +85,10 @@ test-pure: setup
 
 test-rust: setup
 	cargo test --quiet --locked --workspace
+
+# Tests with real packets wait for guests and packets part of the time, which Rust's tests can use.
+test-beside: setup test-tools
+	@$(BESIDE) test-rust test-real
 
 # Two workers for each CPU: these tests mostly wait for guests and for packets. With three on two CPUs
 # these were idle a quarter of the time.
