@@ -2,14 +2,14 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check format test test-tools test-pure test-rust test-real test-slow controls fuzz bench coverage docs site lock wheel clean
+.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check format test test-tools test-pure test-beside test-rust test-real test-slow controls fuzz bench coverage docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
 	@echo "make setup        system packages, .venv, the agent"
 	@echo "make kinds        also what containers and virtual machines need"
 	@echo "make quick        ruff, mypy and the pure tests, without the agent (two minutes)"
-	@echo "make test         check, then all tests (25 minutes); T=plan: those of one room"
+	@echo "make test         check, then all tests (20 minutes); T=plan: those of one room"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
 	@echo "make controls     verdicts on every claim in worlds with and without its effect"

@@ -41,7 +41,7 @@ links:
   - {between: [one, two], name: wan, state: up}
   - {join: [one, two, three], name: lan, state: up}
 """
-KINDS = ["netns", "lxc", "uml", *left_to_slow("docker", "qemu")]
+KINDS = ["netns", "lxc", *left_to_slow("uml", "docker", "qemu")]
 
 
 def lab(kind: str = "netns") -> LabSpec:

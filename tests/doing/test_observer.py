@@ -275,6 +275,7 @@ def test_a_flood_is_seen_whole_or_marked() -> None:
         assert observer.tables == everywhere(lab)
 
 
+@pytest.mark.slow
 def test_an_observation_may_begin_in_the_middle_of_changes() -> None:
     """What is read and what is heard meanwhile fit together."""
     with temporary(lab_of(CHAIN)) as lab, ThreadPoolExecutor(1) as thread:
