@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from delaylab.plan.attachment import Attachment
@@ -101,33 +101,25 @@ class Stacks:
 
         Stacks that forward, and those in `except_for`, are left out.
         """
-        routers = self._routers()
-        found: NextHops = {}
-        for stack, links in self.links.items():
-            if stack in self.forwarding or stack in except_for:
-                continue
-            gateways = ((gateway, link) for link in links for gateway in routers[link])
-            first, second = next(gateways, None), next(gateways, None)
-            if first is not None and second is None:
-                found[stack] = first
-        return found
+        found = self._gateways(except_for)
+        return {stack: hops[0] for stack, hops in found if len(hops) == 1}
 
     def first_gateways(self, except_for: Collection[str] = ()) -> NextHops:
         """Return the first gateway, on a link of the least cost, of each stack that has one.
 
         Stacks that forward, and those in `except_for`, are left out.
         """
+        found = self._gateways(except_for)
+        return {
+            stack: min(hops, key=lambda hop: self.cost(hop[1:])) for stack, hops in found if hops
+        }
+
+    def _gateways(self, except_for: Collection[str]) -> Iterator[tuple[str, list[Gateway]]]:
+        """Yield each stack that does not forward with its gateways, at most two of each link."""
         routers = self._routers()
-        found: NextHops = {}
         for stack, links in self.links.items():
-            if stack in self.forwarding or stack in except_for:
-                continue
-            by_cost = sorted(links, key=lambda link: self.costs.get(link, 1))
-            gateways = ((gateway, link) for link in by_cost for gateway in routers[link])
-            first = next(gateways, None)
-            if first is not None:
-                found[stack] = first
-        return found
+            if stack not in self.forwarding and stack not in except_for:
+                yield stack, [(each, link) for link in links for each in routers[link][:2]]
 
     def without(self, left_out: Collection[str]) -> Stacks:
         """Return the graph of all links, without some of the stacks.

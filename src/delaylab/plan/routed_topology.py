@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv6Address, ip_interface, ip_network
+from ipaddress import ip_interface, ip_network
 
 from delaylab.forwarding.topology import Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
+from delaylab.plan.wiring import link_local
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
 from delaylab.spec.routing import BACKBONE, RoutingSpec
 from delaylab.spec.static_routes import DEFAULT
-
-LINK_LOCAL = int(IPv6Address("fe80::"))
 
 
 def topology(lab: LabSpec, plan: KeptPlan) -> Topology:
@@ -111,17 +110,10 @@ def _port(each: Attachment, routing: RoutingSpec) -> Port:
         each.device,
         _networks(each.addresses),
         addresses,
-        _local(each),
+        link_local(each.mac),
         by_global=by_global,
         keeps_address=routing.by == "bird" and routing.ospf is not None,
     )
-
-
-def _local(each: Attachment) -> str:
-    """Return the link-local address that the kernel makes of a MAC address (RFC 4291, app. A)."""
-    mac = bytes.fromhex(each.mac.replace(":", ""))
-    own = bytes([mac[0] ^ 2, *mac[1:3], 0xFF, 0xFE, *mac[3:]])
-    return str(IPv6Address(LINK_LOCAL | int.from_bytes(own)))
 
 
 def _networks(addresses: tuple[str, ...]) -> tuple[str, ...]:
