@@ -127,5 +127,7 @@ def test_a_daemon_that_dies_while_routes_are_awaited_is_named() -> None:
 def test_a_network_with_a_fault_from_the_start_is_right_without_it() -> None:
     text = ring("bird", ("name: a, state: up", "name: a, state: down"), ("ip: [4, 6]", "ip: [4]"))
     with temporary(lab_from(parse(text, "ring.yaml"))) as lab:
-        wanted = expected_tables(topology(lab.spec, lab.plan), Faults(down={"a"}))
+        wanted = expected_tables(
+            topology(lab.spec, lab.plan), Faults(down={("r-1", "a"), ("r-2", "a")})
+        )
         assert differences(wanted, everywhere(lab)) == []

@@ -12,7 +12,7 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import NextHop, Table, TableChange
-from delaylab.forwarding.topology import Faults
+from delaylab.forwarding.topology import End, Faults
 from delaylab.forwarding.verified import Verified
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
@@ -23,6 +23,7 @@ from delaylab.plan.routed_topology import topology, why_unforeseen
 from delaylab.routing.adjacencies import changes
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
+from delaylab.spec.names import by_name
 from delaylab.spec.source import parse
 
 SQUARE = """
@@ -50,6 +51,11 @@ def config(text: str, node: str = "r-1") -> str:
     """Return the configuration of a router's daemons."""
     _, plan = planned(text)
     return next(iter(plan.daemons[node].files.values())).content
+
+
+def both_ends(lab: LabSpec, link: str) -> set[End]:
+    """Return the ends of a link, as faults name them."""
+    return {(node, link) for node in by_name(lab)[link].members}
 
 
 @pytest.mark.parametrize(
@@ -147,11 +153,11 @@ def test_the_right_tables_have_all_paths_of_the_least_cost() -> None:
         for node, link in (("r-2", "a"), ("r-4", "d"))
     }
     assert tables["r-1"][far] == hops
-    cut = expected_tables(topology(lab, plan), Faults(down={"a"}))
+    cut = expected_tables(topology(lab, plan), Faults(down=both_ends(lab, "a")))
     assert {hop.device for hop in cut["r-1"][far]} == {"d"}
     on_a = str(ip_interface(plan.attachment("r-1", "a").addresses[0]).network)
     assert on_a not in cut["r-3"]
-    silent = expected_tables(topology(lab, plan), Faults(silent={"a"}))
+    silent = expected_tables(topology(lab, plan), Faults(silent=both_ends(lab, "a")))
     assert silent["r-1"][on_a] == {NextHop("a")}
     assert {hop.device for hop in silent["r-4"][on_a]} == {"d"}, "by the end that is nearer"
     stopped = expected_tables(topology(lab, plan), Faults(nodes={"r-2"}))

@@ -71,19 +71,17 @@ End = tuple[str, str]
 
 @dataclass(frozen=True)
 class Faults:
-    """The links and ends of links without carrier, those that are silent, and the dead nodes.
+    """The ends of links without carrier (`down`), those that are silent, and the dead nodes.
 
     `mute` are routers that speak no routing protocol any more, since their daemons do not run; they
     still forward, by the tables that they have.
 
-    A silent link carries nothing although its carrier is there: routers no longer exchange routes
-    over it, and its prefix stays where it is. An end is silent if what it sends vanishes.
+    An end is silent if what it sends vanishes although its carrier is there: it exchanges no routes
+    any more, and its prefix stays where it is.
     """
 
-    down: Collection[str] = frozenset()
-    ends_down: Collection[End] = frozenset()
-    silent: Collection[str] = frozenset()
-    ends_silent: Collection[End] = frozenset()
+    down: Collection[End] = frozenset()
+    silent: Collection[End] = frozenset()
     nodes: Collection[str] = frozenset()
     mute: Collection[str] = frozenset()
 
@@ -93,15 +91,12 @@ class Faults:
 
     def has_carrier(self, node: str, link: str) -> bool:
         """Return True if a node's end of a link is up, so that its prefix is in a table."""
-        if node in self.nodes or link in self.down:
-            return False
-        return (node, link) not in self.ends_down
+        return node not in self.nodes and (node, link) not in self.down
 
     def exchanges(self, node: str, link: str) -> bool:
         """Return True if a node can exchange routes with others on a link."""
-        if link in self.silent or (node, link) in self.ends_silent:
-            return False
-        return self.has_carrier(node, link) and self.speaks(node)
+        heard = (node, link) not in self.silent and self.speaks(node)
+        return heard and self.has_carrier(node, link)
 
 
 NO_FAULTS = Faults()

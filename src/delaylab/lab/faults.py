@@ -20,8 +20,8 @@ def faults(lab: Lab, *, daemons: bool = True) -> Faults:
     states = programs.node_states(lab)
     ends = _ends(link_engines.reports(lab))
     return Faults(
-        ends_down=frozenset(ends["down"]),
-        ends_silent=frozenset(ends["silent"]),
+        down=frozenset(ends["down"]),
+        silent=frozenset(ends["silent"]),
         nodes=frozenset(name for name, found in states.items() if found.node != "running"),
         mute=frozenset(_mute(lab, states)) if daemons else frozenset(),
     )

@@ -12,6 +12,8 @@ WRITERS: Mapping[Daemons, Callable[[Router], NodePrograms]] = {
     "frr": frr.programs,
     "bird": bird.programs,
 }
+CONFIGS: Mapping[Daemons, str] = {"frr": frr.CONFIG, "bird": bird.CONFIG}
+"""The configuration file of each program, in a router."""
 SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
 """The names of daemons that speak a routing protocol; zebra sets what they find."""
 
@@ -21,4 +23,4 @@ def programs(router: Router) -> NodePrograms:
     return WRITERS[router.routing.by](router)
 
 
-__all__ = ["SPEAKERS", "NodePrograms", "Router", "programs"]
+__all__ = ["CONFIGS", "SPEAKERS", "NodePrograms", "Router", "programs"]

@@ -130,7 +130,7 @@ def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
         yield "router ospf"
         yield f" ospf router-id {router.router_id}"
         yield from (f" passive-interface {port.device}" for port in router.ports if not port.peers)
-        for port in router.ports if _by_address(router) else ():
+        for port in router.ports:
             if port.network == "non-broadcast":
                 for address in _neighbors(port, 4):
                     yield f" neighbor {address}"
@@ -145,10 +145,6 @@ def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
         yield f" maximum-paths {MOST_PATHS}"
         yield " log-adjacency-changes"
         yield "exit"
-
-
-def _by_address(router: Router) -> bool:
-    return any(port.network == "non-broadcast" for port in router.ports)
 
 
 def _neighbors(port: Port, version: int) -> Iterator[str]:
