@@ -10,8 +10,10 @@ from delaylab.cli.numbers import duration
 from delaylab.cli.options import Json, Verbs, app, console, link, print_json
 
 if TYPE_CHECKING:
-    from delaylab.lab.node_events import NodeDeed
-    from delaylab.verbs.events import LinkDeed
+    from collections.abc import Sequence
+
+    from delaylab.lab.node_events import NodeDeed, NodeEvent
+    from delaylab.verbs.events import LinkDeed, LinkEvent
 
 node = typer.Typer(
     cls=Verbs, help="Stop, kill and start nodes of a running lab.", no_args_is_help=True
@@ -68,16 +70,20 @@ def link_flap(
     from delaylab.lab.attach import attach
     from delaylab.verbs import events as verb
 
-    found = verb.flap(attach(lab_name), links, duration(length, "--for"))
-    print_json(verb.as_json(found)) if as_json else verb.print_events(found, console)
+    _print(verb.flap(attach(lab_name), links, duration(length, "--for")), as_json=as_json)
 
 
 def _links(lab_name: str, links: list[str], do: LinkDeed, of: str | None, *, as_json: bool) -> None:
     from delaylab.lab.attach import attach
     from delaylab.verbs import events as verb
 
-    found = verb.change_links(attach(lab_name), links, do, of)
-    print_json(verb.as_json(found)) if as_json else verb.print_events(found, console)
+    _print(verb.change_links(attach(lab_name), links, do, of), as_json=as_json)
+
+
+def _print(events: Sequence[LinkEvent | NodeEvent], *, as_json: bool) -> None:
+    from delaylab.verbs import events as verb
+
+    print_json(verb.as_json(events)) if as_json else verb.print_events(events, console)
 
 
 @app.command()
@@ -119,6 +125,8 @@ def converge(
     """
     from delaylab.lab.attach import attach
     from delaylab.verbs import converge as verb
+    from delaylab.verbs.converge_view import as_json as json_of
+    from delaylab.verbs.converge_view import print_outcomes
 
     of_programs = tuple(programs or ())
     named = [
@@ -134,7 +142,7 @@ def converge(
     found = verb.converge(
         lab, [each for each in named if each.names], duration(timeout, "--timeout")
     )
-    print_json(verb.as_json(found)) if as_json else verb.print_outcomes(lab, found, console)
+    print_json(json_of(found)) if as_json else print_outcomes(lab, found, console)
     if any(each.right_ns is None for each in found):
         raise typer.Exit(1)
 
@@ -177,5 +185,4 @@ def _nodes(
     from delaylab.lab.attach import attach
     from delaylab.verbs import events as verb
 
-    found = verb.change_nodes(attach(lab_name), nodes, do, programs or [])
-    print_json(verb.as_json(found)) if as_json else verb.print_events(found, console)
+    _print(verb.change_nodes(attach(lab_name), nodes, do, programs or []), as_json=as_json)

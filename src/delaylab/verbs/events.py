@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Literal
 
 from rich.console import Console
@@ -16,6 +15,7 @@ from delaylab.lab.link_changes import Wanted
 from delaylab.lab.node_events import DOWN, SILENT, UP, NodeDeed, NodeEvent
 from delaylab.lab.running import Lab
 from delaylab.units import Duration
+from delaylab.verbs.time_of_day import time_of_day
 
 LinkDeed = Literal["down", "up", "silent"]
 _STATES = {"down": DOWN, "up": UP, "silent": SILENT}
@@ -89,6 +89,4 @@ def _line(event: LinkEvent | NodeEvent) -> str:
 
 def _when(began_ns: int, done_ns: int) -> str:
     """Return a moment, and how long it took."""
-    whole, rest = divmod(began_ns, 1_000_000_000)
-    clock = datetime.fromtimestamp(whole).strftime("%H:%M:%S")
-    return f"at {clock}.{rest // 1000:06}, within {(done_ns - began_ns) / 1e6:.1f} ms"
+    return f"at {time_of_day(began_ns)}, within {(done_ns - began_ns) / 1e6:.1f} ms"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 from rich.console import Console
 
@@ -16,6 +15,7 @@ from delaylab.lab.observer import Observer
 from delaylab.lab.running import Lab
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
+from delaylab.verbs.time_of_day import time_of_day
 
 MOST_NAMES = 6
 """The most names that a line lists."""
@@ -56,11 +56,11 @@ def print_burst(burst: Burst, names: Mapping[str, str], console: Console) -> Non
 
 def lines(burst: Burst, names: Mapping[str, str]) -> list[str]:
     """Return a burst as text; `names` has the node of each destination."""
-    whole, rest = divmod(burst.first_ns, 1_000_000_000)
-    clock = datetime.fromtimestamp(whole).strftime("%H:%M:%S")
     took = (burst.last_ns - burst.first_ns) / 1e6
     of = f" of {_some(burst.routers)}" if burst.routers else ""
-    found = [f"{clock}.{rest // 1000:06}: {burst.changes} table changes{of}, within {took:.1f} ms"]
+    found = [
+        f"{time_of_day(burst.first_ns)}: {burst.changes} table changes{of}, within {took:.1f} ms"
+    ]
     if burst.links:
         found.append(f"  devices: {_some([_state(each) for each in burst.links])}")
     for title, intervals in (("black holes", burst.holes), ("loops", burst.loops)):

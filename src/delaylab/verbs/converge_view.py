@@ -1,0 +1,125 @@
+"""The output of `delaylab converge`: what followed each event, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+
+from delaylab.analysis.convergence.fates import Interval
+from delaylab.analysis.convergence.outcome import Outcome
+from delaylab.io.values import JsonObject
+from delaylab.lab.running import Lab
+from delaylab.plan.wiring import destinations
+
+SHOWN = 5
+"""The most sets of routers with black holes, and with loops, that are printed."""
+
+
+def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
+    """Return outcomes for `--json`."""
+    return [
+        {
+            "event": each.event,
+            "event_ns": each.event_ns,
+            "detected_s": each.after_s(each.detected_ns),
+            "first_change_s": _seconds(each.effect.first_after_ns),
+            "last_change_s": _seconds(each.effect.last_after_ns),
+            "right_s": each.after_s(each.right_ns),
+            "changes": each.effect.changes.count if each.effect.changes else 0,
+            "routers": {
+                node: {
+                    "first_s": each.after_s(span.first_ns),
+                    "last_s": each.after_s(span.last_ns),
+                    "changes": span.count,
+                }
+                for node, span in each.effect.routers.items()
+            },
+            "black_holes": [_interval(each, one) for one in each.holes],
+            "loops": [_interval(each, one) for one in each.loops],
+            "lost": list(each.lost),
+            "waited": None if each.waited is None else asdict(each.waited),
+            "cpu_bound": each.is_cpu_bound,
+        }
+        for each in outcomes
+    ]
+
+
+def _interval(found: Outcome, one: Interval) -> JsonObject:
+    return {
+        "destination": one.destination,
+        "nodes": sorted(one.nodes),
+        "begin_s": found.after_s(one.begin_ns),
+        "end_s": found.after_s(one.end_ns),
+        "is_exact": one.is_exact,
+    }
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e9
+
+
+def print_outcomes(lab: Lab, outcomes: Sequence[Outcome], console: Console) -> None:
+    """Print what followed each event: times, black holes and loops, the routers that changed."""
+    if not outcomes:
+        console.print(f"{lab.name}: all forwarding tables are right")
+    owners = destinations(lab.plan)
+    for each in outcomes:
+        console.print(f"{each.event}", style="bold", soft_wrap=True)
+        grid = Table(box=None, pad_edge=False, show_header=False)
+        for words, value in _rows(each):
+            grid.add_row(f"  {words}", value)
+        console.print(grid)
+        for what, found in (("black hole", each.holes), ("loop", each.loops)):
+            for text in _at_routers(each, found, owners):
+                console.print(f"  {what} {text}", soft_wrap=True)
+        if each.lost:
+            console.print(f"  messages were lost of {', '.join(each.lost)}", style="yellow")
+
+
+def _rows(each: Outcome) -> list[tuple[str, str]]:
+    effect = each.effect
+    count = effect.changes.count if effect.changes else 0
+    rows = [
+        ("detected after", _words(each.after_s(each.detected_ns))),
+        ("first route changed", _words(_seconds(effect.first_after_ns))),
+        ("last route changed", _words(_seconds(effect.last_after_ns))),
+        ("all tables right", _words(each.after_s(each.right_ns), "not in time")),
+        ("changes", f"{count} routes of {len(effect.routers)} routers"),
+        ("black holes", _count(each.holes)),
+        ("loops", _count(each.loops)),
+    ]
+    if each.waited is not None:
+        most = f"{each.waited.longest_ns / 1e6:.0f} ms in all at {each.waited.router}"
+        verdict = ": cpu-bound, the times are too long by up to that" if each.is_cpu_bound else ""
+        rows.append(("waited for a CPU", f"at most {most}{verdict}"))
+    return rows
+
+
+def _words(seconds: float | None, none: str = "-") -> str:
+    return none if seconds is None else f"{seconds * 1000:.0f} ms"
+
+
+def _count(found: Sequence[Interval]) -> str:
+    to = len({each.destination for each in found})
+    return f"{len(found)}, to {to} destinations" if found else "none"
+
+
+def _at_routers(found: Outcome, intervals: Sequence[Interval], owners: dict[str, str]) -> list[str]:
+    """Return a line for each set of routers with black holes or loops, those of most first."""
+    by_routers: dict[tuple[str, ...], list[Interval]] = {}
+    for each in intervals:
+        by_routers.setdefault(tuple(sorted(each.nodes)), []).append(each)
+    lines = []
+    for nodes, several in sorted(by_routers.items(), key=lambda item: -len(item[1]))[:SHOWN]:
+        to = sorted({owners.get(each.destination, each.destination) for each in several})
+        begin = min(each.begin_ns for each in several if each.begin_ns is not None)
+        ends = [each.end_ns for each in several if each.end_ns is not None]
+        last = _words(found.after_s(max(ends))) if len(ends) == len(several) else "now"
+        whom = to[0] if len(to) == 1 else f"{len(to)} nodes"
+        first = _words(found.after_s(begin))
+        lines.append(f"at {' - '.join(nodes)}: to {whom}, from {first} to {last}")
+    more = len(by_routers) - SHOWN
+    return [*lines, f"at {more} more"] if more > 0 else lines
