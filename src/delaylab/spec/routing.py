@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
 from delaylab.spec.base import Name, Spec
 from delaylab.spec.programs import MOST_TEXT
@@ -19,6 +26,8 @@ from delaylab.units import Duration
 Daemons = Literal["frr", "bird"]
 PACKAGES: dict[Daemons, str] = {"frr": "frr", "bird": "bird2"}
 """The package of the distribution that has each daemon."""
+PROTOCOLS = ("ospf", "isis", "bgp")
+"""The fields of the protocols; one of them alone stands for the protocol with its defaults."""
 BACKBONE = "0.0.0.0"
 """The area that joins all others (RFC 2328, section 3.1)."""
 SECOND = 1_000_000_000
@@ -159,7 +168,8 @@ class BgpSpec(Spec):
 class RoutingSpec(Spec):
     """The routing daemons of routers: the nodes with `forwards: true`.
 
-    Of a node it overrides what the lab says, field by field.
+    `routing: ospf` is OSPF with its defaults. Of a node it overrides what the lab says, field by
+    field.
     """
 
     by: Daemons = Field("frr", description="The program: `frr` or `bird` (BIRD 2).")
@@ -186,12 +196,19 @@ class RoutingSpec(Spec):
     @model_validator(mode="before")
     @classmethod
     def _from_protocol(cls, value: object) -> object:
-        return {value: {}} if value in ("ospf", "isis", "bgp") else value
+        return {value: {}} if value in PROTOCOLS else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        whole = handler.resolve_ref_schema(handler(schema))
+        return {"anyOf": [whole, {"enum": list(PROTOCOLS)}]}
 
     @property
     def protocols(self) -> list[str]:
         """Return the names of the protocols, in a fixed order."""
-        return [name for name in ("ospf", "isis", "bgp") if getattr(self, name) is not None]
+        return [name for name in PROTOCOLS if getattr(self, name) is not None]
 
 
 NodeRouting = RoutingSpec | Literal["none"] | None
