@@ -25,7 +25,7 @@ links:
   - {between: [r2, b], name: far}
 """
 QUIET_S = 0.3
-"""How long nothing changes before all is taken to be over."""
+"""Seconds without a change after which all changes are taken to have come."""
 
 
 def lab_of(text: str) -> LabSpec:

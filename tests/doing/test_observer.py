@@ -151,7 +151,7 @@ def test_a_carrier_that_is_lost_takes_a_member_of_a_group_along_for_good() -> No
 
 @dataclass(frozen=True)
 class Broken:
-    """What the script did: a state to the destination, and the two times of each change."""
+    """A scripted fault: the state to the destination, and the two times of each change."""
 
     kind: str
     nodes: frozenset[str]
@@ -277,7 +277,7 @@ def test_a_flood_is_seen_whole_or_marked() -> None:
 
 @pytest.mark.slow
 def test_an_observation_may_begin_in_the_middle_of_changes() -> None:
-    """What is read and what is heard meanwhile fit together."""
+    """Tables that are read and changes that are heard meanwhile make the kernel's tables."""
     with temporary(lab_of(CHAIN)) as lab, ThreadPoolExecutor(1) as thread:
         flood = thread.submit(flooded, lab, "r1", 10 * FLOOD)
         wait_until(lambda: "10.200." in said(lab, "r1", "ip", "route", "show", "10.200.0.0/32"))

@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab.agent.requests import Exec
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset.records.trial import TrialRecord
@@ -21,6 +20,7 @@ from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json, wait_until
+from tests.doing.test_link_states import said
 from tests.doing.test_link_truth import lab as link_of_two
 from tests.doing.test_link_truth import measured, nothing_but_a_busy_machine, trial
 
@@ -42,14 +42,6 @@ def air(hosts: int = 1, **link: object) -> LabSpec:
             "links": [{"join": ["a", "b", "c"], "name": "air", **link}],
         }
     )
-
-
-def said(lab: Lab, node: str, *argv: str) -> str:
-    session = lab.node_session(node)
-    try:
-        return session.call(Exec(argv=argv)).stdout.decode()
-    finally:
-        session.close()
 
 
 def fastest_ms(lab: Lab, node: str, to: str) -> float:

@@ -143,7 +143,7 @@ def test_the_schema_of_studies_knows_generated_labs(lab: object, right: bool) ->
 
 @pytest.mark.parametrize("shape", GENERATORS)
 def test_the_schema_has_the_parameters_of_each_generator(shape: str) -> None:
-    """What the schema takes is generated, and what is beyond its bounds is in neither."""
+    """A value that the schema allows is generated; one beyond its bounds is refused by both."""
     parameters = GENERATORS[shape].parameters
     sizes = {each.name: each.low if each.usual is None else each.usual for each in parameters}
     if shape == "barabasi-albert":
@@ -152,8 +152,10 @@ def test_the_schema_has_the_parameters_of_each_generator(shape: str) -> None:
     assert GENERATED.is_valid(given)
     assert with_maps(Document("s.yaml", dict(given), {})).data != given
     for each in parameters:
-        beyond = {**sizes, each.name: each.high + 1}
-        assert not GENERATED.is_valid({"study": "s", "lab": {"generate": {shape: beyond}}})
+        beyond = {"generate": {shape: {**sizes, each.name: each.high + 1}}}
+        assert not GENERATED.is_valid({"study": "s", "lab": beyond})
+        with pytest.raises(BadInput):
+            with_maps(Document("s.yaml", {"study": "s", "lab": beyond}, {}))
 
 
 def test_what_is_kept_of_a_study_needs_no_map() -> None:
