@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +21,7 @@ from tests.doing.conftest import (
     as_json,
     left_to_slow,
     only_line,
+    our_processes,
     skip_unless_runnable,
     wait_until,
 )
@@ -159,12 +160,14 @@ def test_verbs_say_what_happened_and_when(
 
 
 def test_frozen_and_killed_programs_end_with_the_lab(
-    delaylab: Run, tmp_path_factory: pytest.TempPathFactory
+    delaylab: Run, tmp_path_factory: pytest.TempPathFactory, run_directory: Path
 ) -> None:
+    """A frozen process does not act on the signal by which others end."""
     file = tmp_path_factory.mktemp("lab") / "lab.yaml"
-    file.write_text(LAB.replace("KIND", "netns").replace("sleep 1001", "sleep 1357911"))
+    file.write_text(LAB.replace("KIND", "netns"))
     delaylab("up", str(file))
     delaylab("node", "stop", "events", "two")
+    programs = [line for line in our_processes(str(run_directory)) if line.startswith("sleep ")]
+    assert len(programs) == 3, "those of both programs, which were started by a shell or without"
     delaylab("down", "events")
-    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "sleep 1357911" not in found
+    assert our_processes(str(run_directory)) == []
