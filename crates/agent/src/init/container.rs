@@ -21,9 +21,6 @@ pub(crate) const FOLDER: &str = "leash";
 /// connection.
 pub(crate) const LEASH: &str = "leash.sock";
 
-/// The folders of programs in a container whose image names none, as LXC's.
-const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /// Serve the sessions that the monitor passes on, until the connection to it ends.
 pub(crate) fn live(folder: &Path, capabilities: &[Kept], serve: Serve) -> Result<(), Failure> {
     let what = || format!("serve in {}", folder.display());
@@ -31,7 +28,7 @@ pub(crate) fn live(folder: &Path, capabilities: &[Kept], serve: Serve) -> Result
     process::reap_by_kernel().with_context(what)?;
     capabilities::limit(capabilities)?;
     if std::env::var_os("PATH").is_none() {
-        process::set_environment(&[("PATH", SEARCH_PATH)]);
+        process::set_environment(&[("PATH", super::SEARCH_PATH)]);
     }
     let leash = folder::wait_in(folder, || UnixStream::connect(folder.join(LEASH)).ok());
     let leash = OwnedFd::from(leash.with_context(what)?);

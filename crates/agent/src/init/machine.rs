@@ -256,11 +256,7 @@ pub(super) fn prepare() -> Result<(), Failure> {
             result => result.with_context(|| format!("make {link}"))?,
         }
     }
-    process::set_environment(&[
-        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
-        ("HOME", "/"),
-        (VARIABLE, "1"),
-    ]);
+    process::set_environment(&[("PATH", super::SEARCH_PATH), ("HOME", "/"), (VARIABLE, "1")]);
     // Commands start in the current directory of init.
     std::env::set_current_dir("/tmp").context("enter /tmp")
 }

@@ -12,6 +12,10 @@ use crate::capabilities::Kept;
 use crate::session::Serve;
 pub(crate) use machine::is_alone;
 
+/// The folders of programs where nothing names others: in virtual machines, and in containers whose image says
+/// nothing, as LXC's.
+const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// The two ways to reach the agent from outside, of which one is given.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
