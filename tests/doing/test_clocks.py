@@ -81,20 +81,28 @@ def test_a_clock_that_is_set_changes_no_schedule() -> None:
     )
     with temporary(spec) as lab:
         to = lab.plan.nodes["b"].attachments[0].address
-        options = ping.Options(to, 10, Duration.parse("100ms"), 56, None, realtime=True)
+        options = ping.Options(to, 100, Duration.parse("100ms"), 56, None, realtime=True)
+        setter = lab.node_session("a")
         for by_s in (-step_s, step_s):
+            since: list[int] = []
 
-            def set_clock(packet: PingPacket, by_s: int = by_s) -> None:
+            def set_clock(packet: PingPacket, by_s: int = by_s, since: list[int] = since) -> None:
                 if packet.seq == 3:
                     shell = f"date -s @$(($(date +%s) + {by_s}))"
-                    other = lab.node_session("a")
-                    assert other.call(Exec(argv=("sh", "-c", shell))).done.exit == 0
-                    other.close()
+                    assert setter.call(Exec(argv=("sh", "-c", shell))).done.exit == 0
+                if packet.seq >= 3:
+                    since.append(packet.seq)
+                # On a busy machine the clock may be set when the tenth packet has long been sent.
+                if len(since) == 10:
+                    raise KeyboardInterrupt
 
             began_s = time.monotonic()
             result = ping.run(options, session=lab.node_session("a"), watch=set_clock)
             assert time.monotonic() - began_s < step_s / 2
-            assert (result.sent, result.replied, result.late) == (10, 10, 0)
+            assert result.interrupted
+            # The interrupt may come before the last reply.
+            assert 12 <= result.sent <= result.replied + 1
+            assert result.late == 0
             half_ns = step_s * 1e9 / 2
             for spread in (result.rtt_user_ns, result.slip_ns):
                 assert spread is not None
@@ -104,3 +112,4 @@ def test_a_clock_that_is_set_changes_no_schedule() -> None:
             found = re.fullmatch(r"the sender's clock was set by (\S+) s while it sent", said)
             assert found, said
             assert abs(float(found[1]) - by_s) < step_s / 2
+        setter.close()
