@@ -130,13 +130,13 @@ def converge(
 
     of_programs = tuple(programs or ())
     named = [
-        verb.Break("down", tuple(down or ())),
-        verb.Break("silent", tuple(silence or ())),
-        verb.Break("up", tuple(up or ())),
-        verb.Break("stop", tuple(stop or ()), of_programs),
-        verb.Break("kill", tuple(kill or ()), of_programs),
-        verb.Break("start", tuple(start or ()), of_programs),
-        verb.Break("restart", tuple(restart or ()), of_programs),
+        verb.Break("down", _once(down)),
+        verb.Break("silent", _once(silence)),
+        verb.Break("up", _once(up)),
+        verb.Break("stop", _once(stop), of_programs),
+        verb.Break("kill", _once(kill), of_programs),
+        verb.Break("start", _once(start), of_programs),
+        verb.Break("restart", _once(restart), of_programs),
     ]
     lab = attach(lab_name)
     found = verb.converge(
@@ -145,6 +145,11 @@ def converge(
     print_json(json_of(found)) if as_json else print_outcomes(lab, found, console)
     if any(each.right_ns is None for each in found):
         raise typer.Exit(1)
+
+
+def _once(names: list[str] | None) -> tuple[str, ...]:
+    """Return the names of an option, each once."""
+    return tuple(dict.fromkeys(names or ()))
 
 
 @node.command("stop")

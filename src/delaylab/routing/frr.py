@@ -20,6 +20,8 @@ PLAIN_ROUTES = "no zebra nexthop kernel enable"
 """The command that keeps zebra from next-hop groups: the kernel takes a next hop out of them when a
 link goes down, and zebra 8.4 does not put it back when the link comes up."""
 MOST_PATHS = 64
+LSA_ARRIVAL_MS = 1000
+"""The least ms between two versions of one LSA from another router (MinLSArrival of RFC 2328)."""
 MOST_HOLD_MS = 600_000
 
 
@@ -135,6 +137,10 @@ def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
                 for address in _neighbors(port, 4):
                     yield f" neighbor {address}"
         yield spf
+        lsa = ospf.lsa_interval.ns // 1_000_000
+        yield f" timers throttle lsa all {lsa}"
+        # A version that comes sooner after the one before it is not taken.
+        yield f" timers lsa min-arrival {min(lsa, LSA_ARRIVAL_MS)}"
         yield f" maximum-paths {MOST_PATHS}"
         yield " log-adjacency-changes"
         yield "exit"

@@ -77,6 +77,10 @@ def _duration(text: str) -> Duration:
     return Duration.parse(text)
 
 
+MOST_LSA_INTERVAL = _duration("5s")
+"""The longest interval that FRR takes, which is that of RFC 2328 (appendix B)."""
+
+
 class OspfSpec(Spec):
     """OSPF: version 2 for IPv4, version 3 for IPv6, on all links of the router."""
 
@@ -96,6 +100,12 @@ class OspfSpec(Spec):
         _duration("50ms"),
         description="The least time between two computations; it grows while changes go on, at "
         "most to a hundredfold. FRR only.",
+    )
+    lsa_interval: Duration = Field(
+        _duration("5s"),
+        description="The least time between two versions of what a router tells about itself "
+        "(MinLSInterval), at most 5s: a second failure within it is told only when it is over. FRR "
+        "and OSPF version 2 only; BIRD has 5s.",
     )
     area: Area = Field(BACKBONE, description="The area of links that `areas` does not name.")
     areas: dict[Name, Area] = Field(
@@ -118,6 +128,14 @@ class OspfSpec(Spec):
         """
         areas = [self.area_of(link) for link in links]
         return self.area if self.area in areas or not areas else areas[0]
+
+    @model_validator(mode="after")
+    def _possible_interval(self) -> Self:
+        if self.lsa_interval.ns > MOST_LSA_INTERVAL.ns:
+            raise ValueError(
+                f"`lsa_interval` is {MOST_LSA_INTERVAL} at most, got {self.lsa_interval}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _dead_after_hello(self) -> Self:
