@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 PAPERS = SOURCE.parent / "delaylab_papers"
 ROOT = SOURCE.parent.parent
 ORDER = [
-    *("errors", "progress", "units", "version", "points", "io", "spec", "drawing"),
+    *("errors", "progress", "units", "version", "points", "io", "placement", "spec", "drawing"),
     *("forwarding", "dataset"),
     *(
         "topology",

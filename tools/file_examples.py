@@ -29,6 +29,7 @@ from delaylab.spec.lab import (
 )
 from delaylab.spec.loads import LoadSpec
 from delaylab.spec.places import PlaceSpec
+from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.queue import QueueSpec
 from delaylab.spec.routing import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
@@ -88,6 +89,14 @@ _TEXTS: dict[type[BaseModel], str] = {
         routing: {bgp: {keepalive: 1s, hold: 3s}}
         nodes:
           r1: {forwards: true, routing: {bgp: {as: 64512}}}
+        """,
+    PlacementSpec: """
+        hosts: {h1: {nodes: 10}, h2: {nodes: 10}}
+        place: {by: metis, slack: 10%, together: 200us}
+        """,
+    InterfaceSpec: """
+        hosts:
+          h1: {interfaces: {eth1: 1Gbit, eth2: {rate: 1Gbit, domain: backbone}}}
         """,
     PlaceSpec: """
         nodes:

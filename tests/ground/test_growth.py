@@ -74,8 +74,8 @@ def work(shape: Callable[[int], Iterator[str]], size: int) -> int:
     text = "\n".join(["lab: big", *shape(size)])
 
     def check_and_plan() -> None:
-        made = build(lab_from(parse(text, "big.yaml")), KINDS, Rights(root=True))
-        print_plan(made, terminal(file=io.StringIO()))
+        lab = lab_from(parse(text, "big.yaml"))
+        print_plan(build(lab, KINDS, Rights(root=True)), lab, terminal(file=io.StringIO()))
 
     return calls(check_and_plan)
 

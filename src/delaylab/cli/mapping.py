@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from delaylab.cli import numbers
 from delaylab.cli.numbers import duration
-from delaylab.cli.options import app
+from delaylab.cli.options import Json, LabFile, PlaceBy, app, console, print_json
 from delaylab.topology.options import Coordinates, Costs, Shape
 
 Output = Annotated[
@@ -140,3 +141,54 @@ def generate(
     request = Request(shape, words(shape, sizes or []), seed, delay, rate)
     options = Options(cost=cost, kind=kind, rate=rate is not None)
     deliver(generated(request, name, options), output)
+
+
+@app.command("place")
+def place_(
+    lab_file: LabFile,
+    by: Annotated[
+        PlaceBy | None, typer.Option(help="The method; left out, that of the file, or auto.")
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Show all methods.")] = False,
+    hosts: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000, help="Try so many hosts, for a file that names none."),
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="With --hosts: the most nodes that a host takes.")
+    ] = None,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RATE", help="With --hosts: an interface of each host; give it for each one."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="With --hosts: write the lab file with them."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show which host gets which node, by which method, and how good that is."""
+    from delaylab.verbs import placements as verb
+
+    rates = tuple(numbers.rate(each, "--interface") for each in interface or ())
+    wanted = verb.wanted(hosts, nodes, rates, written=output is not None)
+    method = None if by is None else by.value
+    document, lab = verb.lab_for(lab_file, wanted, method)
+    if compare:
+        tried = list(verb.compared(lab))
+        if as_json:
+            print_json(verb.compared_json(tried))
+        else:
+            verb.print_compared(tried, console)
+        return
+    found = verb.placement(lab, document)
+    if output is not None and wanted is not None:
+        verb.write_with_hosts(document, lab_file, wanted, method or "auto", output)
+    if as_json:
+        print_json(verb.as_json(found))
+    else:
+        verb.print_placement(found, lab, console)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.errors import BadInput
-from delaylab.units import Duration
+from delaylab.units import Duration, Rate
 
 OCTET = 255
 
@@ -50,5 +50,13 @@ def duration(text: str, option: str) -> Duration:
     """Return an option's time with its unit; raise BadInput if it is none."""
     try:
         return Duration.parse(text)
+    except ValueError as error:
+        raise BadInput(str(error), option) from None
+
+
+def rate(text: str, option: str) -> Rate:
+    """Return an option's rate with its unit; raise BadInput if it is none."""
+    try:
+        return Rate.parse(text)
     except ValueError as error:
         raise BadInput(str(error), option) from None

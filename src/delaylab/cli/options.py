@@ -147,6 +147,15 @@ class WithCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+class PlaceBy(StrEnum):
+    """The methods of `place`."""
+
+    AUTO = "auto"
+    WORST_FIT = "worst-fit"
+    METIS = "metis"
+    EXACT = "exact"
+
+
 class FileKind(StrEnum):
     """The file formats that `schema` knows."""
 

@@ -33,11 +33,12 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
     from delaylab.verbs.lab_file import load
     from delaylab.verbs.plans import print_plan
 
-    made = build(load(lab_file), KINDS, LOCAL.rights())
+    lab = load(lab_file)
+    made = build(lab, KINDS, LOCAL.rights())
     if as_json:
         print_json(made.message())
     else:
-        print_plan(made, console)
+        print_plan(made, lab, console)
 
 
 @app.command()

@@ -68,14 +68,17 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Probl
     if twice:
         what = f"a `count:` makes a second node {twice!r}"
         problems.found.append(document.refuse(what, (*at, "nodes", twice)))
+    if lab.place is not None and not lab.hosts:
+        what = "`place` chooses among hosts, and the file has none"
+        problems.found.append(document.refuse(what, (*at, "place"), "name `hosts:`"))
     for name, node in lab.nodes.items():
         where = (*at, "nodes", name)
         if node.host is not None and node.host not in lab.hosts:
             known = ", ".join(lab.hosts) or "none; leave `host` out"
             what = f"no host {node.host!r} (hosts: {known})"
             problems.found.append(document.refuse(what, (*where, "host")))
-        if node.host is None and len(lab.hosts) > 1:
-            fix = f"say `host:`: {', '.join(lab.hosts)}"
+        if node.host is None and len(lab.hosts) > 1 and lab.place is None:
+            fix = f"say `host:`: {', '.join(lab.hosts)}; or `place: auto` for all"
             problems.found.append(document.refuse(f"node {name!r} has no host", where, fix))
 
 

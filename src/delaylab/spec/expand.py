@@ -13,10 +13,19 @@ from itertools import product
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
+from delaylab.spec.placed import with_hosts
 from delaylab.spec.routed import with_routing
 
 
 def expand(lab: LabSpec) -> LabSpec:
+    """Return the lab with all that it leaves to delaylab: nodes and links, daemons, hosts of nodes.
+
+    Raises Infeasible if its hosts cannot take its nodes.
+    """
+    return with_hosts(written_out(lab))
+
+
+def written_out(lab: LabSpec) -> LabSpec:
     """Return the lab with every node and link written out, and every router's daemons.
 
     Links that are left with one member are dropped.

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
+from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.routing import RoutingSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
 from delaylab.units import Duration, Rate, Size
@@ -89,6 +90,14 @@ class HostSpec(Spec):
         None, description="The CPUs that the processes of the host and of its nodes may use."
     )
     xen: XenSpec | None = Field(None, description="The emulated machine of the host's Xen domains.")
+    nodes: int | None = Field(
+        None, ge=1, description="The most nodes that a placement (`place`) puts on the host."
+    )
+    interfaces: dict[Name, InterfaceSpec] = Field(
+        default_factory=dict,
+        description="The interfaces towards other hosts, each with its rate, among which a "
+        "placement divides the links that leave the host. They are not enforced; `uplink` is.",
+    )
 
 
 class LinkSpec(ConditionsSpec):
@@ -209,6 +218,11 @@ class LabSpec(Spec):
         None,
         description="The routing daemons of all nodes with `forwards: true`. `up` returns once "
         "their routes are right.",
+    )
+    place: PlacementSpec | None = Field(
+        None,
+        description="Where nodes without a `host` go: a method chooses, by the links' `bandwidth`, "
+        "or else their rate.",
     )
     multipath: bool = Field(
         False,

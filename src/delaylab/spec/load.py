@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from delaylab.placement import Infeasible
 from delaylab.spec.check import check_lab
-from delaylab.spec.expand import expand
+from delaylab.spec.expand import written_out
 from delaylab.spec.files import with_files
 from delaylab.spec.foreign import foreign, remedy
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.placed import with_hosts
 from delaylab.spec.source import Document, read, validate
 
 OF_STUDIES = ("study", "probe", "factors", "repeat")
@@ -21,12 +23,21 @@ def load_lab(path: Path) -> LabSpec:
 
 
 def lab_from(document: Document) -> LabSpec:
-    """Return the checked lab of a document, with every `count:` expanded."""
+    """Return the checked lab of a document, with every `count:` expanded and nodes placed."""
+    lab = unplaced(document)
+    try:
+        return with_hosts(lab)
+    except Infeasible as error:
+        raise document.refuse(error.what, ("place",), error.fix) from None
+
+
+def unplaced(document: Document) -> LabSpec:
+    """Return the checked lab of a document; nodes without a host still have none."""
     want_lab(document)
     document = with_files(document)
     lab = validate(LabSpec, document)
     check_lab(lab, document)
-    return expand(lab)
+    return written_out(lab)
 
 
 def want_lab(document: Document) -> None:

@@ -9,10 +9,13 @@ from rich.console import Console
 
 from delaylab.io.terminal import print_lines
 from delaylab.plan.model import Operation, Plan, Veth, operation_message
+from delaylab.spec.lab import LabSpec
+from delaylab.verbs.placements import line_of
 
 
-def print_plan(plan: Plan, console: Console) -> None:
+def print_plan(plan: Plan, lab: LabSpec, console: Console) -> None:
     """Print what `up` would do: its operations, then the files and programs of nodes."""
+    print_lines(line_of(lab), console)
     print_lines(_plan_lines(plan), console)
 
 

@@ -1,0 +1,91 @@
+"""Hosts for nodes that name none: a lab becomes a placement problem, and its answer a lab."""
+
+from __future__ import annotations
+
+from delaylab.placement import Host, Interface, Link, Placement, Problem, measured, place
+from delaylab.spec.directions import conditions_of
+from delaylab.spec.lab import HostSpec, LabSpec, LinkSpec
+from delaylab.spec.names import named_links
+from delaylab.spec.placing import PlacementSpec
+
+
+def with_hosts(lab: LabSpec) -> LabSpec:
+    """Return a lab whose nodes all have a host, if it asks for a placement.
+
+    Raises Infeasible if the hosts cannot take the nodes.
+    """
+    if lab.place is None or all(node.host is not None for node in lab.nodes.values()):
+        return lab
+    found = place(problem_of(lab, lab.place), lab.place.by)
+    names = [host.name for host in found.problem.hosts]
+    nodes = {
+        node: spec.model_copy(update={"host": names[host]})
+        for (node, spec), host in zip(lab.nodes.items(), found.host_of, strict=True)
+    }
+    return lab.model_copy(update={"nodes": nodes})
+
+
+def placement_of(lab: LabSpec) -> Placement:
+    """Return how good the hosts of a lab's nodes are, whoever chose them."""
+    return measured(problem_of(lab, lab.place or PlacementSpec()))
+
+
+def problem_of(lab: LabSpec, spec: PlacementSpec) -> Problem:
+    """Return the placement problem of a lab whose `count:` are written out.
+
+    A link counts with its `bandwidth`, else with its rate; one without either with the median of
+    the others. If no link has any, each counts the same.
+    """
+    number = {name: index for index, name in enumerate(lab.nodes)}
+    host_number = {name: index for index, name in enumerate(lab.hosts)}
+    links = named_links(lab)
+    needs = bandwidths(lab)
+    known = [each for each in needs if each is not None]
+    usual = sorted(known)[len(known) // 2] if known else 1
+    made = (
+        Link(name, tuple(number[each] for each in link.members), usual if need is None else need)
+        for (name, link), need in zip(links, needs, strict=True)
+    )
+    return Problem(
+        nodes=tuple(lab.nodes),
+        links=tuple(made),
+        # What links need is not known in bit/s then, so it fills no interface.
+        hosts=tuple(_host(name, host, counted=bool(known)) for name, host in lab.hosts.items()),
+        pinned=tuple(
+            None if node.host is None else host_number[node.host] for node in lab.nodes.values()
+        ),
+        together=() if spec.together is None else _short(lab, spec.together.ns, number),
+        slack=float(spec.slack),
+    )
+
+
+def _host(name: str, spec: HostSpec, *, counted: bool) -> Host:
+    interfaces = spec.interfaces.items() if counted else ()
+    return Host(
+        name,
+        spec.nodes,
+        tuple(Interface(each, said.rate.bps, said.domain) for each, said in interfaces),
+    )
+
+
+def bandwidths(lab: LabSpec) -> list[int | None]:
+    """Return what each link needs, in bit/s; None for those with neither `bandwidth` nor rate."""
+    return [_bandwidth(link) for link in lab.links]
+
+
+def _bandwidth(link: LinkSpec) -> int | None:
+    """Return what a link needs in the direction that needs more, in bit/s; None if it is unsaid."""
+    if link.bandwidth is not None:
+        return link.bandwidth.bps
+    rates = [conditions_of(link, node).rate for node in link.members]
+    return max((each.bps for each in rates if each is not None), default=None)
+
+
+def _short(lab: LabSpec, below_ns: int, number: dict[str, int]) -> tuple[tuple[int, int], ...]:
+    """Return pairs of nodes on one link, one of whose directions has less delay than that."""
+    return tuple(
+        (number[link.members[0]], number[other])
+        for link in lab.links
+        if min((conditions_of(link, each).delay_ns or 0) for each in link.members) < below_ns
+        for other in link.members[1:]
+    )

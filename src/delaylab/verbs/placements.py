@@ -1,0 +1,276 @@
+"""Verb `delaylab place`: where a lab's nodes go, by which method, and how good that is."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from delaylab.errors import BadInput
+from delaylab.io.files import write_text
+from delaylab.io.terminal import print_lines
+from delaylab.io.values import JsonObject
+from delaylab.placement import METHODS, Infeasible, Placement, measured, place
+from delaylab.spec.lab import HostSpec, LabSpec
+from delaylab.spec.load import unplaced
+from delaylab.spec.placed import bandwidths, placement_of, problem_of
+from delaylab.spec.placing import InterfaceSpec, PlacementSpec
+from delaylab.spec.source import Document, read
+from delaylab.units import Rate
+
+FEW_NODES = 120
+"""The nodes up to which they are listed by host."""
+MOST_HOSTS = 10_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Hosts to try for a lab whose file names none."""
+
+    hosts: int
+    nodes: int | None = None
+    interfaces: tuple[Rate, ...] = ()
+
+    def specs(self) -> dict[str, HostSpec]:
+        """Return the hosts, as a lab file would name them."""
+        interfaces = {
+            f"eth{number}": InterfaceSpec(rate=rate)
+            for number, rate in enumerate(self.interfaces, start=1)
+        }
+        spec = HostSpec(nodes=self.nodes, interfaces=interfaces)
+        return {f"h{number}": spec for number in range(1, self.hosts + 1)}
+
+    def text(self, by: str) -> str:
+        """Return the lines of a lab file that name the hosts and ask for a placement."""
+        said = [] if self.nodes is None else [f"nodes: {self.nodes}"]
+        if self.interfaces:
+            each = (f"eth{n}: {rate}" for n, rate in enumerate(self.interfaces, start=1))
+            said.append(f"interfaces: {{{', '.join(each)}}}")
+        inside = "{" + ", ".join(said) + "}"
+        lines = [f"  h{number}: {inside}" for number in range(1, self.hosts + 1)]
+        return "\n".join(["hosts:", *lines, f"place: {by}", ""])
+
+
+def wanted(
+    hosts: int | None, nodes: int | None, interfaces: tuple[Rate, ...], *, written: bool
+) -> Wanted | None:
+    """Return the hosts to try; raise BadInput for options that mean nothing without `--hosts`."""
+    if hosts is not None:
+        return Wanted(hosts, nodes, interfaces)
+    given = {"--nodes": nodes is not None, "--interface": bool(interfaces), "--output": written}
+    for option, is_given in given.items():
+        if is_given:
+            raise BadInput(f"{option} goes with --hosts")
+    return None
+
+
+def lab_for(path: Path, wanted: Wanted | None, by: str | None) -> tuple[Document, LabSpec]:
+    """Read a lab file whose nodes are to be placed; give it the wanted hosts if it has none."""
+    document = read(path)
+    lab = unplaced(document)
+    if wanted is not None:
+        if lab.hosts:
+            raise document.refuse("the file names its hosts", ("hosts",), "leave --hosts out")
+        lab = lab.model_copy(update={"hosts": wanted.specs()})
+    elif not lab.hosts:
+        fix = "name `hosts:`, or try some: --hosts 4"
+        raise document.refuse("the file has no hosts to place its nodes on", (), fix)
+    if by is not None:
+        asked = {**(lab.place or PlacementSpec()).model_dump(mode="json"), "by": by}
+        lab = lab.model_copy(update={"place": PlacementSpec.model_validate(asked)})
+    elif lab.place is None and wanted is not None:
+        lab = lab.model_copy(update={"place": PlacementSpec()})
+    return document, lab
+
+
+def placement(lab: LabSpec, document: Document) -> Placement:
+    """Return where the nodes of a lab go; raise BadInput, with its line, if they fit nowhere."""
+    spec = lab.place or PlacementSpec()
+    problem = problem_of(lab, spec)
+    try:
+        if None not in problem.pinned:
+            return measured(problem)
+        return place(problem, spec.by)
+    except Infeasible as error:
+        raise document.refuse(error.what, ("place",), error.fix) from None
+
+
+def print_placement(found: Placement, lab: LabSpec, console: Console) -> None:
+    """Print the hosts with what they carry, and how good the placement is."""
+    print_lines(_head(found, lab), console)
+    table = Table(box=None, pad_edge=False)
+    for title in ("HOST", "NODES", "LOAD", "OF EVEN SHARE", "TO OTHER HOSTS", "INTERFACES"):
+        table.add_column(title, justify="left" if title in ("HOST", "INTERFACES") else "right")
+    for row in _rows(found, lab):
+        table.add_row(*row)
+    console.print(table)
+    if len(found.host_of) <= FEW_NODES:
+        for number, host in enumerate(found.problem.hosts):
+            here = (
+                node
+                for node, on in zip(found.problem.nodes, found.host_of, strict=True)
+                if on == number
+            )
+            console.print(f"{host.name}: {', '.join(here)}", highlight=False, soft_wrap=False)
+    print_lines(_verdict(found), console)
+
+
+def _head(found: Placement, lab: LabSpec) -> Iterator[str]:
+    problem = found.problem
+    by = "as the file says" if found.method == "given" else f"by {found.method}"
+    yield (
+        f"lab {lab.lab}: {len(problem.nodes)} nodes and {len(problem.links)} links on "
+        f"{len(problem.hosts)} hosts, {by}"
+    )
+    needs = bandwidths(lab)
+    unsaid = sum(each is None for each in needs)
+    if needs and unsaid == len(needs):
+        yield "No link has a `bandwidth` or a rate: each counts the same, and fills no interface."
+    elif unsaid:
+        counted = zip(problem.links, needs, strict=True)
+        usual = Rate(next(link.bandwidth for link, need in counted if need is None))
+        yield f"{unsaid} links have neither `bandwidth` nor rate: each counts as {usual}."
+
+
+def _rows(found: Placement, lab: LabSpec) -> Iterator[Sequence[str]]:
+    problem = found.problem
+    known = any(each is not None for each in bandwidths(lab))
+    crosses = found.crossing_by_host
+    whole = sum(found.loads) or sum(found.nodes)
+    used = Counter[tuple[str, str]]()
+    bandwidth = {link.name: link.bandwidth for link in problem.links}
+    for end in found.ends:
+        used[end.host, end.interface] += bandwidth[end.link]
+    for number, host in enumerate(problem.hosts):
+        load = found.loads[number] if sum(found.loads) else found.nodes[number]
+        nodes, most = found.nodes[number], host.most_nodes
+        yield (
+            host.name,
+            str(nodes) if most is None else f"{nodes} of {most}",
+            str(Rate(load)) if known else str(load),
+            f"{load / (problem.share[number] * whole):.2f}",
+            str(Rate(crosses[number])) if known else str(crosses[number]),
+            ", ".join(
+                f"{each.name} {used[host.name, each.name] / each.rate:.0%}"
+                for each in host.interfaces
+            ),
+        )
+
+
+def _verdict(found: Placement) -> Iterator[str]:
+    yield (
+        f"The fullest host carries {found.largest:.2f} of an even share "
+        f"(no placement is below {found.bound:.2f})."
+    )
+    yield f"{found.cut:.0%} of the links' bandwidth crosses between hosts."
+    if found.gap is not None:
+        proven = "proven to be the least" if found.gap == 0 else f"at most {found.gap:.0%} too much"
+        yield f"That is {proven}."
+
+
+def line_of(lab: LabSpec) -> Iterator[str]:
+    """Yield in a line how a lab's nodes were placed, if delaylab did it."""
+    if lab.place is not None:
+        found = placement_of(lab)
+        yield (
+            f"hosts by place: {lab.place.by}: the fullest carries {found.largest:.2f} of an even "
+            f"share, {found.cut:.0%} of the bandwidth crosses; more by `delaylab place`"
+        )
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A method's answer, or why it has none, and the time that it took."""
+
+    method: str
+    found: Placement | None
+    why_not: str
+    took_s: float
+
+
+def compared(lab: LabSpec) -> Iterator[Tried]:
+    """Yield what each method makes of a lab; first the file's own placement, if it has one."""
+    problem = problem_of(lab, lab.place or PlacementSpec())
+    if None not in problem.pinned:
+        yield Tried("given", measured(problem), "", 0.0)
+        problem = replace(problem, pinned=(None,) * len(problem.nodes))
+    for method in METHODS:
+        began_s = time.perf_counter()
+        try:
+            found, why_not = place.__wrapped__(problem, method), ""
+        except Infeasible as error:
+            found, why_not = None, str(error)
+        yield Tried(method, found, why_not, time.perf_counter() - began_s)
+
+
+def print_compared(tried: Sequence[Tried], console: Console) -> None:
+    """Print the methods side by side; raise BadInput if none has an answer."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("METHOD")
+    for title in ("FULLEST HOST", "AT LEAST", "CROSSES", "MOST NODES", "TIME"):
+        table.add_column(title, justify="right")
+    for each in tried:
+        found = each.found
+        if found is not None:
+            table.add_row(
+                each.method,
+                f"{found.largest:.3f}",
+                f"{found.bound:.3f}",
+                f"{found.cut:.1%}" + ("" if found.gap is None else f" (gap {found.gap:.0%})"),
+                str(max(found.nodes)),
+                "" if each.method == "given" else f"{each.took_s:.2f} s",
+            )
+    console.print(table)
+    for each in tried:
+        if each.found is None:
+            console.print(f"{each.method}: {each.why_not}", highlight=False)
+    if all(each.found is None for each in tried):
+        raise BadInput("no method has an answer")
+
+
+def as_json(found: Placement, took_s: float | None = None) -> JsonObject:
+    """Return a placement for scripts."""
+    problem = found.problem
+    names = [host.name for host in problem.hosts]
+    timed: JsonObject = {} if took_s is None else {"took_s": round(took_s, 4)}
+    return {
+        "method": found.method,
+        "largest": found.largest,
+        "bound": found.bound,
+        "cut": found.cut,
+        "gap": found.gap,
+        **timed,
+        "hosts": {
+            name: {"nodes": nodes, "load_bps": load}
+            for name, nodes, load in zip(names, found.nodes, found.loads, strict=True)
+        },
+        "nodes": {
+            node: names[host] for node, host in zip(problem.nodes, found.host_of, strict=True)
+        },
+        "interfaces": [
+            {"link": end.link, "host": end.host, "interface": end.interface} for end in found.ends
+        ],
+    }
+
+
+def compared_json(tried: Sequence[Tried]) -> list[JsonObject]:
+    """Return the methods side by side for scripts."""
+    return [
+        {"method": each.method, "why_not": each.why_not}
+        if each.found is None
+        else as_json(each.found, each.took_s)
+        for each in tried
+    ]
+
+
+def write_with_hosts(document: Document, path: Path, wanted: Wanted, by: str, target: Path) -> None:
+    """Write a copy of a lab file that names the wanted hosts and asks for a placement."""
+    text = path.read_text()
+    if text.lstrip().startswith("{"):
+        raise document.refuse("a file in braces cannot be added to", (), "write it in lines")
+    write_text(target, text.rstrip("\n") + "\n" + wanted.text(by))
