@@ -52,7 +52,7 @@ def fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     for name, field in all_fields(model).items():
         if name not in hidden:
             if issubclass(model, Variants):
-                yield name, _of_family(model, name)
+                yield field.alias or name, _of_family(model, name)
             else:
                 yield field.alias or name, field
 

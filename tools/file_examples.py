@@ -19,7 +19,6 @@ from delaylab.spec.conditions import (
 )
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import (
-    ChangeSpec,
     EngineSpec,
     HostSpec,
     LabSpec,
@@ -28,6 +27,7 @@ from delaylab.spec.lab import (
     XenSpec,
 )
 from delaylab.spec.loads import LoadSpec
+from delaylab.spec.moments import MomentSpec
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
@@ -163,9 +163,16 @@ _TEXTS: dict[type[BaseModel], str] = {
           points: [[0, 8000000], [1000000000, 2000000]]
           period_ns: 2000000000
         """,
-    ChangeSpec: """
+    MomentSpec: """
         timeline:
-          - {at: 30s, link: wan, node: server, set: {loss: 5%}}
+          - {at: 10s, link: wan, node: server, set: {loss: 5%}}
+          - {at: 20s, down: [north, east]}            # two links lose their carrier at once
+          - {at: 40s, up: [north, east]}
+          - {at: 60s, flap: wan, for: 200ms}          # down, and up again after 200 ms
+          - {at: 70s, stop: r-1}                      # frozen: its links stay up, and it is silent
+          - {at: 80s, start: r-1}
+          - {at: 90s, restart: [r-2, r-3], for: 5s}   # without power for 5 s
+          - {at: 120s, kill: r-1, programs: [ospfd]}
         """,
     StudySpec: """
         study: distance

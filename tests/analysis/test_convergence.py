@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delaylab.analysis.convergence.events import Span, effects
-from delaylab.analysis.convergence.fates import Fates, Interval
+from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import (
     DISCARD,
     Change,

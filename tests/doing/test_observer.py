@@ -16,7 +16,7 @@ from typing import IO
 
 import pytest
 
-from delaylab.analysis.convergence.fates import Fates, Interval
+from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import (
     DISCARD,
     Change,

@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 
 from delaylab.analysis.convergence.bursts import Burst, followed
-from delaylab.analysis.convergence.fates import Fates, Interval
+from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import LinkChange, Lost, TableChange
 from delaylab.lab.attach import attach
 from delaylab.lab.observer import observing

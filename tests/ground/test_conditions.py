@@ -12,6 +12,7 @@ from delaylab.spec.directions import conditions_of
 from delaylab.spec.load import lab_from
 from delaylab.spec.profiles import profiles
 from delaylab.spec.source import parse
+from delaylab.spec.timeline import changes_of_links
 from delaylab.verbs.schema import schema
 from tests.plain import plain
 
@@ -250,4 +251,4 @@ def test_a_node_that_stands_for_many_is_written_out() -> None:
         )
     )
     assert plain(conditions_of(lab.links[0], "box-2").message()) == {"delay_ns": 1_000_000}
-    assert [change.node for change in lab.timeline] == ["box-1", "box-2"]
+    assert [change.node for change in changes_of_links(lab)] == ["box-1", "box-2"]

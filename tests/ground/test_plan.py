@@ -24,6 +24,7 @@ from delaylab.spec.load import lab_from
 from delaylab.spec.load_study import load_study
 from delaylab.spec.source import parse
 from delaylab.spec.study import ProbeSpec
+from delaylab.spec.timeline import changes_of_links
 from tests.plain import plain
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -291,7 +292,7 @@ timeline: [{at: 1s, link: lan-hub, set: {delay: 9ms}}]
 """
     lab, _ = planned(text)
     assert [link.name for link in lab.links] == ["hub-leaf-1", "hub-leaf-2", "lan-hub"]
-    assert [change.link for change in lab.timeline] == ["lan-hub"]
+    assert [change.link for change in changes_of_links(lab)] == ["lan-hub"]
 
 
 def test_a_point_to_point_link_has_no_bridge() -> None:

@@ -16,6 +16,7 @@ from delaylab.spec.load import lab_from
 from delaylab.spec.load_study import study_from
 from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.source import parse
+from delaylab.spec.timeline import changes_of_links
 from tests.plain import plain
 
 LAB = """\
@@ -81,7 +82,7 @@ timeline:
     lab = lab_from(parse(text, "lab.yaml"))
     delays = [plain(received_by(link, link.members[1]).message()) for link in lab.links]
     assert [each["delay_ns"] for each in delays] == [1_000_000, 2_000_000, 1_000_000]
-    assert [(each.link, each.to) for each in lab.timeline] == [
+    assert [(each.link, each.to) for each in changes_of_links(lab)] == [
         (f"spoke-{number}", f"box-{number}") for number in (1, 2, 3)
     ]
 

@@ -29,6 +29,7 @@ from delaylab.spec.load_study import study_from
 from delaylab.spec.loads import FramesLoad, LoadSpec
 from delaylab.spec.source import Document, parse
 from delaylab.spec.study import ProbeSpec
+from delaylab.spec.timeline import changes_of_links
 
 FAN = """
 lab: fan
@@ -54,7 +55,7 @@ def test_a_link_to_a_node_that_stands_for_many_is_one_to_each() -> None:
         *((f"out-{n}", [f"router-{n}", "sink"]) for n in (1, 2, 3)),
     ]
     assert [list(link.sent_from) for link in lab.links[:3]] == [[f"router-{n}"] for n in (1, 2, 3)]
-    changes = [(change.link, change.node) for change in lab.timeline]
+    changes = [(change.link, change.node) for change in changes_of_links(lab)]
     assert changes == [
         *((f"in-{n}", f"router-{n}") for n in (1, 2, 3)),
         *((f"in-{n}", "source") for n in (1, 2, 3)),

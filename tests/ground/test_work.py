@@ -203,9 +203,9 @@ def test_a_study_with_work_needs_no_probe() -> None:
 @pytest.mark.parametrize(
     ("rest", "said"),
     [
-        ("factors: {load: {cpu: [{cpu: 1, on: n}]}}", "has `probe`, `work` or both"),
-        ("work: []", "has `probe`, `work` or both"),
-        ("work: [{name: count, on: [], cpu: 1}]", "no node works, and there is no probe"),
+        ("factors: {load: {cpu: [{cpu: 1, on: n}]}}", "there is no probe, no node works"),
+        ("work: []", "there is no probe, no node works"),
+        ("work: [{name: count, on: [], cpu: 1}]", "there is no probe, no node works"),
         (
             f"{COUNT}\nfactors: {{of: {{all: {{}}, none: {{work.count.on: []}}}}}}",
             "nothing is measured with of=none",

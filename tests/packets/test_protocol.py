@@ -215,9 +215,10 @@ def test_a_name_that_differs_is_seen() -> None:
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
-    """A monitor sends `setup`, a link engine `carrier`; `output`, `end` and
-    `control` need a program (tests/doing/test_programs.py, test_events.py)."""
+    """A monitor sends `setup`, a link engine `carrier`; `output`, `end`, `control` and `schedule`
+    need a program (tests/doing/test_programs.py, test_events.py, test_timeline.py)."""
     others = {"links", "link-set", "link-timeline", "link-restart", "output", "end", "control"}
+    others |= {"schedule", "scheduled"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 

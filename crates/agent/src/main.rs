@@ -56,6 +56,8 @@ enum Verb {
     Protocol,
     /// Run the program of a node that standard input describes, until it ends.
     Supervise,
+    /// Do things to the programs of a node at set times, as standard input says.
+    CarryOut,
     /// Write a file or a folder of a node to standard output, as a tar archive.
     Pack(operations::Place),
     /// Write the file or folder of a tar archive on standard input to a path in a node.
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Verb::Kernel => link::kernel::print_support(),
         Verb::Protocol => protocol::schema::print(),
         Verb::Supervise => operations::supervise(),
+        Verb::CarryOut => operations::carry_out(),
         Verb::Pack(place) => operations::pack(&place),
         Verb::Unpack { place, name } => operations::unpack(&place, &name),
         Verb::Relay { device } => relay::to_console(&device),

@@ -59,11 +59,18 @@ class Neighbours(Request[replies.Nothing]):
     versions: Sequence[int]
 
 
+@dataclass(frozen=True, kw_only=True)
 class LinkTimeline(Request[replies.Nothing]):
-    """Restore the conditions of the plan, and restart the link engine's timeline."""
+    """Restore the conditions of the plan, and restart the link engine's timeline.
+
+    It counts from `begins_ns`, in ns since 1970, or else from now on. With `hold` no change of it
+    is made until it is restarted.
+    """
 
     op = "link-timeline"
     reply = replies.Nothing
+    begins_ns: int | None = None
+    hold: bool = False
 
 
 class LinkRestart(Request[replies.Nothing]):

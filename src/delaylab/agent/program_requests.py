@@ -83,6 +83,34 @@ class Ended(Reply):
     program: ProgramState
 
 
+class OrderDone(Reply):
+    """An order that was carried out between two times; all times are in ns since 1970."""
+
+    at_ns: int
+    began_ns: int
+    done_ns: int
+    failed: Text | None = None
+
+
+class OrdersDone(Reply):
+    """The orders that were carried out so far, by time, and the number that are still to come."""
+
+    done: list[OrderDone] = Field(default_factory=list)
+    left: Count
+
+
+@dataclass(frozen=True)
+class Order(Message):
+    """A thing to do to these programs of a node at a time, in ns since 1970 by its clock.
+
+    Without names it is done to the node as a whole.
+    """
+
+    at_ns: int
+    do: Deed
+    names: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class NodeFile(Message):
     """A file to write; `owner` is `USER` or `USER:GROUP`."""
@@ -157,4 +185,27 @@ class Control(Request[Controlled]):
     reply = Controlled
     do: Deed
     names: Sequence[str] = ()
+    folder: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule(Request[Nothing]):
+    """Do things to programs at set times, by time, in place of all that was ordered before.
+
+    A process of the node waits for the times, and outlives the session.
+    """
+
+    op = "schedule"
+    reply = Nothing
+    orders: Sequence[Order]
+    folder: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheduled(Request[OrdersDone]):
+    """Wait until all that was ordered is done, at most `within_ms`, and return it."""
+
+    op = "scheduled"
+    reply = OrdersDone
+    within_ms: int = 0
     folder: str | None = None

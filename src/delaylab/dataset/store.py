@@ -7,6 +7,7 @@ One directory per study::
     trials/ID/hosts.parquet
     trials/ID/{stamps,probes}.parquet only if the trial has a probe
     trials/ID/progress.parquet       only if the trial has work that showed progress
+    trials/ID/{changes,wrong,fates}.parquet only if the lab has routing daemons
     trials.parquet                   all trials in one table, derived from the trial.json files
 
 A trial's directory appears whole, by one rename, or not at all; it is never changed afterwards.
@@ -80,9 +81,25 @@ class Study:
 
     def progress(self, trial: str) -> pl.DataFrame:
         """Return the progress of the trial's work; no rows if there is none."""
-        if not self.table_file(trial, "progress").exists():
-            return pl.DataFrame(schema=dict(TABLES["progress"]))
-        return self._table(trial, "progress")
+        return self._optional(trial, "progress")
+
+    def changes(self, trial: str) -> pl.DataFrame:
+        """Return the changes of the tables, links and adjacencies of a trial's routers, by time."""
+        return self._optional(trial, "changes")
+
+    def wrong(self, trial: str) -> pl.DataFrame:
+        """Return how many routes of each router were wrong in a trial, by time."""
+        return self._optional(trial, "wrong")
+
+    def fates(self, trial: str) -> pl.DataFrame:
+        """Return the black holes and loops of a trial, by the tables of its routers."""
+        return self._optional(trial, "fates")
+
+    def _optional(self, trial: str, name: str) -> pl.DataFrame:
+        """Return a table; one without rows if the trial has none."""
+        if not self.table_file(trial, name).exists():
+            return pl.DataFrame(schema=dict(TABLES[name]))
+        return self._table(trial, name)
 
     def table_file(self, trial: str, name: str) -> Path:
         """Return the file of one of the trial's tables."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from delaylab.forwarding.tables import Change, Difference, Hops, Table, TableChange, differences
@@ -14,7 +15,7 @@ class Verified:
     """The places where tables are not as expected, kept true by `take`.
 
     `ignored` are prefixes that no routing protocol sets, such as those of static routes. A prefix
-    that nobody expects is a difference, too.
+    that nobody expects is a difference, too. `by_node` has the number of wrong routes of each node.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Verified:
         self._tables = tables
         self._expected = expected
         self._wrong: set[tuple[str, str]] = set()
+        self.by_node: Counter[str] = Counter()
         self.expect(expected)
 
     def expect(self, expected: Mapping[str, Mapping[str, Hops]]) -> None:
@@ -38,6 +40,7 @@ class Verified:
             for each in differences(expected, self._tables)
             if compare(each.prefix)
         }
+        self.by_node = Counter(node for node, _ in self._wrong)
 
     @property
     def is_right(self) -> bool:
@@ -66,8 +69,10 @@ class Verified:
             if table.get(change.prefix) == change.hops:
                 if key in self._wrong:
                     self._wrong.discard(key)
+                    self.by_node[change.node] -= 1
                     became = change.at_ns if not self._wrong else None
             else:
+                self.by_node[change.node] += key not in self._wrong
                 self._wrong.add(key)
                 became = None
         return became

@@ -22,6 +22,7 @@ from delaylab.spec.link_conditions import Conditions, made_of
 from delaylab.spec.merge import merge
 from delaylab.spec.names import by_name
 from delaylab.spec.round_trip import delay_ns, tries
+from delaylab.spec.timeline import changes_of_links
 
 Sent = dict[str, list[Change]]
 """A map from agents to the changes for the directions that start at their nodes."""
@@ -38,10 +39,19 @@ def revive(lab: Lab) -> list[str]:
     return [report.host for report in down]
 
 
-def start_timeline(lab: Lab) -> None:
-    """Restore the conditions of the lab file, and restart the lab's timeline."""
+def start_timeline(lab: Lab, begins_ns: int | None = None) -> None:
+    """Restore the conditions of the lab file, and restart the lab's timeline.
+
+    It counts from `begins_ns`, in ns since 1970; from now on if that is None.
+    """
     for agent in agents(lab):
-        call(lab, agent, LinkTimeline())
+        call(lab, agent, LinkTimeline(begins_ns=begins_ns))
+
+
+def hold_timeline(lab: Lab) -> None:
+    """Restore the conditions of the lab file, and change nothing until the timeline is started."""
+    for agent in agents(lab):
+        call(lab, agent, LinkTimeline(hold=True))
 
 
 @dataclass(frozen=True)
@@ -171,7 +181,7 @@ def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
 
 def _conditioned(lab: Lab, link: str) -> ConditionedLink:
     if lab.plan.has_engine(link):
-        timeline = tuple(each for each in lab.spec.timeline if each.link == link)
+        timeline = tuple(each for each in changes_of_links(lab.spec) if each.link == link)
         return ConditionedLink(link, by_name(lab.spec)[link], lab.plan.on_link(link), timeline)
     if lab.plan.on_link(link):
         fix = "give it one in the lab file, such as `state: up` or `delay: 0s`"

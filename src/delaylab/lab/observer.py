@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from delaylab.agent.measuring_requests import Clock
 from delaylab.agent.observed_tables import ObservedTables
 from delaylab.agent.observing_replies import Observed
 from delaylab.agent.observing_requests import Observe, ObservePlace
@@ -20,13 +19,11 @@ from delaylab.agent.result import AgentError, AgentGone, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import ready
 from delaylab.forwarding.tables import Change, LinkChange, Lost, Table, TableChange, apply
+from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
 
 READY_S = 60
 """The patience for the tables at the start: a lab of 852 routers has 1.8 million routes."""
-READINGS = 20
-"""The readings of another kernel's clock at once; the quickest answer counts."""
-READ_EVERY_S = 1.0
 
 
 @dataclass
@@ -36,35 +33,7 @@ class _Source:
     session: Session
     result: Result[Observed]
     tables: ObservedTables
-    clock: _OtherClock | None = None
-
-
-class _OtherClock:
-    """The offset of another kernel's clock from this one's, read again while it is asked for.
-
-    A reading is at most half of its round trip wrong, `bound_ns`.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._read_s = -READ_EVERY_S
-        self._ahead_ns = 0
-        self.bound_ns = 0
-
-    def ahead_ns(self) -> int:
-        """Return how far that clock is ahead of this one."""
-        if time.monotonic() - self._read_s >= READ_EVERY_S:
-            # From the least round trip, in which little can have held up either direction.
-            round_ns, self._ahead_ns = min(self._reading() for _ in range(READINGS))
-            self.bound_ns = round_ns // 2
-            self._read_s = time.monotonic()
-        return self._ahead_ns
-
-    def _reading(self) -> tuple[int, int]:
-        before = time.time_ns()
-        there = self._session.call(Clock()).done.time_ns
-        after = time.time_ns()
-        return after - before, there - (before + after) // 2
+    clock: OtherClock | None = None
 
 
 class Observer:
@@ -212,7 +181,7 @@ def observing(lab: Lab, room_bytes: int = 4 << 20) -> Iterator[Observer]:
             sessions += session, clock
             request = Observe(places=[ObservePlace(nodes[0])], room_bytes=room_bytes)
             result = session.start(request)
-            sources.append(_Source(session, result, ObservedTables([nodes]), _OtherClock(clock)))
+            sources.append(_Source(session, result, ObservedTables([nodes]), OtherClock(clock)))
         for source in sources:
             source.session.event(READY_S)
             if source.clock is not None:

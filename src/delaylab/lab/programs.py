@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, count
@@ -15,11 +15,15 @@ from delaylab.agent.program_requests import (
     Deed,
     End,
     NodeFile,
+    Order,
+    OrdersDone,
     Output,
     Program,
     Programs,
     ProgramState,
     ProgramStates,
+    Schedule,
+    Scheduled,
     Start,
 )
 from delaylab.agent.result import AgentError
@@ -134,6 +138,41 @@ def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Control
         raise DelaylabError(error.what, f"node {node}", error.fix) from None
     finally:
         session.close()
+
+
+def schedule(lab: Lab, orders: Mapping[str, Sequence[Order]]) -> None:
+    """Order things to be done to programs of these nodes, by time, in place of earlier orders.
+
+    Their agents see to it; nobody has to wait. Times are by the nodes' own clocks.
+    """
+    sessions: dict[str, Session] = {}
+    try:
+        for node, wanted in orders.items():
+            sessions[node] = session = lab.node_session(node)
+            session.start(Schedule(orders=wanted, folder=_folder(lab, node)))
+        for node, session in sessions.items():
+            try:
+                session.finish(STATES_S)
+            except AgentError as error:
+                raise DelaylabError(error.what, f"node {node}", error.fix) from None
+    finally:
+        for session in sessions.values():
+            session.close()
+
+
+def scheduled(lab: Lab, nodes: Iterable[str], within_s: float) -> dict[str, OrdersDone]:
+    """Return what these nodes' agents did of their orders, once all is done or a time is over."""
+    found = {}
+    asked = {}
+    for node in nodes:
+        session = lab.node_session(node)
+        request = Scheduled(within_ms=int(within_s * 1000), folder=_folder(lab, node))
+        asked[node] = session, session.start(request)
+    for node, (session, result) in asked.items():
+        session.finish(within_s + STATES_S)
+        found[node] = result.done
+        session.close()
+    return found
 
 
 def states(

@@ -12,7 +12,7 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import files, link_changes, machine_stack, memory, packages
+from delaylab.lab import files, link_changes, machine_stack, memory, packages, timeline
 from delaylab.lab.cpus import check_cpus
 from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.lab.programs import start_programs
@@ -26,6 +26,7 @@ from delaylab.progress import Progress, silent
 from delaylab.routing import NodePrograms
 from delaylab.spec.directions import conditions_of
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.timeline import counts_from_ready
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 """The name of a running lab: a file's, and never an option of the commands that take it."""
@@ -56,6 +57,8 @@ def starting(
     lab, keeper, daemons = _build(machine, spec, name, accounting=False, progress=progress)
     try:
         _begin(lab, daemons, progress)
+        if counts_from_ready(spec):
+            timeline.begin(lab)
         yield lab
     except BaseException:
         lab.close()
@@ -72,7 +75,10 @@ def temporary(
     progress: Progress = silent,
     machine: Machine = LOCAL,
 ) -> Iterator[Lab]:
-    """Run a lab under a unique name for the length of a block, and remove it on every exit."""
+    """Run a lab under a unique name for the length of a block, and remove it on every exit.
+
+    A timeline that counts from when the lab is ready has not begun yet.
+    """
     name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
     lab, keeper, daemons = _build(machine, spec, name, accounting=accounting, progress=progress)
     try:
@@ -128,7 +134,9 @@ def _build(
 
 def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) -> None:
     """Start the programs of a lab that is built, and wait until its routers forward rightly."""
-    if _is_down_in_a_guest(lab.spec):
+    if counts_from_ready(lab.spec):
+        link_changes.hold_timeline(lab)
+    elif _is_down_in_a_guest(lab.spec):
         # The engine started before the guest, and could not tell it.
         link_changes.start_timeline(lab)
     began_s = time.monotonic()

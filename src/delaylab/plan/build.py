@@ -39,6 +39,7 @@ from delaylab.routing import NodePrograms
 from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import HERE, LabSpec
+from delaylab.spec.moments import NodeEventSpec
 from delaylab.spec.names import named_links
 from delaylab.units import Multiple
 
@@ -129,6 +130,7 @@ def build(
         node: _planned(lab, node, kinds[spec.kind], network, made.get(node, NodePrograms()))
         for node, spec in lab.nodes.items()
     }
+    _check_programs_of_events(lab, nodes)
     guests = (each.name for each in agents if each.guest and each.guest.reach != "nothing")
     return Plan(
         lab=name,
@@ -140,6 +142,20 @@ def build(
         operations=tuple(operations),
         daemons=made,
     )
+
+
+def _check_programs_of_events(lab: LabSpec, nodes: Mapping[str, PlannedNode]) -> None:
+    """Raise BadInput if the timeline has an event of a program that its node does not have."""
+    for moment in lab.timeline:
+        if not isinstance(moment, NodeEventSpec):
+            continue
+        for node in moment.nodes:
+            there = nodes[node].programs
+            for program in moment.programs or ():
+                if program not in there:
+                    what = f"timeline, {moment.words}: node {node!r} has no program {program!r}"
+                    fix = f"its programs: {', '.join(there) or 'none'}"
+                    raise BadInput(what, fix=fix)
 
 
 def _planned(

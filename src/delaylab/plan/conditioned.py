@@ -18,9 +18,11 @@ from delaylab.spec.directions import (
     received_by,
     receivers,
 )
-from delaylab.spec.lab import ChangeSpec, EngineSpec, LabSpec, LinkSpec
+from delaylab.spec.lab import EngineSpec, LabSpec, LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions
 from delaylab.spec.merge import merge
+from delaylab.spec.moments import ChangeSpec
+from delaylab.spec.timeline import changes_of_links
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def engine_links(
         realtime=engine.realtime,
         memory_bytes=engine.memory.bytes,
         links=tuple(_engine_link(link, host) for link in here),
-        timeline=tuple(_timeline(lab.timeline, host, here)),
+        timeline=tuple(_timeline(changes_of_links(lab), host, here)),
     )
 
 

@@ -28,10 +28,11 @@ from delaylab.plan.resolved import resolved
 from delaylab.plan.routes import routes, routes_of_hosts
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
-from delaylab.spec.directions import conditioned
-from delaylab.spec.lab import HERE, ChangeSpec, LabSpec, LinkSpec
+from delaylab.spec.lab import HERE, LabSpec, LinkSpec
+from delaylab.spec.moments import ChangeSpec
 from delaylab.spec.names import by_name, costs
 from delaylab.spec.round_trip import one_way_ns, tries
+from delaylab.spec.timeline import changes_of_links, conditioned
 
 
 class Network:
@@ -50,7 +51,7 @@ class Network:
         self._exact: list[Veth | TapDevice] = []
         self._conditioned = conditioned(lab)
         self._timeline = defaultdict[str, list[ChangeSpec]](list)
-        for change in lab.timeline:
+        for change in changes_of_links(lab):
             self._timeline[change.link].append(change)
         self._slow = any(host.uplink for host in lab.hosts.values())
 

@@ -9,6 +9,7 @@ from functools import partial
 from delaylab.spec.addresses import why_no_address
 from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.check_routing import check_routing
+from delaylab.spec.check_timeline import check_timeline
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, links_of, named_links, nodes_made, origins
@@ -39,6 +40,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     _check_interfaces(lab, document, at, problems)
     problems.report()
     _check_ways_outside(lab, document, at, problems)
+    check_timeline(lab, document, at, problems)
     problems.report()
 
 

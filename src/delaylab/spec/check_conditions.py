@@ -6,7 +6,7 @@ from functools import partial
 
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.directions import conditions_of, members_meant, received_by, way_of
-from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.link_conditions import (
     Conditions,
     DelayTrace,
@@ -16,6 +16,7 @@ from delaylab.spec.link_conditions import (
     RateTrace,
     Red,
 )
+from delaylab.spec.moments import ChangeSpec
 from delaylab.spec.names import Names, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.profiles import contents
@@ -50,7 +51,8 @@ def check_conditions(
     links = dict(zip(names, lab.links, strict=True))
     for index, change in enumerate(lab.timeline):
         where = (*at, "timeline", index)
-        problems.gather(partial(_check_change, change, links, document, where))
+        if isinstance(change, ChangeSpec):
+            problems.gather(partial(_check_change, change, links, document, where))
 
 
 def check_profile(

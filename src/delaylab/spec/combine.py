@@ -28,13 +28,17 @@ from delaylab.spec.needs import with_needs
 from delaylab.spec.scale import changeable, scaled
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study import ProbeSpec, StudySpec
+from delaylab.spec.timeline import has_events
 from delaylab.spec.trial_counts import check_trials
 from delaylab.spec.work import WorkSpec
 
 SYSCTLS = "sysctls"
-ROOTS = ("nodes", "hosts", "links", "ip", "timeline", "engine", SYSCTLS, "probe", "work")
-WHOLE = ("nodes", "links")
-"""Parts of a lab that a level may replace as a whole: of one lab by another."""
+ROOTS = (
+    *("nodes", "hosts", "links", "ip", "timeline", "routing", "engine", SYSCTLS),
+    *("probe", "work"),
+)
+WHOLE = ("nodes", "links", "timeline")
+"""Parts of a lab that a level may give as a whole: the nodes and links of another lab, events."""
 OUTSIDE_OF_LAB = ("probe", "work")
 """Roots of paths that are the study's, not its lab's."""
 
@@ -200,9 +204,13 @@ def _checked(
                     f"factors: {', '.join(levels)}",
                 )
     work = work_of(work_data, given, lab, known, document)
-    if probe is None and not any(each.on for each in work):
-        what = f"nothing is measured with {_named(levels)}: no node works, and there is no probe"
-        raise document.refuse(what, ("work",), "say which nodes work: `on: [a, b]`")
+    if probe is None and not any(each.on for each in work) and not has_events(lab):
+        what = (
+            f"nothing is measured with {_named(levels)}: there is no probe, no node works, and the "
+            "lab's timeline has no events"
+        )
+        fix = "give the study `probe` or `work`: loads alone have no end"
+        raise document.refuse(what, ("work",), fix)
     whole = with_needs(expand(lab), work)
     if probe is not None:
         probe = patient(probe, whole)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import cache
 
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
+from delaylab.spec.lab import LinkSpec
 from delaylab.spec.link_conditions import NOTHING, Conditions, DelayTrace, Trace, made_of
 from delaylab.spec.merge import merge, merge_changes, without
-from delaylab.spec.names import named_links
+from delaylab.spec.moments import ChangeSpec
 from delaylab.spec.profiles import UpDown, contents
 
 
@@ -63,16 +63,6 @@ def changes(
     """
     named = merge_changes(_profile(given, link, node, receives=receives), given.named())
     return _in_place_of_a_trace(now, named)
-
-
-def conditioned(lab: LabSpec) -> set[str]:
-    """Return the names of the links with conditions, from the start or by the lab's timeline."""
-    now = (name for name, link in named_links(lab) if _says(link))
-    return {*now, *(change.link for change in lab.timeline)}
-
-
-def _says(link: LinkSpec) -> bool:
-    return bool(link.says_conditions() or link.sent_from or link.received_by)
 
 
 def way_of(link: LinkSpec, node: str, *, receives: bool = False) -> UpDown | None:

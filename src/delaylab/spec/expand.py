@@ -7,11 +7,12 @@ link, a probe or a load names one of the nodes, such as NAME-2, only that one is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.moments import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
 from delaylab.spec.placed import with_hosts
 from delaylab.spec.routed import with_routing
@@ -45,11 +46,7 @@ def _expand(lab: LabSpec) -> LabSpec:
     links = [each for name, link in named_links(lab) for each in _links(lab, link, name, all_names)]
     kept = [link for link in links if len(link.members) > 1]
     all_links = links_of(lab)
-    timeline = [
-        each
-        for change in lab.timeline
-        for each in _changes(change, all_links[change.link], all_names)
-    ]
+    timeline = [each for one in lab.timeline for each in _moments(one, all_links, all_names)]
     return lab.model_copy(update={"nodes": nodes, "links": kept, "timeline": timeline})
 
 
@@ -85,6 +82,20 @@ def _by_each(
     """Return conditions by node; those of one node override those of all that a count makes."""
     general_first = sorted(given.items(), key=lambda item: item[0] not in lab.nodes)
     return {each: said for node, said in general_first for each in all_names[node]}
+
+
+def _moments(moment: MomentSpec, links: Names, nodes: Names) -> Iterator[MomentSpec]:
+    if isinstance(moment, ChangeSpec):
+        yield from _changes(moment, links[moment.link], nodes)
+    elif isinstance(moment, LinkEventSpec):
+        yield moment.model_copy(update={moment.did: _all_of(moment.links, links)})
+    elif isinstance(moment, NodeEventSpec):
+        yield moment.model_copy(update={moment.did: _all_of(moment.nodes, nodes)})
+
+
+def _all_of(given: Iterable[str], stands_for: Names) -> list[str]:
+    """Return all that names stand for, each once."""
+    return list(dict.fromkeys(each for name in given for each in stands_for[name]))
 
 
 def _changes(change: ChangeSpec, links: list[str], all_names: Names) -> Iterator[ChangeSpec]:

@@ -9,10 +9,11 @@ from pydantic import Field, model_validator
 from delaylab.spec.base import Cpus, Name, Shorthand, Spec
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
+from delaylab.spec.moments import MomentSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.routing import RoutingSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
-from delaylab.units import Duration, Rate, Size
+from delaylab.units import Rate, Size
 
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
@@ -164,35 +165,6 @@ class LinkSpec(ConditionsSpec):
         return list(self.join or self.between or ())
 
 
-class ChangeSpec(Spec):
-    """A change of a link's conditions while the lab runs; conditions that it does not name stay."""
-
-    at: Duration = Field(
-        description="The time of the change, counted from the start of the lab; in a trial from "
-        "the start of the trial, and again from the start of the load."
-    )
-    link: Name = Field(description="The name of the link to change.")
-    node: Name | None = Field(
-        None, description="Change only the direction from this node; left out, all directions."
-    )
-    to: Name | None = Field(
-        None,
-        description="Change what this node receives, in place of what nodes send. The link must "
-        "have conditions for it (`to`), or get them by the timeline.",
-    )
-    conditions: ConditionsSpec = Field(
-        alias="set", description="The conditions to change; those that are not named stay."
-    )
-
-    @model_validator(mode="after")
-    def _one_end(self) -> ChangeSpec:
-        if self.node is not None and self.to is not None:
-            raise ValueError(
-                "a change has either `node` (what it sends) or `to` (what it receives)"
-            )
-        return self
-
-
 class LabSpec(Spec):
     """A lab: hosts, nodes and links."""
 
@@ -234,8 +206,9 @@ class LabSpec(Spec):
         EngineSpec.model_validate("auto"),
         description="The link engine that carries links with conditions.",
     )
-    timeline: list[ChangeSpec] = Field(
-        default_factory=list, description="Changes of links' conditions at set times."
+    timeline: list[MomentSpec] = Field(
+        default_factory=list,
+        description="Changes of links' conditions, and events of links and nodes, at set times.",
     )
     sysctls: dict[Sysctl, SysctlValue] = Field(
         default_factory=dict,

@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from delaylab.spec.directions import changes, conditions_of, members_meant, received_by
-from delaylab.spec.lab import ChangeSpec, LabSpec, LinkSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.link_conditions import Conditions, DelayTrace
 from delaylab.spec.merge import merge
+from delaylab.spec.moments import ChangeSpec
 from delaylab.spec.names import costs, named_links
+from delaylab.spec.timeline import changes_of_links
 
 S = 1_000_000_000
 """A second in ns."""
@@ -40,7 +42,7 @@ def one_way_ns(lab: LabSpec) -> dict[str, dict[str, int]]:
     more.
     """
     timeline = defaultdict[str, list[ChangeSpec]](list)
-    for change in sorted(lab.timeline, key=lambda change: change.at):
+    for change in sorted(changes_of_links(lab), key=lambda change: change.at):
         timeline[change.link].append(change)
     return {
         name: {node: _longest_ns(link, timeline[name], node) for node in link.members}

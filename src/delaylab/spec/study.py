@@ -241,9 +241,3 @@ class StudySpec(Spec):
         description="The claims to test on the trials: names of the paper's claims, and claims of "
         "your own.",
     )
-
-    @model_validator(mode="after")
-    def _something_ends(self) -> StudySpec:
-        if self.probe is None and not self.work:
-            raise ValueError("a study has `probe`, `work` or both: loads alone have no end")
-        return self

@@ -63,8 +63,8 @@ class Variants(Spec):
             return data
         if not isinstance(data, dict):
             raise cls.wrong("model_type", (), data, class_name=cls.__name__)
-        fields = all_fields(cls)
-        own = fields.keys() - cls.model_fields.keys()
+        fields = names_in_files(all_fields(cls))
+        own = fields - names_in_files(cls.model_fields)
         said = {key: each for key, each in data.items() if each is not None or key not in own}
         try:
             variant = cls.variant_of(said)
@@ -74,7 +74,7 @@ class Variants(Spec):
             if unknown is None:
                 raise
             raise cls.wrong("extra_forbidden", (unknown,), said[unknown]) from None
-        others = [name for name in fields if name in said and name not in variant.model_fields]
+        others = (fields - names_in_files(variant.model_fields)) & said.keys()
         found = variant.model_validate({k: v for k, v in said.items() if k not in others})
         if others:
             raise ValueError(variant.refusal(min(others)))
@@ -103,6 +103,11 @@ class Jobs(Variants):
         if len(given) != 1:
             raise ValueError(f"{family} is exactly one of {', '.join(known)}")
         return given[0]
+
+
+def names_in_files(fields: Mapping[str, FieldInfo]) -> set[str]:
+    """Return the names that fields have in a file; those with an alias may have either."""
+    return set(fields) | {field.alias for field in fields.values() if field.alias}
 
 
 @cache

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
-from delaylab.spec.directions import conditioned
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.loads import FramesLoad, HeldFramesLoad
 from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.study import Pace, ProbeSpec
+from delaylab.spec.timeline import conditioned
 from delaylab.spec.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned

@@ -65,6 +65,7 @@ def measure(
         _measurement(lab, combination, probe, path, done, (before, after)),
         machine_record(lab, done.instruments.machine.table("hosts")),
         work.progress(done.under_load.crew),
+        done.under_load.events.tables,
         done.stamps(lab),
         done.packets,
     )
@@ -146,6 +147,7 @@ def _measurement(
         rest_blocks=done.rest,
         repeats=repeats.count(done.instruments.taps.values(), done.packets),
         links=loaded.links,
+        events=loaded.events.records,
         responder_icmp={name: after.icmp[name] - count for name, count in before.icmp.items()},
     )
 

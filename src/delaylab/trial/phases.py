@@ -12,12 +12,11 @@ import polars as pl
 from delaylab import loads
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import RestBlock
-from delaylab.lab import link_changes
 from delaylab.lab.running import Lab
 from delaylab.plan.probe_way import ProbeWay
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import Pace, ProbeSpec
-from delaylab.trial import rate_search
+from delaylab.trial import events, rate_search
 from delaylab.trial.instruments import Instruments, listening, stop, switch_taps, tap
 from delaylab.trial.repeats import LEGS
 from delaylab.trial.rest import alternate, schedule
@@ -77,17 +76,18 @@ def run(
     """Send the packets of all phases, with taps, loads and work; arguments as of `measure`."""
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)
-        link_changes.start_timeline(lab)
+        events.prepare(lab)
         tap(instruments, lab, path, probe, probe_id, pcap)
         blocks = schedule(probe.at_rest, probe_id)
         rest = alternate(sender, blocks, probe.pace_at_rest, partial(switch_taps, instruments))
         search = _search(probe, sender)
         pace = Duration(search.interval_ns) if search else probe.pace
 
-        def send(load: loads.Running, crew: Crew) -> None:
+        def send(load: loads.Running, crew: Crew, happening: events.Running) -> None:
             crew.go()
             sender.run("load", probe.count, pace, [*load.sessions, *crew.workers])
             crew.wait([*load.sessions, *instruments.all()])
+            happening.wait([*load.sessions, *instruments.all()])
 
         arrives_by = path.hops[-1].link if path.hops else None
         loaded = under_load(lab, combination, arrives_by, rates, send)

@@ -23,11 +23,12 @@ class Recorded:
     record: Measurement
     hosts: pl.DataFrame
     progress: pl.DataFrame
+    of_routers: dict[str, pl.DataFrame]
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
-        return {"hosts": self.hosts, "progress": self.progress}
+        return {"hosts": self.hosts, "progress": self.progress, **self.of_routers}
 
 
 @dataclass

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from delaylab import loads
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.work import DomainTime
-from delaylab.lab import link_changes, link_engines
+from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
+from delaylab.trial import events
+from delaylab.trial.events import Events
 from delaylab.work import study as work
 from delaylab.work.crew import Crew
 
-Meanwhile = Callable[[loads.Running, Crew], None]
-"""A function that is called once all loads act and all work is ready."""
+Meanwhile = Callable[[loads.Running, Crew, events.Running], None]
+"""A function that is called once all loads act, all work is ready and the timeline has begun."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class UnderLoad:
     crew: Crew
     links: list[EngineReport]
     domains: list[DomainTime]
+    events: Events
 
 
 def under_load(
@@ -37,17 +40,20 @@ def under_load(
 ) -> UnderLoad:
     """Call `meanwhile` while the loads act and the work is ready, and return what all of it did.
 
-    Just before, the links return to the conditions of the lab file, and their timeline restarts.
+    Just before, the links return to the conditions of the lab file, and the timeline begins. It
+    lasts until all events have happened, and the tables of routers with daemons are right again.
     `arrives_by` is the link by which a probe's packets arrive. `rates` are those of loads that need
     no search.
     """
     with (
         loads.running(lab, combination.loads, arrives_by, rates) as load,
         work.prepared(lab, combination.work) as crew,
+        events.running(lab) as happening,
     ):
-        link_changes.start_timeline(lab)
         link_engines.reports(lab, reset=True)
-        meanwhile(load, crew)
+        happening.begin()
+        meanwhile(load, crew, happening)
         links = link_engines.reports(lab)
         domains = work.domain_times(crew, lab)
-    return UnderLoad(load, crew, links, domains)
+        recorded = happening.recorded()
+    return UnderLoad(load, crew, links, domains, recorded)

@@ -12,7 +12,7 @@ from delaylab.agent.stream import Loop
 from delaylab.dataset.records.trial import Measurement, PhaseTime
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
-from delaylab.trial import changed_links
+from delaylab.trial import changed_links, events
 from delaylab.trial.instruments import READY_S, recording_machine
 from delaylab.trial.recording import (
     Recorded,
@@ -36,15 +36,17 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
     The phases are `before` (at rest), `load`, and `after` (at rest again). The loads are active
     before the work begins, and the phase `load` lasts until all work has ended.
     """
+    events.prepare(lab)
     clock_before, changes_before = wall_minus_monotonic(), changed_links.requests(lab)
     with recording_machine(lab) as (recorder, machine):
         before = _rest(recorder, "before")
         times: list[PhaseTime] = []
 
-        def work_alone(load: loads.Running, crew: Crew) -> None:
+        def work_alone(load: loads.Running, crew: Crew, happening: events.Running) -> None:
             start_ns = time.time_ns()
             crew.go()
             crew.wait([recorder, *load.sessions])
+            happening.wait([recorder, *load.sessions])
             times.append(PhaseTime(phase="load", start_ns=start_ns, end_ns=time.time_ns()))
 
         loaded = under_load(lab, combination, None, rates, work_alone)
@@ -63,8 +65,10 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         reserved=reserved(combination.lab),
         images=dict(lab.images),
         links=loaded.links,
+        events=loaded.events.records,
     )
-    return Recorded(record, machine_record(lab, machine.table("hosts")), work.progress(loaded.crew))
+    hosts, progress = machine_record(lab, machine.table("hosts")), work.progress(loaded.crew)
+    return Recorded(record, hosts, progress, loaded.events.tables)
 
 
 def _rest(recorder: Session, phase: Literal["before", "after"]) -> PhaseTime:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.analysis.convergence.fates import Fates
 from delaylab.analysis.convergence.outcome import Outcome, outcome, waited_between
 from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.fates import Fates
 from delaylab.forwarding.tables import Change, LinkChange, Table
-from delaylab.forwarding.topology import End, Faults, Topology
+from delaylab.forwarding.topology import Topology
 from delaylab.forwarding.verified import Verified
-from delaylab.lab import node_events, programs
+from delaylab.lab import node_events
 from delaylab.lab.faults import faults
 from delaylab.lab.node_events import NodeDeed
 from delaylab.lab.observer import Observer, observing
+from delaylab.lab.routers import adjacencies, silent_devices, waits
 from delaylab.lab.running import Lab
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.plan.wiring import destinations, wiring
-from delaylab.routing import SPEAKERS
-from delaylab.routing.adjacencies import changes as changes_in
 from delaylab.units import Duration
 from delaylab.verbs.events import LinkDeed, change_links
 
@@ -78,7 +77,7 @@ class Watch:
         lab, observer = self._lab, self._observer
         down = {
             (end, device) for (end, device), link in observer.links.items() if not link.up
-        } | _silent(lab, self.faults)
+        } | silent_devices(lab, self.faults.silent)
         watched = Fates(
             observer.tables,
             wiring(lab.plan, [name for name, spec in lab.spec.nodes.items() if spec.forwards]),
@@ -89,10 +88,10 @@ class Watch:
             ],
             down,
         )
-        waited = _waits(lab)
+        waited = waits(lab)
         event_ns = _do(lab, what)
         now = faults(lab)
-        before, after = _silent(lab, self.faults), _silent(lab, now)
+        before, after = silent_devices(lab, self.faults.silent), silent_devices(lab, now.silent)
         # No kernel tells of silence: packets then vanish as if the link were down.
         unseen = [
             LinkChange(event_ns, node, device, up=(node, device) in before, admin_up=True)
@@ -115,8 +114,8 @@ class Watch:
             changes,
             found,
             became,
-            waited_between(waited, _waits(lab)),
-            _adjacencies(lab),
+            waited_between(waited, waits(lab)),
+            (at_ns for at_ns, _, _ in adjacencies(lab)),
         )
 
     def _follow(
@@ -153,35 +152,6 @@ def _do(lab: Lab, what: Break) -> int:
     if not began:
         raise BadInput(f"{what.words}: it is so already", fix="name something that changes")
     return min(began)
-
-
-def _silent(lab: Lab, found: Faults) -> set[End]:
-    """Return the devices at links over which nothing comes although their carrier is there."""
-    silent = {link for _, link in found.silent}
-    return {
-        (each.node, each.device)
-        for each in lab.plan.every_attachment
-        if each.link in silent
-        and (len(lab.plan.on_link(each.link)) == 2 or (each.node, each.link) in found.silent)
-    }
-
-
-def _waits(lab: Lab) -> dict[str, int]:
-    """Return how long each router's programs waited for a CPU so far, in ns."""
-    return {
-        node: sum(program.waited_ns for program in states)
-        for node, states in programs.states(lab).items()
-        if lab.spec.nodes[node].has_daemons
-    }
-
-
-def _adjacencies(lab: Lab) -> Iterator[int]:
-    """Yield when daemons found neighbours or gave them up, by this machine's clock."""
-    for node in lab.spec.nodes:
-        of_other_kernel = any(each.other_kernel for each in lab.plan.nodes[node].attachments)
-        for program in lab.plan.nodes[node].programs:
-            if program in SPEAKERS and not of_other_kernel:
-                yield from changes_in(programs.output(lab, node, program).decode(errors="replace"))
 
 
 def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outcome]:

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.analysis.convergence.fates import Interval
 from delaylab.analysis.convergence.outcome import Outcome
+from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
 from delaylab.lab.running import Lab
 from delaylab.plan.wiring import destinations

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 
 from delaylab.analysis.convergence.bursts import Burst, followed
-from delaylab.analysis.convergence.fates import Fates, Interval
+from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import LinkChange
 from delaylab.io.values import JsonObject
 from delaylab.lab.observer import Observer

@@ -62,6 +62,8 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Output(it) => run(it, session, programs::output),
         Request::End(it) => run(it, session, programs::end),
         Request::Control(it) => run(it, session, programs::control),
+        Request::Schedule(it) => run(it, session, programs::schedule),
+        Request::Scheduled(it) => run(it, session, programs::scheduled),
         Request::Compute(it) => run(it, session, compute::serve),
         Request::Probe(it) => run(it, session, probe::serve),
         Request::Generate(it) => run(it, session, generate::serve),

@@ -21,4 +21,4 @@ mod watch;
 
 pub(crate) use copy::{Place, pack, unpack};
 pub(crate) use dispatch::serve;
-pub(crate) use programs::supervise;
+pub(crate) use programs::{carry_out, supervise};

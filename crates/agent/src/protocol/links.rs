@@ -187,7 +187,14 @@ pub(crate) struct LinkSetDone {
 /// Return to the conditions of the plan, and restart the timeline.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LinkTimeline {}
+pub(crate) struct LinkTimeline {
+    /// The time from which the timeline counts, in ns since the Unix epoch; now if it is left out.
+    #[serde(default)]
+    pub(crate) begins_ns: Option<i64>,
+    /// True to make no change of the timeline until it is restarted.
+    #[serde(default)]
+    pub(crate) hold: bool,
+}
 
 /// Restart the engine if it has ended, with the changes of `link-set`.
 #[derive(Serialize, Deserialize, JsonSchema)]

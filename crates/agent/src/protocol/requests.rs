@@ -17,7 +17,8 @@ use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
 use super::starting::{
-    Control, ControlDone, End, EndDone, Output, Programs, ProgramsDone, Start, StartDone,
+    Control, ControlDone, End, EndDone, Output, Programs, ProgramsDone, Schedule, Scheduled,
+    ScheduledDone, Start, StartDone,
 };
 
 /// An operation: its fields in a request, and what the agent sends for it.
@@ -73,6 +74,8 @@ operations! {
     "output": Output => Nothing, events [], tables [];
     "end": End => EndDone, events [], tables [];
     "control": Control => ControlDone, events [], tables [];
+    "schedule": Schedule => Nothing, events [], tables [];
+    "scheduled": Scheduled => ScheduledDone, events [], tables [];
     "compute": Compute => ComputeDone, events ["ready"], tables ["progress"];
     "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
     "generate": Generate => GenerateDone, events ["ready"], tables [];

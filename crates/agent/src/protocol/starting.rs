@@ -185,7 +185,7 @@ pub(crate) struct Control {
 }
 
 /// A thing that is done to programs.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Deed {
     /// Stop all processes of the programs (SIGSTOP) until they are continued.
@@ -206,6 +206,60 @@ pub(crate) struct ControlDone {
     /// The time after the last one.
     pub(crate) done_ns: i64,
     pub(crate) programs: Vec<ProgramState>,
+}
+
+/// Do things to programs at set times, in place of all that was ordered before. A process of the node waits for
+/// the times, and outlives the session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Schedule {
+    /// The orders by time; without any, nothing more is done.
+    pub(crate) orders: Vec<TimedDeed>,
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// A thing to do at a time: to these programs, or to the node as a whole if there are none.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TimedDeed {
+    /// The time, in ns since the Unix epoch by the node's clock.
+    pub(crate) at_ns: i64,
+    #[serde(rename = "do")]
+    pub(crate) deed: Deed,
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+}
+
+/// Wait until all that was ordered by `schedule` is done, and report it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scheduled {
+    /// The longest wait, in ms.
+    #[serde(default)]
+    pub(crate) within_ms: u64,
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The orders that were carried out so far, by time.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ScheduledDone {
+    pub(crate) done: Vec<TimedDeedDone>,
+    /// The number of those that are still to come.
+    pub(crate) left: usize,
+}
+
+/// An order that was carried out between two times, in ns since the Unix epoch.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct TimedDeedDone {
+    pub(crate) at_ns: i64,
+    pub(crate) began_ns: i64,
+    pub(crate) done_ns: i64,
+    /// The reason why it failed; null if it did not.
+    pub(crate) failed: Option<String>,
 }
 
 fn ten_seconds() -> u64 {

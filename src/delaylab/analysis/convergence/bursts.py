@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.analysis.convergence.fates import Fates, Interval
+from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.convergence.events import Effect, effects
-from delaylab.analysis.convergence.fates import Interval
+from delaylab.dataset.records.events import MOST_WAITED
+from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
-
-MOST_WAITED = 0.10
-"""The largest share of a convergence that daemons may have waited for a CPU."""
 
 
 @dataclass(frozen=True)

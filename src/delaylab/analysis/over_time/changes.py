@@ -10,8 +10,8 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
 from delaylab.errors import BadInput
 from delaylab.spec.combine import combinations
-from delaylab.spec.lab import ChangeSpec
 from delaylab.spec.load_study import study_from
+from delaylab.spec.moments import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 from delaylab.spec.source import Document
 
 SECOND_NS = 10**9
@@ -52,7 +52,16 @@ def changes(study: Study) -> Changes:
             found = list(combinations(study_from(document), study.record.scale))
     except BadInput:
         return NONE
-    return Changes([(each.levels, list(map(_change, each.lab.timeline))) for each in found])
+    return Changes(
+        [(each.levels, [_moment(moment) for moment in each.lab.timeline]) for each in found]
+    )
+
+
+def _moment(spec: MomentSpec) -> Change:
+    if isinstance(spec, LinkEventSpec | NodeEventSpec):
+        return Change(spec.at.ns / SECOND_NS, spec.words)
+    assert isinstance(spec, ChangeSpec)
+    return _change(spec)
 
 
 def _change(spec: ChangeSpec) -> Change:

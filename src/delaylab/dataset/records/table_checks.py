@@ -24,13 +24,22 @@ MOST_NAMES = 100_000
 LEGS = frozenset({"request", "reply"})
 PHASES = frozenset({"untapped", "before", "load", "after"})
 OUTCOMES = frozenset({"replied", "closed", "late", "lost", "refused", "unsent"})
+WHATS = frozenset({"table", "link", "adjacency", "lost"})
+FATES = frozenset({"black-hole", "loop"})
+_LIST = re.compile(r"[A-Za-z0-9_.:@,%/ +-]{1,20000}")
+"""Names of nodes, or next hops, joined by commas."""
 _NAME = re.compile(r"[^\x00-\x20\x7f-\xa0\u2000-\u206f\ud800-\udfff\ufeff]{1,100}")
 NAMES: dict[str, Callable[[str], object]] = {
     "leg": LEGS.__contains__,
     "phase": PHASES.__contains__,
     "outcome": OUTCOMES.__contains__,
+    "what": WHATS.__contains__,
+    "fate": FATES.__contains__,
+    "nodes": _LIST.fullmatch,
+    "became": _LIST.fullmatch,
     **dict.fromkeys(
-        ("point", "clock", "machine", "place", "metric", "work", "node"), _NAME.fullmatch
+        ("point", "clock", "machine", "place", "metric", "work", "node", "about", "destination"),
+        _NAME.fullmatch,
     ),
 }
 """Check of each column that holds names: true for an allowed name."""

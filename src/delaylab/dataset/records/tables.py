@@ -38,20 +38,41 @@ HOSTS = {
     "value": pl.Float64,
 }
 PROGRESS = {"work": pl.String, "node": pl.String, "since_ns": pl.Int64, "done": pl.Float64}
+CHANGES = {
+    "time_ns": pl.Int64,
+    "node": pl.String,
+    "what": pl.String,
+    "about": pl.String,
+    "became": pl.String,
+}
+WRONG = {"time_ns": pl.Int64, "node": pl.String, "routes": pl.UInt32}
+FATES = {
+    "begin_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "fate": pl.String,
+    "destination": pl.String,
+    "nodes": pl.String,
+    "exact": pl.Boolean,
+}
 TABLES: dict[str, Schema] = {
     "stamps": STAMPS,
     "probes": PROBES,
     "hosts": HOSTS,
     "progress": PROGRESS,
+    "changes": CHANGES,
+    "wrong": WRONG,
+    "fates": FATES,
 }
 ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
-OPTIONAL = frozenset({"progress"})
+OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
+"""Tables of a trial whose lab has routing daemons."""
+OPTIONAL = frozenset({"progress"}) | OF_ROUTERS
 """Tables that a trial has only if there is something in them."""
 OF_PROBE = frozenset({"stamps", "probes"})
 """Tables that a trial without a probe does not have."""
-NULLABLE = frozenset({"sent_ns", "slip_ns"})
-"""Columns that may be null; they are null for a packet that was not sent."""
+NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns"})
+"""Columns that may be null: of a packet that was not sent, and of what has not ended."""
 EPOCH = "since the Unix epoch"
 MEANINGS: dict[str, dict[str, str]] = {
     "stamps": {
@@ -92,6 +113,31 @@ MEANINGS: dict[str, dict[str, str]] = {
         "clock; that of a command is when its output arrived, by this machine's.",
         "done": "The amount done by then: units of arithmetic, bits that the sender's kernel took, "
         "or what the command printed.",
+    },
+    "changes": {
+        "time_ns": f"The time of the change, {EPOCH}, by the clock of this machine's kernel.",
+        "node": "The node whose table, link or adjacency changed.",
+        "what": "`table` (a route of the kernel's main table), `link` (a device of the node), "
+        "`adjacency` (a neighbour was found or given up, as the daemon printed), or `lost` (the "
+        "kernel dropped messages about the node, whose tables were then read again).",
+        "about": "The prefix of the route, the device, or the daemon; `-` for `lost`.",
+        "became": "The next hops of the route, each `GATEWAY@DEVICE` or `@DEVICE`, joined by "
+        "commas; `discarded`; `gone`. Of a device `up` or `down`; else `-`.",
+    },
+    "wrong": {
+        "time_ns": f"The time of a change of the number, {EPOCH}.",
+        "node": "The router.",
+        "routes": "The number of its routes that were not those of the shortest paths from then "
+        "on.",
+    },
+    "fates": {
+        "begin_ns": f"When it began, {EPOCH}; 0 if it was there at the start.",
+        "end_ns": f"When it ended, {EPOCH}; null if it did not.",
+        "fate": "`black-hole` (packets end at a router) or `loop` (they can go around).",
+        "destination": "The address that the packets are for.",
+        "nodes": "The router of the black hole, or the routers of the loop, joined by commas.",
+        "exact": "False if messages were lost, so that one of both times is that of the next "
+        "reading.",
     },
 }
 """Meaning of each column, as docs/dataset.md prints it."""

@@ -21,6 +21,7 @@ from delaylab.dataset.records.base import (
     Word,
 )
 from delaylab.dataset.records.doubts import Doubt
+from delaylab.dataset.records.events import EventRecord
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.taps import Tap
@@ -225,6 +226,9 @@ class Measurement(Record):
     )
     links: Listed[EngineReport] = Field(
         [], description="The report of each host's link engine, counted under load."
+    )
+    events: Listed[EventRecord] = Field(
+        [], description="The events of the lab's timeline, by time."
     )
     phases: Annotated[list[PhaseTime], Field(max_length=3)] = Field(
         [],

@@ -13,7 +13,8 @@ use tracing::info;
 
 use crate::link::configured::{Cause, Changed, ConfiguredConditions};
 use crate::protocol::links::{
-    Change, DirectionReport, EngineReport, LinkRequest, LinkSet, LinkSetDone, Links, Moment,
+    Change, DirectionReport, EngineReport, LinkRequest, LinkSet, LinkSetDone, LinkTimeline, Links,
+    Moment,
 };
 use crate::protocol::programs::Nothing;
 
@@ -113,9 +114,14 @@ fn answer(
             change(links, &changes, Cause::Request)?;
             done(&LinkSetDone { directions: links.directions()? })
         }
-        LinkRequest::LinkTimeline(_) => {
+        LinkRequest::LinkTimeline(LinkTimeline { begins_ns, hold }) => {
             restore(links)?;
-            timeline.restart(Monotonic::now());
+            let now = Monotonic::now();
+            let ahead_ns = begins_ns.map_or(0, |begins_ns| begins_ns - Realtime::now().ns());
+            timeline.restart(Monotonic::from_ns(now.ns().saturating_add(ahead_ns)));
+            if hold {
+                timeline.hold();
+            }
             done(&Nothing {})
         }
         LinkRequest::LinkRestart(_) => done(&Nothing {}),
@@ -135,9 +141,14 @@ impl<'a> Timeline<'a> {
         Self { moments, began, next: 0 }
     }
 
-    /// Restart the timeline now.
-    pub(super) fn restart(&mut self, now: Monotonic) {
-        (self.began, self.next) = (now, 0);
+    /// Restart the timeline, counted from `begins`.
+    pub(super) fn restart(&mut self, begins: Monotonic) {
+        (self.began, self.next) = (begins, 0);
+    }
+
+    /// Leave all moments out until the next restart.
+    pub(super) fn hold(&mut self) {
+        self.next = self.moments.len();
     }
 
     /// Return the time of the next moment.
@@ -218,5 +229,9 @@ mod tests {
         assert_eq!(timeline.next(), None);
         timeline.restart(at(200));
         assert_eq!(timeline.next(), Some(at(200)));
+        timeline.hold();
+        assert_eq!(timeline.next(), None);
+        timeline.restart(at(300));
+        assert_eq!(timeline.next(), Some(at(300)));
     }
 }

@@ -15,36 +15,56 @@ use crate::session::Session;
 /// Do the same to several programs of the node, or to all. Fails for a name that no program has.
 pub(crate) fn control(request: Control, session: &mut Session) -> Result<ControlDone, Failure> {
     let kept = Kept::in_folder(request.folder);
-    let programs = chosen(&kept, &request.names)?;
+    let Acted { began_ns, done_ns, programs } =
+        act(&kept, request.deed, &request.names, Some(session))?;
+    let states = programs.iter().map(|each| kept.state(&each.name));
+    Ok(ControlDone { began_ns, done_ns, programs: states.collect::<Result<_, _>>()? })
+}
+
+/// The programs that something was done to, in this order, and the times before and after, in ns since the Unix
+/// epoch.
+pub(super) struct Acted {
+    pub(super) began_ns: i64,
+    pub(super) done_ns: i64,
+    programs: Vec<Program>,
+}
+
+/// Do the same to programs of these names, or to the node as a whole.
+pub(super) fn act(
+    kept: &Kept,
+    deed: Deed,
+    names: &[String],
+    mut session: Option<&mut Session>,
+) -> Result<Acted, Failure> {
+    let programs = chosen(kept, names)?;
     let began_ns = Realtime::now().ns();
     // Daemons depend on those that were started before them: they go first.
-    let programs: Vec<_> = match request.deed {
+    let programs: Vec<_> = match deed {
         Deed::Freeze | Deed::Kill => programs.into_iter().rev().collect(),
         Deed::Continue | Deed::Start => programs,
     };
     for program in &programs {
-        match request.deed {
-            Deed::Freeze => signal(&kept, program, process::SIGSTOP)?,
-            Deed::Continue => signal(&kept, program, process::SIGCONT)?,
-            Deed::Kill => signal(&kept, program, process::SIGKILL)?,
-            Deed::Start => start_again(&kept, program, session)?,
+        match deed {
+            Deed::Freeze => signal(kept, program, process::SIGSTOP)?,
+            Deed::Continue => signal(kept, program, process::SIGCONT)?,
+            Deed::Kill => signal(kept, program, process::SIGKILL)?,
+            Deed::Start => start_again(kept, program, session.as_deref_mut())?,
         }
     }
     let done_ns = Realtime::now().ns();
-    if request.names.is_empty() {
-        kept.note_node(match request.deed {
+    if names.is_empty() {
+        kept.note_node(match deed {
             Deed::Freeze => NodeState::Stopped,
             Deed::Kill => NodeState::Killed,
             Deed::Continue | Deed::Start => NodeState::Running,
         })?;
     }
-    if request.deed == Deed::Kill {
+    if deed == Deed::Kill {
         for program in &programs {
             kept.noted_end(&program.name)?;
         }
     }
-    let states = programs.iter().map(|each| kept.state(&each.name));
-    Ok(ControlDone { began_ns, done_ns, programs: states.collect::<Result<_, _>>()? })
+    Ok(Acted { began_ns, done_ns, programs })
 }
 
 /// Return the programs of these names, or all, in the order of their first start.
@@ -72,7 +92,11 @@ fn signal(kept: &Kept, program: &Program, signal: i32) -> Result<(), Failure> {
 }
 
 /// Start a program that has ended as it was first started. Its output so far is kept before the new one.
-fn start_again(kept: &Kept, program: &Program, session: &mut Session) -> Result<(), Failure> {
+fn start_again(
+    kept: &Kept,
+    program: &Program,
+    session: Option<&mut Session>,
+) -> Result<(), Failure> {
     if kept.state(&program.name)?.ended_ns.is_none() {
         return Ok(());
     }

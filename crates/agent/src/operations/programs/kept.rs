@@ -38,6 +38,22 @@ impl Kept {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
     }
 
+    /// Return the path of a file in the folder that is not of a program.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Wait until `find` returns something, called again whenever a file of the folder is written anew; at most so
+    /// long.
+    pub(super) fn wait<T>(
+        &self,
+        most: Duration,
+        find: impl FnMut() -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
+        wait_in_until(&self.folder, Some(Instant::now() + most), find)
+            .with_context(|| format!("watch {}", self.folder.display()))
+    }
+
     /// Return the file of a program's state. Fails for a name that is a path.
     pub(super) fn state_file(&self, name: &str) -> io::Result<PathBuf> {
         if name.contains('/') || name.starts_with('.') || name.is_empty() {
@@ -132,9 +148,7 @@ impl Kept {
             let waits = found.as_ref().is_ok_and(|it| it.exit.is_none() && it.killed.is_none());
             (!waits).then_some(found)
         };
-        let found = wait_in_until(&self.folder, Some(Instant::now() + NOTED), noted)
-            .with_context(|| format!("watch {}", self.folder.display()))?;
-        found.unwrap_or_else(|| self.state(name))
+        self.wait(NOTED, noted)?.unwrap_or_else(|| self.state(name))
     }
 }
 

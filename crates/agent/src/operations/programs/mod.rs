@@ -1,4 +1,5 @@
-//! `start`, `programs`, `output`, `end`: a node's files, and the programs that run as long as the node.
+//! `start`, `programs`, `output`, `end`, `control`, `schedule`: a node's files, and the programs that run as long
+//! as the node.
 //!
 //! Each program has a supervisor, a process of its own that outlives the session (`delaylab-agent supervise`). It
 //! keeps the program's output and its state ([`Kept`]), and ends with the node, as all of its processes do.
@@ -8,6 +9,7 @@ mod files;
 mod folders;
 mod kept;
 mod ready;
+mod schedule;
 mod supervisor;
 
 use std::fs;
@@ -29,6 +31,7 @@ use kept::Kept;
 use supervisor::Supervise;
 
 pub(crate) use control::control;
+pub(crate) use schedule::{carry_out, schedule, scheduled};
 pub(crate) use supervisor::supervise;
 
 /// The verb of this program that supervises one of the node.
@@ -62,14 +65,15 @@ pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, 
             return Err(Failure::new(format!("start {name}"), why));
         }
         kept.remember(&program)?;
-        let pid = launch(Supervise { kept: kept.clone(), program }, session)?;
+        let pid = launch(Supervise { kept: kept.clone(), program }, Some(session))?;
         done.pids.insert(name, pid);
     }
     Ok(done)
 }
 
-/// Start a program's supervisor, and wait until the program is ready. Return its process id.
-fn launch(order: Supervise, session: &mut Session) -> Result<i32, Failure> {
+/// Start a program's supervisor, and wait until the program is ready. Return its process id. If the client of
+/// `session` goes away meanwhile, the program is ended.
+fn launch(order: Supervise, session: Option<&mut Session>) -> Result<i32, Failure> {
     let what = || format!("start {}", order.program.name);
     let mut command = Command::new("/proc/self/exe");
     command.arg(VERB).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -90,17 +94,19 @@ fn launch(order: Supervise, session: &mut Session) -> Result<i32, Failure> {
 fn report(
     reports: ChildStdout,
     supervisor: &mut Child,
-    session: &mut Session,
+    mut session: Option<&mut Session>,
 ) -> Result<Report, Failure> {
     let what = "wait for a program";
     loop {
-        let on = [(reports.as_fd(), Interest::Read), (session.input(), Interest::Read)];
+        let mut on = vec![(reports.as_fd(), Interest::Read)];
+        on.extend(session.as_deref().map(|session| (session.input(), Interest::Read)));
         let ready = poll::wait(&on, None).context(what)?;
         if ready[0] {
             let mut line = String::new();
             BufReader::new(reports).read_line(&mut line).context(what)?;
             return serde_json::from_str(&line).context(what);
         }
+        let Some(session) = session.as_deref_mut() else { continue };
         if ready[1] && session.must_end()? {
             supervisor.kill().context(what)?;
             return Err(Failure::new(what, "the client did not wait for it"));

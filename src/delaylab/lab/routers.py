@@ -1,0 +1,59 @@
+"""Facts about a lab's routers: their faults, silent links, waits for a CPU, adjacencies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from delaylab.forwarding.topology import End, Faults
+from delaylab.lab import programs
+from delaylab.lab.running import Lab
+from delaylab.routing import SPEAKERS
+from delaylab.routing.adjacencies import changes as changes_in
+from delaylab.spec.timeline import Step
+
+
+def faults_after(step: Step) -> Faults:
+    """Return what is out of order after a step of a timeline."""
+    ends = {
+        state: frozenset(end for end, found in step.ends.items() if found == state)
+        for state in ("down", "silent")
+    }
+    return Faults(
+        down=ends["down"],
+        silent=ends["silent"],
+        nodes=step.dead | step.frozen,
+        mute=frozenset(node for node, program in step.not_running if program in SPEAKERS),
+    )
+
+
+def silent_devices(lab: Lab, silent: Collection[End]) -> set[End]:
+    """Return the devices at links over which nothing comes although their carrier is there."""
+    links = {link for _, link in silent}
+    return {
+        (each.node, each.device)
+        for each in lab.plan.every_attachment
+        if each.link in links
+        and (len(lab.plan.on_link(each.link)) == 2 or (each.node, each.link) in silent)
+    }
+
+
+def waits(lab: Lab) -> dict[str, int]:
+    """Return how long each router's programs waited for a CPU so far, in ns."""
+    return {
+        node: sum(program.waited_ns for program in states)
+        for node, states in programs.states(lab).items()
+        if lab.spec.nodes[node].has_daemons
+    }
+
+
+def adjacencies(lab: Lab) -> Iterator[tuple[int, str, str]]:
+    """Yield when daemons found neighbours or gave them up: the time, the router, the daemon.
+
+    Times are by this machine's clock, so routers with a kernel of their own are left out.
+    """
+    for node in lab.spec.nodes:
+        of_other_kernel = any(each.other_kernel for each in lab.plan.nodes[node].attachments)
+        for program in lab.plan.nodes[node].programs:
+            if program in SPEAKERS and not of_other_kernel:
+                text = programs.output(lab, node, program).decode(errors="replace")
+                yield from ((at_ns, node, program) for at_ns in changes_in(text))

@@ -1,0 +1,168 @@
+"""The timeline of a running lab: link engines and the agents of its nodes carry it out.
+
+Both are told beforehand, and count from the same time: nobody wakes up to make an event happen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from delaylab.agent.program_requests import Order, OrderDone
+from delaylab.dataset.records.links import EngineReport
+from delaylab.lab import link_changes, link_engines, programs
+from delaylab.lab.other_clock import OtherClock
+from delaylab.lab.running import Lab
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.timeline import Step, counts_from_ready, steps
+
+LEAD_NS = 50_000_000
+"""The time from an order to begin until the timeline begins, and that for each node with orders."""
+LEAD_OF_NODE_NS = 5_000_000
+ORDERS_S = 60.0
+"""Seconds that the last orders may take, such as the start of a daemon, after their time."""
+
+
+@dataclass(frozen=True)
+class Happened:
+    """A step of the timeline as it happened: between two times, in ns since 1970.
+
+    `planned_ns` is the time of the timeline. Both others are None if nothing changed, such as a
+    link that was so before. `failed` says what could not be done.
+    """
+
+    step: Step
+    planned_ns: int
+    began_ns: int | None
+    done_ns: int | None
+    failed: str | None = None
+
+
+class Timeline:
+    """The timeline of a lab, which has begun at `began_ns`, in ns since 1970."""
+
+    def __init__(self, lab: Lab, began_ns: int, clocks: Mapping[str, int]) -> None:
+        self._lab, self.began_ns, self._ahead_ns = lab, began_ns, clocks
+        self.steps = steps(lab.spec)
+
+    def planned_ns(self, step: Step) -> int:
+        """Return the time at which a step is to happen."""
+        return self.began_ns + step.at_ns
+
+    def happened(self) -> list[Happened]:
+        """Return how each step happened; wait for the orders that are under way."""
+        nodes = sorted({order.node for step in self.steps for order in step.orders})
+        done = programs.scheduled(self._lab, nodes, ORDERS_S) if nodes else {}
+        by_time: dict[tuple[str, int], list[OrderDone]] = defaultdict(list)
+        for node, found in done.items():
+            ahead_ns = self._ahead_ns.get(node, 0)
+            for each in found.done:
+                here = each.model_copy(
+                    update={
+                        "at_ns": each.at_ns - ahead_ns,
+                        "began_ns": each.began_ns - ahead_ns,
+                        "done_ns": each.done_ns - ahead_ns,
+                    }
+                )
+                by_time[node, here.at_ns].append(here)
+        reports = link_engines.reports(self._lab)
+        return [self._happened(step, by_time, reports) for step in self.steps]
+
+    def _happened(
+        self,
+        step: Step,
+        done: Mapping[tuple[str, int], list[OrderDone]],
+        reports: Iterable[EngineReport],
+    ) -> Happened:
+        at_ns = self.planned_ns(step)
+        times, failed = list(_times_of_links(step, at_ns, reports)), []
+        for node in dict.fromkeys(order.node for order in step.orders):
+            carried = done.get((node, at_ns), [])
+            wanted = sum(order.node == node for order in step.orders)
+            if len(carried) < wanted:
+                failed.append(f"node {node}: it was not done in time")
+            failed += [f"node {node}: {each.failed}" for each in carried if each.failed]
+            times += [at for each in carried for at in (each.began_ns, each.done_ns)]
+        found = Happened(step, at_ns, None, None, "; ".join(failed) or None)
+        return replace(found, began_ns=min(times), done_ns=max(times)) if times else found
+
+
+def _times_of_links(step: Step, at_ns: int, reports: Iterable[EngineReport]) -> Iterator[int]:
+    """Yield when the ends of a step's links changed: for each the first time since it was due."""
+    ends = {(change.node, change.link) for change in step.changes if change.node is not None}
+    for report in reports:
+        for direction in report.directions:
+            if (direction.node, direction.link) not in ends or direction.receives:
+                continue
+            changed = [
+                at
+                for downtime in direction.downtimes
+                for at in (downtime.since_ns, downtime.until_ns)
+                if at is not None and at >= at_ns
+            ]
+            if changed:
+                yield min(changed)
+
+
+def at_rest(lab: Lab) -> None:
+    """Restore what the lab file says of links, before the part of a trial that has the timeline.
+
+    A timeline that does not wait until the lab is ready begins here, as it did when the lab began.
+    """
+    if counts_from_ready(lab.spec):
+        link_changes.hold_timeline(lab)
+    else:
+        link_changes.start_timeline(lab)
+
+
+def begin(lab: Lab) -> Timeline:
+    """Begin the timeline of a lab, in place of the one that may be under way."""
+    planned = steps(lab.spec)
+    nodes = sorted({order.node for step in planned for order in step.orders})
+    clocks = {node: _ahead_ns(lab, node) for node in nodes if _other_kernel(lab, node)}
+    began_ns = time.time_ns() + LEAD_NS + len(nodes) * LEAD_OF_NODE_NS
+    orders: dict[str, list[Order]] = {node: [] for node in nodes}
+    for step in planned:
+        for order in step.orders:
+            at_ns = began_ns + order.at_ns + clocks.get(order.node, 0)
+            orders[order.node].append(Order(at_ns, order.do, order.programs))
+    if not any(step.events for step in planned):
+        link_changes.start_timeline(lab)
+        return Timeline(lab, time.time_ns(), clocks)
+    link_changes.start_timeline(lab, began_ns)
+    programs.schedule(lab, orders)
+    return Timeline(lab, began_ns, clocks)
+
+
+def restore(lab: Lab) -> None:
+    """Undo what the events of a timeline did to nodes and programs, and drop those to come."""
+    nodes = nodes_of(lab.spec)
+    if not nodes:
+        return
+    programs.schedule(lab, dict.fromkeys(nodes, ()))
+    states = programs.node_states(lab, only=nodes)
+    for node, found in states.items():
+        ended = any(each.is_dead or each.frozen for each in found.programs)
+        if found.node != "running" or ended:
+            programs.control(lab, node, "continue")
+            programs.control(lab, node, "start")
+
+
+def nodes_of(lab: LabSpec) -> set[str]:
+    """Return the nodes that have events of their own in a lab's timeline."""
+    return {order.node for step in steps(lab) for order in step.orders}
+
+
+def _other_kernel(lab: Lab, node: str) -> bool:
+    return any(each.other_kernel for each in lab.plan.nodes[node].attachments)
+
+
+def _ahead_ns(lab: Lab, node: str) -> int:
+    """Return how far the clock of a node with a kernel of its own is ahead of this one."""
+    session = lab.node_session(node)
+    try:
+        return OtherClock(session).ahead_ns()
+    finally:
+        session.close()

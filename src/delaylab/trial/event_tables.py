@@ -1,0 +1,150 @@
+"""The tables of a trial's events: what changed, which routes were wrong, where packets ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from delaylab.dataset.records.tables import TABLES
+from delaylab.forwarding.fates import Fates, Interval
+from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
+from delaylab.forwarding.topology import End
+from delaylab.forwarding.verified import Verified
+from delaylab.lab.routers import faults_after, silent_devices
+from delaylab.lab.running import Lab
+from delaylab.lab.timeline import Happened
+from delaylab.plan.wiring import destinations, wiring
+
+Row = tuple[int, str, int]
+"""A time, a router, and the number of its wrong routes from then on."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The lab at the start: tables, devices without carrier, ends of links that are silent."""
+
+    tables: dict[str, Table]
+    down: set[End]
+    silent: Collection[End]
+
+
+def replayed(
+    at_first: Mapping[str, Table],
+    changes: Sequence[Change],
+    wanted: Sequence[Mapping[str, Table]],
+    boundaries_ns: Sequence[int],
+    ignored: Iterable[str],
+) -> tuple[list[int | None], list[Row]]:
+    """Follow the tables change by change through the steps of a timeline.
+
+    `wanted` are the right tables at first and after each step. Return for each step when all
+    tables became right after it, None if they were not before the next one; and the numbers of
+    wrong routes.
+    """
+    tables = {node: dict(table) for node, table in at_first.items()}
+    verified = Verified(wanted[0], tables, ignored)
+    told: dict[str, int] = {}
+    rows: list[Row] = []
+
+    def note(at_ns: int, nodes: Iterable[str]) -> None:
+        for node in nodes:
+            if verified.by_node[node] != told.get(node, 0):
+                told[node] = verified.by_node[node]
+                rows.append((at_ns, node, told[node]))
+
+    right: list[int | None] = []
+    note(changes[0].at_ns if changes else 0, sorted(tables))
+    left = list(reversed(changes))
+    for number, until_ns in enumerate([*boundaries_ns, None]):
+        while left and (until_ns is None or left[-1].at_ns < until_ns):
+            change = left.pop()
+            if isinstance(change, TableChange):
+                apply(tables, change)
+                became = verified.take([change])
+                if right:
+                    right[-1] = became or (right[-1] if verified.is_right else None)
+                note(change.at_ns, [change.node])
+        if until_ns is not None:
+            verified.expect(wanted[number + 1])
+            right.append(until_ns if verified.is_right else None)
+            note(until_ns, sorted(tables))
+    return right, rows
+
+
+def tables_of(
+    lab: Lab,
+    at_first: Seen,
+    changes: Sequence[Change],
+    adjacencies: Sequence[tuple[int, str, str]],
+    happened: Sequence[Happened],
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of changes and of black holes and loops, by name."""
+    rows = [_row(change) for change in changes]
+    rows += [(at_ns, node, "adjacency", program, "-") for at_ns, node, program in adjacencies]
+    rows.sort()
+    fates = [_fate(each) for each in _intervals(lab, at_first, changes, happened)]
+    return {
+        "changes": pl.DataFrame(rows, schema=dict(TABLES["changes"]), orient="row"),
+        "fates": pl.DataFrame(fates, schema=dict(TABLES["fates"]), orient="row"),
+    }
+
+
+def _row(change: Change) -> tuple[int, str, str, str, str]:
+    match change:
+        case TableChange(at_ns, node, prefix, hops):
+            return at_ns, node, "table", prefix, _became(hops)
+        case LinkChange(at_ns, node, device, up, _):
+            return at_ns, node, "link", device, "up" if up else "down"
+        case Lost(at_ns, node):
+            return at_ns, node, "lost", "-", "-"
+
+
+def _became(hops: Hops | None) -> str:
+    if hops is None:
+        return "gone"
+    return ",".join(f"{hop.gateway or ''}@{hop.device}" for hop in sorted(hops)) or "discarded"
+
+
+def _fate(each: Interval) -> tuple[int, int | None, str, str, str, bool]:
+    kind = each.kind.replace(" ", "-")
+    nodes = ",".join(sorted(each.nodes))
+    return each.begin_ns or 0, each.end_ns, kind, each.destination, nodes, each.is_exact
+
+
+def _intervals(
+    lab: Lab, at_first: Seen, changes: Sequence[Change], happened: Sequence[Happened]
+) -> Iterator[Interval]:
+    """Yield the black holes and loops, but for those at dead nodes and to them.
+
+    No kernel tells of silence: packets then vanish as if the link were down.
+    """
+    owners = destinations(lab.plan)
+    silent = silent_devices(lab, at_first.silent)
+    fates = Fates(
+        at_first.tables,
+        wiring(lab.plan, [name for name, spec in lab.spec.nodes.items() if spec.forwards]),
+        owners,
+        at_first.down | silent,
+    )
+    heard: list[Change] = list(changes)
+    for each in happened:
+        now = silent_devices(lab, faults_after(each.step).silent)
+        at_ns = each.began_ns or each.planned_ns
+        heard += [
+            LinkChange(at_ns, node, device, up=(node, device) in silent, admin_up=True)
+            for node, device in sorted(silent ^ now)
+        ]
+        silent = now
+    fates.take(sorted(heard, key=lambda change: change.at_ns))
+    for found in fates.intervals():
+        dead = _dead_at(found.begin_ns or 0, happened)
+        if owners[found.destination] not in dead and not found.nodes & dead:
+            yield found
+
+
+def _dead_at(at_ns: int, happened: Sequence[Happened]) -> frozenset[str]:
+    """Return the nodes that are dead or frozen at a time, by the timeline."""
+    steps = [each.step for each in happened if each.planned_ns <= at_ns]
+    return steps[-1].dead | steps[-1].frozen if steps else frozenset()

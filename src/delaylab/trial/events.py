@@ -1,0 +1,241 @@
+"""The events of a trial: the lab's timeline, and its routers' tables watched until they are right.
+
+A trial begins with right tables, and its part under load ends once they are right again after the
+last event.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from delaylab.agent.session import Session
+from delaylab.agent.stream import Loop
+from delaylab.dataset.records.events import EventRecord
+from delaylab.dataset.records.tables import TABLES
+from delaylab.errors import DelaylabError
+from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.tables import Change, Table
+from delaylab.forwarding.topology import Faults
+from delaylab.forwarding.verified import Verified
+from delaylab.lab import timeline
+from delaylab.lab.converged import await_converged
+from delaylab.lab.faults import faults
+from delaylab.lab.observer import Observer, observing
+from delaylab.lab.routers import adjacencies, faults_after, waits
+from delaylab.lab.running import Lab
+from delaylab.lab.timeline import Happened, Timeline
+from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.routing import RoutingSpec
+from delaylab.spec.timeline import Step
+from delaylab.trial.event_records import event_records, moments
+from delaylab.trial.event_tables import Seen, replayed, tables_of
+
+STEP_S = 0.2
+"""Seconds that are waited for changes before the time is looked at."""
+QUIET_S = 1.0
+"""Seconds without a change after which all changes of an event are taken to have come."""
+
+
+@dataclass
+class Events:
+    """Records of a trial's events, and the tables of the dataset."""
+
+    records: list[EventRecord] = field(default_factory=list)
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+
+def prepare(lab: Lab) -> None:
+    """Undo the events of the trial before, and wait until the routers forward rightly again."""
+    timeline.at_rest(lab)
+    timeline.restore(lab)
+    await_converged(lab, time.monotonic())
+
+
+class Running:
+    """The events of a trial under way. `begin` starts the timeline, `wait` waits for its end."""
+
+    def __init__(self, lab: Lab, watch: _Watch | None) -> None:
+        self._lab, self._watch = lab, watch
+        self._timeline: Timeline | None = None
+
+    def begin(self) -> None:
+        """Begin the lab's timeline."""
+        self._timeline = timeline.begin(self._lab)
+        if self._watch is not None:
+            self._watch.follow(self._timeline)
+
+    def wait(self, others: Sequence[Session]) -> None:
+        """Wait until all events have happened and the tables are right, or cannot become so.
+
+        Raises DelaylabError if one of the other sessions fails meanwhile.
+        """
+        if self._timeline is None or not _has_events(self._timeline):
+            return
+        loop = Loop()
+        for each in others:
+            loop.add(each, each.check)
+        if self._watch is None:
+            last_ns = max(self._timeline.planned_ns(step) for step in self._timeline.steps)
+            loop.run(lambda: time.time_ns() > last_ns, time.monotonic() + _until_s(last_ns))
+            return
+        while self._watch.is_alive():
+            loop.run(lambda: False, time.monotonic() + STEP_S)
+        self._watch.check()
+
+    def recorded(self) -> Events:
+        """Return what happened, once `wait` has returned."""
+        if self._timeline is None:
+            return Events()
+        happened = self._timeline.happened() if _has_events(self._timeline) else []
+        if self._watch is None:
+            found = moments(self._lab.spec, happened, time.time_ns())
+            return Events(event_records(self._lab.spec, found, happened, {}, {}))
+        return self._watch.recorded(happened)
+
+
+@contextmanager
+def running(lab: Lab) -> Iterator[Running]:
+    """Have a trial's events ready, which `begin` begins; watch the tables of a lab with daemons.
+
+    Tables are watched if it is known which ones are right.
+    """
+    if not lab.spec.has_daemons or why_unforeseen(lab.spec) is not None:
+        yield Running(lab, None)
+        return
+    with observing(lab) as observer:
+        watch = _Watch(lab, observer)
+        try:
+            yield Running(lab, watch)
+        finally:
+            watch.stop()
+
+
+def _has_events(found: Timeline) -> bool:
+    return any(step.events for step in found.steps)
+
+
+def _until_s(at_ns: int) -> float:
+    """Return the seconds until a time in ns since 1970, and a little more."""
+    return max(0.0, (at_ns - time.time_ns()) / 1e9) + STEP_S
+
+
+class _Watch(threading.Thread):
+    """Hears of what changes while packets are sent, in a thread of its own.
+
+    The main thread waits for other sessions meanwhile; each session has one thread.
+    """
+
+    def __init__(self, lab: Lab, observer: Observer) -> None:
+        super().__init__(name="events", daemon=True)
+        self._lab, self._observer = lab, observer
+        self._faults = faults(lab)
+        self._at_first = Seen(
+            {node: dict(table) for node, table in observer.tables.items()},
+            {end for end, link in observer.links.items() if not link.up},
+            self._faults.silent,
+        )
+        self._topology = topology(lab.spec, lab.plan)
+        self._ignored = static_prefixes(lab.spec, lab.plan)
+        self._changes: list[Change] = []
+        self._waits = [waits(lab)]
+        self._ended = threading.Event()
+        self._error: DelaylabError | None = None
+        self._until_ns = 0
+
+    def follow(self, found: Timeline) -> None:
+        """Watch a timeline that has begun."""
+        self._timeline = found
+        self._moments = moments(self._lab.spec, [self._planned(step) for step in found.steps], None)
+        self._wanted = [self._right_tables(self._faults)]
+        self._wanted += [self._right_tables(faults_after(step)) for step in found.steps]
+        self.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        if self.is_alive():
+            self.join()
+
+    def check(self) -> None:
+        """Raise the error that ended the thread, if one did."""
+        if self._error is not None:
+            raise self._error
+
+    def run(self) -> None:
+        """Follow the tables until all events have happened and all is right."""
+        try:
+            self._follow()
+        except DelaylabError as error:
+            self._error = error
+
+    def recorded(self, happened: list[Happened]) -> Events:
+        """Return what was seen, given how each step happened."""
+        self.stop()
+        self.check()
+        rest, _ = self._observer.stop()
+        self._changes = sorted([*self._changes, *rest], key=lambda change: change.at_ns)
+        self._until_ns = self._until_ns or time.time_ns()
+        found = moments(self._lab.spec, happened, self._until_ns)
+        boundaries = [each.planned_ns for each in happened]
+        right, wrong = replayed(
+            self._at_first.tables, self._changes, self._wanted, boundaries, self._ignored
+        )
+        spent = dict(enumerate(zip(self._waits, self._waits[1:], strict=False)))
+        records = event_records(self._lab.spec, found, happened, dict(enumerate(right)), spent)
+        heard = [each for each in adjacencies(self._lab) if each[0] >= self._timeline.began_ns]
+        tables = tables_of(self._lab, self._at_first, self._changes, heard, happened)
+        rows = pl.DataFrame(wrong, schema=dict(TABLES["wrong"]), orient="row")
+        return Events(records, {**tables, "wrong": rows})
+
+    def _planned(self, step: Step) -> Happened:
+        return Happened(step, self._timeline.planned_ns(step), None, None)
+
+    def _right_tables(self, now: Faults) -> dict[str, Table]:
+        return expected_tables(self._topology, now)
+
+    def _follow(self) -> None:
+        planned = [self._timeline.planned_ns(step) for step in self._timeline.steps]
+        verified = Verified(self._wanted[0], self._observer.tables, self._ignored)
+        passed, heard_s = 0, time.monotonic()
+        end_ns = max(planned, default=self._timeline.began_ns) + _patience_ns(self._lab.spec)
+        while not self._ended.is_set():
+            more = self._observer.changes(STEP_S)
+            now_ns = time.time_ns()
+            self._changes += more
+            verified.take(more)
+            if more:
+                heard_s = time.monotonic()
+            due = sum(at_ns <= now_ns for at_ns in planned)
+            if due != passed:
+                passed, heard_s = due, time.monotonic()
+                verified.expect(self._wanted[passed])
+            settled = verified.is_right and time.monotonic() - heard_s >= QUIET_S
+            self._read_waits(now_ns, settled=settled)
+            if passed == len(planned) and (settled or now_ns > end_ns):
+                break
+        self._until_ns = time.time_ns()
+
+    def _read_waits(self, now_ns: int, *, settled: bool) -> None:
+        """Read how long daemons waited for CPUs, once for each moment: when it is over."""
+        number = len(self._waits) - 1
+        if number >= len(self._moments):
+            return
+        moment = self._moments[number]
+        following = self._moments[number + 1 :]
+        ends_ns = following[0].first_ns - int(QUIET_S * 1e9) if following else None
+        is_last_moment = ends_ns is not None and now_ns >= ends_ns
+        if (now_ns > moment.last_ns and settled) or is_last_moment:
+            self._waits.append(waits(self._lab))
+
+
+def _patience_ns(lab: LabSpec) -> int:
+    """Return how long tables may take to become right after the last event, in ns."""
+    given = [each.routing for each in lab.nodes.values() if isinstance(each.routing, RoutingSpec)]
+    return max(each.timeout.ns for each in given)
