@@ -23,6 +23,7 @@ from delaylab.spec.lab import (
     HostSpec,
     LabSpec,
     LinkSpec,
+    MachineSpec,
     UplinkSpec,
     XenSpec,
 )
@@ -51,6 +52,10 @@ _TEXTS: dict[type[BaseModel], str] = {
     HostSpec: """
         hosts:
           office: {uplink: {rate: 100Mbit}, cpus: [0]}
+        """,
+    MachineSpec: """
+        machines:
+          lab2: {ssh: root@192.0.2.2, address: 10.0.0.2}
         """,
     XenSpec: """
         xen: {cpus: 1, scheduler: credit}

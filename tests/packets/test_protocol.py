@@ -18,6 +18,7 @@ from tools.protocol_page import protocol
 
 from delaylab.agent import (
     link_requests,
+    machine_requests,
     measuring_replies,
     measuring_requests,
     observing_requests,
@@ -138,6 +139,11 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         ),
         "discard": measuring_requests.Discard(port=0, interfaces=["left"]),
         "counters": measuring_requests.Counters(),
+        "machine": machine_requests.Machine(programs=["no-such-program"]),
+        "processes": machine_requests.Processes(
+            pids=[os.getpid()], children=[machine_requests.Child(os.getpid(), 1)]
+        ),
+        "labs": machine_requests.Labs(),
     }
 
 
@@ -216,9 +222,10 @@ def test_a_name_that_differs_is_seen() -> None:
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
     """A monitor sends `setup`, a link engine `carrier`; `output`, `end`, `control` and `schedule`
-    need a program (tests/doing/test_programs.py, test_events.py, test_timeline.py)."""
+    need a program (tests/doing/test_programs.py, test_events.py, test_timeline.py), and what is
+    about a machine's labs a machine of its own (tests/doing/test_ssh_machines.py)."""
     others = {"links", "link-set", "link-timeline", "link-restart", "output", "end", "control"}
-    others |= {"schedule", "scheduled"}
+    others |= {"schedule", "scheduled", "lab-files", "end-lab", "sweep"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 

@@ -14,6 +14,7 @@ from tools.protocol_page import Schema, named, protocol
 
 from delaylab.agent import (
     link_requests,
+    machine_requests,
     measuring_requests,
     observing_requests,
     program_requests,
@@ -37,6 +38,7 @@ MODULES = (
     observing_requests,
     link_requests,
     program_requests,
+    machine_requests,
 )
 NOT_FROM_PYTHON = {"setup", "carrier"}
 """Requests that a monitor or a link engine sends."""

@@ -6,6 +6,7 @@ mod fabric;
 mod init;
 mod link;
 mod logging;
+mod machine;
 mod network;
 mod operations;
 mod protocol;
@@ -50,6 +51,14 @@ enum Verb {
         /// The socket on which the agent listens.
         socket: PathBuf,
     },
+    /// Serve the sessions of a user on another machine, all on standard input and output.
+    Hub,
+    /// Carry sessions over standard input and output, which lead to the hub of another machine.
+    Trunk {
+        /// The number of the file descriptor by which sockets come, one for each session.
+        #[arg(long)]
+        control: i32,
+    },
     /// Print as JSON what this kernel can do for links, tried in a network namespace of its own.
     Kernel,
     /// Print as JSON Schema the messages that this agent reads and writes.
@@ -90,6 +99,8 @@ fn main() -> ExitCode {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init, serve),
         Verb::Join { socket } => relay::to_agent(&socket),
+        Verb::Hub => machine::hub::run(serve),
+        Verb::Trunk { control } => machine::trunk::run(control),
         Verb::Kernel => link::kernel::print_support(),
         Verb::Protocol => protocol::schema::print(),
         Verb::Supervise => operations::supervise(),

@@ -51,9 +51,14 @@ class Clock(Reply):
 
 
 class Route(Reply):
-    """The name of the interface by which packets to an address leave."""
+    """The interface by which packets to an address leave, with its MTU in bytes.
+
+    `source` is the address that they come from, None if the kernel does not tell.
+    """
 
     interface: Text
+    source: Text | None = None
+    mtu: int
 
 
 class Generated(Reply):

@@ -146,6 +146,19 @@ class Session:
             if on_event is not None:
                 on_event(self._event(message))
 
+    def await_end(self, timeout: float) -> None:
+        """Read until the agent closes the session, and drop what it still sends.
+
+        Raises AgentError after `timeout` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            if not self._readable(max(0.0, deadline - time.monotonic())):
+                raise AgentError(f"it does not end within {timeout:.0f} s", self.label)
+            self._check_open()
+            if not self._stream.read(_CHUNK):
+                return
+
     def call(self, request: Request[R_co], timeout: float | None = 30) -> Result[R_co]:
         """Run a request from start to end.
 
@@ -267,7 +280,8 @@ class Session:
         self._check_open()
         data = self._stream.read(_CHUNK)
         if not data:
-            raise AgentGone(f"the agent died during {self._op!r}", self.label)
+            why = self._stream.why_ended() or f"the agent died during {self._op!r}"
+            raise AgentGone(why, self.label)
         try:
             frames = self._decoder.feed(data)
         except ValueError as error:
@@ -307,7 +321,7 @@ class Session:
             pass
         except AgentError as error:
             return error
-        return AgentGone("the agent is gone", self.label)
+        return AgentGone(self._stream.why_ended() or "the agent is gone", self.label)
 
 
 def _ends(frame: Frame) -> bool:

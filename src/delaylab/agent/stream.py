@@ -32,12 +32,28 @@ class Stream(Readable, Protocol):
     def close(self) -> None:
         """Close the stream; its descriptor may be that of another file soon."""
 
+    def why_ended(self) -> str | None:
+        """Return why the stream has ended if it is not its agent that did, else None."""
+
+
+def _unknown() -> str | None:
+    return None
+
 
 class Descriptors(Stream):
-    """A stream of open descriptors: a socket's, or those of two pipes. `end` closes them."""
+    """A stream of open descriptors: a socket's, or those of two pipes. `end` closes them.
 
-    def __init__(self, reader: int, writer: int, end: Callable[[], None]) -> None:
-        self._reader, self._writer, self._end = reader, writer, end
+    `why` says why the stream has ended, if not by its agent.
+    """
+
+    def __init__(
+        self,
+        reader: int,
+        writer: int,
+        end: Callable[[], None],
+        why: Callable[[], str | None] = _unknown,
+    ) -> None:
+        self._reader, self._writer, self._end, self._why = reader, writer, end, why
 
     def fileno(self) -> int:
         """Return the descriptor that is read."""
@@ -57,6 +73,10 @@ class Descriptors(Stream):
     def close(self) -> None:
         """Close the descriptors."""
         self._end()
+
+    def why_ended(self) -> str | None:
+        """Return why the stream has ended if it is not its agent that did, else None."""
+        return self._why()
 
 
 class Loop:

@@ -12,6 +12,7 @@ from typer.main import get_command_name
 # Importing a module registers its verbs, in the order in which `--help` lists them.
 from delaylab.cli import (  # noqa: F401
     breaking,
+    checking,
     inside,
     mapping,
     measuring,

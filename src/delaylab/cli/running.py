@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from delaylab.cli.options import (
-    FileKind,
     ImageAction,
     Json,
     LabFile,
@@ -114,11 +113,22 @@ def up(
 
 
 @app.command()
-def ps(as_json: Json = False) -> None:
+def ps(
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SSH",
+            help="Find the labs that this machine, reached by ssh, has a part of, and know them "
+            "from now on, as if they had been started from here; may be repeated.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
     from delaylab.lab.attach import attach_all
-    from delaylab.verbs.labs import described, print_labs
+    from delaylab.verbs.labs import described, find_on, print_labs
 
+    find_on(machine or [])
     labs = attach_all()
     if as_json:
         print_json({"labs": [described(one) for one in labs]})
@@ -300,66 +310,3 @@ def image(
         print_json(verb.as_json(layers))
     else:
         verb.print_done(action, layers, console)
-
-
-@app.command()
-def doctor(
-    kind: Annotated[
-        list[str] | None, typer.Option("--kind", help="Try only this kind; may be repeated.")
-    ] = None,
-    build: Annotated[
-        bool,
-        typer.Option(
-            "--build",
-            help="Build the images that are missing, to try containers and virtual machines, too. "
-            "All together take 440 MiB and minutes.",
-        ),
-    ] = False,
-    study: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STUDY|FILE|FOLDER",
-            help="Say instead which claims of this study the machine can be expected to decide.",
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Check which node kinds, taps, work and tools run on this machine; say how to get the rest."""
-    from delaylab.verbs.progress_bar import bar
-
-    if study is not None:
-        _examine_study(study, as_json=as_json)
-        return
-    from delaylab.verbs import doctor as verb
-
-    with bar(terminal(stderr=True)) as progress:
-        checks = verb.examine(kind, progress, build_images=build)
-    if as_json:
-        print_json(verb.as_json(checks))
-    else:
-        verb.print_checks(checks, console)
-
-
-def _examine_study(name: str, *, as_json: bool) -> None:
-    from delaylab.verbs import studies, study_plans
-    from delaylab.verbs.progress_bar import bar
-    from delaylab.verbs.study_file import load
-
-    chosen = load(name)
-    plan = studies.plan(chosen.study, "quick", {})
-    with bar(terminal(stderr=True)) as progress:
-        expected = study_plans.dry_run(plan, chosen.paper, progress)
-    if as_json:
-        print_json(study_plans.as_json(expected))
-    else:
-        study_plans.print_summary(expected, console)
-
-
-@app.command()
-def schema(
-    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="The file format.")],
-) -> None:
-    """Print the JSON schema of lab or study files, for editors."""
-    from delaylab.verbs.schema import schema as verb
-
-    print_json(verb(of.value))

@@ -11,14 +11,18 @@ from delaylab.lab import programs as programs_of
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 
-State = Literal["running", "stopped", "killed", "dead"]
+State = Literal["running", "stopped", "killed", "dead", "unreachable"]
 
 
 @dataclass(frozen=True)
 class HostDescription:
-    """A host of a lab: its agent and process, and a command that enters its network."""
+    """A host of a lab: its agent and process, and a command that enters its network.
+
+    `machine` is the machine that carries it, `local` for this one.
+    """
 
     name: str
+    machine: str
     agent: str
     pid: int
     namespace: str
@@ -61,38 +65,47 @@ class NodeDescription(HostDescription):
 
 @dataclass(frozen=True)
 class LabDescription:
-    """A running lab; `dead` has each dead agent with the reason."""
+    """A running lab; `dead` has each dead agent with the reason.
+
+    `unreachable` has each machine whose part of the lab cannot be reached, with the reason.
+    """
 
     lab: str
     keeper: int
     hosts: list[HostDescription]
     nodes: list[NodeDescription]
     dead: dict[str, str]
+    unreachable: dict[str, str]
 
 
 def describe(lab: Lab) -> LabDescription:
     """Return the description of a lab; asks its agents whether they live."""
     gone = health.dead(lab)
     hosts = [agent for agent in lab.keeper.agents if agent.startswith("host.")]
-    programs = programs_of.node_states(lab, gone)
+    lost = (agent for agent in lab.keeper.agents if lab.is_lost(agent))
+    programs = programs_of.node_states(lab, {*gone, *lost})
     return LabDescription(
         lab=lab.name,
         keeper=lab.keeper.pid,
         hosts=[_host(lab, agent, gone) for agent in hosts],
         nodes=[_node(lab, name, gone, programs.get(name)) for name in lab.plan.nodes],
         dead=gone,
+        unreachable=lab.unreachable,
     )
 
 
 def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
-    pid = lab.pid(agent)
+    pid, ssh = lab.pid(agent), lab.ssh(agent)
+    enter = f"nsenter --target {pid} --net"
+    state: State = "unreachable" if lab.is_lost(agent) else "running"
     return HostDescription(
         name=agent.removeprefix("host."),
+        machine=lab.machine_of(agent).name,
         agent=agent,
         pid=pid,
         namespace=f"/proc/{pid}/ns/net",
-        enter=f"nsenter --target {pid} --net",
-        state="dead" if agent in gone else "running",
+        enter=enter if ssh is None else f"ssh -t {ssh} {enter}",
+        state="dead" if agent in gone else state,
     )
 
 
@@ -102,6 +115,7 @@ def _node(
     process, node = _host(lab, node_agent(name), gone), lab.plan.nodes[name]
     return NodeDescription(
         name=name,
+        machine=process.machine,
         agent=process.agent,
         pid=process.pid,
         namespace=process.namespace,

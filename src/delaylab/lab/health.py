@@ -18,10 +18,10 @@ def dead(lab: Lab) -> dict[str, str]:
 
     The agent that stands for a guest also counts as dead if the agent inside does not answer.
     """
-    found = {agent: "its process has ended" for agent in _agents(lab) if not lab.is_alive(agent)}
+    found = dict.fromkeys(lab.ended(), "its process has ended")
     sessions: dict[str, Session] = {}
     for agent in lab.plan.guests:
-        if agent in found:
+        if agent in found or lab.is_lost(agent):
             continue
         try:
             session = lab.session(agent)

@@ -32,7 +32,9 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
     known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
     if found.running:
         inside = found.pid
-        known["pid"] = None if inside is None else lab.machine.child(lab.pid(agent), inside)
+        known["pid"] = (
+            None if inside is None else lab.machine_of(agent).child(lab.pid(agent), inside)
+        )
         for each in found.directions:
             each.complete(nodes=_behind(lab, host, each))
     return found.model_copy(update=known)

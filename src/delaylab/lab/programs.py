@@ -123,7 +123,7 @@ def _program(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
 def _folder(lab: Lab, node: str) -> str | None:
     """Return the folder for a node's programs; None if it has a `/run` of its own for them."""
     own = lab.has_own_root(node) or lab.plan.nodes[node].own_folders
-    return None if own else str(lab.folder / f"{node}{PROGRAMS}")
+    return None if own else str(lab.folder_of(node_agent(node)) / f"{node}{PROGRAMS}")
 
 
 def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Controlled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
-from delaylab.machines import RunningLab
+from delaylab.machines import Machine, RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
 
 if TYPE_CHECKING:
@@ -54,6 +55,27 @@ class Lab:
         """Return the lab's folder on its machine."""
         return self._running.access.path
 
+    def folder_of(self, agent: str) -> PurePosixPath:
+        """Return the lab's folder on the machine of an agent."""
+        return self._running.access.folder_of(agent)
+
+    def machine_of(self, agent: str) -> Machine:
+        """Return the machine of an agent."""
+        return self._running.machine_of(agent)
+
+    def ssh(self, agent: str) -> str | None:
+        """Return how ssh reaches the machine of an agent; None if it is this one."""
+        return self._running.ssh(agent)
+
+    def is_lost(self, agent: str) -> bool:
+        """Return True for an agent whose machine cannot be reached, or has lost the lab."""
+        return bool(self.unreachable) and self.machine_of(agent).name in self.unreachable
+
+    @property
+    def unreachable(self) -> dict[str, str]:
+        """Return the machines whose part of the lab cannot be reached, each with the reason."""
+        return self._running.unreachable
+
     def names(self) -> list[str]:
         """Return the names of what is in the lab's folder."""
         return self._running.access.names()
@@ -79,7 +101,21 @@ class Lab:
     def is_alive(self, agent: str) -> bool:
         """Return True while an agent's process lives."""
         about = self.keeper.agents[agent]
-        return self.machine.started_at(about.pid) == about.start
+        return self.machine_of(agent).started_at(about.pid) == about.start
+
+    def ended(self) -> list[str]:
+        """Return the agents whose process has ended, on machines that can be reached."""
+        places = defaultdict[Machine, list[str]](list)
+        for agent in self.keeper.agents:
+            if not self.is_lost(agent):
+                places[self.machine_of(agent)].append(agent)
+        ended: set[str] = set()
+        for machine, agents in places.items():
+            about = [self.keeper.agents[agent] for agent in agents]
+            starts = machine.starts([each.pid for each in about])
+            pairs = zip(agents, about, starts, strict=True)
+            ended |= {agent for agent, each, start in pairs if start != each.start}
+        return [agent for agent in self.keeper.agents if agent in ended]
 
     def session(self, agent: str) -> Session:
         """Open a new session with an agent; `close` closes it at the latest."""

@@ -106,6 +106,10 @@ def not_applied(spec: LabSpec, rights: Rights) -> list[Doubt]:
 def _build(
     machine: Machine, spec: LabSpec, name: str, *, accounting: bool, progress: Progress
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
+    if spec.machines_used:
+        from delaylab.lab import over_machines  # noqa: PLC0415  few labs are over several
+
+        return over_machines.start(spec, name, accounting=accounting, progress=progress)
     rights = machine.rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     files.check_files(spec)

@@ -1,5 +1,6 @@
 """Machines that run labs: their facts, their labs, and one keeper process for each lab."""
 
+from delaylab.machines.all_labs import running_labs
 from delaylab.machines.directory import NotTrusted, TrustedDirectory
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.local import LOCAL
@@ -19,4 +20,5 @@ __all__ = [
     "TrustedDirectory",
     "find",
     "run_directory",
+    "running_labs",
 ]

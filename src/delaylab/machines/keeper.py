@@ -1,10 +1,10 @@
-"""Start of a lab's keeper on this machine."""
+"""Keepers of labs: each keeps one lab, or one machine's part of it."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from delaylab.agent.binary import agent_path
 from delaylab.agent.replies import Built
@@ -22,8 +22,20 @@ if TYPE_CHECKING:
 BUILD_DEADLINE_S = 120
 
 
-class Keeper:
+class Keeper(Protocol):
     """The keeper of a lab: a process outside of the lab, which ends with this one unless kept."""
+
+    session: Session
+
+    def keep(self) -> None:
+        """Keep the lab from now on, until it is taken down."""
+
+    def release(self) -> None:
+        """End the lab, and wait until it is gone. Ctrl-C does not end this wait."""
+
+
+class LocalKeeper(Keeper):
+    """The keeper of a lab on this machine."""
 
     def __init__(self, lab: str) -> None:
         self._process = subprocess.Popen(
@@ -59,12 +71,12 @@ def build(plan: Plan, folder: Path, record: JsonObject, *, rootless: bool) -> tu
     On failure undo all of it and raise DelaylabError. The keeper makes `folder` and puts `record`
     into it. With `rootless` it first makes a user namespace.
     """
-    request = Build(lab=plan.lab, dir=str(folder), rootless=rootless, record=record, plan=plan)
     keeper: Keeper | None = None
     try:
         with deferred():
-            keeper = Keeper(plan.lab)
-        return keeper.session.call(request, _deadline_s(plan)).done, keeper
+            keeper = LocalKeeper(plan.lab)
+        request = Build(lab=plan.lab, dir=str(folder), rootless=rootless, record=record, plan=plan)
+        return keeper.session.call(request, build_deadline_s(plan)).done, keeper
     except BaseException as error:
         if keeper is not None:
             keeper.release()
@@ -73,7 +85,7 @@ def build(plan: Plan, folder: Path, record: JsonObject, *, rootless: bool) -> tu
         raise
 
 
-def _deadline_s(plan: Plan) -> float:
+def build_deadline_s(plan: Plan) -> float:
     """Return the seconds that the keeper may take, with its guests' own deadlines added."""
     guests = (agent.guest.deadline_ms / 1000 for agent in plan.agents if agent.guest)
     return BUILD_DEADLINE_S + max(guests, default=0)

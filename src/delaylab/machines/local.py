@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from pathlib import Path, PurePath
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
 from delaylab.agent import binary
 from delaylab.agent.session import Session
 from delaylab.dataset.records.base import LOCAL_NAME
-from delaylab.machines import keeper, process, registry
+from delaylab.errors import DelaylabError
+from delaylab.machines import process, registry
 from delaylab.machines.control_groups import LocalControlGroup
 from delaylab.machines.directory import TrustedDirectory
+from delaylab.machines.keeper import Keeper, LocalKeeper
+from delaylab.machines.keeper import build as build_here
 from delaylab.machines.machine import LabRecord, Machine, RunningLab
 from delaylab.machines.sweep import SweepResult, sweep
 
@@ -44,11 +47,7 @@ class LocalMachine(Machine):
 
     def cpus(self) -> list[int]:
         """Return the numbers of the CPUs that run, in order (cpu-hotplug in the kernel's docs)."""
-        cpus: list[int] = []
-        for part in ONLINE.read_text(encoding="ascii").strip().split(","):
-            first, _, last = part.partition("-")
-            cpus += range(int(first), int(last or first) + 1)
-        return cpus
+        return cpu_numbers(ONLINE.read_text(encoding="ascii"))
 
     def available_bytes(self) -> int:
         """Return the bytes that new programs can use without swapping (proc(5), MemAvailable)."""
@@ -82,6 +81,10 @@ class LocalMachine(Machine):
         """Return a process's start in clock ticks since boot; None if there is no such process."""
         return process.started_at(pid)
 
+    def starts(self, pids: Sequence[int]) -> list[int | None]:
+        """Return the start of each process, as `started_at` does."""
+        return [process.started_at(pid) for pid in pids]
+
     def child(self, parent: int, inside: int) -> int | None:
         """Return the pid of a child that the lab's PID namespace numbers `inside`.
 
@@ -106,13 +109,25 @@ class LocalMachine(Machine):
         """Check the run directory, sweep it, and check that no lab of this name is up."""
         return registry.prepare(name)
 
-    def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, keeper.Keeper]:
+    def folder(self, lab: str) -> PurePosixPath:
+        """Return the folder of a lab."""
+        return PurePosixPath(registry.run_directory() / lab)
+
+    def keeper(self, lab: str) -> Keeper:
+        """Start a keeper for a lab, which ends with this process."""
+        return LocalKeeper(lab)
+
+    def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, Keeper]:
         """Start a keeper that builds the lab into a folder of the run directory."""
         folder = registry.run_directory() / plan.lab
         written = record.model_dump(mode="json")
-        built, kept = keeper.build(plan, folder, written, rootless=not self.rights().root)
+        built, kept = build_here(plan, folder, written, rootless=not self.rights().root)
         access = registry.LocalAccess(TrustedDirectory.open(folder), built)
         return RunningLab(plan.lab, self, access, record, built), kept
+
+    def explained(self, error: DelaylabError) -> DelaylabError:
+        """Return the error of an agent as the user sees it."""
+        return DelaylabError(error.what, error.where, error.fix)
 
     def labs(self) -> list[RunningLab]:
         """Return all labs of this user that are up; other entries are ignored."""
@@ -124,6 +139,15 @@ class LocalMachine(Machine):
     def sweep(self) -> SweepResult:
         """Sweep the run directory."""
         return sweep(registry.run_directory())
+
+
+def cpu_numbers(text: str) -> list[int]:
+    """Return the CPUs of a list such as `0-3,8`; raise ValueError for what is none."""
+    cpus: list[int] = []
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return cpus
 
 
 LOCAL = LocalMachine()

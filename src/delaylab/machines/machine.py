@@ -31,7 +31,8 @@ class LabRecord(BaseModel):
     """The part of a lab's record that `up` writes: its spec and plan, and when it was built.
 
     Spec and plan are JSON in a string each, so that only who needs one of them reads it. `created`
-    is in seconds since the Unix epoch.
+    is in seconds since the Unix epoch. `machine` is the name of the machine in a lab over several,
+    of which this is one part; empty for a whole lab.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -39,6 +40,7 @@ class LabRecord(BaseModel):
     spec_json: str = ""
     plan_json: str = ""
     created: float = 0.0
+    machine: str = ""
 
 
 class Access(Protocol):
@@ -47,6 +49,9 @@ class Access(Protocol):
     @property
     def path(self) -> PurePosixPath:
         """Return the path of the lab's folder on its machine."""
+
+    def folder_of(self, agent: str) -> PurePosixPath:
+        """Return the path of the lab's folder on the machine of an agent."""
 
     def names(self) -> list[str]:
         """Return the names of what is in the lab's folder."""
@@ -66,6 +71,19 @@ class RunningLab:
     ) -> None:
         self.name, self.machine, self.access = name, machine, access
         self.record, self.keeper = record, keeper
+
+    def machine_of(self, agent: str) -> Machine:
+        """Return the machine of an agent."""
+        return self.machine
+
+    def ssh(self, agent: str) -> str | None:
+        """Return how ssh reaches the machine of an agent; None if it is this one."""
+        return None
+
+    @property
+    def unreachable(self) -> dict[str, str]:
+        """Return the machines whose part of the lab cannot be reached, each with the reason."""
+        return {}
 
     @cached_property
     def spec(self) -> LabSpec:
@@ -142,6 +160,9 @@ class Machine(Protocol):
     def started_at(self, pid: int) -> int | None:
         """Return a process's start in clock ticks since boot; None if there is no such process."""
 
+    def starts(self, pids: Sequence[int]) -> list[int | None]:
+        """Return the start of each process, as `started_at` does."""
+
     def child(self, parent: int, inside: int) -> int | None:
         """Return the pid of a process's child that a PID namespace below numbers `inside`.
 
@@ -157,11 +178,23 @@ class Machine(Protocol):
         Raises DelaylabError if the lab is up already, NotHere if labs cannot be kept there.
         """
 
+    def folder(self, lab: str) -> PurePosixPath:
+        """Return the folder of a lab there."""
+
+    def keeper(self, lab: str) -> Keeper:
+        """Start a keeper for a lab there, which ends with this process unless it is told to keep.
+
+        It waits for the request to build the lab.
+        """
+
     def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, Keeper]:
         """Carry out a plan completely; return the lab and its keeper, which ends with this process.
 
         On failure undo all of it and raise DelaylabError.
         """
+
+    def explained(self, error: DelaylabError) -> DelaylabError:
+        """Return the error of an agent there as the user sees it."""
 
     def labs(self) -> list[RunningLab]:
         """Return the labs of this user that are up there."""

@@ -58,6 +58,10 @@ class LocalAccess:
         """Return the path of the folder."""
         return PurePosixPath(self.folder.path)
 
+    def folder_of(self, agent: str) -> PurePosixPath:
+        """Return the path of the folder, which is that of all agents."""
+        return self.path
+
     def names(self) -> list[str]:
         """Return the names of what is in the folder."""
         return self.folder.names()
@@ -89,11 +93,8 @@ def run_directory() -> Path:
     return Path(f"/tmp/delaylab-{os.geteuid()}")
 
 
-def prepare(name: str) -> SweepResult:
-    """Make the run directory if needed, and return what a sweep of it could not remove.
-
-    Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
-    """
+def make() -> TrustedDirectory:
+    """Return the run directory, which is made if needed; raise NotHere if it cannot be trusted."""
     path = run_directory()
     why = None
     with suppress(OSError):  # what does not exist is made now, and all is checked when it is opened
@@ -109,7 +110,16 @@ def prepare(name: str) -> SweepResult:
     top = _top()
     if top is None:
         raise NotHere("was removed while a lab was started in it", str(path), "start it again")
-    left = sweep(path)
+    return top
+
+
+def prepare(name: str) -> SweepResult:
+    """Make the run directory if needed, and return what a sweep of it could not remove.
+
+    Raises DelaylabError if the lab is up already, NotHere if the run directory cannot be trusted.
+    """
+    top = make()
+    left = sweep(top.path)
     if (one := _enter(top, name)) and is_alive(one):
         raise DelaylabError(f"lab {name!r} is up already", fix=f"delaylab down {name}")
     return left

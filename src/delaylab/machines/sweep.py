@@ -10,6 +10,8 @@ from pathlib import Path
 from delaylab.agent.binary import NAME, agent_path
 from delaylab.errors import DelaylabError
 
+CLUSTERS = ".clusters"
+"""The folder in the run directory with the files of labs over several machines."""
 REMEDY = "end what holds it, then: delaylab down --all; or remove it by hand"
 
 
@@ -52,4 +54,5 @@ def sweep(folder: Path) -> SweepResult:
         raise DelaylabError(swept.stderr.strip().removeprefix(f"{NAME}: "))
     said = json.loads(swept.stdout)
     failed = (Remains(one["name"], folder / one["name"], one["why"]) for one in said["failed"])
-    return SweepResult(tuple(said["foreign"]), tuple(failed))
+    foreign = (name for name in said["foreign"] if name != CLUSTERS)
+    return SweepResult(tuple(foreign), tuple(failed))

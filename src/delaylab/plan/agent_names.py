@@ -8,6 +8,11 @@ GUEST = "guest"
 WIRE = "wire"
 
 
+def wire_agent(machine: str | None) -> str:
+    """Return the name of the agent of the wire on a machine; None is this machine."""
+    return WIRE if machine is None else f"{WIRE}.{machine}"
+
+
 def host_agent(host: str) -> str:
     """Return the name of a host's agent."""
     return f"host.{host}"

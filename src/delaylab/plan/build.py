@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from delaylab.errors import BadInput, NotHere
 from delaylab.io.values import JsonObject
@@ -16,6 +17,7 @@ from delaylab.plan.agent_names import (
     link_agent,
     nat_agent,
     node_agent,
+    wire_agent,
 )
 from delaylab.plan.conditioned import engine_links
 from delaylab.plan.daemons import daemons
@@ -46,6 +48,8 @@ from delaylab.units import Multiple
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Allows datagram ICMP sockets to root of a node; a user namespace may name no larger range."""
 PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
+UNKNOWN = Rights(root=True)
+"""The rights on a machine that was not asked: a plan can be printed without it."""
 BOOT_BESIDE_MS = 3_000
 """Milliseconds that each machine adds to the boot deadline of all: they share CPUs."""
 USUAL_WEIGHT = 100
@@ -76,29 +80,33 @@ def build(
     *,
     name: str | None = None,
     accounting: bool = False,
+    machines: Mapping[str, Rights] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan of a lab.
 
     `name` is the name of the running lab, by default the file's. With `accounting` every agent has
     a cgroup, so that CPU time can be told apart by node; this takes time in large labs, and cgroups
-    need root. Raises NotHere if one of the nodes cannot run on this machine, and BadInput if a node
-    cannot forward.
+    need root. `rights` are those on this machine, `machines` those on the lab's others, as far as
+    they are known. Raises NotHere if one of the nodes cannot run on its machine, and BadInput if a
+    node cannot forward.
     """
     name = name or lab.lab
+    rights_of = _RightsOf(lab, rights, machines)
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
     for node, spec in lab.nodes.items():
-        reason = kinds[spec.kind].can_run(rights, not lab.hosts)
+        own = rights_of.node(node)
+        reason = kinds[spec.kind].can_run(own, not lab.hosts) or _elsewhere(lab, node)
         if reason:
             raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
         for field, share in zip(("cpu_weight", "cpu_quota"), _shares(spec), strict=True):
-            if share is not None and not rights.root:
+            if share is not None and not own.root:
                 why = "control groups are root's"
                 raise NotHere(f"node {node!r} cannot have a `{field}`: {why}")
-        if spec.outside is not None and not rights.root:
+        if spec.outside is not None and not own.root:
             raise NotHere(f"node {node!r} cannot be interface {spec.outside}: that needs root")
-        if spec.leads_outside and (lacking := rights.why_not(SLIRP, TUN)):
+        if spec.leads_outside and (lacking := own.why_not(SLIRP, TUN)):
             raise NotHere(f"node {node!r} cannot have `nat`: {lacking}")
-        missing = sorted(_capabilities(spec) - rights.capabilities)
+        missing = sorted(_capabilities(spec) - own.capabilities)
         if missing:
             why = f"delaylab itself was started without {missing[0]}"
             raise NotHere(f"node {node!r} cannot have its capabilities: {why}")
@@ -121,8 +129,12 @@ def build(
         network.add_link(link_name, link, addresses)
     network.loopbacks = assigned.loopbacks
     agents = [
-        replace(agent, cgroup=rights.root and (agent.cgroup or bool(agent.cpus) or accounting))
-        for agent in _agents(name, lab, kinds, network, rights)
+        replace(
+            agent,
+            cgroup=rights_of.agent(agent.name).root
+            and (agent.cgroup or bool(agent.cpus) or accounting),
+        )
+        for agent in _agents(name, lab, kinds, network, rights_of)
     ]
     agents, operations = _hand_over(agents, list(network.operations()))
     made = daemons(lab, network.attachments, network.loopbacks) if lab.has_daemons else {}
@@ -137,6 +149,7 @@ def build(
         nodes=nodes,
         engines={agent.name: agent.links.engine for agent in agents if agent.links},
         guests=tuple(guests),
+        machines={host: spec.machine for host, spec in lab.hosts.items() if spec.machine},
         in_machine=tuple(agent.name for agent in agents if agent.network == MACHINE),
         agents=tuple(agents),
         operations=tuple(operations),
@@ -156,6 +169,42 @@ def _check_programs_of_events(lab: LabSpec, nodes: Mapping[str, PlannedNode]) ->
                     what = f"timeline, {moment.words}: node {node!r} has no program {program!r}"
                     fix = f"its programs: {', '.join(there) or 'none'}"
                     raise BadInput(what, fix=fix)
+
+
+@dataclass(frozen=True)
+class _RightsOf:
+    """The rights on this machine, and on the other machines of a lab as far as they are known."""
+
+    lab: LabSpec
+    here: Rights
+    machines: Mapping[str, Rights]
+
+    def node(self, node: str) -> Rights:
+        """Return the rights on the machine that carries a node."""
+        return self.host(self.lab.host_of(node))
+
+    def host(self, host: str) -> Rights:
+        """Return the rights on the machine that a host is on."""
+        machine = self.lab.machine_of(host)
+        return self.here if machine is None else self.machines.get(machine, UNKNOWN)
+
+    def agent(self, agent: str) -> Rights:
+        """Return the rights on the machine of an agent."""
+        role, _, name = agent.partition(".")
+        if role == WIRE:
+            return self.machines.get(name, UNKNOWN) if name else self.here
+        return self.node(name) if role in ("node", "nat") else self.host(name)
+
+
+def _elsewhere(lab: LabSpec, node: str) -> str | None:
+    """Return why a node cannot be on another machine; None if it can, or is on this one."""
+    spec, machine = lab.nodes[node], lab.machine_of(lab.host_of(node))
+    if machine is None or not (spec.container or spec.virtual_machine):
+        return None
+    return (
+        f"on machine {machine} there can only be netns, shared and native as yet; "
+        "put its host on this machine"
+    )
 
 
 def _planned(
@@ -179,7 +228,7 @@ def _planned(
 
 
 def _agents(
-    name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], network: Network, rights: Rights
+    name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], network: Network, rights_of: _RightsOf
 ) -> list[Agent]:
     forwarding = network.forwarding
     sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
@@ -195,7 +244,9 @@ def _agents(
         for name, spec in lab.hosts.items()
     ] or [Agent(host_agent(HERE))]
     hosts = [replace(host, sysctls=settings(host.name)) for host in hosts]
-    nodes = {node: _node(name, lab, node, kinds, network, rights) for node in lab.nodes}
+    nodes = {
+        node: _node(name, lab, node, kinds, network, rights_of.node(node)) for node in lab.nodes
+    }
     services: list[Agent] = []
     for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
         members = tuple(node for node in nodes.values() if node.spec.kind == kind)
@@ -217,7 +268,7 @@ def _agents(
             interface = network.real_interface(node.name, node.spec.outside)
             agent = replace(agent, interface=interface, sysctls={**agent.sysctls, **NO_IPV6})
         agents.append(agent)
-    wire = [Agent(WIRE, sysctls=dict(NO_IPV6))] if network.crosses else []
+    wire = [Agent(wire_agent(machine), sysctls=dict(NO_IPV6)) for machine in network.wires]
     ways = [
         Agent(nat_agent(node), MACHINE, nat=Nat(node_agent(node), WAY_OUT, spec.forwards))
         for node, spec in lab.nodes.items()

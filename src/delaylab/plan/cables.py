@@ -10,11 +10,20 @@ from collections import defaultdict
 from dataclasses import replace
 
 from delaylab.errors import BadInput
-from delaylab.plan.agent_names import WIRE, host_agent, machine_agent, node_agent
+from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
-from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
+from delaylab.plan.model import (
+    Bridge,
+    DomainCable,
+    End,
+    Queue,
+    TapDevice,
+    Tunnel,
+    TunnelPeer,
+    Veth,
+)
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.spec.lab import LinkSpec, UplinkSpec
+from delaylab.spec.lab import LOCAL_MACHINE, LinkSpec, UplinkSpec
 
 ETHERNET_HEADER = 14
 
@@ -32,6 +41,7 @@ class Cables:
         """The agent of a Xen domain -> its cables."""
         self.bridges: list[Bridge] = []
         self.queues: list[Queue] = []
+        self.tunnels: list[Tunnel] = []
         self._shared: dict[tuple[str, str], tuple[str, TapPoint]] = {}
         """A host and a name for a cable of the machine of its Xen domains -> the bridge inside, and
         the cable's end on the host."""
@@ -155,16 +165,30 @@ class Cables:
         return bridge
 
     def uplink(self, link: LinkSpec, name: str, host: str) -> tuple[TapPoint, TapPoint]:
-        """Lay the cable from a host to the wire for one link; return its ends, the host's first."""
-        agent = host_agent(host)
+        """Lay the cable from a host to its machine's wire for one link.
+
+        Returns its ends, the host's first.
+        """
+        agent, wire = host_agent(host), wire_agent(self._stacks.lab.machine_of(host))
         uplink, far = short(f"uplink.{name}"), vif_name(host, name)
         self.laid.append(
-            Veth((self._stacks.end(agent, uplink, link), self._stacks.end(WIRE, far, link)))
+            Veth((self._stacks.end(agent, uplink, link), self._stacks.end(wire, far, link)))
         )
         spec = self._stacks.lab.hosts[host].uplink
         if spec:
             self.queues.append(_queue(agent, uplink, spec, link.mtu))
-        return TapPoint(agent, uplink, "uplink"), TapPoint(WIRE, far, "wire")
+        return TapPoint(agent, uplink, "uplink"), TapPoint(wire, far, "wire")
+
+    def tunnel(
+        self, link: LinkSpec, name: str, machine: str | None, peers: tuple[TunnelPeer, ...]
+    ) -> TapPoint:
+        """Lay a link's way from a machine's wire to other machines; return its interface."""
+        wire, tunnel = wire_agent(machine), short(f"tunnel.{name}")
+        identifier = self._stacks.vnis[name]
+        mac = self._stacks.mac(wire, tunnel)
+        here = machine or LOCAL_MACHINE
+        self.tunnels.append(Tunnel(wire, tunnel, mac, link.mtu, identifier, here, peers))
+        return TapPoint(wire, tunnel, "tunnel")
 
     def _add_card(self, cable: TapDevice) -> None:
         self.laid.append(cable)

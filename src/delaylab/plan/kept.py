@@ -61,7 +61,8 @@ class KeptPlan:
 
     `engines` are the agents of link engines, each with its engine (`own` or `kernel`). `guests` are
     the agents that pass sessions on to an agent in a container or a machine. `in_machine` are those
-    whose network is the machine's own.
+    whose network is the machine's own. `machines` are the machines of hosts that are not on this
+    one.
     """
 
     lab: str
@@ -69,6 +70,7 @@ class KeptPlan:
     engines: dict[str, str]
     guests: tuple[str, ...]
     in_machine: tuple[str, ...]
+    machines: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def _links(self) -> dict[str, tuple[Attachment, ...]]:

@@ -125,6 +125,35 @@ class Bridge:
 
 
 @dataclass(frozen=True)
+class TunnelPeer:
+    """Another machine that a link is on, and the MAC addresses of the link's nodes there.
+
+    `address` is the machine's, empty until it is known.
+    """
+
+    machine: str
+    macs: tuple[str, ...]
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Tunnel:
+    """A link's way to other machines: its frames by VXLAN over the network of `machine`.
+
+    `id` is the VXLAN network identifier. `local` is the machine's address, empty until it is known.
+    """
+
+    agent: str
+    name: str
+    mac: str
+    mtu: int
+    id: int
+    machine: str
+    peers: tuple[TunnelPeer, ...]
+    local: str = ""
+
+
+@dataclass(frozen=True)
 class Address:
     """An address with its prefix on an interface."""
 
@@ -202,6 +231,7 @@ Operation = (
     | TapDevice
     | DomainCable
     | Bridge
+    | Tunnel
     | Address
     | Queue
     | Offloads
@@ -219,7 +249,7 @@ class Plan(KeptPlan):
     `daemons` are the files and programs of routers with routing daemons, by node.
     """
 
-    agents: tuple[Agent, ...]
+    agents: tuple[Agent, ...] = ()
     operations: tuple[Operation, ...] = ()
     daemons: Mapping[str, NodePrograms] = field(default_factory=dict)
 
@@ -252,12 +282,31 @@ def operation_message(operation: Operation) -> JsonObject:
             "bridge": operation.bridge,
             "node": operation.card.agent,
         }
+    if isinstance(operation, Tunnel):
+        return _tunnel_message(operation)
     fields = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in vars(operation).items()
         if value is not None
     }
     return {"do": type(operation).__name__.lower(), **_renamed(fields)}
+
+
+def _tunnel_message(tunnel: Tunnel) -> JsonObject:
+    """Return a tunnel in the fabric's form; machines whose address is not known have their name."""
+    return {
+        "do": "tunnel",
+        "in": tunnel.agent,
+        "name": tunnel.name,
+        "mac": tunnel.mac,
+        "mtu": tunnel.mtu,
+        "id": tunnel.id,
+        "local": tunnel.local or tunnel.machine,
+        "peers": [
+            {"address": peer.address or peer.machine, "macs": list(peer.macs)}
+            for peer in tunnel.peers
+        ],
+    }
 
 
 def _renamed(fields: JsonObject) -> JsonObject:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from delaylab.plan.addresses import LinkAddresses
-from delaylab.plan.agent_names import WIRE, machine_agent, node_agent
+from delaylab.plan.agent_names import machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.cables import Cables
 from delaylab.plan.conditioned import ConditionedLink
@@ -21,6 +21,7 @@ from delaylab.plan.model import (
     RealInterface,
     Steering,
     TapDevice,
+    TunnelPeer,
     Veth,
 )
 from delaylab.plan.reach import Stacks
@@ -28,7 +29,7 @@ from delaylab.plan.resolved import resolved
 from delaylab.plan.routes import routes, routes_of_hosts
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
-from delaylab.spec.lab import HERE, LabSpec, LinkSpec
+from delaylab.spec.lab import HERE, LOCAL_MACHINE, LabSpec, LinkSpec
 from delaylab.spec.moments import ChangeSpec
 from delaylab.spec.names import by_name, costs
 from delaylab.spec.round_trip import one_way_ns, tries
@@ -41,7 +42,8 @@ class Network:
     def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind]) -> None:
         self.lab = lab
         self.attachments: dict[str, list[Attachment]] = {node: [] for node in lab.nodes}
-        self.crosses = False
+        self.wires: dict[str | None, None] = {}
+        """The machines with a wire: those on which links leave a host."""
         self.loopbacks: dict[str, list[str]] = {}
         """Node that forwards -> the addresses of its loopback, with prefix."""
         self.conditioned: list[ConditionedLink] = []
@@ -68,6 +70,7 @@ class Network:
         """Yield all operations, in an order in which they can be carried out."""
         yield from self._cables.laid
         yield from self._cables.inner
+        yield from self._cables.tunnels
         yield from self._cables.bridges
         yield from self._addresses
         loopbacks = {self._stacks.networks[node]: own for node, own in self.loopbacks.items()}
@@ -125,16 +128,46 @@ class Network:
         for node in link.members:
             by_host[self._stacks.hosts[node]].append(node)
         lay = self._on_engine if name in self._conditioned else self._on_host
-        attachments, wire_ports = list[Attachment](), list[str]()
+        attachments = list[Attachment]()
+        wire_ports: dict[str | None, list[str]] = defaultdict(list)
         for host, nodes in by_host.items():
             ends = self._cables.uplink(link, name, host) if len(by_host) > 1 else ()
             here = lay(link, name, nodes, ends[0].interface if ends else None)
             attachments += [replace(each, outward=(*each.outward, *ends)) for each in here]
-            wire_ports += [end.interface for end in ends[1:]]
-        if wire_ports:
-            self.crosses = True
-            self._cables.bridge(WIRE, name, wire_ports)
+            wire_ports[self.lab.machine_of(host)] += [end.interface for end in ends[1:]]
+        attachments = self._over_machines(link, name, attachments, wire_ports)
+        for machine, ports in wire_ports.items():
+            if ports:
+                self.wires[machine] = None
+                self._cables.bridge(wire_agent(machine), name, ports)
         return sorted(attachments, key=lambda each: link.members.index(each.node))
+
+    def _over_machines(
+        self,
+        link: LinkSpec,
+        name: str,
+        attachments: list[Attachment],
+        wire_ports: dict[str | None, list[str]],
+    ) -> list[Attachment]:
+        """Lay a tunnel on each machine of a link that joins several; return the attachments."""
+        if len(wire_ports) == 1:
+            return attachments
+        macs: dict[str | None, list[str]] = defaultdict(list)
+        for each in attachments:
+            macs[self.lab.machine_of(each.host)].append(each.mac)
+        ends = {}
+        for machine, ports in wire_ports.items():
+            peers = tuple(
+                TunnelPeer(other or LOCAL_MACHINE, tuple(dict.fromkeys(theirs)))
+                for other, theirs in macs.items()
+                if other != machine
+            )
+            ends[machine] = self._cables.tunnel(link, name, machine, peers)
+            ports.append(ends[machine].interface)
+        return [
+            replace(each, outward=(*each.outward, ends[self.lab.machine_of(each.host)]))
+            for each in attachments
+        ]
 
     def inner(self, node: str) -> tuple[DomainCable, ...]:
         """Return the cables of a node that is a Xen domain."""

@@ -15,8 +15,10 @@ from delaylab.plan.addresses import mac
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import End
+from delaylab.plan.tunnels import identifiers
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import named_links
 
 IFNAMSIZ = 15
 """The longest interface name (linux/if.h, without the final zero)."""
@@ -38,6 +40,8 @@ class NodeStacks:
         self._count: Counter[tuple[str, str]] = Counter()
         self.machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         """The agent in this machine's own network namespace, if a node is in that stack."""
+        self.vnis = identifiers(name, [link for link, _ in named_links(lab)])
+        """A link -> its VXLAN network identifier, where it joins machines."""
         self.networks = {node: self._find_network(node) for node in lab.nodes}
 
     def kind(self, node: str) -> AnyKind:

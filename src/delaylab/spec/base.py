@@ -55,6 +55,14 @@ Names = Annotated[list[Name], BeforeValidator(_listed, json_schema_input_type=Na
 """Names as a list, or one name without it."""
 
 
+SSH_TARGET = r"^[A-Za-z0-9_\[][A-Za-z0-9_.:@%/\[\]+-]*$"
+SshTarget = Annotated[
+    str,
+    spelled(SSH_TARGET, "a machine's name as ssh takes it, such as `root@192.0.2.1`", most=255),
+]
+"""The destination of an ssh: never an option of it, and one word."""
+
+
 PACKAGE = r"^[a-z0-9][a-z0-9+.-]+$"
 """The syntax of a package's name (Debian Policy, 5.6.1 and 5.6.7)."""
 MOST_PACKAGES = 100

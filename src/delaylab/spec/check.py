@@ -11,7 +11,7 @@ from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.check_routing import check_routing
 from delaylab.spec.check_timeline import check_timeline
 from delaylab.spec.counts import check_counts
-from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.lab import LOCAL_MACHINE, LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, links_of, named_links, nodes_made, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.reserved import check_reserved
@@ -73,6 +73,7 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Probl
     if lab.place is not None and not lab.hosts:
         what = "`place` chooses among hosts, and the file has none"
         problems.found.append(document.refuse(what, (*at, "place"), "name `hosts:`"))
+    _check_machines(lab, document, at, problems)
     for name, node in lab.nodes.items():
         where = (*at, "nodes", name)
         if node.host is not None and node.host not in lab.hosts:
@@ -82,6 +83,25 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Probl
         if node.host is None and len(lab.hosts) > 1 and lab.place is None:
             fix = f"say `host:`: {', '.join(lab.hosts)}; or `place: auto` for all"
             problems.found.append(document.refuse(f"node {name!r} has no host", where, fix))
+
+
+def _check_machines(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    """Refuse hosts on machines that are not there, and what cannot be on another machine."""
+    if LOCAL_MACHINE in lab.machines:
+        what = f"a machine named {LOCAL_MACHINE!r}: that is this machine"
+        place = (*at, "machines", LOCAL_MACHINE)
+        problems.found.append(document.refuse(what, place, "give it another name"))
+    targets: dict[str, str] = {}
+    for name, machine in lab.machines.items():
+        other = targets.setdefault(machine.ssh, name)
+        if other != name:
+            what = f"machines {other!r} and {name!r} are one: both are reached as {machine.ssh}"
+            problems.found.append(document.refuse(what, (*at, "machines", name, "ssh")))
+    for name, host in lab.hosts.items():
+        if host.machine is not None and host.machine not in lab.machines:
+            known = ", ".join(lab.machines) or "none; name them in `machines:`"
+            what = f"no machine {host.machine!r} (machines: {known})"
+            problems.found.append(document.refuse(what, (*at, "hosts", name, "machine")))
 
 
 def _check_routes(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, IPvAnyAddress, model_validator
 
-from delaylab.spec.base import Cpus, Name, Shorthand, Spec
+from delaylab.spec.base import Cpus, Name, Shorthand, Spec, SshTarget
 from delaylab.spec.conditions import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.moments import MomentSpec
@@ -20,6 +20,8 @@ Routes = Literal["shortest", "none"]
 
 HERE = "here"
 """The name of the only host of a lab that names none: this machine."""
+LOCAL_MACHINE = "local"
+"""The name of this machine among the machines of a lab."""
 
 
 class UplinkSpec(Spec):
@@ -78,8 +80,27 @@ class XenSpec(Spec):
     )
 
 
+class MachineSpec(Spec):
+    """Another machine that carries hosts: any Linux machine that this user reaches by ssh."""
+
+    ssh: SshTarget = Field(
+        description="The machine's name as `ssh` takes it: `lab2`, `root@192.0.2.1` or "
+        "`ssh://root@192.0.2.1:2222`. Keys, ports and jump hosts are those of ssh's own "
+        "configuration."
+    )
+    address: IPvAnyAddress | None = Field(
+        None,
+        description="The address by which the other machines reach it, for links between them; "
+        "left out, it is the one that ssh has reached.",
+    )
+
+
 class HostSpec(Spec):
-    """A machine that carries nodes, in this case a network namespace that stands for one."""
+    """A network namespace that carries nodes, on this machine or another one."""
+
+    machine: Name | None = Field(
+        None, description="The machine that the host is on (`machines`); left out, this one."
+    )
 
     uplink: UplinkSpec | None = Field(
         None, description="The rate and queue of the host's uplinks; left out, they have no limit."
@@ -169,6 +190,10 @@ class LabSpec(Spec):
     """A lab: hosts, nodes and links."""
 
     lab: Name = Field(description="The name of the lab.")
+    machines: dict[Name, MachineSpec] = Field(
+        default_factory=dict,
+        description="Other machines that carry hosts of the lab, by name.",
+    )
     hosts: dict[Name, HostSpec] = Field(
         default_factory=dict,
         description="The hosts by name; left out, there is one host, this machine.",
@@ -241,6 +266,16 @@ class LabSpec(Spec):
     def uses_every_path(self) -> bool:
         """Return True if routes use all paths of the least cost."""
         return self.multipath or self.has_daemons
+
+    def machine_of(self, host: str) -> str | None:
+        """Return the name of the machine that a host is on; None for this machine."""
+        return self.hosts[host].machine if host in self.hosts else None
+
+    @property
+    def machines_used(self) -> list[str]:
+        """Return the other machines that carry hosts, in the order of the file."""
+        used = {host.machine for host in self.hosts.values()}
+        return [name for name in self.machines if name in used]
 
     def host_of(self, node: str) -> str:
         """Return the name of the host that carries a node."""

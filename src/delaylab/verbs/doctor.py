@@ -200,4 +200,5 @@ def print_checks(checks: list[Check], console: Console) -> None:
         table.add_row(check.group if check.group != last else "", check.name, mark, text)
         last = check.group
     console.print(table)
-    work_here.print_checks(checks, console)
+    if any(check.group == work_here.GROUP for check in checks):
+        work_here.print_checks(checks, console)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from delaylab.lab.cpus import check_cpus
 from delaylab.machines import LOCAL
-from delaylab.spec.lab import LabSpec
+from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
 from delaylab.spec.load import lab_from
+from delaylab.spec.part import on_machine
 from delaylab.spec.source import Document, Location, read
 
 
@@ -15,7 +16,11 @@ def load(path: Path) -> LabSpec:
     """Read a lab file; raise BadInput for its errors, NotHere for CPUs that this machine lacks."""
     document = read(path)
     lab = lab_from(document)
-    check_cpus(lab, LOCAL, lambda location: document.where(_in_file(document, location)))
+    check_cpus(
+        on_machine(lab, LOCAL_MACHINE),
+        LOCAL,
+        lambda location: document.where(_in_file(document, location)),
+    )
     return lab
 
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import LabDescription, describe
 from delaylab.lab.running import Lab
-from delaylab.machines import LOCAL, SweepResult, find
+from delaylab.machines import LOCAL, SweepResult, find, running_labs
 from delaylab.progress import Progress
+from delaylab.spec.lab import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.verbs.link_states import EngineState
@@ -32,6 +33,16 @@ def described(one: Lab) -> JsonObject:
     return {**asdict(describe(one)), "engines": [asdict(state) for state in _states(one)]}
 
 
+def find_on(machines: Sequence[str]) -> None:
+    """Find the labs over several machines that these, reached by ssh, have a part of."""
+    if not machines:
+        return
+    from delaylab.machines import clusters  # noqa: PLC0415  few labs are over several machines
+
+    for target in machines:
+        clusters.adopt(target)
+
+
 def print_labs(labs: list[Lab], console: Console) -> None:
     """Print running labs, their nodes, and the state of their links."""
     if not labs:
@@ -41,6 +52,8 @@ def print_labs(labs: list[Lab], console: Console) -> None:
     rows = [TITLES, *(row for about in known for row in _rows(about))]
     print_lines(columns(rows, console.width), console)
     for one, about in zip(labs, known, strict=True):
+        for machine, why in about.unreachable.items():
+            console.print(f"{one.name}: machine {machine}: {why}", style="red", soft_wrap=True)
         for agent, why in about.dead.items():
             console.print(f"{one.name}: agent {agent} is dead: {why}", style="red")
         if about.dead:
@@ -68,7 +81,8 @@ def _rows(about: LabDescription) -> Iterator[tuple[str, ...]]:
     lab = about.lab
     for node in about.nodes:
         pid = str(node.pid) if node.state == "running" else node.state
-        head: tuple[str, ...] = (lab, node.name, node.kind, node.host, pid)
+        host = node.host if node.machine == LOCAL_MACHINE else f"{node.host} on {node.machine}"
+        head: tuple[str, ...] = (lab, node.name, node.kind, host, pid)
         for each in node.interfaces:
             yield (*head, each.name, each.link, _few(each.peers), " ".join(each.addresses))
             head = ("",) * len(head)
@@ -100,12 +114,18 @@ def down(
     if name is not None and everything:
         raise BadInput(f"--all stops every lab, not only {name}", fix="give either NAME or --all")
     labs = (
-        LOCAL.labs()
+        running_labs()
         if everything
-        else [find(LOCAL.labs(), name, "delaylab down NAME, or delaylab down --all")]
+        else [find(running_labs(), name, "delaylab down NAME, or delaylab down --all")]
     )
+    failed: list[DelaylabError] = []
     for done, one in enumerate(labs):
         progress(f"stopping {one.name}", done / len(labs))
-        one.access.stop()
+        try:
+            one.access.stop()
+        except DelaylabError as error:
+            failed.append(error)
     left = LOCAL.sweep()
+    if failed:
+        raise failed[0]
     return [one.name for one in labs], left

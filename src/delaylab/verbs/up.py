@@ -29,6 +29,9 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
     """
     lab = {one.name: one for one in attach_all()}.get(spec.lab if name is None else name)
     if lab is not None:
+        for machine, why in lab.unreachable.items():
+            again = f"delaylab up, once it is back; or delaylab down {lab.name}"
+            raise DelaylabError(f"lab {lab.name!r} is up, but {why}", f"machine {machine}", again)
         gone = health.dead(lab)
         if gone:
             again = f"take it down, then up again: delaylab down {lab.name}"

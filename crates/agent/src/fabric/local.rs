@@ -13,7 +13,7 @@ use delaylab_proto::{Context, Failure};
 use super::message;
 use crate::network::batch::{Batch, Verb};
 use crate::network::{bridge, neighbours};
-use crate::protocol::lab::{Bridge, End, Neighbours, Operation};
+use crate::protocol::lab::{Bridge, End, Neighbours, Operation, Tunnel};
 
 /// The interface index of `lo` in every namespace.
 pub(super) const LOOPBACK: u32 = 1;
@@ -28,6 +28,8 @@ pub(super) struct Local<'a> {
     pub made: BTreeMap<&'a str, u32>,
     pub bridges: Vec<&'a Bridge>,
     pub tap_devices: Vec<&'a End>,
+    /// The tunnels, which are there when this namespace is built.
+    pub tunnels: Vec<&'a Tunnel>,
     pub settings: Vec<&'a Operation>,
     /// True if links will have bridges here that the plan does not name.
     pub bridged: bool,
@@ -63,9 +65,17 @@ impl Local<'_> {
             let index = self.made[bridge.name.as_str()];
             batch.push(what, Verb::Create, message::bridge(bridge, index))?;
         }
+        for tunnel in &self.tunnels {
+            let index = self.made[tunnel.name.as_str()];
+            for entry in message::tunnel_entries(tunnel, index) {
+                let what = format!("add a machine to tunnel {} in {agent}", tunnel.name);
+                batch.push(what, Verb::Append, entry)?;
+            }
+        }
         batch.flush()?;
+        let tunnels = self.tunnels.iter().map(|tunnel| tunnel.name.as_str());
         // Do this before the interfaces are up: the kernel would start to send at once.
-        bridge::quieten(self.ports.iter().copied().chain(self.unused_bridges()))?;
+        bridge::quieten(self.ports.iter().copied().chain(self.unused_bridges()).chain(tunnels))?;
         self.configure(&mut batch)?;
         self.raise(&mut batch, alias)?;
         self.wait_for_neighbours(&mut batch)?;

@@ -6,7 +6,10 @@ use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
 };
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoKind, InfoVeth, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteNextHop, RouteProtocol,
@@ -16,7 +19,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::network::bridge;
 use crate::network::tbf::Bucket;
-use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route, RouteKind};
+use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route, RouteKind, Tunnel};
 use crate::protocol::mac::Mac;
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
@@ -90,6 +93,60 @@ pub(super) fn bridge(of: &Bridge, index: u32) -> RouteNetlinkMessage {
     link.header.index = index;
     link.attributes.push(bridge::attributes());
     RouteNetlinkMessage::NewLink(link)
+}
+
+/// The UDP port of VXLAN (RFC 7348, section 5).
+const VXLAN_PORT: u16 = 4789;
+/// The destination of frames whose address no entry has (`bridge fdb`, bridge(8)).
+const ANY: Mac = Mac([0; 6]);
+
+/// Create a tunnel in the namespace of a process; its packets take the network of this process's namespace.
+pub(super) fn tunnel(of: &Tunnel, place: &VethEnd) -> RouteNetlinkMessage {
+    let mut link = named(&of.name, of.mac, of.mtu);
+    link.header.index = place.index;
+    link.attributes.push(LinkAttribute::NetNsPid(place.pid));
+    let local = match of.local {
+        IpAddr::V4(address) => InfoVxlan::Local(address),
+        IpAddr::V6(address) => InfoVxlan::Local6(address),
+    };
+    // All MAC addresses are known: nothing is learnt from frames, which anybody on the network could send.
+    let options =
+        vec![InfoVxlan::Id(of.id), local, InfoVxlan::Port(VXLAN_PORT), InfoVxlan::Learning(false)];
+    link.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::Kind(InfoKind::Vxlan),
+        LinkInfo::Data(InfoData::Vxlan(options)),
+    ]));
+    RouteNetlinkMessage::NewLink(link)
+}
+
+/// Return the entries of a tunnel's table: each node's frames to its machine, all others to every machine.
+pub(super) fn tunnel_entries(of: &Tunnel, index: u32) -> Vec<RouteNetlinkMessage> {
+    let peers = of.peers.iter();
+    peers
+        .flat_map(|peer| {
+            let macs = std::iter::once(&ANY).chain(&peer.macs);
+            macs.map(|mac| entry(*mac, peer.address, index)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn entry(mac: Mac, to: IpAddr, index: u32) -> RouteNetlinkMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = AddressFamily::Bridge;
+    message.header.ifindex = index;
+    message.header.state = NeighbourState::Other(
+        u16::from(NeighbourState::Noarp) | u16::from(NeighbourState::Permanent),
+    );
+    message.header.flags = NeighbourFlags::Own;
+    let to = match to {
+        IpAddr::V4(address) => NeighbourAddress::Inet(address),
+        IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+    };
+    message.attributes = vec![
+        NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()),
+        NeighbourAttribute::Destination(to),
+    ];
+    RouteNetlinkMessage::NewNeighbour(message)
 }
 
 /// Mark an interface as ours, make it a port of the bridge `master`, and set it up.

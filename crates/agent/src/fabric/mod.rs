@@ -9,6 +9,7 @@
 //! - [`nat`]: a node's way outside.
 //! - [`guest`]: an agent whose node is a container or a virtual machine.
 //! - [`domains`]: Xen domains, which the kernel does not end with the lab's processes.
+//! - [`running`]: the labs that are up on this machine, for clients on others.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
 //! - [`cgroups`]: control groups of agents.
 
@@ -29,9 +30,13 @@ mod plan;
 mod real_interface;
 mod report;
 mod rundir;
+mod running;
 mod setup;
 mod sweep;
 
 pub(crate) use keeper::keep;
+pub(crate) use running::{
+    connect, end as end_lab, files as lab_files, list as labs, run_directory, sweep_all,
+};
 pub(crate) use setup::serve as setup;
-pub(crate) use sweep::sweep;
+pub(crate) use sweep::print as sweep;

@@ -14,7 +14,7 @@ use super::plan::NetNs;
 use super::report::Roster;
 use crate::link;
 use crate::network::batch::{Batch, Verb};
-use crate::protocol::lab::{Build, End, Operation};
+use crate::protocol::lab::{Build, End, Operation, Tunnel};
 use crate::protocol::links::EngineKind;
 
 /// The longest name of an interface: IFNAMSIZ without the final zero.
@@ -25,6 +25,7 @@ pub(super) struct Network<'a> {
     alias: String,
     rootless: bool,
     veths: Vec<(&'a [End; 2], [NetNs; 2])>,
+    tunnels: Vec<(&'a Tunnel, NetNs)>,
     locals: BTreeMap<NetNs, Local<'a>>,
     namespaces: HashMap<&'a str, NetNs>,
     /// The last interface index used; indices are unique in the whole lab. If both ends of a veth had the
@@ -48,6 +49,7 @@ impl<'a> Network<'a> {
             alias: format!("delaylab:{}", build.lab),
             rootless: build.rootless,
             veths: Vec::new(),
+            tunnels: Vec::new(),
             locals: BTreeMap::new(),
             namespaces: names.clone().zip(namespaces.iter().copied()).collect(),
             last_index: first_free()?,
@@ -115,6 +117,18 @@ impl<'a> Network<'a> {
                     self.made(&bridge.r#in, port)?;
                 }
                 self.local(netns).bridges.push(bridge);
+            }
+            Operation::Tunnel(tunnel) => {
+                let netns = self.interface(&tunnel.r#in, &tunnel.name)?;
+                if netns == NetNs::Machine {
+                    return Err(outlives(&tunnel.name));
+                }
+                if self.rootless {
+                    let what = format!("make tunnel {} in {}", tunnel.name, tunnel.r#in);
+                    return Err(Failure::new(what, "links between machines need root"));
+                }
+                self.local(netns).tunnels.push(tunnel);
+                self.tunnels.push((tunnel, netns));
             }
             Operation::Address(address) => self.set(operation, &address.r#in, Some(&address.on))?,
             Operation::Queue(queue) => self.set(operation, &queue.r#in, Some(&queue.on))?,
@@ -200,7 +214,10 @@ impl<'a> Network<'a> {
     /// died meanwhile, which PID 1 reports. The calling process must be in the machine's namespace and is
     /// afterwards in any one of the lab's.
     pub(super) fn build(mut self, roster: &mut Roster) -> Result<bool, Failure> {
-        if !self.build_veths(roster)? || !roster.wait_for_all().map_err(unreadable)? {
+        if !self.build_veths(roster)?
+            || !self.build_tunnels(roster)?
+            || !roster.wait_for_all().map_err(unreadable)?
+        {
             return Ok(false);
         }
         // The machine's namespace comes first, while this process is still in it.
@@ -210,6 +227,29 @@ impl<'a> Network<'a> {
             }
             local.build(netns == NetNs::Machine, &self.alias)?;
         }
+        Ok(true)
+    }
+
+    /// Create the tunnels, whose packets take the network of the machine. Return false if an agent died.
+    fn build_tunnels(&self, roster: &mut Roster) -> Result<bool, Failure> {
+        if self.tunnels.is_empty() {
+            return Ok(true);
+        }
+        let socket = local::open()?;
+        let mut batch = Batch::new(&socket);
+        for (tunnel, netns) in &self.tunnels {
+            let Some(index) = agent(*netns) else { continue };
+            if !roster.wait_for(index).map_err(unreadable)? {
+                return Ok(false);
+            }
+            let place = VethEnd {
+                pid: roster.pid(index).map_or_else(std::process::id, i32::cast_unsigned),
+                index: self.locals[netns].made[tunnel.name.as_str()],
+            };
+            let what = format!("make tunnel {} in {}", tunnel.name, tunnel.r#in);
+            batch.push(what, Verb::Create, message::tunnel(tunnel, &place))?;
+        }
+        batch.finish()?;
         Ok(true)
     }
 

@@ -130,7 +130,10 @@ fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
         Operation::Neighbours(neighbours) => Some(&neighbours.on),
         Operation::Resolved(known) => Some(&known.on),
         Operation::Route(route) => route.on.as_ref(),
-        Operation::Veth { .. } | Operation::TapDevice(_) | Operation::Bridge(_) => {
+        Operation::Veth { .. }
+        | Operation::TapDevice(_)
+        | Operation::Bridge(_)
+        | Operation::Tunnel(_) => {
             return Err(Failure::new("set up a machine", "it can only be given settings"));
         }
     };

@@ -6,35 +6,28 @@ use std::{fs, io};
 
 use delaylab_os::files::folder::Folder;
 use delaylab_proto::{Context, Failure};
-use serde::Serialize;
 
 use super::cgroups::removal;
 use super::rundir::{Entry, RunDir, remove_empty_draft};
+use crate::protocol::machine::{NotSwept, SweepDone};
 
-/// The entries that a sweep left, as JSON on standard output.
-#[derive(Default, Serialize)]
-struct Left {
-    /// Names of entries that do not belong to a lab.
-    foreign: Vec<String>,
-    /// Entries that belong to a lab, or may, and could not be removed or examined.
-    failed: Vec<Refused>,
-}
-
-#[derive(Serialize)]
-struct Refused {
-    name: String,
-    why: String,
+/// Sweep the run directories directly below `directory`, and print the entries that are left as JSON.
+pub(crate) fn print(directory: &Path) -> Result<(), Failure> {
+    let left = sweep(directory)?;
+    let text = serde_json::to_string(&left).context("say what a sweep left")?;
+    println!("{text}");
+    Ok(())
 }
 
 /// Sweep the run directories directly below `directory`. A failure for one of them does not stop the others.
-pub(crate) fn sweep(directory: &Path) -> Result<(), Failure> {
+pub(super) fn sweep(directory: &Path) -> Result<SweepDone, Failure> {
     let what = || format!("sweep {}", directory.display());
     let top = match Folder::open(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return tell(&Left::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SweepDone::default()),
         top => top.with_context(what)?,
     };
     top.require_safe().with_context(what)?;
-    let mut left = Left::default();
+    let mut left = SweepDone::default();
     for entry in fs::read_dir(top.here()).with_context(what)? {
         let name = entry.with_context(what)?.file_name();
         let Some(name) = name.to_str() else {
@@ -45,11 +38,11 @@ pub(crate) fn sweep(directory: &Path) -> Result<(), Failure> {
             Ok(true) => {}
             Ok(false) => left.foreign.push(name.to_owned()),
             Err(error) => {
-                left.failed.push(Refused { name: name.to_owned(), why: error.to_string() });
+                left.failed.push(NotSwept { name: name.to_owned(), why: error.to_string() });
             }
         }
     }
-    tell(&left)
+    Ok(left)
 }
 
 /// Sweep one entry; return false if it does not belong to a lab.
@@ -64,10 +57,4 @@ fn sweep_one(top: &Folder, name: &str, directory: &Path) -> io::Result<bool> {
         Entry::Gone => Ok(remove_empty_draft(top, name) || !top.at(name).exists()),
         Entry::Foreign => Ok(false),
     }
-}
-
-fn tell(left: &Left) -> Result<(), Failure> {
-    let text = serde_json::to_string(left).context("say what a sweep left")?;
-    println!("{text}");
-    Ok(())
 }

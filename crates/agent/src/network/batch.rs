@@ -3,7 +3,7 @@
 use delaylab_os::netlink::Route;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
@@ -21,6 +21,8 @@ pub(crate) enum Verb {
     Change,
     /// Create the object, or change it if it exists.
     Replace,
+    /// Add to the objects of this name, of which there may be several.
+    Append,
 }
 
 /// Requests for one socket, in order. They are sent by [`Batch::flush`], [`Batch::finish`], or once the
@@ -63,6 +65,7 @@ impl<'a> Batch<'a> {
                 Verb::Create => NLM_F_CREATE | NLM_F_EXCL,
                 Verb::Change => 0,
                 Verb::Replace => NLM_F_CREATE | NLM_F_REPLACE,
+                Verb::Append => NLM_F_CREATE | NLM_F_APPEND,
             };
         header.sequence_number = self.what.len() as u32;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));

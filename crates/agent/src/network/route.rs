@@ -1,5 +1,6 @@
-//! `route`: the interface by which packets to an address leave.
+//! `route`: the interface by which packets to an address leave, and the address that they come from.
 
+use delaylab_os::interface;
 use delaylab_os::netlink::routing;
 use delaylab_proto::{Context, Failure};
 
@@ -8,7 +9,9 @@ use crate::session::Session;
 
 /// Return the name of the interface to an address. Fails with the kernel's reason if there is no route.
 pub(crate) fn serve(Route { to }: Route, _: &mut Session) -> Result<RouteDone, Failure> {
-    let index = routing::interface_to(to).with_context(|| format!("find a route to {to}"))?;
-    let name = nix::net::if_::if_indextoname(index).context("name an interface")?;
-    Ok(RouteDone { interface: name.to_string_lossy().into_owned() })
+    let hop = routing::next_hop(to, None).with_context(|| format!("find a route to {to}"))?;
+    let name = nix::net::if_::if_indextoname(hop.interface).context("name an interface")?;
+    let interface = name.to_string_lossy().into_owned();
+    let mtu = interface::facts(&interface).context("read an interface's MTU")?.mtu;
+    Ok(RouteDone { interface, source: hop.source, mtu })
 }

@@ -13,7 +13,7 @@ use crate::protocol::links::LinkRequest;
 use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
 use crate::protocol::requests::{Operation, Request, name};
 use crate::session::Session;
-use crate::{fabric, link};
+use crate::{fabric, link, machine};
 
 /// Serve requests until the client closes the session.
 pub(crate) fn serve(mut session: Session) -> Result<(), Failure> {
@@ -82,6 +82,12 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::LinkSet(it) => link::ask_supervisor(&LinkRequest::LinkSet(it), session),
         Request::LinkTimeline(it) => link::ask_supervisor(&LinkRequest::LinkTimeline(it), session),
         Request::LinkRestart(it) => link::ask_supervisor(&LinkRequest::LinkRestart(it), session),
+        Request::Machine(it) => run(it, session, machine::facts::describe),
+        Request::Processes(it) => run(it, session, machine::facts::processes),
+        Request::Labs(it) => run(it, session, fabric::labs),
+        Request::LabFiles(it) => run(it, session, fabric::lab_files),
+        Request::EndLab(it) => run(it, session, fabric::end_lab),
+        Request::Sweep(it) => run(it, session, fabric::sweep_all),
     }
 }
 

@@ -6,6 +6,7 @@
 //! - [`starting`]: those about a node's files and long-lived programs.
 //! - [`links`]: those to an agent that carries links, and the links of a plan.
 //! - [`lab`]: the request to build a lab, and its plan.
+//! - [`machine`]: those about a machine and its labs, and how a session with a machine begins.
 //! - [`running`]: orders of the client and events of the agent while a request runs.
 //! - [`schema`]: all of it as JSON Schema, from which the tables of docs/protocol.md are made.
 
@@ -13,6 +14,7 @@ pub(crate) mod generating;
 pub(crate) mod lab;
 pub(crate) mod links;
 pub(crate) mod mac;
+pub(crate) mod machine;
 pub(crate) mod measuring;
 pub(crate) mod network;
 pub(crate) mod observing;

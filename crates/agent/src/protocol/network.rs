@@ -78,6 +78,10 @@ pub(crate) struct Route {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RouteDone {
     pub interface: String,
+    /// The address that packets come from which name none.
+    pub source: Option<IpAddr>,
+    /// The length of the longest packet at the interface, in bytes.
+    pub mtu: u32,
 }
 
 /// Take the carrier of a card in a virtual machine, or give it back.

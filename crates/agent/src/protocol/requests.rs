@@ -8,6 +8,10 @@ use serde_json::Value;
 use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
 use super::lab::Setup;
 use super::links::{EngineReport, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links};
+use super::machine::{
+    EndLab, LabFiles, LabFilesDone, Labs, LabsDone, Machine, MachineDone, Processes, ProcessesDone,
+    Sweep, SweepDone,
+};
 use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
 use super::network::{
     Carrier, Counters, CountersDone, Neighbours, Route, RouteDone, Watch, WatchDone,
@@ -94,6 +98,12 @@ operations! {
     "link-set": LinkSet => LinkSetDone, events [], tables [];
     "link-timeline": LinkTimeline => Nothing, events [], tables [];
     "link-restart": LinkRestart => Nothing, events [], tables [];
+    "machine": Machine => MachineDone, events [], tables [];
+    "processes": Processes => ProcessesDone, events [], tables [];
+    "labs": Labs => LabsDone, events [], tables [];
+    "lab-files": LabFiles => LabFilesDone, events [], tables [];
+    "end-lab": EndLab => Nothing, events [], tables [];
+    "sweep": Sweep => SweepDone, events [], tables [];
 }
 
 impl Request {

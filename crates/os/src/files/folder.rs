@@ -124,6 +124,12 @@ impl Folder {
     }
 }
 
+/// Return the bytes that this user may still write to the file system of a path (statvfs(3)).
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let about = nix::sys::statvfs::statvfs(path)?;
+    Ok(about.blocks_available() * about.fragment_size())
+}
+
 /// Return a path to an open file, for this process only.
 pub(crate) fn path_of(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))

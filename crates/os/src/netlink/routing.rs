@@ -21,6 +21,8 @@ pub struct NextHop {
     pub interface: u32,
     /// The address of the neighbour that takes the packets: a gateway or the destination itself.
     pub neighbour: IpAddr,
+    /// The address that the kernel gives to packets which name no source.
+    pub source: Option<IpAddr>,
 }
 
 /// Return the index of the interface by which packets to an address leave. Fail with the kernel's error if it
@@ -43,7 +45,7 @@ pub fn next_hop(to: IpAddr, by: Option<u32>) -> io::Result<NextHop> {
     let answer = ask(RouteNetlinkMessage::GetRoute(message), libc::RTM_NEWROUTE)?;
     let header = RouteHeader::parse(&answer).map_err(io::Error::other)?;
     let context = (header.address_family, header.kind, RouteLwEnCapType::None);
-    let (mut interface, mut neighbour) = (None, to);
+    let (mut interface, mut neighbour, mut source) = (None, to, None);
     for attribute in attributes(&answer, &header)
         .filter_map(|bytes| RouteAttribute::parse_with_param(&bytes, context).ok())
     {
@@ -53,11 +55,17 @@ pub fn next_hop(to: IpAddr, by: Option<u32>) -> io::Result<NextHop> {
             | RouteAttribute::Via(RouteVia::Inet(gateway)) => neighbour = gateway.into(),
             RouteAttribute::Gateway(RouteAddress::Inet6(gateway))
             | RouteAttribute::Via(RouteVia::Inet6(gateway)) => neighbour = gateway.into(),
+            RouteAttribute::PrefSource(RouteAddress::Inet(address)) => {
+                source = Some(address.into())
+            }
+            RouteAttribute::PrefSource(RouteAddress::Inet6(address)) => {
+                source = Some(address.into())
+            }
             _ => {}
         }
     }
     let interface = interface.ok_or_else(|| io::Error::from_raw_os_error(libc::EHOSTUNREACH))?;
-    Ok(NextHop { interface, neighbour })
+    Ok(NextHop { interface, neighbour, source })
 }
 
 /// The state of the kernel's search for a neighbour's link-layer address.
@@ -104,19 +112,24 @@ mod tests {
         let loopback = nix::net::if_::if_nametoindex("lo").unwrap();
         assert_eq!(interface_to("127.0.0.1".parse().unwrap()).unwrap(), loopback);
         let here = "127.0.0.1".parse().unwrap();
-        assert_eq!(next_hop(here, None).unwrap(), NextHop { interface: loopback, neighbour: here });
+        let hop = NextHop { interface: loopback, neighbour: here, source: Some(here) };
+        assert_eq!(next_hop(here, None).unwrap(), hop);
     }
 
     #[test]
     fn loopback_has_no_neighbours_to_resolve() {
         let interface = nix::net::if_::if_nametoindex("lo").unwrap();
-        let hop = NextHop { interface, neighbour: "127.0.0.1".parse().unwrap() };
+        let hop = NextHop { interface, neighbour: "127.0.0.1".parse().unwrap(), source: None };
         assert_eq!(resolution(hop).unwrap(), Resolution::Known);
     }
 
     #[test]
     fn an_interface_that_is_not_there_is_an_error() {
-        let hop = NextHop { interface: i32::MAX as u32, neighbour: "192.0.2.1".parse().unwrap() };
+        let hop = NextHop {
+            interface: i32::MAX as u32,
+            neighbour: "192.0.2.1".parse().unwrap(),
+            source: None,
+        };
         assert_eq!(resolution(hop).unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }
 }

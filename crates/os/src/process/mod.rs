@@ -153,6 +153,12 @@ pub fn wait_any() -> Option<(i32, Ended)> {
     wait(-1)
 }
 
+/// Forget the children that have ended, without waiting for others.
+pub fn reap_ended() {
+    // SAFETY: a null pointer asks for no status.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
+}
+
 /// Block until the child `pid` ends, or any child for -1 (waitpid(2)). Return its pid and its end; `None` if
 /// there is no such child.
 pub fn wait(pid: i32) -> Option<(i32, Ended)> {

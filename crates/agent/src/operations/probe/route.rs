@@ -171,7 +171,7 @@ const LOOKS: std::ops::RangeInclusive<Duration> =
 pub(super) fn resolve(request: &Probe, to: SocketAddr, orders: BorrowedFd<'_>) -> Option<i64> {
     let hop = match to {
         SocketAddr::V6(local) if local.scope_id() != 0 => {
-            NextHop { interface: local.scope_id(), neighbour: to.ip() }
+            NextHop { interface: local.scope_id(), neighbour: to.ip(), source: None }
         }
         _ => next_hop(to.ip(), request.named_interface(to).ok()?).ok()?,
     };

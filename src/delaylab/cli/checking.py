@@ -1,0 +1,104 @@
+"""Verbs about what a machine can do, and what a file may say: one function each, without logic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from delaylab.cli.options import FileKind, Json, app, console, print_json
+from delaylab.errors import BadInput
+from delaylab.io.terminal import terminal
+
+
+@app.command()
+def doctor(
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Try only this kind; may be repeated.")
+    ] = None,
+    build: Annotated[
+        bool,
+        typer.Option(
+            "--build",
+            help="Build the images that are missing, to try containers and virtual machines, too. "
+            "All together take 440 MiB and minutes.",
+        ),
+    ] = False,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STUDY|FILE|FOLDER",
+            help="Say instead which claims of this study the machine can be expected to decide.",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Check another machine instead: one that ssh knows by this name, or, with --lab, "
+            "one of the lab file.",
+        ),
+    ] = None,
+    lab: Annotated[
+        Path | None, typer.Option("--lab", metavar="FILE", help="The lab file for --machine.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check which node kinds, taps, work and tools run on this machine; say how to get the rest."""
+    from delaylab.verbs.progress_bar import bar
+
+    if lab is not None and machine is None:
+        raise BadInput("--lab is for --machine", fix="name a machine of the lab")
+    if machine is not None:
+        _examine_machine(machine, lab, as_json=as_json)
+        return
+    if study is not None:
+        _examine_study(study, as_json=as_json)
+        return
+    from delaylab.verbs import doctor as verb
+
+    with bar(terminal(stderr=True)) as progress:
+        checks = verb.examine(kind, progress, build_images=build)
+    if as_json:
+        print_json(verb.as_json(checks))
+    else:
+        verb.print_checks(checks, console)
+
+
+def _examine_machine(name: str, lab: Path | None, *, as_json: bool) -> None:
+    from delaylab.verbs import doctor as verb
+    from delaylab.verbs.doctor_machine import examine
+    from delaylab.verbs.progress_bar import bar
+
+    with bar(terminal(stderr=True)) as progress:
+        checks = examine(name, lab, progress)
+    if as_json:
+        print_json(verb.as_json(checks))
+    else:
+        verb.print_checks(checks, console)
+
+
+def _examine_study(name: str, *, as_json: bool) -> None:
+    from delaylab.verbs import studies, study_plans
+    from delaylab.verbs.progress_bar import bar
+    from delaylab.verbs.study_file import load
+
+    chosen = load(name)
+    plan = studies.plan(chosen.study, "quick", {})
+    with bar(terminal(stderr=True)) as progress:
+        expected = study_plans.dry_run(plan, chosen.paper, progress)
+    if as_json:
+        print_json(study_plans.as_json(expected))
+    else:
+        study_plans.print_summary(expected, console)
+
+
+@app.command()
+def schema(
+    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="The file format.")],
+) -> None:
+    """Print the JSON schema of lab or study files, for editors."""
+    from delaylab.verbs.schema import schema as verb
+
+    print_json(verb(of.value))

@@ -1,0 +1,170 @@
+"""Start of labs over several machines: on all of them, or on none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.errors import NotHere
+from delaylab.kinds import KINDS
+from delaylab.lab import files, memory, packages
+from delaylab.lab.cpus import check_cpus
+from delaylab.lab.neighbours import note_on_neighbours
+from delaylab.lab.running import Lab
+from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
+from delaylab.machines.building import JointKeeper, Part, build_all
+from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, forget, remember
+from delaylab.machines.ssh import SshMachine
+from delaylab.machines.underlay import addresses, check
+from delaylab.plan.build import build
+from delaylab.plan.kept import written
+from delaylab.plan.model import Plan
+from delaylab.plan.parts import parts, tunnels
+from delaylab.progress import Progress
+from delaylab.routing import NodePrograms
+from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
+from delaylab.spec.part import on_machine
+
+
+class RememberedKeeper(Keeper):
+    """The keeper of a lab over several machines, which is remembered before it is kept."""
+
+    def __init__(self, name: str, file: ClusterFile, joint: JointKeeper) -> None:
+        self._name, self._file, self._joint = name, file, joint
+        self.session = joint.session
+
+    def keep(self) -> None:
+        """Keep all parts from now on, until the lab is taken down."""
+        remember(self._name, self._file)
+        try:
+            self._joint.keep()
+        except BaseException:
+            forget(self._name)
+            raise
+
+    def release(self) -> None:
+        """End all parts, and wait until they are gone."""
+        self._joint.release()
+
+
+def start(
+    spec: LabSpec, name: str, *, accounting: bool, progress: Progress
+) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
+    """Build a lab on all its machines, or undo it on all and raise DelaylabError."""
+    machines = _machines(spec)
+    try:
+        return _start(spec, name, machines, accounting=accounting, progress=progress)
+    except BaseException:
+        for machine in machines.values():
+            if isinstance(machine, SshMachine):
+                machine.close()
+        raise
+
+
+def _machines(spec: LabSpec) -> dict[str, Machine]:
+    """Return the machines that carry hosts, this one included if it does."""
+    others = {name: SshMachine(name, spec.machines[name].ssh) for name in spec.machines_used}
+    here = any(host.machine is None for host in spec.hosts.values())
+    return {**({LOCAL_MACHINE: LOCAL} if here else {}), **others}
+
+
+def _start(
+    spec: LabSpec,
+    name: str,
+    machines: dict[str, Machine],
+    *,
+    accounting: bool,
+    progress: Progress,
+) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
+    if accounting:
+        what = "is over several machines: the accounts of their CPUs are not read from here as yet"
+        raise NotHere(what, f"lab {spec.lab}", "measure a lab of one machine; `up` runs this one")
+    others = {key: one for key, one in machines.items() if isinstance(one, SshMachine)}
+    progress(f"connecting to {', '.join(others)}", 0)
+    for other in others.values():
+        other.begin()
+    rights = {key: machine.rights() for key, machine in others.items()}
+    _check_distinct(others)
+    plan = build(spec, KINDS, LOCAL.rights(), name=name, accounting=accounting, machines=rights)
+    files.check_files(spec)
+    packages.check_packages([spec])
+    for key, machine in machines.items():
+        part = on_machine(spec, key)
+        check_cpus(part, machine)
+        memory.check_memory(part, machine)
+    plan, notes, booted = _with_guests(plan, progress)
+    at = _addresses(spec, plan, machines)
+    left = LOCAL.prepare(name)
+    for other in others.values():
+        other.prepare(name)
+    record = LabRecord(
+        spec_json=spec.model_dump_json(by_alias=True), plan_json=written(plan), created=time.time()
+    )
+    by_machine = parts(plan, at)
+    for key, part_plan in by_machine.items():
+        nodes = on_machine(spec, key).nodes
+        own = replace(part_plan, nodes={each: plan.nodes[each] for each in nodes})
+        notes += note_on_neighbours(own, machines[key])
+    notes += [
+        doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
+        for each in left.failed
+    ]
+    progress(f"starting {len(spec.nodes)} nodes on {len(by_machine)} machines", 0)
+    wanted = [
+        Part(machines[key], part_plan, record.model_copy(update={"machine": key}))
+        for key, part_plan in by_machine.items()
+    ]
+    built, joint = build_all(wanted)
+    file = ClusterFile(
+        record=record,
+        parts={
+            key: PartFile(ssh=_target(machines[key]), built=answer)
+            for key, answer in zip(by_machine, built, strict=True)
+        },
+    )
+    running = ClusterLab(name, file, machines)
+    running.spec, running.plan = spec, plan
+    return Lab(running, notes, booted), RememberedKeeper(name, file, joint), plan.daemons
+
+
+def _target(machine: Machine) -> str | None:
+    return machine.target if isinstance(machine, SshMachine) else None
+
+
+def _check_distinct(machines: Mapping[str, SshMachine]) -> None:
+    """Raise NotHere if two names are one machine: a lab would meet itself there."""
+    known: dict[str, str] = {}
+    for name, machine in machines.items():
+        other = known.setdefault(machine.facts.identity, name)
+        if other != name:
+            what = f"is the same as machine {other}"
+            raise NotHere(what, f"machine {name}", "put both hosts on one of them")
+
+
+def _addresses(spec: LabSpec, plan: Plan, machines: Mapping[str, Machine]) -> dict[str, str]:
+    """Return the addresses of the machines for links between them; none if there is no such link.
+
+    Raises NotHere if such a link cannot be made.
+    """
+    wanted = tunnels(plan)
+    if not wanted:
+        return {}
+    for name in dict.fromkeys(tunnel.machine for tunnel in wanted):
+        if not machines[name].rights().root:
+            what = "a link to another machine needs root there"
+            raise NotHere(what, f"machine {name}", "let ssh reach it as root")
+    at = addresses(spec, machines)
+    check(wanted, machines, at)
+    return at
+
+
+def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt], dict[str, str]]:
+    """Return the plan with the guests of this machine completed, notes, and the image layers."""
+    if not any(agent.guest for agent in plan.agents):
+        return plan, [], {}
+    from delaylab.lab import completion  # noqa: PLC0415  slow to import; most labs have no guests
+
+    made, notes = completion.complete(plan, progress)
+    return made, notes, completion.booted(made)

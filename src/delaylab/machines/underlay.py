@@ -1,0 +1,105 @@
+"""The network between the machines of a lab: their addresses, and whether links fit through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from itertools import permutations
+
+from delaylab.agent.measuring_requests import Route
+from delaylab.agent.result import AgentError
+from delaylab.errors import DelaylabError, DoesNotFit, NotHere
+from delaylab.machines.machine import Machine
+from delaylab.machines.ssh import SshMachine
+from delaylab.plan.model import Tunnel
+from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
+
+OVERHEAD = {4: 50, 6: 70}
+"""The bytes that VXLAN adds to a packet: Ethernet 14, VXLAN 8, UDP 8, and IP (RFC 7348, 5)."""
+LOOPBACK = "lo"
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way from one machine to another: the interface, and its MTU in bytes."""
+
+    interface: str
+    source: str | None
+    mtu: int
+
+
+def addresses(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, str]:
+    """Return the address of each machine, by which the others reach it.
+
+    It is the lab file's, else the one that ssh has reached; this machine's is the one from which
+    its packets to the first other machine come. Raises NotHere if a machine has no such address.
+    """
+    found: dict[str, str] = {}
+    for name, machine in machines.items():
+        given = lab.machines[name].address if name in lab.machines else None
+        if given is not None:
+            found[name] = str(given)
+        elif isinstance(machine, SshMachine):
+            found[name] = _reached(machine)
+    if LOCAL_MACHINE in machines and found:
+        first = next(iter(found.values()))
+        source = _way(machines[LOCAL_MACHINE], first).source
+        if source is None:
+            raise NotHere(f"has no address on the way to {first}", "this machine")
+        found[LOCAL_MACHINE] = source
+    for name, address in found.items():
+        if _way(machines[name], address).interface != LOOPBACK:
+            fix = f"machines: {name}: address: ADDRESS"
+            raise NotHere(f"{address} is not its own address", f"machine {name}", fix)
+    return found
+
+
+def check(
+    tunnels: Iterable[Tunnel], machines: Mapping[str, Machine], at: Mapping[str, str]
+) -> None:
+    """Raise an error if packets of a link do not fit between two machines, or cannot get there."""
+    longest: dict[tuple[str, str], Tunnel] = {}
+    for tunnel in tunnels:
+        for peer in tunnel.peers:
+            pair = tunnel.machine, peer.machine
+            longest[pair] = max(longest.get(pair, tunnel), tunnel, key=lambda each: each.mtu)
+    for pair in permutations(machines, 2):
+        if pair in longest:
+            _check_pair(longest[pair], pair, _way(machines[pair[0]], at[pair[1]]), at[pair[1]])
+
+
+def _check_pair(tunnel: Tunnel, pair: tuple[str, str], way: Way, address: str) -> None:
+    here, there = pair
+    room = way.mtu - OVERHEAD[ip_address(address).version]
+    if tunnel.mtu > room:
+        link = tunnel.name.removeprefix("tunnel.")
+        raise DoesNotFit(
+            f"packets of link {link} have up to {tunnel.mtu} bytes, and {room} are left for them "
+            f"between machines {here} and {there}: {way.interface} of {here} has MTU {way.mtu}",
+            f"machine {here}",
+            f"give the link `mtu: {room}`, or {way.interface} a larger MTU",
+        )
+
+
+def _reached(machine: SshMachine) -> str:
+    """Return the address at which ssh has reached a machine, as its sshd states it."""
+    words = machine.facts.connection.split()
+    try:
+        return str(ip_address(words[2]))
+    except (IndexError, ValueError):
+        fix = f"machines: {machine.name}: address: ADDRESS"
+        what = "does not say at which address it was reached"
+        raise NotHere(what, f"machine {machine.name}", fix) from None
+
+
+def _way(machine: Machine, address: str) -> Way:
+    session = machine.session()
+    try:
+        found = session.call(Route(to=address)).done
+    except AgentError as error:
+        what = f"has no route to {address}: {error.what}"
+        raise DelaylabError(what, f"machine {machine.name}") from None
+    finally:
+        session.close()
+    return Way(found.interface, found.source, found.mtu)

@@ -1,0 +1,72 @@
+"""One plan for each machine of a lab, made of the plan of the whole lab. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from delaylab.plan.agent_names import MACHINE, NEW, WIRE
+from delaylab.plan.model import (
+    Agent,
+    DomainCable,
+    Operation,
+    Plan,
+    TapDevice,
+    Tunnel,
+    Veth,
+)
+from delaylab.spec.lab import LOCAL_MACHINE
+
+
+def parts(plan: Plan, addresses: Mapping[str, str]) -> dict[str, Plan]:
+    """Return the plan of each machine, by its name; this machine's only if it has a part.
+
+    `addresses` are those by which machines reach each other, for every machine with a tunnel. All
+    parts keep what holds of the whole lab while it runs: each machine knows all of its nodes.
+    """
+    machine_of = {agent.name: _machine_of(plan, agent) for agent in plan.agents}
+    agents: dict[str, list[Agent]] = defaultdict(list)
+    operations: dict[str, list[Operation]] = defaultdict(list)
+    for agent in plan.agents:
+        agents[machine_of[agent.name]].append(agent)
+    for operation in plan.operations:
+        operations[machine_of[_agent_of(operation)]].append(_addressed(operation, addresses))
+    return {
+        machine: replace(plan, agents=tuple(own), operations=tuple(operations[machine]))
+        for machine, own in agents.items()
+    }
+
+
+def tunnels(plan: Plan) -> list[Tunnel]:
+    """Return the tunnels of a plan."""
+    return [each for each in plan.operations if isinstance(each, Tunnel)]
+
+
+def _machine_of(plan: Plan, agent: Agent) -> str:
+    """Return the machine of an agent, by the host that it is on."""
+    role, _, name = agent.name.partition(".")
+    if role == WIRE:
+        return name or LOCAL_MACHINE
+    if role in ("node", "nat"):
+        return plan.machines.get(plan.nodes[name].host, LOCAL_MACHINE)
+    if agent.network not in (NEW, MACHINE) and agent.network.startswith("host."):
+        name = agent.network.removeprefix("host.")
+    return plan.machines.get(name, LOCAL_MACHINE)
+
+
+def _agent_of(operation: Operation) -> str:
+    """Return an agent of the machine on which an operation is carried out."""
+    if isinstance(operation, Veth):
+        return operation.ends[0].agent
+    if isinstance(operation, TapDevice):
+        return operation.host.agent
+    return operation.machine if isinstance(operation, DomainCable) else operation.agent
+
+
+def _addressed(operation: Operation, addresses: Mapping[str, str]) -> Operation:
+    """Return an operation with the addresses of the machines that it names."""
+    if not isinstance(operation, Tunnel):
+        return operation
+    peers = tuple(replace(peer, address=addresses[peer.machine]) for peer in operation.peers)
+    return replace(operation, local=addresses[operation.machine], peers=peers)

@@ -1,0 +1,240 @@
+"""Namespaces that stand for machines, each with an sshd, a home, a `/run` and pids of its own.
+
+They share a LAN, to which a further namespace belongs: that of the machine on which a user calls
+the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.doing.own_machine import ip, within
+
+SSHD = "/usr/sbin/sshd"
+MTU = 1600
+"""The LAN's: room for packets of 1500 bytes, and VXLAN's 50."""
+DEADLINE_S = 20.0
+
+INIT = """\
+set -e
+mount -t sysfs sysfs /sys
+for place in /root /run /tmp; do mount -t tmpfs -o mode=700 tmpfs $place; done
+chmod 1777 /tmp
+mkdir -p /run/sshd /root/.ssh
+printf '%s\\n' "$KEY" > /root/.ssh/authorized_keys
+printf '%s\\n' "$HOST_KEY" > /run/host_key
+chmod 600 /run/host_key
+cat > /run/sshd_config <<END
+ListenAddress $ADDRESS
+HostKey /run/host_key
+PidFile none
+UsePAM no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+StrictModes no
+Subsystem sftp /bin/false
+END
+exec /usr/sbin/sshd -D -e -f /run/sshd_config
+"""
+
+
+@dataclass
+class Lan:
+    """The machines, and the place of the user's machine."""
+
+    folder: Path
+    names: list[str]
+    user: str
+    """The namespace of the user's machine."""
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def delaylab(
+        self, *argv: str, code: int = 0, timeout_s: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        """Call the command line on the user's machine."""
+        done = subprocess.run(
+            self.command(*argv),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            env=self.environment,
+            timeout=timeout_s,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def command(self, *argv: str) -> list[str]:
+        call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
+        return [*within(self.user), *call, *argv]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+
+    def up(self, text: str, *argv: str, code: int = 0) -> str:
+        file = self.folder / "lab.yaml"
+        file.write_text(text)
+        done = self.delaylab("up", str(file), *argv, code=code)
+        return done.stdout + done.stderr
+
+    def labs(self) -> list[dict[str, Any]]:
+        """Return what `ps` says of all labs."""
+        return list(json.loads(self.delaylab("ps", "--json").stdout)["labs"])
+
+    def on(self, name: str, *argv: str) -> str:
+        """Run a program on a machine, past ssh; return its output."""
+        pid = self.inside(name)
+        enter = ["nsenter", f"--target={pid}", "--net", "--pid", "--mount"]
+        done = subprocess.run([*enter, *argv], capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    def inside(self, name: str) -> int:
+        """Return the pid of a machine's first process, its sshd, as seen from here."""
+        pid = self.processes[name].pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(children[0])
+
+    def address(self, name: str) -> str:
+        return f"10.77.0.{self.names.index(name) + 1}"
+
+    def traces(self, name: str) -> list[str]:
+        """Return what is left of labs on a machine: processes, interfaces, files."""
+        processes = [
+            line for line in self.on(name, "ps", "-eo", "args").splitlines() if "delaylab" in line
+        ]
+        links = self.on(name, "ip", "-o", "link").splitlines()
+        interfaces = [line for line in links if "lo:" not in line and "eth0" not in line]
+        files = self.on(name, "find", "/run/delaylab", "-mindepth", "1").splitlines()
+        return [*processes, *interfaces, *(line for line in files if "No such" not in line)]
+
+    def wait_until_gone(self, *names: str) -> None:
+        """Wait until no machine has a trace of a lab; fail with the traces."""
+        end_s = time.monotonic() + DEADLINE_S
+        while left := {name: found for name in names or self.names if (found := self.traces(name))}:
+            assert time.monotonic() < end_s, left
+            time.sleep(0.05)  # the kernel tears namespaces down by itself
+
+    @contextmanager
+    def hidden(self, name: str) -> Iterator[None]:
+        """Have ssh find no sshd on a machine for the length of a block."""
+        config = self.folder / "ssh_config"
+        before = config.read_text()
+        config.write_text(before.replace(f"Host {name}\n", f"Host {name}\n  Port 1\n"))
+        try:
+            yield
+        finally:
+            config.write_text(before)
+
+    def cut(self, name: str, *, off: bool = True) -> None:
+        """Take a machine off the LAN, or put it back."""
+        ip("-n", self._namespace(name), "link", "set", "eth0", "down" if off else "up")
+
+    def _namespace(self, name: str) -> str:
+        return f"{self.user}-{name}"
+
+    def start(self, name: str) -> None:
+        """Start a machine."""
+        key = (self.folder / "key.pub").read_text().strip()
+        host_key = (self.folder / f"host-{name}").read_text().rstrip("\n")
+        self.processes[name] = subprocess.Popen(
+            [
+                *within(self._namespace(name)),
+                *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
+                *("sh", "-c", INIT),
+            ],
+            env={
+                "PATH": os.environ["PATH"],
+                "KEY": key,
+                "HOST_KEY": host_key,
+                "ADDRESS": self.address(name),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=(self.folder / f"{name}.log").open("ab"),
+        )
+        self._wait_for_sshd(name)
+
+    def stop(self, name: str) -> None:
+        """Switch a machine off: all of its processes are killed."""
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def _wait_for_sshd(self, name: str) -> None:
+        end_s = time.monotonic() + DEADLINE_S
+        log = self.folder / f"{name}.log"
+        while "Server listening" not in log.read_text():
+            assert self.processes[name].poll() is None, log.read_text()
+            assert time.monotonic() < end_s, log.read_text()
+            time.sleep(0.01)  # sshd tells nobody that it listens but its log
+
+
+@contextmanager
+def lan(folder: Path, names: Sequence[str], mtu: int = MTU) -> Iterator[Lan]:
+    """Make a LAN of machines and remove it at the end, with all that is on them."""
+    tag = f"dlm{os.getpid()}"
+    made = Lan(folder, list(names), tag)
+    places = [tag, *(f"{tag}-{name}" for name in names)]
+    try:
+        for place in (*places, f"{tag}-lan"):
+            ip("netns", "add", place)
+            ip("-n", place, "link", "set", "lo", "up")
+        switch = f"{tag}-lan"
+        ip("-n", switch, "link", "add", "lan", "mtu", str(mtu), "type", "bridge")
+        ip("-n", switch, "link", "set", "lan", "up")
+        for number, place in enumerate(places):
+            port = f"port{number}"
+            veth = ("type", "veth", "peer", port, "mtu", str(mtu), "netns", switch)
+            ip("-n", place, "link", "add", "eth0", "mtu", str(mtu), *veth)
+            ip("-n", switch, "link", "set", port, "master", "lan", "up")
+            last = number or 200
+            ip("-n", place, "addr", "add", f"10.77.0.{last}/24", "dev", "eth0")
+            ip("-n", place, "link", "set", "eth0", "up")
+        _write_keys(made)
+        for name in names:
+            made.start(name)
+        yield made
+    finally:
+        for name in list(made.processes):
+            made.stop(name)
+        for place in (*places, f"{tag}-lan"):
+            subprocess.run(["ip", "netns", "del", place], check=False, capture_output=True)
+
+
+def _write_keys(made: Lan) -> None:
+    """Make the keys of the user and of each machine, and an ssh that uses them."""
+    folder = made.folder
+    known = []
+    for file in ("key", *(f"host-{name}" for name in made.names)):
+        keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / file)]
+        subprocess.run(keygen, check=True)
+    lines = [
+        "Host *",
+        "  User root",
+        f"  IdentityFile {folder}/key",
+        "  IdentitiesOnly yes",
+        f"  UserKnownHostsFile {folder}/known_hosts",
+        "  GlobalKnownHostsFile /dev/null",
+        "  StrictHostKeyChecking yes",
+    ]
+    for name in made.names:
+        key = (folder / f"host-{name}.pub").read_text().split()
+        known.append(f"{made.address(name)} {key[0]} {key[1]}")
+        lines += [f"Host {name}", f"  HostName {made.address(name)}"]
+    (folder / "known_hosts").write_text("\n".join(known) + "\n")
+    (folder / "ssh_config").write_text("\n".join(lines) + "\n")
+    (folder / "bin").mkdir()
+    ssh = folder / "bin" / "ssh"
+    ssh.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {folder}/ssh_config "$@"\n')
+    ssh.chmod(0o755)
