@@ -6,6 +6,7 @@ the command line.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -25,10 +26,13 @@ MTU = 1600
 """The LAN's: room for packets of 1500 bytes, and VXLAN's 50."""
 DEADLINE_S = 20.0
 
+NUMBERS = itertools.count(1)
+"""The numbers of the LANs of this process."""
+
 INIT = """\
 set -e
 mount -t sysfs sysfs /sys
-for place in /root /run /tmp; do mount -t tmpfs -o mode=700 tmpfs $place; done
+for place in /root /run /tmp; do mount -t tmpfs -o mode=755 tmpfs $place; done
 chmod 1777 /tmp
 mkdir -p /run/sshd /root/.ssh
 printf '%s\\n' "$KEY" > /root/.ssh/authorized_keys
@@ -183,7 +187,7 @@ class Lan:
 @contextmanager
 def lan(folder: Path, names: Sequence[str], mtu: int = MTU) -> Iterator[Lan]:
     """Make a LAN of machines and remove it at the end, with all that is on them."""
-    tag = f"dlm{os.getpid()}"
+    tag = f"dlm{os.getpid()}-{next(NUMBERS)}"
     made = Lan(folder, list(names), tag)
     places = [tag, *(f"{tag}-{name}" for name in names)]
     try:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import polars as pl
 import pytest
+import yaml
 
+import delaylab
 from delaylab.agent.binary import agent_path
 from tests.doing.ssh_machines import DEADLINE_S, SSHD, Lan, lan
 
@@ -29,6 +35,8 @@ links:
 """
 HELD = LAB.replace("b: {host: h2}", "b: {host: h2, start: [{run: sleep 600, ready: {file: /x}}]}")
 """A lab whose `up` does not end by itself: a program never becomes ready."""
+
+AS1755 = Path(__file__).parents[2] / "examples" / "as1755"
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not Path(SSHD).exists(), reason="needs root and openssh-server"
@@ -65,6 +73,12 @@ def test_a_lab_over_two_machines_is_used_like_one_on_this_machine(two: Lan) -> N
     said = two.up(LAB)
     assert "h1 on m1" in said
     (found,) = two.labs()
+    assert found["unreachable"] == {}
+    assert {host["name"]: host["enter"].split()[:3] for host in found["hosts"]} == {
+        "h1": ["ssh", "-t", "m1"],
+        "h2": ["ssh", "-t", "m2"],
+        "h3": ["ssh", "-t", "m2"],
+    }
     assert {node["name"]: node["machine"] for node in found["nodes"]} == {
         "a": "m1",
         "b": "m2",
@@ -189,9 +203,21 @@ def held_up(two: Lan) -> subprocess.Popen[str]:
     return process
 
 
+def kill_sessions(two: Lan, name: str) -> None:
+    """Kill the sshds of a machine that serve a session, by their pids there."""
+    sessions = two.on(name, "pgrep", "-f", "^sshd: root@notty").split()
+    if sessions:
+        two.on(name, "kill", "-9", *sessions)
+
+
 def children(pid: int, name: str) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(each) for each in listed if Path(f"/proc/{each}/comm").read_text().strip() == name]
+    """Return the children of a process that run a program; none once it has ended."""
+    found: list[int] = []
+    with suppress(OSError):
+        for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            if Path(f"/proc/{each}/comm").read_text().strip() == name:
+                found.append(int(each))
+    return found
 
 
 def test_a_killed_up_leaves_nothing(two: Lan) -> None:
@@ -211,10 +237,43 @@ def test_a_killed_ssh_ends_the_lab_on_all_machines(two: Lan) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_a_kill_at_any_moment_of_up_leaves_all_or_nothing(two: Lan, seed: int) -> None:
+    """The command, an ssh or an sshd is killed; a lab that is up then is whole, until `down`."""
+    drawn = random.Random(seed)
+    (two.folder / "lab.yaml").write_text(LAB)
+    process = subprocess.Popen(
+        two.command("up", "lab.yaml"),
+        cwd=two.folder,
+        env=two.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(drawn.uniform(0.2, 2.0))  # the moment is what is drawn
+    victim = drawn.choice(["command", "ssh", "sshd"])
+    if victim == "command":
+        process.kill()
+    elif victim == "ssh":
+        for pid in children(process.pid, "ssh")[-1:]:
+            os.kill(pid, signal.SIGKILL)
+    else:
+        kill_sessions(two, "m2")
+    _, said = process.communicate(timeout=DEADLINE_S)
+    assert "Traceback" not in said, said
+    labs = two.labs()
+    if process.returncode == 0:
+        assert labs
+        assert labs[0]["unreachable"] == {}
+    if labs:
+        two.delaylab("down", "pair")
+    two.wait_until_gone()
+
+
+@pytest.mark.slow
 def test_a_killed_sshd_ends_the_lab_on_all_machines(two: Lan) -> None:
     process = held_up(two)
-    sessions = two.on("m2", "pgrep", "-f", "sshd: root@notty").split()
-    two.on("m2", "kill", "-9", *sessions)
+    kill_sessions(two, "m2")
     _, said = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 1
     assert "m2" in said, said
@@ -235,7 +294,7 @@ def test_a_machine_that_fails_is_named_and_the_others_end(two: Lan) -> None:
 @pytest.mark.parametrize(
     ("change", "said", "code"),
     [
-        (("ssh: m2", "ssh: 10.77.0.9"), "machine m2: cannot be reached: ", 1),
+        (("ssh: m2", "ssh: 'ssh://10.77.0.2:1'"), "machine m2: cannot be reached: ", 1),
         (("ssh: m2", "ssh: nobody@m2"), "machine m2: cannot be reached: ", 1),
         (("ssh: m2", "ssh: m1"), "machines 'm1' and 'm2' are one", 2),
         (("ssh: m2", "ssh: 10.77.0.1"), "machine m2: is the same as machine m1", 3),
@@ -272,6 +331,7 @@ def test_a_changed_host_key_is_said_by_ssh(two: Lan) -> None:
     two.wait_until_gone()
 
 
+@pytest.mark.slow
 def test_another_architecture_is_refused_before_anything_is_put_there(two: Lan) -> None:
     uname = two.folder / "uname"
     uname.write_text('#!/bin/sh\n[ "$1" = -m ] && echo riscv64 || echo Linux\n')
@@ -317,12 +377,102 @@ def test_doctor_tries_a_machine(two: Lan) -> None:
     assert "no machine 'm3'" in unknown
 
 
-def test_what_ps_says_is_json_with_the_machines(two: Lan) -> None:
-    two.up(LAB)
-    (found,) = json.loads(two.delaylab("ps", "--json").stdout)["labs"]
-    assert found["unreachable"] == {}
-    assert {host["name"]: host["enter"].split()[:3] for host in found["hosts"]} == {
-        "h1": ["ssh", "-t", "m1"],
-        "h2": ["ssh", "-t", "m2"],
-        "h3": ["ssh", "-t", "m2"],
-    }
+STUDY = """\
+study: apart
+lab:
+  lab: apart
+  machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+  hosts: {here: {}, h1: {machine: m1}, h2: {machine: m2}}
+  nodes: {a: {host: here}, r: {host: h1, forwards: true}, b: {host: h2}}
+  links:
+    - {between: [a, r], name: near, from: {a: {delay: 4ms}, r: {delay: 1ms}}}
+    - {between: [r, b], name: far, delay: 0s}
+probe: {from: a, to: b, count: 200, interval: 2ms}
+factors: {load: {idle: []}}
+repeat: 1
+"""
+"""A probe from this machine by a router on a second one to a third."""
+
+
+ON_ROUTER = ("r@near.wire", "r@near.uplink", "r@near", "r@far", "r@far.uplink")
+SENDER = ("sender.app", "sender.qdisc", "sender.stack", "sender.vif", "sender.uplink")
+RESPONDER = ("wire", "responder.uplink", "responder.vif")
+
+
+@pytest.mark.slow
+def test_a_probe_over_three_machines_is_stamped_at_every_point(two: Lan) -> None:
+    """The machines are namespaces of one kernel, which has one clock: the boot id says so."""
+    with measured(two) as trial:
+        stamps = pl.read_parquet(trial / "stamps.parquet")
+        about = json.loads((trial / "trial.json").read_text())
+    assert stamps["clock"].n_unique() == 1
+    seen = {leg: set(stamps.filter(pl.col("leg") == leg)["point"]) for leg in ("request", "reply")}
+    assert seen["request"] >= {*SENDER, *ON_ROUTER, *RESPONDER}, seen
+    assert seen["reply"] >= {*SENDER[2:], *ON_ROUTER, *RESPONDER} - {"sender.qdisc"}, seen
+    # What each end of the link adds is found in its direction, between two machines.
+    assert 4 <= between_ms(stamps, "request", "sender.stack", "r@near") < 4 + WITHIN_MS
+    assert 1 <= between_ms(stamps, "reply", "r@near", "sender.stack") < 1 + WITHIN_MS
+    assert about["absent"].keys().isdisjoint({"wire", "sender.uplink", "responder.uplink"})
+
+
+WITHIN_MS = 2.5
+"""Less than the difference of the two directions; what else runs here takes part of it."""
+
+
+@contextmanager
+def measured(two: Lan) -> Iterator[Path]:
+    """Run the study for the length of a block; yield the folder of its trial."""
+    (two.folder / "study.yaml").write_text(STUDY)
+    out = two.folder / "out"
+    two.delaylab("run", "study.yaml", "--out", str(out))
+    try:
+        (trial,) = (out / "trials").iterdir()
+        yield trial
+    finally:
+        shutil.rmtree(out)
+
+
+def between_ms(stamps: pl.DataFrame, leg: str, first: str, second: str) -> float:
+    """Return the median time between two points of a leg, in ms."""
+    of_leg = stamps.filter(pl.col("leg") == leg)
+    one, other = (
+        of_leg.filter(pl.col("point") == point).select("seq", "time_ns")
+        for point in (first, second)
+    )
+    joined = one.join(other, on="seq", suffix="_later")
+    return float(statistics.median(joined["time_ns_later"] - joined["time_ns"])) / 1e6
+
+
+@pytest.mark.slow
+def test_stamps_of_two_clocks_are_not_compared(two: Lan) -> None:
+    boot = "/proc/sys/kernel/random/boot_id"
+    two.on("m2", "sh", "-c", f"echo 01234567-89ab > /run/boot_id; mount --bind /run/boot_id {boot}")
+    (two.folder / "study.yaml").write_text(STUDY)
+    try:
+        said = two.delaylab("run", "study.yaml", "--out", "refused", code=1)
+    finally:
+        two.on("m2", "umount", boot)
+        shutil.rmtree(two.folder / "refused")
+    assert "machine m2: has a clock of its own" in said.stdout + said.stderr
+
+
+@pytest.mark.slow
+def test_a_provider_over_four_machines_converges_and_leaves_nothing(
+    run_directory: Path, tmp_path: Path
+) -> None:
+    """AS 1755: 87 routers with OSPF, on four machines; a path over three of them is measured."""
+    imported = delaylab.import_map(AS1755).lab
+    names = ["m1", "m2", "m3", "m4"]
+    text = yaml.safe_load(imported.model_dump_json(by_alias=True, exclude_defaults=True))
+    text["machines"] = {name: {"ssh": name} for name in names}
+    text["hosts"] = {f"h{name}": {"machine": name} for name in names}
+    for number, node in enumerate(text["nodes"].values()):
+        node["host"] = f"h{names[number % len(names)]}"
+    text["routing"] = {"ospf": {"hello": "1s", "dead": "4s", "retransmit": "1s"}}
+    with lan(tmp_path, names) as four:
+        said = four.up(yaml.safe_dump(text), "--name", "as")
+        assert "87 routers" in said, said[-500:]
+        first, *_, last = sorted(imported.nodes)
+        assert pings(four, first, last) > 0
+        four.delaylab("down")
+        four.wait_until_gone()

@@ -45,7 +45,9 @@ def start_timeline(lab: Lab, begins_ns: int | None = None) -> None:
     It counts from `begins_ns`, in ns since 1970; from now on if that is None.
     """
     for agent in agents(lab):
-        call(lab, agent, LinkTimeline(begins_ns=begins_ns))
+        # Each engine counts by its own machine's clock.
+        there_ns = None if begins_ns is None else begins_ns + lab.ahead_ns(agent)
+        call(lab, agent, LinkTimeline(begins_ns=there_ns))
 
 
 def hold_timeline(lab: Lab) -> None:

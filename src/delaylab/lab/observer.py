@@ -21,6 +21,8 @@ from delaylab.agent.stream import ready
 from delaylab.forwarding.tables import Change, LinkChange, Lost, Table, TableChange, apply
 from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
+from delaylab.machines import Machine
+from delaylab.spec.lab import LOCAL_MACHINE
 
 READY_S = 60
 """The patience for the tables at the start: a lab of 852 routers has 1.8 million routes."""
@@ -168,14 +170,18 @@ def observing(lab: Lab, room_bytes: int = 4 << 20) -> Iterator[Observer]:
     sources: list[_Source] = []
     sessions: list[Session] = []
     try:
-        here, apart = _places(lab)
-        if here:
-            session = lab.machine.session()
+        by_machine, apart = _places(lab)
+        for machine, here in by_machine.items():
+            session = machine.session()
             sessions.append(session)
             places = [ObservePlace(nodes[0], lab.pid(agent)) for agent, nodes in here.items()]
             request = Observe(places=places, room_bytes=room_bytes)
             tables = ObservedTables(list(here.values()))
-            sources.append(_Source(session, session.start(request), tables))
+            other: OtherClock | None = None
+            if machine.name != LOCAL_MACHINE:
+                sessions.append(machine.session())
+                other = OtherClock(sessions[-1])
+            sources.append(_Source(session, session.start(request), tables, other))
         for agent, nodes in apart.items():
             session, clock = lab.session(agent), lab.session(agent)
             sessions += session, clock
@@ -192,14 +198,17 @@ def observing(lab: Lab, room_bytes: int = 4 << 20) -> Iterator[Observer]:
             session.close()
 
 
-def _places(lab: Lab) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the agents of nodes in this kernel, and those of nodes with a kernel of their own.
+def _places(lab: Lab) -> tuple[dict[Machine, dict[str, list[str]]], dict[str, list[str]]]:
+    """Return the agents of nodes in each machine's kernel, and those with a kernel of their own.
 
-    Each has the nodes in its stack.
+    Each agent has the nodes in its stack.
     """
-    here: dict[str, list[str]] = {}
+    by_machine: dict[Machine, dict[str, list[str]]] = {}
     apart: dict[str, list[str]] = {}
     for name, node in lab.plan.nodes.items():
-        other = any(each.other_kernel for each in node.attachments)
-        (apart if other else here).setdefault(node.stack, []).append(name)
-    return here, apart
+        if any(each.other_kernel for each in node.attachments):
+            apart.setdefault(node.stack, []).append(name)
+        else:
+            here = by_machine.setdefault(lab.machine_of(node.stack), {})
+            here.setdefault(node.stack, []).append(name)
+    return by_machine, apart

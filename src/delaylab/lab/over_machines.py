@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from delaylab.agent.requests import Hello
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import NotHere
 from delaylab.kinds import KINDS
@@ -78,16 +79,15 @@ def _start(
     accounting: bool,
     progress: Progress,
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
-    if accounting:
-        what = "is over several machines: the accounts of their CPUs are not read from here as yet"
-        raise NotHere(what, f"lab {spec.lab}", "measure a lab of one machine; `up` runs this one")
     others = {key: one for key, one in machines.items() if isinstance(one, SshMachine)}
     progress(f"connecting to {', '.join(others)}", 0)
     for other in others.values():
         other.begin()
+    if accounting:
+        _require_one_clock(others)
     rights = {key: machine.rights() for key, machine in others.items()}
     _check_distinct(others)
-    plan = build(spec, KINDS, LOCAL.rights(), name=name, accounting=accounting, machines=rights)
+    plan = build(spec, KINDS, LOCAL.rights(), name=name, machines=rights)
     files.check_files(spec)
     packages.check_packages([spec])
     for key, machine in machines.items():
@@ -131,6 +131,23 @@ def _start(
 
 def _target(machine: Machine) -> str | None:
     return machine.target if isinstance(machine, SshMachine) else None
+
+
+def _require_one_clock(machines: Mapping[str, SshMachine]) -> None:
+    """Raise NotHere if a machine has another clock than this one: stamps could not be compared.
+
+    Namespaces of this kernel that stand for machines have the same clock, by the boot id.
+    """
+    session = LOCAL.session()
+    try:
+        own = session.call(Hello()).done.clock
+    finally:
+        session.close()
+    for name, machine in machines.items():
+        if machine.ask(Hello()).clock != own:
+            what = "has a clock of its own, which is not compared with this machine's yet"
+            fix = "measure a lab of one machine; `delaylab up` runs this one"
+            raise NotHere(what, f"machine {name}", fix)
 
 
 def _check_distinct(machines: Mapping[str, SshMachine]) -> None:

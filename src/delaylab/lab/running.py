@@ -12,8 +12,10 @@ from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
+from delaylab.lab.other_clock import OtherClock
 from delaylab.machines import Machine, RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
+from delaylab.spec.lab import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.lab.ready_routers import Converged
@@ -93,6 +95,20 @@ class Lab:
             self._clocks[agent] = session.call(Hello()).done.clock
             session.close()
         return self._clocks[agent]
+
+    def ahead_ns(self, agent: str) -> int:
+        """Return how far the clock of an agent's machine is ahead of this machine's.
+
+        It is 0 on this machine, and elsewhere at most half of a round trip over ssh wrong.
+        """
+        machine = self.machine_of(agent)
+        if machine.name == LOCAL_MACHINE:
+            return 0
+        session = machine.session()
+        try:
+            return OtherClock(session).ahead_ns()
+        finally:
+            session.close()
 
     def pid(self, agent: str) -> int:
         """Return an agent's process id, as seen by this process."""

@@ -15,6 +15,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_changes, link_engines, programs
 from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
+from delaylab.plan.agent_names import node_agent
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.timeline import Step, counts_from_ready, steps
 
@@ -121,7 +122,10 @@ def begin(lab: Lab) -> Timeline:
     """Begin the timeline of a lab, in place of the one that may be under way."""
     planned = steps(lab.spec)
     nodes = sorted({order.node for step in planned for order in step.orders})
-    clocks = {node: _ahead_ns(lab, node) for node in nodes if _other_kernel(lab, node)}
+    clocks = {
+        node: _ahead_ns(lab, node) if _other_kernel(lab, node) else lab.ahead_ns(node_agent(node))
+        for node in nodes
+    }
     began_ns = time.time_ns() + LEAD_NS + len(nodes) * LEAD_OF_NODE_NS
     orders: dict[str, list[Order]] = {node: [] for node in nodes}
     for step in planned:

@@ -46,6 +46,7 @@ OPTIONS = {
     "ForwardAgent": "no",
     "ForwardX11": "no",
     "RequestTTY": "no",
+    "RemoteCommand": "none",
     "ControlMaster": "no",
     "PermitLocalCommand": "no",
 }

@@ -285,9 +285,7 @@ class SshAccess:
 
     def connect(self, agent: str) -> Session:
         """Open a session with an agent; that there is none shows when it is used."""
-        return self.machine.connection.open(
-            opening(self.lab, agent), f"{agent} on machine {self.machine.name}"
-        )
+        return self.machine.connection.open(opening(self.lab, agent), agent)
 
     def stop(self) -> None:
         """Take the lab down and wait until it is gone, and remove what is left."""

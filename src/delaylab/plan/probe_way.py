@@ -149,7 +149,7 @@ def _way(
     return ProbeWay(
         source=_loopback(plan, lab, probe, probe.sender) or _address(sender.attachment, probe.ip),
         target=_loopback(plan, lab, probe, probe.to) or _address(responder.attachment, probe.ip),
-        taps=tuple(sorted(dict.fromkeys(taps), key=lambda tap: tap.agent == WIRE)),
+        taps=tuple(sorted(dict.fromkeys(taps), key=lambda tap: role(tap.agent) == WIRE)),
         request=(*sender.outward(sending), *out.routers(), *responder.inward(sockets)),
         reply=(
             *home.responder.outward(answering),

@@ -105,8 +105,9 @@ def tap(
         taps = (tap for tap in path.every_tap if tap.agent == agent)
         wanted = [TapInterface(tap.interface, tap.point) for tap in taps]
         file = None
-        # A guest has no file system to keep packets in, but its tap still gives stamps.
-        if pcap is not None and not agent.startswith(("node.", "xen.")):
+        # A guest has no file system to keep packets in, and another machine's is not read from
+        # here; their taps still give stamps.
+        if pcap is not None and not agent.startswith(("node.", "xen.")) and _is_here(lab, agent):
             target = pcap.resolve() / f"{agent}.pcapng"
             target.unlink(missing_ok=True)  # writing would follow a link
             file = str(target)
@@ -135,7 +136,13 @@ def stop(instruments: Instruments) -> None:
 
 
 def _places(lab: Lab) -> list[Place]:
+    """Return the places whose state is sampled: those of agents on this machine."""
     return [
         Place(name.removeprefix("node."), agent.pid, agent.cgroups)
         for name, agent in lab.keeper.agents.items()
+        if _is_here(lab, name)
     ]
+
+
+def _is_here(lab: Lab, agent: str) -> bool:
+    return lab.machine_of(agent) is lab.machine
