@@ -9,15 +9,19 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.doing.own_machine import ip, within
 
@@ -242,3 +246,44 @@ def _write_keys(made: Lan) -> None:
     ssh = folder / "bin" / "ssh"
     ssh.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {folder}/ssh_config "$@"\n')
     ssh.chmod(0o755)
+
+
+LAB = """\
+lab: pair
+machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+hosts: {h1: {machine: m1}, h2: {machine: m2}, h3: {machine: m2}}
+nodes: {a: {host: h1}, b: {host: h2}, c: {host: h3}}
+links:
+  - {join: [a, b, c], name: lan}
+  - {between: [a, b], name: wan, delay: 10ms}
+"""
+
+NEEDED = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path(SSHD).exists(), reason="needs root and openssh-server"
+)
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Lan]:
+    """Two machines for all tests of this file."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dlm-") as folder,
+        lan(Path(folder), ["m1", "m2"]) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def two(machines: Lan, run_directory: Path) -> Iterator[Lan]:
+    """Two machines that a test leaves as it found them: without a trace of a lab."""
+    yield machines
+    machines.delaylab("down", "--all")
+    machines.wait_until_gone()
+
+
+def pings(two: Lan, node: str, to: str, *more: str) -> float:
+    """Return the fastest round trip between two nodes, in ms."""
+    done = two.delaylab("exec", node, "--", "ping", "-q", "-c", "5", "-i", "0.05", *more, to)
+    found = re.search(r"= ([\d.]+)/", done.stdout)
+    assert found, done.stdout
+    return float(found[1])

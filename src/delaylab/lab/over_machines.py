@@ -18,7 +18,7 @@ from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, forget, remember
 from delaylab.machines.ssh import SshMachine
-from delaylab.machines.underlay import addresses, check
+from delaylab.machines.underlay import addresses, check, round_trips
 from delaylab.plan.build import build
 from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
@@ -27,6 +27,9 @@ from delaylab.progress import Progress
 from delaylab.routing import NodePrograms
 from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
 from delaylab.spec.part import on_machine
+
+MOST_PAIRS = 3
+"""The most pairs of machines whose round trips are said, the slowest first."""
 
 
 class RememberedKeeper(Keeper):
@@ -96,6 +99,7 @@ def _start(
         memory.check_memory(part, machine)
     plan, notes, booted = _with_guests(plan, progress)
     at = _addresses(spec, plan, machines)
+    notes += _note_on_underlay(plan, machines, at)
     left = LOCAL.prepare(name)
     for other in others.values():
         other.prepare(name)
@@ -175,6 +179,23 @@ def _addresses(spec: LabSpec, plan: Plan, machines: Mapping[str, Machine]) -> di
     at = addresses(spec, machines)
     check(wanted, machines, at)
     return at
+
+
+def _note_on_underlay(
+    plan: Plan, machines: Mapping[str, Machine], at: Mapping[str, str]
+) -> list[Doubt]:
+    """Return a note on the delay of the network between the machines; none without such links."""
+    measured = round_trips(tunnels(plan), machines, at) if at else []
+    if not measured:
+        return []
+    named = "; ".join(each.words for each in measured[:MOST_PAIRS])
+    more = len(measured) - MOST_PAIRS
+    others = f"; and {more} other pairs, which are faster" if more > 0 else ""
+    text = (
+        "the network between machines adds to the delay of links between them, which is not "
+        f"corrected for it; round trip between {named}{others}"
+    )
+    return [doubt(DoubtKind.FABRIC, text, "")]
 
 
 def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt], dict[str, str]]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
-from itertools import permutations
+from itertools import combinations, permutations
 
-from delaylab.agent.measuring_requests import Route
+from delaylab.agent.measuring_requests import Probe, Route
+from delaylab.agent.replies import Event
 from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError, DoesNotFit, NotHere
 from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
@@ -18,6 +22,10 @@ from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
 OVERHEAD = {4: 50, 6: 70}
 """The bytes that VXLAN adds to a packet: Ethernet 14, VXLAN 8, UDP 8, and IP (RFC 7348, 5)."""
 LOOPBACK = "lo"
+PINGS = 40
+PING_EVERY_NS = 5_000_000
+LATE_NS = 500_000_000
+PINGS_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,75 @@ def _check_pair(tunnel: Tunnel, pair: tuple[str, str], way: Way, address: str) -
             f"machine {here}",
             f"give the link `mtu: {room}`, or {way.interface} a larger MTU",
         )
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """Round trips between two machines, before a lab is up, in ns; empty if none was answered."""
+
+    one: str
+    other: str
+    rtt_ns: tuple[int, ...]
+
+    @property
+    def words(self) -> str:
+        """Return what they add to the links between both, as part of a sentence."""
+        pair = f"{self.one} and {self.other}"
+        if not self.rtt_ns:
+            return f"{pair}: not known, pings are not answered"
+        least, most = min(self.rtt_ns) / 1e6, max(self.rtt_ns) / 1e6
+        return f"{pair}: {least:.3f} to {most:.3f} ms"
+
+
+def round_trips(
+    tunnels: Iterable[Tunnel], machines: Mapping[str, Machine], at: Mapping[str, str]
+) -> list[RoundTrips]:
+    """Measure the round trips between the machines that links join, all pairs side by side.
+
+    Returns them with the longest first, those that are not known before all others.
+    """
+    joined = {(tunnel.machine, peer.machine) for tunnel in tunnels for peer in tunnel.peers}
+    pairs = [pair for pair in combinations(machines, 2) if pair in joined]
+    started: list[tuple[tuple[str, str], Session, list[int]]] = []
+    try:
+        for number, (one, other) in enumerate(pairs):
+            session = machines[one].session()
+            started.append(((one, other), session, []))
+            session.start(_pings(at[other], number))
+        for _, session, found in started:
+            # A machine that does not let its user ping is one whose delay is not known.
+            with suppress(AgentError):
+                session.finish(PINGS_S, partial(_note, found))
+    finally:
+        for _, session, _ in started:
+            session.close()
+    measured = [RoundTrips(*pair, tuple(found)) for pair, _, found in started]
+    return sorted(measured, key=lambda each: -max(each.rtt_ns, default=1 << 62))
+
+
+def _pings(address: str, number: int) -> Probe:
+    return Probe(
+        probe=number + 1,
+        protocol="icmp",
+        to=address,
+        ident=33_000 + number % 20_000,
+        count=PINGS,
+        interval_ns=PING_EVERY_NS,
+        size=56,
+        linger_ns=LATE_NS,
+        late_ns=LATE_NS,
+        stamps=("app", "stack"),
+        live=True,
+        linger_rtt=True,
+    )
+
+
+def _note(found: list[int], event: Event) -> None:
+    packet = event.packet
+    if packet is not None and packet.outcome == "replied":
+        rtt_ns = packet.rtt_stack_ns or packet.rtt_app_ns
+        if rtt_ns is not None:
+            found.append(rtt_ns)
 
 
 def _reached(machine: SshMachine) -> str:
