@@ -1,6 +1,6 @@
-"""Build hook that puts the agent into the wheel: a static binary, one wheel per processor.
+"""Build hook that puts the agent, a static binary, and the library that records into the wheel.
 
-The wheel runs on any Linux.
+There is one wheel per processor. The wheel runs on any Linux.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ class BuildAgent(BuildHookInterface):  # type: ignore[type-arg]
             check=True,
         )
         machine = platform.machine()
-        binary = root / f"target/{machine}-unknown-linux-gnu/release/delaylab-agent"
+        made = f"{machine}-unknown-linux-gnu/release"
+        binary = root / "target" / made / "delaylab-agent"
+        library = root / "target/library" / made / "libdelaylab_replay.so"
         build_data["shared_scripts"] = {str(binary): "delaylab-agent"}
+        build_data["shared_data"] = {str(library): f"lib/delaylab/{library.name}"}
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-manylinux_2_17_{machine}"

@@ -1,7 +1,12 @@
 #!/bin/sh
-# Build the agent in release mode, in the checkout that holds this file. Messages of panics name source files:
-# not by the builder's own folders, which a wheel would publish.
+# Build the agent and the library that records programs in release mode, in the checkout that holds this file. Messages
+# of panics name source files: not by the builder's own folders, which a wheel would publish.
 set -e
 cd "$(dirname "$0")/.."
-flags="'--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo', '--remap-path-prefix=$PWD=delaylab'"
-exec cargo build --release --locked --package delaylab-agent --config "build.rustflags = [$flags]"
+home="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
+here="--remap-path-prefix=$PWD=delaylab"
+cargo build --release --locked --package delaylab-agent --config "build.rustflags = ['$home', '$here']"
+# A library to preload cannot be static as the agent is; these flags take the place of those in .cargo/config.toml.
+flags="$(printf '%s\037%s\037-Ctarget-feature=-crt-static\037-Clink-arg=-static-libgcc' "$home" "$here")"
+CARGO_ENCODED_RUSTFLAGS="$flags" cargo rustc --release --locked \
+  --package delaylab-replay --crate-type cdylib --target-dir target/library

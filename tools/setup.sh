@@ -137,7 +137,7 @@ setup_python() {
 }
 
 agent_is_new() {
-  [ -x .venv/bin/delaylab-agent ] &&
+  [ -x .venv/bin/delaylab-agent ] && [ -f .venv/lib/delaylab/libdelaylab_replay.so ] &&
     [ -z "$(find crates Cargo.lock Cargo.toml -newer .venv/bin/delaylab-agent -type f -print -quit)" ]
 }
 
@@ -149,7 +149,7 @@ build_agent() {
 # Python's packages are downloaded while the agent is compiled.
 setup_both() {
   local python="" new=0 target
-  target="target/$(uname -m)-unknown-linux-gnu/release/delaylab-agent"
+  target="$(uname -m)-unknown-linux-gnu/release"
   setup_python &
   python=$!
   trap 'kill "$python" 2>/dev/null || true' EXIT
@@ -159,7 +159,9 @@ setup_both() {
   fi
   wait "$python" || fail "the Python packages could not be installed, see above"
   trap - EXIT
-  [ $new = 0 ] || install "$target" .venv/bin/delaylab-agent
+  [ $new = 1 ] || return 0
+  install "target/$target/delaylab-agent" .venv/bin/delaylab-agent
+  install -D -m 644 "target/library/$target/libdelaylab_replay.so" .venv/lib/delaylab/libdelaylab_replay.so
 }
 
 if [ "${1:-}" = --python ]; then

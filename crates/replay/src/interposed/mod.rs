@@ -1,0 +1,16 @@
+//! The functions of the C library that are replaced. Those with a variable number of arguments take the most that they
+//! may have: on Linux both are passed alike.
+
+mod clone;
+mod descriptors;
+mod ends;
+mod files;
+mod handlers;
+mod identity;
+mod input;
+mod output;
+mod sockets;
+mod stdio;
+mod time;
+mod timers;
+mod waits;
