@@ -1,5 +1,6 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
+mod calls;
 mod capabilities;
 mod connect;
 mod fabric;
@@ -61,6 +62,8 @@ enum Verb {
     },
     /// Print as JSON what this kernel can do for links, tried in a network namespace of its own.
     Kernel,
+    /// Print as JSON what is in a log of a recorded process (`delaylab record`).
+    Calls(calls::Calls),
     /// Print as JSON Schema the messages that this agent reads and writes.
     Protocol,
     /// Run the program of a node that standard input describes, until it ends.
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Verb::Hub => machine::hub::run(serve),
         Verb::Trunk { control } => machine::trunk::run(control),
         Verb::Kernel => link::kernel::print_support(),
+        Verb::Calls(calls) => calls::print(&calls),
         Verb::Protocol => protocol::schema::print(),
         Verb::Supervise => operations::supervise(),
         Verb::CarryOut => operations::carry_out(),

@@ -1,4 +1,4 @@
-//! Linux interfaces: sockets, stamps, rings, namespaces, processes, netlink. The only crate with `unsafe`.
+//! Linux interfaces: sockets, stamps, rings, namespaces, processes, netlink. With `crates/replay` the only crate with `unsafe`.
 //!
 //! The folders are listed in groups. A module uses only its own folder and those of the groups above it.
 #![allow(unsafe_code)]

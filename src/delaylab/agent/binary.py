@@ -9,11 +9,38 @@ import subprocess
 import sys
 from pathlib import Path
 
+from delaylab.agent.replies import Reply
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Descriptors
 from delaylab.errors import DelaylabError, NotHere
+from delaylab.io.printable import one_line
 
 NAME = "delaylab-agent"
+LIBRARY = "lib/delaylab/libdelaylab_replay.so"
+
+
+class CallsOfLog(Reply):
+    """All calls of a recorded process in numbers, and what it was started with.
+
+    `plain_bytes` is the length that the log would have if each call stood for itself, and
+    `plain_input_bytes` that of its inputs alone. Those at the `start` are from before the process
+    waited for the first time.
+    """
+
+    calls: int
+    outputs: int
+    signals: int
+    threads: int
+    bytes: int
+    plain_bytes: int
+    plain_input_bytes: int
+    start_bytes: int
+    plain_start_bytes: int
+    plain_start_input_bytes: int
+    exit: int | None
+    executable: str
+    argv: list[str]
+    env: list[str]
 
 
 def agent_path() -> Path:
@@ -33,6 +60,27 @@ def agent_path() -> Path:
     if found is None:
         raise NotHere(f"{NAME} is not installed", fix="run `make setup` in the checkout")
     return Path(found)
+
+
+def library_path() -> Path:
+    """Return the path of the library that records and replays: in `lib` beside the agent's folder.
+
+    Raises NotHere if it is not installed.
+    """
+    found = agent_path().parent.parent / LIBRARY
+    if not found.exists():
+        raise NotHere(f"{found} is not installed", fix="run `make setup` in the checkout")
+    return found
+
+
+def calls_of(log: Path) -> CallsOfLog:
+    """Return what is in a log of a recorded process; raise DelaylabError if it is damaged."""
+    tried = subprocess.run(
+        [agent_path(), "calls", log], capture_output=True, text=True, check=False
+    )
+    if tried.returncode != 0:
+        raise DelaylabError(one_line(tried.stderr.strip().removeprefix(f"{NAME}: ")))
+    return CallsOfLog.model_validate_json(tried.stdout)
 
 
 def kernel_parts() -> dict[str, str | None]:

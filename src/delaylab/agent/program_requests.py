@@ -83,6 +83,14 @@ class Ended(Reply):
     program: ProgramState
 
 
+class Recorded(Reply):
+    """The process that was recorded, started at `began_ns`; its state if it ended by itself."""
+
+    pid: Count
+    began_ns: int
+    ended: ProgramState | None = None
+
+
 class OrderDone(Reply):
     """An order that was carried out between two times; all times are in ns since 1970."""
 
@@ -208,4 +216,17 @@ class Scheduled(Request[OrdersDone]):
     op = "scheduled"
     reply = OrdersDone
     within_ms: int = 0
+    folder: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(Request[Recorded]):
+    """Restart a program with the library that records, which is the request's standard input.
+
+    It is recorded until it ends or the request is stopped. The log comes as output.
+    """
+
+    op = "record"
+    reply = Recorded
+    name: str
     folder: str | None = None

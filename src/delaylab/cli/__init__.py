@@ -17,6 +17,7 @@ from delaylab.cli import (  # noqa: F401
     mapping,
     measuring,
     pinging,
+    recording,
     running,
     watching,
 )

@@ -91,7 +91,7 @@ def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
     program = replace(_program(spec, found.env), name=next(n for n in names if n not in taken))
     session = lab.node_session(node)
     try:
-        session.start(Start(programs=[program], folder=_folder(lab, node)))
+        session.start(Start(programs=[program], folder=folder_of(lab, node)))
         session.finish()
     except AgentError as error:
         raise DelaylabError(error.what, f"node {node}", error.fix) from None
@@ -104,7 +104,7 @@ def end(lab: Lab, node: str, program: str, timeout: Duration) -> ProgramState:
     """End a program of a node, by force after `timeout`; return its state."""
     session = lab.node_session(node)
     try:
-        request = End(name=program, folder=_folder(lab, node), within_ms=timeout.ns // 1_000_000)
+        request = End(name=program, folder=folder_of(lab, node), within_ms=timeout.ns // 1_000_000)
         return session.call(request, timeout.ns / 1e9 + ENDED_S).done.program
     finally:
         session.close()
@@ -120,7 +120,7 @@ def _program(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
     )
 
 
-def _folder(lab: Lab, node: str) -> str | None:
+def folder_of(lab: Lab, node: str) -> str | None:
     """Return the folder for a node's programs; None if it has a `/run` of its own for them."""
     own = lab.has_own_root(node) or lab.plan.nodes[node].own_folders
     return None if own else str(lab.folder_of(node_agent(node)) / f"{node}{PROGRAMS}")
@@ -133,7 +133,7 @@ def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Control
     """
     session = lab.node_session(node)
     try:
-        return session.call(Control(do=do, names=names, folder=_folder(lab, node))).done
+        return session.call(Control(do=do, names=names, folder=folder_of(lab, node))).done
     except AgentError as error:
         raise DelaylabError(error.what, f"node {node}", error.fix) from None
     finally:
@@ -149,7 +149,7 @@ def schedule(lab: Lab, orders: Mapping[str, Sequence[Order]]) -> None:
     try:
         for node, wanted in orders.items():
             sessions[node] = session = lab.node_session(node)
-            session.start(Schedule(orders=wanted, folder=_folder(lab, node)))
+            session.start(Schedule(orders=wanted, folder=folder_of(lab, node)))
         for node, session in sessions.items():
             try:
                 session.finish(STATES_S)
@@ -166,7 +166,7 @@ def scheduled(lab: Lab, nodes: Iterable[str], within_s: float) -> dict[str, Orde
     asked = {}
     for node in nodes:
         session = lab.node_session(node)
-        request = Scheduled(within_ms=int(within_s * 1000), folder=_folder(lab, node))
+        request = Scheduled(within_ms=int(within_s * 1000), folder=folder_of(lab, node))
         asked[node] = session, session.start(request)
     for node, (session, result) in asked.items():
         session.finish(within_s + STATES_S)
@@ -193,7 +193,7 @@ def node_states(
     for name in _with_programs(lab) if only is None else only:
         if node_agent(name) not in gone:
             session = lab.node_session(name)
-            asked[name] = session, session.start(Programs(folder=_folder(lab, name)))
+            asked[name] = session, session.start(Programs(folder=folder_of(lab, name)))
     found = {}
     deadline = time.monotonic() + STATES_S
     for name, (session, result) in asked.items():
@@ -222,7 +222,7 @@ def output(lab: Lab, node: str, program: str) -> bytes:
     """Return the kept output of a program: its last one to two MiB."""
     session = lab.node_session(node)
     try:
-        result = session.start(Output(name=program, folder=_folder(lab, node)))
+        result = session.start(Output(name=program, folder=folder_of(lab, node)))
         session.finish()
     finally:
         session.close()

@@ -64,6 +64,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Control(it) => run(it, session, programs::control),
         Request::Schedule(it) => run(it, session, programs::schedule),
         Request::Scheduled(it) => run(it, session, programs::scheduled),
+        Request::Record(it) => run(it, session, programs::record),
         Request::Compute(it) => run(it, session, compute::serve),
         Request::Probe(it) => run(it, session, probe::serve),
         Request::Generate(it) => run(it, session, generate::serve),

@@ -21,8 +21,8 @@ use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
 use super::starting::{
-    Control, ControlDone, End, EndDone, Output, Programs, ProgramsDone, Schedule, Scheduled,
-    ScheduledDone, Start, StartDone,
+    Control, ControlDone, End, EndDone, Output, Programs, ProgramsDone, Record, RecordDone,
+    Schedule, Scheduled, ScheduledDone, Start, StartDone,
 };
 
 /// An operation: its fields in a request, and what the agent sends for it.
@@ -80,6 +80,7 @@ operations! {
     "control": Control => ControlDone, events [], tables [];
     "schedule": Schedule => Nothing, events [], tables [];
     "scheduled": Scheduled => ScheduledDone, events [], tables [];
+    "record": Record => RecordDone, events ["ready", "used"], tables [];
     "compute": Compute => ComputeDone, events ["ready"], tables ["progress"];
     "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
     "generate": Generate => GenerateDone, events ["ready"], tables [];

@@ -262,6 +262,27 @@ pub(crate) struct TimedDeedDone {
     pub(crate) failed: Option<String>,
 }
 
+/// Restart a program with a library that records its calls, until `stop` or the program's end. The library comes in
+/// `stdin` frames, which an empty one ends; the log goes out in `stdout` frames. The program then runs as before.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Record {
+    pub(crate) name: String,
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The process that was recorded.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RecordDone {
+    pub(crate) pid: i32,
+    /// The time of its start, in ns since the Unix epoch.
+    pub(crate) began_ns: i64,
+    /// Its state, if it ended by itself.
+    pub(crate) ended: Option<ProgramState>,
+}
+
 fn ten_seconds() -> u64 {
     10_000
 }

@@ -92,7 +92,7 @@ fn signal(kept: &Kept, program: &Program, signal: i32) -> Result<(), Failure> {
 }
 
 /// Start a program that has ended as it was first started. Its output so far is kept before the new one.
-fn start_again(
+pub(super) fn start_again(
     kept: &Kept,
     program: &Program,
     session: Option<&mut Session>,

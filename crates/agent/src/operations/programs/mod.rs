@@ -1,5 +1,5 @@
-//! `start`, `programs`, `output`, `end`, `control`, `schedule`: a node's files, and the programs that run as long
-//! as the node.
+//! `start`, `programs`, `output`, `end`, `control`, `schedule`, `record`: a node's files, and the programs that run
+//! as long as the node.
 //!
 //! Each program has a supervisor, a process of its own that outlives the session (`delaylab-agent supervise`). It
 //! keeps the program's output and its state ([`Kept`]), and ends with the node, as all of its processes do.
@@ -9,6 +9,7 @@ mod files;
 mod folders;
 mod kept;
 mod ready;
+mod recording;
 mod schedule;
 mod supervisor;
 
@@ -31,6 +32,7 @@ use kept::Kept;
 use supervisor::Supervise;
 
 pub(crate) use control::control;
+pub(crate) use recording::record;
 pub(crate) use schedule::{carry_out, schedule, scheduled};
 pub(crate) use supervisor::supervise;
 
@@ -89,8 +91,8 @@ fn launch(order: Supervise, session: Option<&mut Session>) -> Result<i32, Failur
     }
 }
 
-/// Wait for a supervisor's report. If the client goes away or says `stop`, end the supervisor, and with it the
-/// program.
+/// Wait for a supervisor's report. If the session's client goes away or says `stop`, end the supervisor, and with it
+/// the program.
 fn report(
     reports: ChildStdout,
     supervisor: &mut Child,

@@ -1,0 +1,231 @@
+//! `record`: a program runs with a library that records its calls, as long as the client listens.
+//!
+//! The library and the log are in the folder of the node's programs. When the recording ends, in whatever way, they are
+//! removed, and the program runs as before; one that has died stays dead.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use delaylab_calls::{Decoder, HEADER, MAGIC};
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::{self, PidFd};
+use delaylab_proto::{Context, Failure, Frame, Kind};
+
+use super::PIECE;
+use super::control::start_again;
+use super::kept::Kept;
+use super::ready::LOOK_EVERY;
+use crate::protocol::running::{Event, Order};
+use crate::protocol::starting::{Program, Record, RecordDone};
+use crate::session::Session;
+
+/// The time that a program has to load the library.
+const BEGINS: Duration = Duration::from_secs(2);
+/// The most bytes of the library.
+const MOST: usize = 64 << 20;
+/// The variable that names libraries to load first (ld.so(8)), and the one that names the log (`crates/replay`).
+const PRELOAD: &str = "LD_PRELOAD";
+const RECORD: &str = "DELAYLAB_RECORD";
+
+/// Restart a program with the library that standard input brings, until the client stops it or the program ends.
+/// Send the log.
+pub(crate) fn record(request: Record, session: &mut Session) -> Result<RecordDone, Failure> {
+    let what = || format!("record {}", request.name);
+    let kept = Kept::in_folder(request.folder.clone());
+    kept.state(&request.name)?;
+    let program = kept.remembered()?.into_iter().find(|each| each.name == request.name);
+    let program = program.ok_or_else(|| Failure::new(what(), "no such program was started"))?;
+    let log = kept.log_file(&request.name);
+    let files =
+        Files { library: log.with_extension("library"), calls: log.with_extension("calls") };
+    if files.calls.exists() {
+        return Err(Failure::new(what(), "another command records it now"));
+    }
+    let library = receive(session, what)?;
+    fs::write(&files.library, library).with_context(what)?;
+    File::create_new(&files.calls).with_context(what)?;
+    let recorded = recorded(&kept, &program, &files, session);
+    let restored = restore(&kept, &program, recorded.as_ref().ok());
+    let done = recorded?;
+    restored?;
+    send(&files.calls, session).with_context(what)?;
+    Ok(done)
+}
+
+/// The files of a recording, which are removed with this.
+struct Files {
+    library: PathBuf,
+    calls: PathBuf,
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for path in [&self.library, &self.calls] {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Return the bytes of standard input.
+fn receive(session: &mut Session, what: impl Fn() -> String) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    loop {
+        poll::wait(&[(session.input(), Interest::Read)], None).with_context(&what)?;
+        for order in session.orders()? {
+            match order {
+                Order::Stdin(piece) if piece.is_empty() => return Ok(bytes),
+                Order::Stdin(piece) if bytes.len() + piece.len() <= MOST => {
+                    bytes.extend_from_slice(&piece);
+                    session.event(&Event::Used(piece.len() as u64))?;
+                }
+                Order::Stdin(_) => return Err(Failure::new(what(), "the library is too long")),
+                Order::Stop | Order::Closed => {
+                    return Err(Failure::new(what(), "the client did not wait for it"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Run the program with the library until its end or that of the request.
+fn recorded(
+    kept: &Kept,
+    program: &Program,
+    files: &Files,
+    session: &mut Session,
+) -> Result<RecordDone, Failure> {
+    let what = || format!("record {}", program.name);
+    kill(kept, program)?;
+    let mut with_library = program.clone();
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    with_library.env.insert(PRELOAD.to_owned(), text(&files.library));
+    with_library.env.insert(RECORD.to_owned(), text(&files.calls));
+    start_again(kept, &with_library, Some(session))?;
+    let state = kept.state(&program.name)?;
+    let mut done = RecordDone { pid: state.pid, began_ns: state.began_ns, ended: None };
+    // One that has ended meanwhile has no handle.
+    let handle = PidFd::open(state.pid).ok();
+    if !begins(files, state.pid, handle.as_ref()).with_context(what)? {
+        return Err(Failure::new(what(), why_not(state.pid)));
+    }
+    session.event(&Event::READY)?;
+    if let Some(handle) = handle {
+        loop {
+            let on = [(handle.as_fd(), Interest::Read), (session.input(), Interest::Read)];
+            let ready = poll::wait(&on, None).with_context(what)?;
+            if ready[0] {
+                break;
+            }
+            if ready[1] && session.must_end()? {
+                return Ok(done);
+            }
+        }
+    }
+    let ended = kept.noted_end(&program.name)?;
+    done.ended = (ended.pid == state.pid).then_some(ended);
+    Ok(done)
+}
+
+/// Let the program run as before, unless it died.
+fn restore(kept: &Kept, program: &Program, done: Option<&RecordDone>) -> Result<(), Failure> {
+    if done.is_some_and(|done| done.ended.is_some()) {
+        return Ok(());
+    }
+    if done.is_none_or(|done| kept.state(&program.name).is_ok_and(|now| now.pid == done.pid)) {
+        kill(kept, program)?;
+    }
+    // Also if the client has gone: the program then runs as it did.
+    start_again(kept, program, None)
+}
+
+fn kill(kept: &Kept, program: &Program) -> Result<(), Failure> {
+    let state = kept.state(&program.name)?;
+    if state.ended_ns.is_none() {
+        let what = || format!("end {}", program.name);
+        process::signal_session(state.pid, process::SIGKILL).with_context(what)?;
+        kept.noted_end(&program.name)?;
+    }
+    Ok(())
+}
+
+/// Wait for the library to begin a log; return false if it does not.
+fn begins(files: &Files, pid: i32, process: Option<&PidFd>) -> io::Result<bool> {
+    let deadline = Instant::now() + BEGINS;
+    let mut ended = process.is_none();
+    loop {
+        let mut head = [0; HEADER];
+        let read = File::open(&files.calls)?.read(&mut head)?;
+        let is_log = read == HEADER && head[..MAGIC.len()] == MAGIC;
+        // A shell may have begun the log, and then have become another program.
+        if is_log && (ended || has_library(pid, &files.library)?) {
+            return Ok(true);
+        }
+        let Some(process) = process.filter(|_| !ended && Instant::now() < deadline) else {
+            return Ok(false);
+        };
+        // The log is written through memory, which nobody is told of.
+        ended = poll::wait(&[(process.as_fd(), Interest::Read)], Some(LOOK_EVERY))?[0];
+    }
+}
+
+/// Return true if a process has the library in its memory, or has ended.
+fn has_library(pid: i32, library: &Path) -> io::Result<bool> {
+    match fs::read_to_string(format!("/proc/{pid}/maps")) {
+        Ok(maps) => {
+            let library = library.to_string_lossy();
+            Ok(maps.is_empty() || maps.lines().any(|line| line.ends_with(library.as_ref())))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Return why a process has no log.
+fn why_not(pid: i32) -> String {
+    let path = format!("/proc/{pid}/exe");
+    let name = fs::read_link(&path).unwrap_or_default();
+    let name = name.display();
+    let is_privileged = fs::metadata(&path).is_ok_and(|it| it.mode() & 0o6000 != 0);
+    if is_privileged {
+        return format!("{name} is setuid or setgid: the system loads no library into it");
+    }
+    match fs::read(&path) {
+        Ok(bytes) if !loads_libraries(&bytes) => {
+            format!("{name} is linked statically: it loads no library")
+        }
+        _ => format!("{name} does not load the library that records"),
+    }
+}
+
+/// Return true if an ELF file names the program that loads its libraries (PT_INTERP, elf(5)).
+fn loads_libraries(file: &[u8]) -> bool {
+    const INTERP: u32 = 3;
+    let number = |at: usize, bytes: usize| -> Option<usize> {
+        let mut value = [0; 8];
+        value[..bytes].copy_from_slice(file.get(at..at + bytes)?);
+        usize::try_from(u64::from_le_bytes(value)).ok()
+    };
+    let headers = || Some((number(32, 8)?, number(54, 2)?, number(56, 2)?));
+    headers().is_some_and(|(begin, size, count)| {
+        (0..count).any(|index| {
+            let at = begin.saturating_add(index * size);
+            at < file.len() && number(at, 4) == Some(INTERP as usize)
+        })
+    })
+}
+
+/// Send a log in `stdout` frames, without what is behind its end.
+fn send(log: &Path, session: &mut Session) -> Result<(), Failure> {
+    let what = || format!("send {}", log.display());
+    let bytes = fs::read(log).with_context(what)?;
+    let decoder = Decoder::new(&bytes).map_err(|damage| Failure::new(what(), damage))?;
+    for piece in bytes[..decoder.length()].chunks(PIECE) {
+        session.frame(&Frame::new(Kind::Stdout, piece))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+"""The calls of a node's program, recorded while it runs (docs/record-and-replay.md)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from delaylab.agent.binary import library_path
+from delaylab.agent.program_requests import Record, Recorded
+from delaylab.agent.result import AgentError, Result
+from delaylab.agent.session import Session
+from delaylab.agent.stream import readable
+from delaylab.errors import DelaylabError
+from delaylab.io.interrupts import deferred
+from delaylab.lab.programs import folder_of
+from delaylab.lab.running import Lab
+
+ENDS_S = 120.0
+"""Seconds that an agent has to restart a program after its recording, and to send the log."""
+
+
+@dataclass
+class Recording:
+    """A program that is being recorded."""
+
+    _session: Session
+    _result: Result[Recorded]
+    _ended: bool = False
+
+    def wait(self, duration_s: float | None) -> None:
+        """Wait until the program ends, but no longer than `duration_s`, nor than until Ctrl-C."""
+        deadline = None if duration_s is None else time.monotonic() + duration_s
+        try:
+            while not self._ended:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return
+                if self._session.has_frames or readable(self._session, left):
+                    with deferred():
+                        self._ended = self._session.poll_done()
+        except KeyboardInterrupt:
+            return
+
+    def end(self) -> tuple[Recorded, bytes]:
+        """End the recording; return what was recorded and its log. The program then runs as before.
+
+        Raises DelaylabError if it does not start again.
+        """
+        if not self._ended:
+            self._session.stop()
+            self._session.finish(ENDS_S)
+        return self._result.done, self._result.stdout
+
+
+@contextmanager
+def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
+    """Restart a program of a node so that it is recorded, as long as the block at most.
+
+    Raises DelaylabError if it does not start, or does not load the library that records.
+    """
+    library = library_path().read_bytes()
+    session = lab.node_session(node)
+    try:
+        result = session.start(Record(name=program, folder=folder_of(lab, node)))
+        session.stdin(library)
+        session.stdin(b"")
+        session.event()
+        yield Recording(session, result)
+    except AgentError as error:
+        raise DelaylabError(error.what, f"node {node}", error.fix) from None
+    finally:
+        session.close()

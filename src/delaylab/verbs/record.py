@@ -1,0 +1,159 @@
+"""Verb `delaylab record`: the calls of a node's program into a folder, to be replayed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from rich.console import Console
+
+from delaylab.agent.binary import CallsOfLog, calls_of
+from delaylab.errors import BadInput
+from delaylab.io.files import new_folder, read_bytes, write_new
+from delaylab.io.terminal import print_error
+from delaylab.io.values import JsonObject
+from delaylab.lab.programs import states
+from delaylab.lab.recording import recording
+from delaylab.lab.running import Lab
+from delaylab.units import Duration
+
+LOG = "calls.log"
+ABOUT = "recording.json"
+VERSION = 1
+MOST_BYTES = 1 << 20
+SHELLS = frozenset({"sh", "bash", "dash", "busybox", "ash", "zsh"})
+"""Programs that start others, which are not recorded."""
+
+
+class Recorded(BaseModel):
+    """The program that a folder's log is of (`recording.json`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: int = Field(ge=1)
+    lab: str
+    node: str
+    kind: str
+    program: str
+    began_ns: int
+    seconds: float = Field(ge=0)
+    exit: int | None = None
+    killed: int | None = None
+
+
+def record(
+    lab: Lab, node: str, program: str | None, out: Path | None, length: Duration | None
+) -> Path:
+    """Record a program of a node until it ends, or for a length of time, or until Ctrl-C.
+
+    Return the folder that holds the recording. Raises BadInput if the node has no such program,
+    DelaylabError if it cannot be recorded.
+    """
+    kind = lab.planned(node).kind
+    name = _program(lab, node, program)
+    if out is not None and out.exists():
+        raise BadInput("is there already", str(out), "remove it, or name another folder")
+    with recording(lab, node, name) as running:
+        print_error(f"recording {name} of node {node}; Ctrl-C ends it")
+        began = time.monotonic()
+        running.wait(None if length is None else length.ns / 1e9)
+        seconds = time.monotonic() - began
+        done, log = running.end()
+    folder = new_folder(out or Path(f"{lab.name}-{node}-{name}.recording"))
+    ended = done.ended
+    about = Recorded(
+        version=VERSION,
+        lab=lab.name,
+        node=node,
+        kind=kind,
+        program=name,
+        began_ns=done.began_ns,
+        seconds=round(seconds, 3),
+        exit=None if ended is None else ended.exit,
+        killed=None if ended is None else ended.killed,
+    )
+    write_new(folder / LOG, log)
+    write_new(folder / ABOUT, (about.model_dump_json(indent=1) + "\n").encode())
+    return folder
+
+
+def _program(lab: Lab, node: str, program: str | None) -> str:
+    """Return the program's name: the only one of the node if none is given."""
+    known = [each.name for each in states(lab, only={node}).get(node, [])]
+    names = ", ".join(known)
+    if not known:
+        raise BadInput(f"node {node!r} has no programs", fix="`start:` in the lab file names some")
+    if program is None and len(known) > 1:
+        raise BadInput(f"node {node!r} has several programs", fix=f"--program: one of {names}")
+    name = program or known[0]
+    if name not in known:
+        raise BadInput(f"node {node!r} has no program {name!r}", fix=f"there are: {names}")
+    return name
+
+
+def read(folder: Path) -> Recorded:
+    """Return what a recording is of; raise BadInput if the folder has none."""
+    place = folder / ABOUT
+    try:
+        about = Recorded.model_validate_json(read_bytes(place, MOST_BYTES))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"is not a recording: {field}: {first['msg']}", str(place)) from None
+    if about.version != VERSION:
+        what = f"is a recording of version {about.version}, and this delaylab reads {VERSION}"
+        raise BadInput(what, str(place), "record it again, or take the delaylab that made it")
+    return about
+
+
+def as_json(folder: Path) -> JsonObject:
+    """Return a recording in numbers."""
+    about, calls = read(folder), calls_of(folder / LOG)
+    return {
+        "folder": str(folder),
+        **about.model_dump(),
+        **calls.model_dump(exclude={"env"}),
+        "bytes_per_s": _rate(calls.bytes - calls.start_bytes, about),
+        "plain_bytes_per_s": _rate(calls.plain_bytes - calls.plain_start_bytes, about),
+        "plain_input_bytes_per_s": _rate(
+            calls.plain_input_bytes - calls.plain_start_input_bytes, about
+        ),
+    }
+
+
+def print_recording(folder: Path, console: Console) -> None:
+    """Print what was recorded, and how fast its log grew after the program's start."""
+    about, calls = read(folder), calls_of(folder / LOG)
+    lines = [
+        f"recorded {about.program} of node {about.node} for {about.seconds:.1f} s: "
+        f"{calls.calls} calls, {calls.outputs} of them outputs"
+        + (f", in {calls.threads} threads" if calls.threads > 1 else ""),
+        _rates(about, calls),
+    ]
+    if about.killed is not None:
+        lines.append(f"it ended by signal {about.killed}, and was not started again")
+    elif about.exit is not None:
+        lines.append(f"it ended with exit code {about.exit}, and was not started again")
+    if Path(calls.executable).name in SHELLS:
+        lines.append(
+            f"note: this is the shell {calls.executable}; what it starts is not recorded. "
+            "Begin the program's `run:` with `exec`"
+        )
+    lines.append(f"replay it: delaylab replay {folder}")
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _rates(about: Recorded, calls: CallsOfLog) -> str:
+    rate = _rate(calls.bytes - calls.start_bytes, about)
+    plain = _rate(calls.plain_bytes - calls.plain_start_bytes, about)
+    inputs = _rate(calls.plain_input_bytes - calls.plain_start_input_bytes, about)
+    return (
+        f"log: {calls.bytes} bytes; after the start {rate:.0f} bytes/s "
+        f"(plain form: {plain:.0f}, its inputs alone {inputs:.0f})"
+    )
+
+
+def _rate(count: int, about: Recorded) -> float:
+    return round(count / about.seconds, 1) if about.seconds else 0.0
