@@ -122,6 +122,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             pcap=str(pcap),
             tcx=False,
             parts_ns=1,
+            together=False,
         ),
         "watch": measuring_requests.Watch(
             interval_ns=10_000_000, places=[measuring_requests.Place("here", os.getpid(), {})]

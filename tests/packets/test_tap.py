@@ -21,11 +21,19 @@ def tap(point: str, interface: str, **fields: Any) -> dict[str, Any]:
     return request | {"filter": wanted | fields.pop("filter", {})} | fields
 
 
-@pytest.mark.parametrize("by", ["tcx", "ring"])
+FORMS: dict[str, dict[str, object]] = {
+    "tcx": {"tcx": True},
+    "ring": {"tcx": False},
+    "together": {"together": True},
+}
+"""The fields of a request for each way to get packets."""
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize("protocol", ["icmp", "udp"])
 def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
-    joined: Pair, ip: int, protocol: str, by: str
+    joined: Pair, ip: int, protocol: str, form: str
 ) -> None:
     port = 5001 if protocol == "udp" else 0
     wanted = {"protocol": protocol, "ip": ip, "port": port}
@@ -37,7 +45,7 @@ def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
         if port:
             reflect = {"op": "reflect", "port": port, "ip": ip, "stamps": False, "probe": 0}
             responder.start(reflect)
-        watcher.start(tap("far", "right", filter=wanted, tcx=by == "tcx"))
+        watcher.start(tap("far", "right", filter=wanted, **FORMS[form]))
         # Another probe's packets, which the tap must not see.
         sender.run(probe(to=address(ip, 2), protocol=protocol, port=port, probe=8, count=5))
         answer = sender.run(probe(to=address(ip, 2), protocol=protocol, port=port))
@@ -50,6 +58,7 @@ def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
         "unparsed": 0,
         "repeated": 0,
     }
+    by = "tcx" if form == "tcx" else "ring"
     far |= {"by": by, "queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}
     assert seen.done["interfaces"] == [far]
     both = pl.concat(
@@ -85,6 +94,43 @@ def test_many_interfaces_are_one_tap_and_one_capture(joined: Pair, tmp_path: Pat
     stamps = seen.tables["stamps"].filter(pl.col("point").cast(pl.String) == "sender.vif")
     captured = {int(row[1].replace(".", "")) for row in rows if row[0] == "sender.vif"}
     assert captured == set(stamps["time_ns"]), "nanoseconds, as in the table"
+
+
+def test_one_ring_of_all_interfaces_tells_them_apart(joined: Pair) -> None:
+    """It counts and stamps at each named interface alone, those seen again included."""
+    with joined.agent(joined.left) as sender, joined.agent(joined.left) as watcher:
+        request = tap("sender.vif", "left", together=True)
+        request["interfaces"].append({"name": "lo", "point": "loop"})
+        watcher.start(request)
+        sender.run(probe(count=20))
+        sender.run(probe(count=10, first_seq=20, to="127.0.0.1"))
+        assert watcher.start({"pause": True}) == {"paused": True}
+        sender.run(probe(count=5, first_seq=30))
+        assert watcher.start({"pause": False}) == {"paused": False}
+        sender.run(probe(count=5, first_seq=40))
+        seen = watcher.stop()
+    assert seen.done is not None
+    counts = {
+        each["point"]: (each["packets"], each["repeated"]) for each in seen.done["interfaces"]
+    }
+    assert counts == {"sender.vif": (50, 0), "loop": (20, 20)}
+    assert {each["by"] for each in seen.done["interfaces"]} == {"ring"}
+    stamps, repeats = (
+        seen.tables[name].with_columns(pl.col("point").cast(pl.String))
+        for name in ("stamps", "repeats")
+    )
+    assert sorted(set(stamps.filter(point="sender.vif")["seq"])) == [*range(20), *range(40, 45)]
+    again = stamps.filter(point="loop").join(repeats, on=["seq", "leg", "point"], suffix="_again")
+    assert len(again) == len(repeats) == 20
+    assert (again["time_ns_again"] >= again["time_ns"]).all()
+
+
+def test_a_ring_of_all_interfaces_keeps_no_packets(joined: Pair, tmp_path: Path) -> None:
+    with joined.agent(joined.right) as watcher:
+        request = tap("far", "right", together=True, pcap=str(tmp_path / "x.pcapng"))
+        answer = watcher.run(request)
+    assert answer.error is not None
+    assert "keeps no packets" in answer.error["why"]
 
 
 @pytest.mark.parametrize("by", ["tcx", "ring"])

@@ -110,7 +110,9 @@ class TapFilter(Message):
 class Tap(Request[measuring_replies.Taps]):
     """Stamp a probe's packets at interfaces; `pcap` is the path of a file to keep them in.
 
-    With `parts_ns` stamps come in parts while it runs, at most one in that time.
+    With `parts_ns` stamps come in parts while it runs, at most one in that time. With `together`
+    one ring serves all interfaces: hundreds are then set up in milliseconds, and each packet costs
+    more.
     """
 
     op = "tap"
@@ -120,6 +122,7 @@ class Tap(Request[measuring_replies.Taps]):
     pcap: str | None = None
     tcx: bool = True
     parts_ns: int | None = None
+    together: bool = False
 
 
 @dataclass(frozen=True)

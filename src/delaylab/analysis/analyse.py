@@ -42,6 +42,7 @@ from delaylab.analysis.over_time.timeline import timeline
 from delaylab.analysis.over_time.usage import IN_USE, in_use
 from delaylab.analysis.packets import accounting, rtt
 from delaylab.analysis.packets.accounting import by_phase
+from delaylab.analysis.packets.astray import astray
 from delaylab.analysis.packets.closed_loop import loop_seen
 from delaylab.analysis.packets.instrument import at_rest
 from delaylab.analysis.packets.named import by_emulated_link
@@ -211,6 +212,15 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         ways=on_ways,
         way_unknown=way_unknown,
         off_ways=off_ways,
+        astray=[
+            found
+            for each in read
+            if (
+                found := astray(
+                    each.trial, study.stamps(each.trial.id), each.scheduled_by(clock), clock
+                )
+            )
+        ],
     )
     return Group(
         trials=trials,

@@ -17,6 +17,7 @@ from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket
 from delaylab.analysis.over_time.timeline import Timeline
 from delaylab.analysis.packets.accounting import Account, PhaseAccount
+from delaylab.analysis.packets.astray import Astray
 from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.statistics.quantiles import Summary
@@ -88,7 +89,8 @@ class GroupPackets:
     gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with
     more than one clock. `phases` has the fates of the packets of each phase, by leg; `account`
     covers all phases with taps. `slowest` are the slowest packets under load, `timelines` the user
-    RTTs of each trial over time, `loops` what its packets show of a closed loop.
+    RTTs of each trial over time, `loops` what its packets show of a closed loop, `astray` where
+    packets were lost or went in circles if routing daemons decided their ways.
     """
 
     samples: pl.DataFrame
@@ -108,6 +110,7 @@ class GroupPackets:
     ways: list[OnWay] = field(default_factory=list)
     way_unknown: int = 0
     off_ways: int = 0
+    astray: list[Astray] = field(default_factory=list)
     _of_trials: dict[tuple[str, ...], dict[int, pl.DataFrame]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ from delaylab.plan.path import MOST_PATHS, NodePath, node_paths
 from delaylab.plan.probe_end import ProbeEnd
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, WIRE, location, role
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.names import named_links
 from delaylab.spec.study import ProbeSpec
 
 NO_SOCKET = {
@@ -47,7 +48,8 @@ class ProbeWay:
     `absent` gives the reasons for points that it does not have. `hops` are the links that a request
     takes, `back` those of a reply, None if they are the same. A `source` of None leaves the address
     to the sender's routes. `others` are further ways of the same cost, which the routes of a lab
-    with `multipath` use as well; their `others` are empty.
+    with `multipath` use as well; their `others` are empty. `beside` are taps at interfaces of other
+    routers, where routing daemons may send packets once a link or a router fails.
     """
 
     source: str | None
@@ -59,6 +61,7 @@ class ProbeWay:
     hops: tuple[Hop, ...]
     back: tuple[Hop, ...] | None = None
     others: tuple[ProbeWay, ...] = ()
+    beside: tuple[TapPoint, ...] = ()
 
     @property
     def every(self) -> tuple[ProbeWay, ...]:
@@ -75,7 +78,10 @@ class ProbeWay:
 
         `sender` and `responder` are the agents whose sockets stamp at the other points.
         """
-        tapped = {tap.point: (tap.agent, tap.interface) for tap in reversed(self.every_tap)}
+        tapped = {
+            tap.point: (tap.agent, tap.interface)
+            for tap in reversed((*self.every_tap, *self.beside))
+        }
         by_socket = {SENDER: sender, RESPONDER: responder}
         found: dict[str, tuple[str, str | None]] = {}
         for point in (point for way in self.every for point in (*way.request, *way.reply)):
@@ -84,7 +90,7 @@ class ProbeWay:
                 found[point] = tapped[point]
             elif agent is not None:
                 found[point] = agent, None
-        return found
+        return {tap.point: tapped[tap.point] for tap in self.beside} | found
 
     @property
     def by_sender(self) -> tuple[str, ...]:
@@ -100,11 +106,40 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     arrives_by = None if _loopback(plan, lab, probe, probe.sender) else there[0].links[0]
     back = node_paths(plan, lab, probe.to, probe.sender, arrives_by)
     pairs = [(one, other) for one in there for other in back][:MOST_PATHS]
-    first, *others = [_way(plan, lab, probe, one, other) for one, other in pairs]
-    return replace(first, others=tuple(others))
+    first, *others = [way_over(plan, lab, probe, one, other) for one, other in pairs]
+    found = replace(first, others=tuple(others))
+    if not lab.has_daemons:
+        return found
+    planned = set(found.every_tap)
+    beside = dict.fromkeys(tap for tap in _beside(plan, lab, probe) if tap not in planned)
+    return replace(found, beside=tuple(beside))
 
 
-def _way(
+def _beside(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> Iterator[TapPoint]:
+    """Yield taps at every interface of a router by which packets of a probe can leave it or come.
+
+    Links that lead to one router alone, and to neither end of the probe, are left out.
+    """
+    ends = {probe.sender: SENDER, probe.to: RESPONDER}
+    for name, link in named_links(lab):
+        passing = [node for node in link.members if lab.nodes[node].forwards or node in ends]
+        crosses = len({lab.host_of(node) for node in link.members}) > 1
+        for node in passing if len(passing) > 1 else ():
+            attachment = plan.attachment(node, name)
+            if node in ends:
+                yield from _at_end(ProbeEnd(ends[node], attachment, crosses), probe)
+            else:
+                yield from _at_router(attachment, crosses, wire=True)
+
+
+def _at_end(end: ProbeEnd, probe: ProbeSpec) -> Iterator[TapPoint]:
+    """Yield the taps of an end of a probe at one of its links."""
+    yield from end.taps()
+    if end.role == RESPONDER and probe.protocol in NO_SOCKET and end.has_cable:
+        yield TapPoint(end.agent, end.attachment.device, "responder.stack")
+
+
+def way_over(
     plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, found: NodePath, back: NodePath
 ) -> ProbeWay:
     """Return the way of a probe whose requests take one path and whose replies take another."""

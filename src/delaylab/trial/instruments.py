@@ -115,6 +115,12 @@ def tap(
         # Nothing is attached to an interface of the machine itself: a ring only listens.
         request = Tap(interfaces=wanted, filter=packets, pcap=file, tcx=not probe.outside)
         instruments.taps[session] = session.start(request)
+    for agent in dict.fromkeys(tap.agent for tap in path.beside):
+        taps = (tap for tap in path.beside if tap.agent == agent)
+        wanted = [TapInterface(tap.interface, tap.point) for tap in taps]
+        session = lab.session(agent)
+        request = Tap(interfaces=wanted, filter=packets, together=True)
+        instruments.taps[session] = session.start(request)
     for session in instruments.taps:
         session.event(READY_S)
 

@@ -29,6 +29,7 @@ from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
+from delaylab.trial.gone_ways import with_gone_ways
 from delaylab.trial.recording import (
     Recording,
     clock_doubts,
@@ -61,12 +62,14 @@ def measure(
     before = _around(lab, combination, probe)
     done = phases.run(lab, combination, probe, path, probe_id, pcap, rates)
     after = _around(lab, combination, probe)
+    stamps = done.stamps(lab, again=bool(path.beside))
+    path = with_gone_ways(path, lab.plan, combination.lab, probe, stamps)
     return Recording(
         _measurement(lab, combination, probe, path, done, (before, after)),
         machine_record(lab, done.instruments.machine.table("hosts")),
         work.progress(done.under_load.crew),
         done.under_load.events.tables,
-        done.stamps(lab),
+        stamps,
         done.packets,
     )
 
@@ -120,6 +123,7 @@ def _measurement(
         timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
         rate_search=done.search,
         ways=[_recorded(way) for way in path.every],
+        live_ways=bool(path.beside),
         hosts=hosts_of(lab),
         places={
             point: Place(at=at, interface=interface)

@@ -44,8 +44,12 @@ class Phases:
         """Return the packets of all phases as one table."""
         return pl.concat(self.sender.packets)
 
-    def stamps(self, lab: Lab) -> pl.DataFrame:
-        """Return all stamps as one table, each with the name of its kernel's clock."""
+    def stamps(self, lab: Lab, *, again: bool = False) -> pl.DataFrame:
+        """Return all stamps as one table, each with the name of its kernel's clock.
+
+        With `again` they include those that taps took of packets that they had seen before, by
+        which loops are found.
+        """
         own = _of_clock(self.sender.clock)
         parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in self.sender.stamps]
         for reflector, reflected in self.instruments.reflector.items():
@@ -53,9 +57,10 @@ class Phases:
             parts.append(reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
         for session, result in self.instruments.taps.items():
             clock = _of_clock(lab.clock(session.label))
-            parts.append(
-                result.table("stamps").with_columns(pl.col("point").cast(pl.String), clock)
-            )
+            parts += [
+                result.table(name).with_columns(pl.col("point").cast(pl.String), clock)
+                for name in ("stamps", "repeats")[: 2 if again else 1]
+            ]
         legs = pl.col("leg").replace_strict(dict(enumerate(LEGS)), return_dtype=pl.String)
         return (
             pl.concat(parts)

@@ -52,7 +52,7 @@ pub(super) fn send_stamps(
     points: &[impl AsRef<str>],
     stamps: impl Iterator<Item = Stamp>,
 ) -> Result<(), Failure> {
-    in_parts(session, stamps, |rows| stamps_table(points, rows))
+    in_parts(session, stamps, |rows| stamps_table("stamps", points, rows))
 }
 
 /// Send a part of the table `stamps` if the client need not be waited for; return false if it must be.
@@ -61,11 +61,11 @@ pub(super) fn offer_stamps(
     points: &[impl AsRef<str>],
     rows: &[Stamp],
 ) -> Result<bool, Failure> {
-    session.offer(&Frame::new(Kind::Table, stamps_table(points, rows).encode()))
+    session.offer(&Frame::new(Kind::Table, stamps_table("stamps", points, rows).encode()))
 }
 
-fn stamps_table(points: &[impl AsRef<str>], rows: &[Stamp]) -> Table {
-    Table::new("stamps", rows.len())
+fn stamps_table(name: &'static str, points: &[impl AsRef<str>], rows: &[Stamp]) -> Table {
+    Table::new(name, rows.len())
         .numbers("probe", rows.iter().map(|row| row.probe))
         .numbers("seq", rows.iter().map(|row| row.seq))
         .numbers("leg", rows.iter().map(|row| row.leg as u8))
@@ -79,13 +79,7 @@ pub(super) fn send_repeats(
     points: &[impl AsRef<str>],
     repeats: impl Iterator<Item = Stamp>,
 ) -> Result<(), Failure> {
-    in_parts(session, repeats, |rows| {
-        Table::new("repeats", rows.len())
-            .numbers("probe", rows.iter().map(|row| row.probe))
-            .numbers("seq", rows.iter().map(|row| row.seq))
-            .numbers("leg", rows.iter().map(|row| row.leg as u8))
-            .labels("point", points, rows.iter().map(|row| row.point))
-    })
+    in_parts(session, repeats, |rows| stamps_table("repeats", points, rows))
 }
 
 /// Send the table `packets`, or the rest of it.

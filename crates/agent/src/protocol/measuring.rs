@@ -254,6 +254,9 @@ pub(crate) struct Tap {
     /// The least time between two parts of the table `stamps` that are sent while it taps; none if left out.
     #[serde(default)]
     pub parts_ns: Option<u64>,
+    /// True if one ring serves all interfaces: for many, most of which see few packets or none.
+    #[serde(default)]
+    pub together: bool,
 }
 
 /// An interface and the name of its vantage point.

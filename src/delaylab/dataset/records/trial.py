@@ -170,12 +170,18 @@ class Measurement(Record):
         description="The ways that the packets went: one, unless they were seen to go several. "
         "Records of earlier versions have one, as `path` (its points) and `hops`.",
     )
+    live_ways: bool = Field(
+        False,
+        description="True if routing daemons decided the ways: taps stood at all routers, `ways` "
+        "has what packets were seen to go beside the planned ways, and the table `stamps` has all "
+        "sightings of a packet at a router.",
+    )
     hosts: Annotated[dict[Word, Word], Field(max_length=MOST_LISTED)] = Field(
         {},
         description="The machine of each host of the lab, by the host's name; empty in records of "
         "versions that knew one machine.",
     )
-    places: Annotated[dict[Point, Place], Field(max_length=MOST_POINTS)] = Field(
+    places: Annotated[dict[Point, Place], Field(max_length=MOST_LISTED)] = Field(
         {},
         description="The place of each point of `ways`; empty in records of versions that did not "
         "write it.",

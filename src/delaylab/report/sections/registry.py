@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delaylab.report.sections import (
     accounting,
+    astray,
     claims,
     clocks,
     cost,
@@ -34,6 +35,7 @@ TERMINAL: tuple[InTerminal, ...] = (
         work,
         scaling,
         accounting,
+        astray,
         outages,
         claims,
         links,
@@ -45,9 +47,9 @@ TERMINAL: tuple[InTerminal, ...] = (
 )
 PAGE: tuple[InPage, ...] = (
     *(head, way, levels, over_time, work, scaling, claims, figures, layers, tables, links, doubts),
-    *(machine, loads, cost, clocks, accounting, run),
+    *(machine, loads, cost, clocks, accounting, astray, run),
 )
 STUDY_JSON: tuple[InStudyJson, ...] = (head, way, levels, work, scaling, cost, claims)
 TRIAL_JSON: tuple[InTrialJson, ...] = (
-    *(doubts, accounting, way, links, machine, clocks, slowest, outages, loads),
+    *(doubts, accounting, astray, way, links, machine, clocks, slowest, outages, loads),
 )

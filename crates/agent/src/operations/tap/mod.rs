@@ -2,6 +2,7 @@
 
 mod counter;
 mod source;
+mod together;
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -71,6 +72,9 @@ struct Capturing {
 
 /// Serve one request: stamp packets until the client stops it.
 pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
+    if request.together {
+        return together::serve(request, session);
+    }
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
     let mut capture = match &request.pcap {
         Some(path) => Some(Capture::create(path, &points)?),
