@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.controls import dantas2015, oliveira2022, whiteaker2011, xen_large_networks
-from tests.controls.vem2006 import isolation, links, routers
+from tests.controls.vem2006 import isolation, links, ospf, routers
 
 CONTROLS = (
     *whiteaker2011.CONTROLS,
@@ -12,5 +12,6 @@ CONTROLS = (
     *links.CONTROLS,
     *routers.CONTROLS,
     *isolation.CONTROLS,
+    *ospf.CONTROLS,
     *xen_large_networks.CONTROLS,
 )

@@ -226,7 +226,7 @@ def test_no_operation_of_the_agent_is_left_out() -> None:
     need a program (tests/doing/test_programs.py, test_events.py, test_timeline.py), and what is
     about a machine's labs a machine of its own (tests/doing/test_ssh_machines.py)."""
     others = {"links", "link-set", "link-timeline", "link-restart", "output", "end", "control"}
-    others |= {"schedule", "scheduled", "lab-files", "end-lab", "sweep"}
+    others |= {"schedule", "scheduled", "record", "lab-files", "end-lab", "sweep"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from delaylab.analysis.convergence.recorded import SeenTrial, seen
 from delaylab.analysis.delay_by_share import delays_by_share
 from delaylab.analysis.doubts.clocks import TrialClocks, clock_doubts, trial_clocks
 from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
@@ -136,6 +137,7 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
         ),
         work=GroupWork(work) if (work := work_of(study, trials)) else None,
         links=GroupLinks(links) if links else None,
+        convergence=_convergence(study, trials),
     )
 
 
@@ -238,7 +240,12 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         packets=found,
         work=GroupWork(work, delays_by_share(trials, times, work)) if work else None,
         links=GroupLinks(links) if links else None,
+        convergence=_convergence(study, trials),
     )
+
+
+def _convergence(study: Study, trials: list[TrialRecord]) -> list[SeenTrial]:
+    return [found for trial in trials if (found := seen(study, trial)) is not None]
 
 
 def _clocks(packets: PacketsByWay) -> Iterator[TrialClocks]:

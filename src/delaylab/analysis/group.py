@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from delaylab.analysis.convergence.recorded import SeenEvent, SeenTrial
 from delaylab.analysis.delay_by_share import DelayByShare
 from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.analysis.doubts.machine_state import MachineState
@@ -173,7 +174,8 @@ class Group:
     """Analysed trials of one combination of levels: their records, their doubts, and sections.
 
     A section is None if the trials have no such thing: packets without a probe, work without a
-    job, links without conditions. Every trial records its machine.
+    job, links without conditions. Every trial records its machine. `convergence` has the trials
+    whose timeline has events.
     """
 
     trials: list[TrialRecord]
@@ -182,6 +184,7 @@ class Group:
     packets: GroupPackets | None = None
     work: GroupWork | None = None
     links: GroupLinks | None = None
+    convergence: list[SeenTrial] = field(default_factory=list)
     way: str = ""
 
     def by_way(self) -> list[Group]:
@@ -208,6 +211,11 @@ class Group:
             )
             for each in packets.ways
         ]
+
+    @property
+    def events(self) -> list[SeenEvent]:
+        """Return the events of all trials, trial by trial."""
+        return [event for trial in self.convergence for event in trial.events]
 
     @property
     def probed(self) -> bool:

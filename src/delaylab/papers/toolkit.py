@@ -20,6 +20,7 @@ from delaylab.analysis.claims.groups import (
 from delaylab.analysis.claims.imagined import Design, Levels, Random, lognormal
 from delaylab.analysis.claims.imagined import group as imagined
 from delaylab.analysis.claims.imagined import record as imagined_trial
+from delaylab.analysis.claims.imagined import record_of_events as imagined_events_trial
 from delaylab.analysis.claims.rule import (
     Rule,
     above,
@@ -30,6 +31,7 @@ from delaylab.analysis.claims.rule import (
     no_more_than,
 )
 from delaylab.analysis.claims.words import amount, in_words, median_in_words
+from delaylab.analysis.convergence.recorded import SeenEvent, SeenTrial, changes_of_tables
 from delaylab.analysis.domains import domain_shares
 from delaylab.analysis.fairness import jain
 from delaylab.analysis.group import Group
@@ -74,6 +76,7 @@ from delaylab.charts.lazy import alt
 from delaylab.charts.tables import Cells, Table
 from delaylab.charts.vega import Chart, Rows, inline, render
 from delaylab.charts.words import delay, quantile, rate, seconds, share, times
+from delaylab.dataset.records.events import EventRecord, Happening
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load, TrialRecord
@@ -98,10 +101,12 @@ __all__ = [
     "DomainTime",
     "Effect",
     "EngineReport",
+    "EventRecord",
     "Figure",
     "Floats",
     "Flow",
     "Group",
+    "Happening",
     "HeldRate",
     "Latency",
     "Levels",
@@ -116,6 +121,8 @@ __all__ = [
     "Rows",
     "Rule",
     "Run",
+    "SeenEvent",
+    "SeenTrial",
     "Source",
     "Statistic",
     "Table",
@@ -132,6 +139,7 @@ __all__ = [
     "between",
     "box_plot",
     "by_repeat",
+    "changes_of_tables",
     "coloured",
     "delay",
     "delay_charts",
@@ -145,6 +153,7 @@ __all__ = [
     "half_width",
     "held_rates",
     "imagined",
+    "imagined_events_trial",
     "imagined_trial",
     "in_words",
     "inline",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
+from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.loads import FramesLoad, HeldFramesLoad
 from delaylab.spec.round_trip import round_trip_ns
+from delaylab.spec.routing import RoutingSpec
 from delaylab.spec.study import Pace, ProbeSpec
-from delaylab.spec.timeline import conditioned
+from delaylab.spec.timeline import conditioned, has_events, steps
 from delaylab.spec.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
@@ -48,6 +50,9 @@ LATENCY_S = 4.0
 """The time of `mpi: latency` on two nodes at a fast link, in seconds."""
 HPCC_S = 10.0
 """The time of hpcc with `ORDER` equations on such nodes, in seconds."""
+SETTLES_S, ROUTER_S = 5.0, 0.1
+"""The time after the dead interval until all routers are right, and the time to start the daemons
+of a router, in seconds. Measured by `delaylab run vem2006-ospf`."""
 CORES = os.cpu_count() or 1
 """The number of CPUs, by which guests that boot together share the work."""
 
@@ -111,7 +116,28 @@ def _work_s(item: Planned) -> float:
     busy_s += [COPY_BYTE_S * each.scp.bytes for each in copies for _ in each.on]
     programs_s = [_mpi_s(each) for each in work if isinstance(each, MpiWork) and each.on]
     streams_s = [each.tcp.seconds for each in work if isinstance(each, TcpWork)]
-    return max([0.0, *busy_s, sum(busy_s) / CORES, *streams_s, *programs_s])
+    events_s = _events_s(item.combination.lab)
+    return max([0.0, *busy_s, sum(busy_s) / CORES, *streams_s, *programs_s, events_s])
+
+
+def _events_s(lab: LabSpec) -> float:
+    """Return the estimated seconds of a lab's timeline, until routers are right after its events.
+
+    A silent neighbour is given up after the dead interval; a new one is heard after the hello
+    interval, and known a few packets later.
+    """
+    if not has_events(lab):
+        return 0.0
+    last_s = max(step.at_ns for step in steps(lab)) / 1e9
+    return last_s + max((_settles_s(each) for each in lab.nodes.values()), default=0.0)
+
+
+def _settles_s(node: NodeSpec) -> float:
+    """Return the seconds in which a router notices a change, and has passed it on."""
+    routing = node.routing
+    if not isinstance(routing, RoutingSpec) or routing.ospf is None:
+        return 0.0
+    return routing.ospf.dead.seconds + SETTLES_S
 
 
 def _mpi_s(work: MpiWork) -> float:
@@ -150,8 +176,11 @@ def _search_s(lab: LabSpec) -> float:
 
 def _boot_s(item: Planned) -> float:
     """Return the estimated seconds that a trial's lab takes to start; guests boot side by side."""
-    boots = [KINDS[spec.kind].boot_s for spec in item.combination.lab.nodes.values()]
-    return LAB_S + max(*boots, sum(boots) / CORES)
+    nodes = item.combination.lab.nodes.values()
+    boots = [KINDS[spec.kind].boot_s for spec in nodes]
+    routers_s = max((_settles_s(spec) for spec in nodes), default=0.0)
+    routers_s += ROUTER_S * sum(spec.has_daemons for spec in nodes)
+    return LAB_S + max(0.0, *boots, sum(boots) / CORES) + routers_s
 
 
 def _shares(item: Planned, last: Planned | None) -> bool:

@@ -105,10 +105,14 @@ def _part(lab: LabSpec, place: int, steps: Sequence[Happened]) -> Happening:
 
 
 def _waited(before: Waits, after: Waits) -> WaitedForCpu | None:
-    """Return how long daemons waited between two readings; one that restarted counts anew."""
+    """Return how long daemons waited between two readings; one that restarted counts anew.
+
+    Routers that one of the readings lacks are left out: they did not answer in time.
+    """
     spent = {
-        node: ns - before.get(node, 0) if ns >= before.get(node, 0) else ns
+        node: ns - before[node] if ns >= before[node] else ns
         for node, ns in after.items()
+        if node in before
     }
     if not spent:
         return None

@@ -173,7 +173,11 @@ def _way_us(combination: Combination) -> float:
 
 
 def _shown(combination: Combination) -> str:
-    """Return the node whose kind stands for the trial's: the sender, or else the first at work."""
+    """Return the node whose kind stands for the trial's: the sender, or else the first at work.
+
+    Of a trial that has events alone it is the lab's first node.
+    """
     if combination.probe is not None:
         return combination.probe.sender
-    return next(node for each in combination.work for node in each.on)
+    at_work = (node for each in combination.work for node in each.on)
+    return next(at_work, next(iter(combination.lab.nodes)))

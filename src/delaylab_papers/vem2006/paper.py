@@ -1,4 +1,4 @@
-"""The paper vem2006 in three studies: links, isolation and virtual routers.
+"""The paper vem2006 in four studies: links, isolation, virtual routers, convergence of OSPF.
 
 Each part returns no tables and charts for a study that it is not about.
 """
@@ -11,13 +11,22 @@ from .isolation import world as isolation_world
 from .links import claims as of_links
 from .links import tables as links
 from .links import world as link_world
+from .ospf import claims as of_ospf
+from .ospf import tables as ospf
+from .ospf import world as ospf_world
 from .routers import charts as router_charts
 from .routers import claims as of_routers
 from .routers import latency as of_latency
 from .routers import tables as routers
 from .routers import world as router_world
 
-CLAIMS = {**of_links.CLAIMS, **of_routers.CLAIMS, **of_latency.CLAIMS, **of_isolation.CLAIMS}
+CLAIMS = {
+    **of_links.CLAIMS,
+    **of_routers.CLAIMS,
+    **of_latency.CLAIMS,
+    **of_isolation.CLAIMS,
+    **of_ospf.CLAIMS,
+}
 
 
 def charts(groups: list[Group]) -> list[Chart]:
@@ -27,12 +36,14 @@ def charts(groups: list[Group]) -> list[Chart]:
 
 def tables(groups: list[Group]) -> list[Table]:
     """Return the tables of all parts."""
-    parts = (links.tables, routers.tables, isolation.tables)
+    parts = (links.tables, routers.tables, isolation.tables, ospf.tables)
     return [table for part in parts for table in part(groups)]
 
 
 def as_published(design: Design, random: Random) -> Group:
     """Return trials of a design of one of the studies, drawn from the paper's own numbers."""
+    if "event" in design.levels:
+        return ospf_world.as_published(design, random)
     if "shaping" in design.levels:
         return isolation_world.as_published(design, random)
     if "routers" in design.levels:

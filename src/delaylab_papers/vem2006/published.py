@@ -1,4 +1,4 @@
-"""Figures 16 to 19 of vem2006: delays in ms, rates in Mbit/s."""
+"""Figures 16 to 19 and 21 of vem2006: delays in ms, rates in Mbit/s, times of routing in s."""
 
 from __future__ import annotations
 
@@ -53,3 +53,13 @@ RATES_UNDER_DELAY: dict[str, dict[str, float]] = {
 DELAY_MS = {"0": 0.0, "100us": 0.1, "1ms": 1.0, "10ms": 10.0, "100ms": 100.0}
 FORWARDED = {64: 380_000.0, 1450: 130_000.0}
 """Packets/s that plain Linux forwards, by frame size: section IV B."""
+# Figure 21, by test: detection, convergence after it, and convergence of a single one; in s.
+CONVERGENCE_S = {
+    "link down": (0.0, 2.0, 2.0),
+    "link up": (41.0, 25.0, 9.0),
+    "router down": (26.0, 17.0, 2.0),
+    "router up": (3.0, 49.0, 39.0),
+    "router restart": (3.0, 52.0, 49.0),
+}
+DEAD_S = 40.0
+"""The dead interval of its routers, section V C."""

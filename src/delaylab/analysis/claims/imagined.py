@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from delaylab.analysis.convergence.recorded import SeenTrial
 from delaylab.analysis.doubts.machine_state import MachineState
 from delaylab.analysis.group import (
     KEPT,
@@ -35,9 +36,10 @@ from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.analysis.work import summarised
 from delaylab.dataset.records.doubts import DoubtKind, doubt
+from delaylab.dataset.records.events import EventRecord
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
-from delaylab.dataset.records.trial import Endpoint, Load, TrialRecord
+from delaylab.dataset.records.trial import Endpoint, Load, PhaseTime, TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.dataset.records.work import DomainTime, WorkDone
 
@@ -120,7 +122,7 @@ def lognormal(random: Random, n: int, median: float, p99: float | None = None) -
     return np.asarray(median * np.exp(sigma * random.normal(size=n)))
 
 
-def group(
+def group(  # noqa: PLR0913  each is a part of what an imagined group has
     design: Design,
     delays: Mapping[str, Floats],
     *,
@@ -129,6 +131,7 @@ def group(
     sent: int | None = None,
     trials: Sequence[TrialRecord] = (),
     in_use: NDArray[np.bool_] | None = None,
+    convergence: Sequence[SeenTrial] = (),
 ) -> Group:
     """Return the trials of a design as a group, or those given; their loads acted.
 
@@ -136,7 +139,7 @@ def group(
     after the other. The RTTs have no summaries, which take long to make. `link_errors` has the
     error of the delays over each trial's link. `in_use` says for each packet if the machine was in
     use when it was sent; if it is not given, the machine was in use under a load. Links and work
-    are those of the trials' records.
+    are those of the trials' records, `convergence` are the trials' events.
     """
     acted = acting(design.load) if loads is None else loads
     samples = table(delays, len(trials) or design.trials)
@@ -157,6 +160,7 @@ def group(
         packets=packets if trials[0].probed else None,
         work=GroupWork(work) if (work := summarised(trials, [])) else None,
         links=GroupLinks(links) if links else None,
+        convergence=list(convergence),
     )
 
 
@@ -237,6 +241,20 @@ def record(
         work=list(work),
         domains=list(domains),
         warnings=[EMULATED] if design.emulated else [],
+    )
+
+
+def record_of_events(design: Design, events: Sequence[EventRecord], repeat: int = 1) -> TrialRecord:
+    """Return the record of a finished trial of a design without a probe, with these events."""
+    end_ns = max((each.until_ns for each in events), default=1)
+    return TrialRecord(
+        id=_id(_name(design), repeat),
+        index=0,
+        factors=dict(design.levels),
+        repeat=repeat,
+        status="ok",
+        events=list(events),
+        phases=[PhaseTime(phase="load", start_ns=0, end_ns=end_ns)],
     )
 
 

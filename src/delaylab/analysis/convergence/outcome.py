@@ -89,11 +89,13 @@ def outcome(
 def waited_between(before: Mapping[str, int], after: Mapping[str, int]) -> Waited | None:
     """Return how long daemons waited for a CPU between two readings, by router, in ns.
 
-    A router whose daemons were restarted meanwhile counts from its new beginning.
+    A router whose daemons were restarted meanwhile counts from its new beginning. One that is not
+    in both readings, since it did not answer in time, is left out.
     """
     spent = {
-        router: ns - before.get(router, 0) if ns >= before.get(router, 0) else ns
+        router: ns - before[router] if ns >= before[router] else ns
         for router, ns in after.items()
+        if router in before
     }
     if not spent:
         return None

@@ -124,9 +124,20 @@ def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[F
         note = f"{lost} lost, {trials}"
         figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", note))
     elif groups:
-        nodes = sum(len(trial.work) for group in groups for trial in group.trials)
-        figures.append(Figure(str(nodes), "jobs of nodes", f"{_failed(groups)} failed, {trials}"))
+        figures += _without_packets(groups, trials)
     return figures
+
+
+def _without_packets(groups: list[Group], trials: str) -> Iterator[Figure]:
+    """Yield how many events there were, and how many jobs of nodes."""
+    events = [event for group in groups for event in group.events]
+    jobs = sum(len(trial.work) for group in groups for trial in group.trials)
+    if events:
+        right = sum(event.right_s is not None for event in events)
+        note = f"{right} with right tables before the next, {trials}"
+        yield Figure(str(len(events)), "events", note)
+    if jobs or not events:
+        yield Figure(str(jobs), "jobs of nodes", f"{_failed(groups)} failed, {trials}")
 
 
 def _verdicts(claimed: Claimed) -> Figure:

@@ -7,6 +7,7 @@ from delaylab.report.sections import (
     astray,
     claims,
     clocks,
+    convergence,
     cost,
     doubts,
     figures,
@@ -31,6 +32,7 @@ TERMINAL: tuple[InTerminal, ...] = (
     *(
         head,
         way,
+        convergence,
         levels,
         work,
         scaling,
@@ -46,10 +48,22 @@ TERMINAL: tuple[InTerminal, ...] = (
     *(cost, doubts),
 )
 PAGE: tuple[InPage, ...] = (
-    *(head, way, levels, over_time, work, scaling, claims, figures, layers, tables, links, doubts),
-    *(machine, loads, cost, clocks, accounting, astray, run),
+    *(head, way, convergence, levels, over_time, work, scaling, claims, figures, layers, tables),
+    *(links, doubts, machine, loads, cost, clocks, accounting, astray, run),
 )
 STUDY_JSON: tuple[InStudyJson, ...] = (head, way, levels, work, scaling, cost, claims)
 TRIAL_JSON: tuple[InTrialJson, ...] = (
-    *(doubts, accounting, astray, way, links, machine, clocks, slowest, outages, loads),
+    *(
+        doubts,
+        accounting,
+        astray,
+        way,
+        convergence,
+        links,
+        machine,
+        clocks,
+        slowest,
+        outages,
+        loads,
+    ),
 )

@@ -1,0 +1,180 @@
+"""Events of a network with routing daemons: when it forwarded rightly again, and meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import mean
+
+from rich.table import Table
+from rich.text import Text
+
+from delaylab.analysis.convergence.recorded import SeenEvent
+from delaylab.analysis.group import Group
+from delaylab.charts import words
+from delaylab.charts.convergence import timeline_of_events
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.forwarding.fates import Interval
+from delaylab.io.values import JsonObject
+from delaylab.report.sections.section import Html, Report
+
+NOTE = (
+    "Means over the trials. Detected: from the event to the first change of an adjacency. Last "
+    "change: to the last change of a forwarding table before the next event. All right: to the "
+    "change by which every table had exactly the shortest paths; in brackets the trials in which "
+    "that was so before the next event. Black holes and loops: pairs of router and destination, "
+    "and the longest. Late: the most by which an event happened after its time. CPU-bound: trials "
+    "in which waiting for CPUs, or a hypervisor, may explain more than a tenth of the time."
+)
+HEAD = (
+    *("trials", "event", "detected", "last change", "all right", "black holes", "loops"),
+    *("late", "cpu-bound"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event of a group's trials, in words."""
+
+    trials: str
+    event: str
+    detected: str
+    last: str
+    right: str
+    holes: str
+    loops: str
+    late: str
+    bound: str
+
+    @property
+    def cells(self) -> list[str]:
+        """Return the cells in the order of the head."""
+        return [
+            *(self.trials, self.event, self.detected, self.last, self.right, self.holes),
+            *(self.loops, self.late, self.bound),
+        ]
+
+
+def terminal(report: Report, width: int) -> Iterator[Table | Text]:
+    """Yield the table of events, and a line for each that could not happen as it should."""
+    rows = table(report.groups)
+    if rows:
+        found = Table(title="Events", title_justify="left", caption=NOTE, caption_justify="left")
+        for number, name in enumerate(HEAD):
+            found.add_column(name, justify="left" if number < 2 else "right")
+        for row in rows:
+            found.add_row(*row.cells)
+        yield found
+    yield from (Text(line, "yellow") for line in notes(report.groups))
+
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return what followed each event of the trial, if it has any; times in s after it."""
+    found = [event for event in (group.events if group else []) if event.trial == trial.id]
+    return {"events": [_json(event) for event in found]} if found else {}
+
+
+def html(report: Report) -> Html:
+    """Return the chart of routers over time, and the table of events."""
+    chart = timeline_of_events(report.groups)
+    values: dict[str, object] = {
+        "chart": chart,
+        "head": HEAD,
+        "rows": table(report.groups),
+        "note": NOTE,
+        "notes": notes(report.groups),
+    }
+    return Html(values, [chart] if chart else [])
+
+
+def table(groups: list[Group]) -> list[Row]:
+    """Return a row for each event of each group's trials."""
+    return [
+        _row(group, [trial.events[number] for trial in group.convergence])
+        for group in groups
+        if group.convergence
+        for number in range(min(len(trial.events) for trial in group.convergence))
+    ]
+
+
+def notes(groups: list[Group]) -> list[str]:
+    """Return a line for each event of which a part failed, or of which messages were lost."""
+    lines = []
+    for group in groups:
+        for event in group.events:
+            where = f"{group.label_of(event.trial)}, {event.record.words}"
+            lines += [f"{where}: {part.failed}" for part in event.record.parts if part.failed]
+            if event.lost:
+                lines.append(f"{where}: messages were lost of {', '.join(event.lost)}")
+    return lines
+
+
+def _row(group: Group, events: list[SeenEvent]) -> Row:
+    right = [each.right_s for each in events if each.right_s is not None]
+    return Row(
+        trials=group.label,
+        event=events[0].record.words,
+        detected=_mean([each.detected_s for each in events]),
+        last=_mean([each.last_change_s for each in events]),
+        right=f"{_mean(right)} ({len(right)} of {len(events)})",
+        holes=_intervals([one for each in events for one in each.holes], len(events)),
+        loops=_intervals([one for each in events for one in each.loops], len(events)),
+        late=words.seconds(max(each.record.late_ns for each in events) / 1e9),
+        bound=f"{sum(each.is_cpu_bound for each in events)} of {len(events)}",
+    )
+
+
+def _mean(found: list[float | None] | list[float]) -> str:
+    known = [each for each in found if each is not None]
+    return words.seconds(mean(known)) if known else "–"
+
+
+def _intervals(found: list[Interval], trials: int) -> str:
+    """Return how many there were in a trial, on average, and how long the longest was."""
+    if not found:
+        return "none"
+    lengths = [each.length_ns for each in found if each.length_ns is not None]
+    longest = f", {words.seconds(max(lengths) / 1e9)}" if lengths else ""
+    count = len(found) / trials
+    return f"{count:.0f}{longest}" if count >= 1 else f"{count:.1f}{longest}"
+
+
+def _json(event: SeenEvent) -> JsonObject:
+    record, effect = event.record, event.effect
+    first_ns = None if effect.changes is None else effect.changes.first_ns
+    return {
+        "event": record.words,
+        "event_ns": record.event_ns,
+        "late_s": record.late_ns / 1e9,
+        "failed": [part.failed for part in record.parts if part.failed],
+        "seen_s": event.after_s(event.seen_ns),
+        "detected_s": event.detected_s,
+        "first_change_s": event.after_s(first_ns),
+        "last_change_s": event.last_change_s,
+        "right_s": event.right_s,
+        "changes": effect.changes.count if effect.changes else 0,
+        "routers": {
+            router: {
+                "first_s": event.after_s(span.first_ns),
+                "last_s": event.after_s(span.last_ns),
+                "changes": span.count,
+            }
+            for router, span in effect.routers.items()
+        },
+        "black_holes": [_interval(event, each) for each in event.holes],
+        "loops": [_interval(event, each) for each in event.loops],
+        "lost": list(event.lost),
+        "waited": None if record.waited is None else record.waited.model_dump(mode="json"),
+        "held_up": event.held_up,
+        "cpu_bound": event.is_cpu_bound,
+    }
+
+
+def _interval(event: SeenEvent, each: Interval) -> JsonObject:
+    return {
+        "destination": each.destination,
+        "nodes": sorted(each.nodes),
+        "begin_s": event.after_s(each.begin_ns),
+        "end_s": event.after_s(each.end_ns),
+        "is_exact": each.is_exact,
+    }

@@ -1,0 +1,1 @@
+"""Convergence of OSPF in AS 1755: figure 21."""

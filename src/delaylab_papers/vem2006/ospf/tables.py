@@ -1,0 +1,54 @@
+"""Figure 21 of vem2006 as a table: measured here beside the paper's."""
+
+from __future__ import annotations
+
+from delaylab.papers.toolkit import Cells, Floats, Group, Table
+
+from ..published import CONVERGENCE_S
+from .measures import DID, Setting, convergence_s, detection_s, events, settings
+
+HEAD = ["test", "detection", "convergence", "of a single one", "all tables right", "cpu-bound"]
+
+
+def tables(groups: list[Group]) -> list[Table]:
+    """Return the table of each daemon with each set of timers."""
+    return [table for where in settings(groups) if (table := _table(groups, where)) is not None]
+
+
+def _table(groups: list[Group], where: Setting) -> Table | None:
+    rows = [row for test in DID if (row := _row(groups, where, test)) is not None]
+    if not rows:
+        return None
+    return Table(
+        f"Detection and convergence of OSPF in AS 1755: {where}",
+        "Means in s, measured here / published (figure 21, timers of 10 and 40 s). Detection: from "
+        "the event to the first change of an adjacency. Convergence: from then to the last change "
+        "of a table. Right: from the event until all tables had the shortest paths; in brackets "
+        "the trials in which they had them in time. Cpu-bound: trials in which waiting for CPUs "
+        "may explain more than a tenth of that.",
+        HEAD,
+        rows,
+    )
+
+
+def _row(groups: list[Group], where: Setting, test: str) -> Cells | None:
+    several = events(groups, where, test, single=False)
+    one = events(groups, where, test, single=True)
+    if not several and not one:
+        return None
+    paper = [f"{value:.0f}" for value in CONVERGENCE_S[test]]
+    right = [each.right_s for each in several if each.right_s is not None]
+    bound = sum(each.is_cpu_bound for each in several)
+    mean = f"{sum(right) / len(right):.2f}" if right else "–"
+    return [
+        test,
+        (_mean(detection_s(several)), paper[0]),
+        (_mean(convergence_s(several)), paper[1]),
+        (_mean(convergence_s(one)), paper[2]),
+        f"{mean} ({len(right)} of {len(several)})",
+        f"{bound} of {len(several)}",
+    ]
+
+
+def _mean(found: Floats) -> str:
+    return f"{found.mean():.2f}" if len(found) else "–"

@@ -1,0 +1,136 @@
+"""Events in a report: the table, the chart of routers over time, and their JSON."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from delaylab.analysis.analyse import Analysed, analysed
+from delaylab.charts.convergence import timeline_of_events
+from delaylab.dataset import store
+from delaylab.dataset.records.tables import TABLES
+from delaylab.report import html, show, terminal
+from delaylab.report.sections.section import Report
+from tests import synthetic, unprobed
+
+MS = 1_000_000
+AT = synthetic.START + unprobed.S
+DEAD = "198.18.0.3"
+
+
+def part(did: str, name: str, at_ns: int) -> dict[str, Any]:
+    return {
+        "did": did,
+        "names": [name],
+        "planned_ns": at_ns,
+        "began_ns": at_ns + MS,
+        "done_ns": at_ns + 2 * MS,
+    }
+
+
+EVENTS = [
+    {
+        "parts": [part("down", "north", AT)],
+        "event_ns": AT + MS,
+        "until_ns": AT + 1000 * MS,
+        "right_ns": AT + 301 * MS,
+        "waited": {"router": "a", "longest_ns": 20 * MS, "all_ns": 30 * MS},
+    },
+    {
+        "parts": [part("kill", "c", AT + 1000 * MS)],
+        "event_ns": AT + 1001 * MS,
+        "until_ns": AT + 2000 * MS,
+        "waited": {"router": "b", "longest_ns": 20 * MS, "all_ns": 30 * MS},
+    },
+]
+CHANGES = [
+    (AT + 2 * MS, "a", "link", "north", "down"),
+    (AT + 11 * MS, "b", "adjacency", "ospfd", "-"),
+    (AT + 101 * MS, "a", "table", "198.18.0.0/31", "198.19.0.1@south"),
+    (AT + 301 * MS, "b", "table", "198.18.0.0/31", "gone"),
+    (AT + 1200 * MS, "a", "table", "198.18.0.3/32", "gone"),
+]
+WRONG = [
+    (AT, "a", 1),
+    (AT, "b", 2),
+    (AT + 101 * MS, "a", 0),
+    (AT + 301 * MS, "b", 0),
+    (AT + 1000 * MS, "b", 1),
+]
+FATES = [
+    (AT + 2 * MS, AT + 101 * MS, "black-hole", DEAD, "a", True),
+    (AT + 101 * MS, AT + 151 * MS, "loop", DEAD, "a,b", True),
+]
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Analysed:
+    raw = unprobed.record(unprobed.Trial([], more={"events": EVENTS}), 0)
+    condition = synthetic.Condition(factors={"nodes": "some"}, repeat=1)
+    synthetic.write_study(
+        tmp_path, synthetic.study([condition], []) | {"spec": {"study": "synthetic"}}
+    )
+    rows: dict[str, list[Any]] = {"changes": CHANGES, "wrong": WRONG, "fates": FATES}
+    tables = {
+        name: pl.DataFrame(given, schema=dict(TABLES[name]), orient="row")
+        for name, given in rows.items()
+    }
+    store.write_trial(tmp_path, store.trial_record(raw), {"hosts": synthetic.hosts(40), **tables})
+    return analysed(tmp_path)
+
+
+def test_an_event_has_its_times_its_holes_and_its_verdict(found: Analysed) -> None:
+    down, kill = found.groups[0].events
+    assert (down.detected_s, down.last_change_s, down.right_s) == (0.01, 0.3, 0.3)
+    assert down.converged_s == pytest.approx(0.29)
+    assert [len(down.holes), len(down.loops)] == [1, 1]
+    assert down.effect.routers.keys() == {"a", "b"}
+    # 20 of 300 ms are less than a tenth.
+    assert down.held_up == pytest.approx(20 / 300, abs=0.001)
+    assert not down.is_cpu_bound
+    assert (kill.detected_s, kill.right_s, kill.held_up) == (None, None, None)
+    assert kill.record.late_ns == MS
+
+
+def test_routers_are_wrong_looping_or_right_over_time(found: Analysed) -> None:
+    (trial,) = found.groups[0].convergence
+    states = {
+        (each.router, each.state, round(each.begin_s, 3), round(each.end_s, 3))
+        for each in trial.states
+    }
+    assert states == {
+        ("a", "wrong", 0.0, 0.1),
+        ("b", "wrong", 0.0, 0.3),
+        ("b", "wrong", 0.999, 1.999),
+        ("a", "looping", 0.1, 0.15),
+        ("b", "looping", 0.1, 0.15),
+    }
+
+
+def test_the_chart_draws_each_event_with_the_nodes_that_do_not_run(found: Analysed) -> None:
+    chart = timeline_of_events(found.groups)
+    assert chart is not None
+    for text in ("down north", "kill c", "not running", "looping"):
+        assert text in chart.svg
+
+
+def test_terminal_json_and_page_tell_the_same(found: Analysed) -> None:
+    report = Report(found.study, found.groups)
+    page, _ = html.render(report)
+    said: Any = show.as_json(found)
+    down, kill = said["trials"][0]["events"]
+    assert (down["detected_s"], down["right_s"], down["cpu_bound"]) == (0.01, 0.3, False)
+    assert down["loops"][0]["nodes"] == ["a", "b"]
+    assert kill["right_s"] is None
+    console = Console(width=160, record=True, file=io.StringIO())
+    for each in terminal.study_parts(found, width=160):
+        console.print(each)
+    for text in ("down north", "kill c", "300 ms (1 of 1)", "– (0 of 1)"):
+        assert text in console.export_text(clear=False)
+        assert text in page
+    assert "jobs of nodes" not in page
