@@ -169,3 +169,23 @@ def test_a_killed_sshd_ends_the_lab_on_all_machines(two: Lan) -> None:
     assert process.returncode == 1
     assert "m2" in said, said
     two.wait_until_gone()
+
+
+@pytest.mark.slow
+def test_a_lab_of_this_name_that_is_up_there_is_not_touched(
+    two: Lan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user's machine starts a lab of the same name; then ours is refused, theirs stays."""
+    own = tmp_path / "other"
+    own.mkdir(mode=0o700)
+    with monkeypatch.context() as patched:
+        patched.setenv("DELAYLAB_RUN", str(own))
+        two.up(LAB)
+        before = two.labs()
+    said = two.up(LAB, code=1)
+    assert "machine m1: lab 'pair' is up there already (delaylab ps --machine m1" in said
+    two.delaylab("ps", "--machine", "m1")
+    assert [node["pid"] for lab in two.labs() for node in lab["nodes"]] == [
+        node["pid"] for lab in before for node in lab["nodes"]
+    ]
+    two.delaylab("down", "pair")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from delaylab.plan.model import (
 from delaylab.plan.parts import parts, tunnels
 from delaylab.plan.tunnels import IDENTIFIERS, identifiers
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
 
 ADDRESSES = {name: f"192.0.2.{number}" for number, name in enumerate(("local", "m1", "m2"), 1)}
 ROOT = Rights(root=True)
@@ -184,3 +187,17 @@ def test_guests_are_on_this_machine_only(kind: str) -> None:
     )
     with pytest.raises(Exception, match="netns, shared and native"):
         build(spec, KINDS, ROOT)
+
+
+def test_the_labs_of_the_page_are_the_same_on_one_machine_and_on_two() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "machines.md").read_text()
+    one, two = (
+        lab_from(parse(part.split("```")[0], "docs/machines.md"))
+        for part in text.split("```yaml\n")[1:]
+    )
+    assert two.machines_used == ["lab2"]
+    plans = [build(lab, KINDS, ROOT, machines={"lab2": ROOT}) for lab in (one, two)]
+    nodes = [
+        [seen(each) for node in plan.nodes.values() for each in node.attachments] for plan in plans
+    ]
+    assert nodes[0] == nodes[1]

@@ -214,7 +214,7 @@ class SshMachine(Machine):
         """Check that a lab of this name can start; return what a sweep could not remove."""
         left = self.sweep()
         if name in {lab.name for lab in self.labs()}:
-            fix = f"delaylab down {name} --machine {self.target}"
+            fix = f"delaylab ps --machine {self.target}, then delaylab down {name}"
             raise DelaylabError(f"lab {name!r} is up there already", f"machine {self.name}", fix)
         return left
 
