@@ -130,6 +130,7 @@ def _start(
     )
     running = ClusterLab(name, file, machines)
     running.spec, running.plan = spec, plan
+    running.know_parts()
     return Lab(running, notes, booted), RememberedKeeper(name, file, joint), plan.daemons
 
 

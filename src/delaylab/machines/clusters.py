@@ -150,6 +150,14 @@ class ClusterLab(RunningLab):
         """Return the machine of an agent."""
         return self._machines[self.place_of(agent)]
 
+    def know_parts(self) -> None:
+        """Take the parts on all machines as they were built just now, without asking for them."""
+        for place, part in self._file.parts.items():
+            machine = self._machines[place]
+            access = machine.access(self.name, part.built)
+            record = self.record
+            self._parts[place] = RunningLab(self.name, machine, access, record, part.built)
+
     def part(self, place: str) -> RunningLab:
         """Return the part of the lab on a machine; raise DelaylabError if it is not there."""
         if place not in self._parts:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
 from delaylab.agent import binary
+from delaylab.agent.replies import Built
 from delaylab.agent.session import Session
 from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.errors import DelaylabError
@@ -113,6 +114,10 @@ class LocalMachine(Machine):
         """Return the folder of a lab."""
         return PurePosixPath(registry.run_directory() / lab)
 
+    def access(self, lab: str, built: Built) -> registry.LocalAccess:
+        """Return the way to a lab that has just been built here."""
+        return registry.LocalAccess(TrustedDirectory.open(Path(self.folder(lab))), built)
+
     def keeper(self, lab: str) -> Keeper:
         """Start a keeper for a lab, which ends with this process."""
         return LocalKeeper(lab)
@@ -122,8 +127,7 @@ class LocalMachine(Machine):
         folder = registry.run_directory() / plan.lab
         written = record.model_dump(mode="json")
         built, kept = build_here(plan, folder, written, rootless=not self.rights().root)
-        access = registry.LocalAccess(TrustedDirectory.open(folder), built)
-        return RunningLab(plan.lab, self, access, record, built), kept
+        return RunningLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
 
     def explained(self, error: DelaylabError) -> DelaylabError:
         """Return the error of an agent as the user sees it."""

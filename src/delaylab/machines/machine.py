@@ -181,6 +181,9 @@ class Machine(Protocol):
     def folder(self, lab: str) -> PurePosixPath:
         """Return the folder of a lab there."""
 
+    def access(self, lab: str, built: Built) -> Access:
+        """Return the way to a lab that has just been built there."""
+
     def keeper(self, lab: str) -> Keeper:
         """Start a keeper for a lab there, which ends with this process unless it is told to keep.
 

@@ -24,6 +24,7 @@ from delaylab.agent.machine_requests import (
     opening,
 )
 from delaylab.agent.machine_requests import Machine as AskMachine
+from delaylab.agent.replies import Built
 from delaylab.agent.requests import Exec, Hello, R_co, Request
 from delaylab.agent.result import AgentError, AgentGone
 from delaylab.agent.session import Session
@@ -222,6 +223,10 @@ class SshMachine(Machine):
         """Return the folder of a lab."""
         return PurePosixPath(self.facts.run_directory) / lab
 
+    def access(self, lab: str, built: Built) -> SshAccess:
+        """Return the way to a lab that has just been built there."""
+        return SshAccess(self, lab)
+
     def keeper(self, lab: str) -> Keeper:
         """Start a keeper for a lab, which ends with the connection."""
         session = self.connection.open(opening(keeper=True), f"lab {lab} on machine {self.name}")
@@ -233,7 +238,7 @@ class SshMachine(Machine):
         On failure undo all of it and raise DelaylabError.
         """
         (built,), kept = build_all([Part(self, plan, record)])
-        return RunningLab(plan.lab, self, SshAccess(self, plan.lab), record, built), kept
+        return RunningLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
 
     def explained(self, error: DelaylabError) -> DelaylabError:
         """Return the error of an agent there as the user sees it."""
@@ -306,9 +311,9 @@ class RemoteKeeper(Keeper):
         """
         self.session.keep()
         self.session.close()
-        # The answer comes over the same stream, after the order has left it.
-        if self._lab not in self._machine.ask(Labs()).labs:
-            raise DelaylabError(f"lab {self._lab!r} has ended", f"machine {self._machine.name}")
+        # The answer comes over the same stream, after the order has left it; it is an error if the
+        # lab has ended.
+        self._machine.ask(LabFiles(lab=self._lab))
 
     def release(self) -> None:
         """End the lab, and wait until it is gone or the machine is."""
