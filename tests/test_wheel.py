@@ -28,8 +28,10 @@ def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
     content = zipfile.ZipFile(wheel)
     names = content.namelist()
     (agent,) = (name for name in names if name.endswith("scripts/delaylab-agent"))
+    (library,) = (name for name in names if name.endswith("lib/delaylab/libdelaylab_replay.so"))
     for place in (Path.home(), ROOT):
-        assert f"{place}/".encode() not in content.read(agent), "the builder's own folders"
+        for binary in (agent, library):
+            assert f"{place}/".encode() not in content.read(binary), "the builder's own folders"
     studies = sorted((ROOT / "src" / "delaylab_papers").glob("*/*.yaml"))
     assert studies
     for study in studies:

@@ -50,6 +50,7 @@ int main(int count, char **words) {
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(5000)};
     if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0) return 1;
+    while (!ticks) poll(NULL, 0, 5);
     puts("ready");
     for (;;) {
         struct pollfd on = {fd, POLLIN, 0};

@@ -116,6 +116,9 @@ calls! {
     Gethostname = 80 "gethostname";
     Capabilities = 81 "capset";
     Timer = 82 "timer";
+    Names = 83 "(names of users)";
+    Mmap = 84 "mmap";
+    Gettid = 85 "gettid";
 }
 
 impl Call {

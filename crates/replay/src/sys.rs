@@ -5,13 +5,39 @@ use core::ffi::{c_char, c_long, c_void};
 /// Make a system call. Return what the kernel returns: a result, or minus the error's number.
 macro_rules! sys {
     ($number:ident $(, $argument:expr)*) => {
-        $crate::sys::returned(unsafe {
-            // SAFETY: the caller's arguments are those of the system call.
-            libc::syscall(libc::$number $(, $argument as core::ffi::c_long)*)
-        })
+        $crate::sys::call(libc::$number, &[$($argument as i64),*])
     };
 }
 pub(crate) use sys;
+
+/// Make a system call, with zeros for the arguments that are left out.
+pub(crate) fn call(number: c_long, arguments: &[i64]) -> i64 {
+    let mut all = [0; 6];
+    all[..arguments.len()].copy_from_slice(arguments);
+    // SAFETY: the caller's arguments are those of the system call.
+    unsafe { raw(number, all) }
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn raw(number: c_long, [a, b, c, d, e, f]: [i64; 6]) -> i64 {
+    let result;
+    core::arch::asm!(
+        "syscall", inlateout("rax") number => result,
+        in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+        lateout("rcx") _, lateout("r11") _, options(nostack)
+    );
+    result
+}
+
+#[cfg(target_arch = "aarch64")]
+unsafe fn raw(number: c_long, [a, b, c, d, e, f]: [i64; 6]) -> i64 {
+    let result;
+    core::arch::asm!(
+        "svc 0", in("x8") number, inlateout("x0") a => result,
+        in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f, options(nostack)
+    );
+    result
+}
 
 /// Turn the C library's way to return an error into the kernel's.
 pub(crate) fn returned(result: c_long) -> i64 {

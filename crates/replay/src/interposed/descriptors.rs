@@ -172,22 +172,51 @@ unsafe extern "C" fn mmap(
     fd: c_int,
     offset: i64,
 ) -> *mut c_void {
+    let file = fd;
     // In a replay no descriptor has a file: what is written to it is written to memory.
     let (flags, fd, protection) = if fd >= 0 && mode() == Mode::Replay {
         (
             flags & !libc::MAP_SHARED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
             -1,
-            protection | libc::PROT_READ,
+            protection | libc::PROT_READ | libc::PROT_WRITE,
         )
     } else {
         (flags, fd, protection)
     };
     let place = sys!(SYS_mmap, at, length, protection, flags, fd, offset);
+    if file >= 0 && protection & libc::PROT_READ != 0 {
+        return mapped(place, length, file, offset);
+    }
     if (-4095..0).contains(&place) {
         crate::sys::set_errno(-place as i32);
         return libc::MAP_FAILED;
     }
     place as *mut c_void
+}
+
+/// Pass the bytes of a file that was mapped at a place, as they are now.
+unsafe fn mapped(place: i64, length: usize, fd: c_int, offset: i64) -> *mut c_void {
+    let failed = (-4095..0).contains(&place);
+    let memory = place as *mut c_void;
+    let done = pass(
+        asked(Call::Mmap, fd),
+        |given| {
+            given.number(length);
+            given.number(offset);
+        },
+        || if failed { place } else { 0 },
+        |port, _| {
+            let mut about: libc::stat = core::mem::zeroed();
+            if !port.replays() {
+                sys!(SYS_fstat, fd, &raw mut about);
+            }
+            // There is no memory behind the file's end.
+            let rest = (about.st_size - offset).clamp(0, length as i64);
+            let count = port.number(rest) as usize;
+            port.memory(memory, if failed { 0 } else { count.min(length) });
+        },
+    );
+    if done < 0 { libc::MAP_FAILED } else { memory }
 }
 
 #[unsafe(no_mangle)]

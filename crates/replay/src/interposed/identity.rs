@@ -1,6 +1,6 @@
 //! Identity of a process, and its rights.
 
-use core::ffi::{c_char, c_int, c_ulong, c_void};
+use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
 use delaylab_calls::Call;
 
@@ -24,6 +24,29 @@ numbers! {
     geteuid -> u32 = Geteuid, SYS_geteuid;
     getgid -> u32 = Getgid, SYS_getgid;
     getegid -> u32 = Getegid, SYS_getegid;
+    gettid -> libc::pid_t = Gettid, SYS_gettid;
+}
+
+/// Pass a system call by its number, by which some programs ask for their thread. No other one is recorded.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn syscall(
+    number: c_long,
+    a: i64,
+    b: i64,
+    c: i64,
+    d: i64,
+    e: i64,
+    f: i64,
+) -> c_long {
+    if number == libc::SYS_gettid {
+        return gettid().into();
+    }
+    let result = crate::sys::call(number, &[a, b, c, d, e, f]);
+    if (-4095..0).contains(&result) {
+        crate::sys::set_errno(-result as i32);
+        return -1;
+    }
+    result
 }
 
 /// Define functions that change credentials. The C library's own is called: it changes those of all threads.

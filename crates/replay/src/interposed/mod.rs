@@ -8,6 +8,7 @@ mod files;
 mod handlers;
 mod identity;
 mod input;
+mod names;
 mod output;
 mod sockets;
 mod stdio;
