@@ -309,7 +309,6 @@ links:
     [
         ("bird", "bird", "netns"),
         ("frr", "ospfd", "netns"),
-        ("frr", "zebra", "netns"),
         ("bird", "bird", "lxc"),
     ],
 )

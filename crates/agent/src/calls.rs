@@ -5,9 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use delaylab_calls::{Call, Decoder, Entry, HEADER, plain_length};
+use delaylab_calls::{Call, Damage, Decoder, Entry, HEADER, plain_length};
 use delaylab_proto::{Context, Failure};
 use serde::Serialize;
+
+/// The number of the clock that starts at the machine's start (CLOCK_MONOTONIC, clock_gettime(2)).
+const MONOTONIC: i32 = 1;
 
 /// The log to read.
 #[derive(Args)]
@@ -37,6 +40,11 @@ struct Summary {
     start_bytes: u64,
     plain_start_bytes: u64,
     plain_start_input_bytes: u64,
+    /// The same three lengths of the calls in the second half of the recorded time, and that half in s.
+    late_bytes: u64,
+    plain_late_bytes: u64,
+    plain_late_input_bytes: u64,
+    late_s: f64,
     /// The exit code, if the process ended by itself.
     exit: Option<i64>,
     /// The file of the program.
@@ -76,6 +84,7 @@ pub(crate) fn print(calls: &Calls) -> Result<(), Failure> {
         add(&mut all, &entry);
     }
     all.bytes = decoder.position() as u64;
+    late(&log, &mut all).map_err(|damage| Failure::new(what(), damage))?;
     if decoder.position() == HEADER {
         return Err(Failure::new(what(), "it has no calls"));
     }
@@ -83,6 +92,41 @@ pub(crate) fn print(calls: &Calls) -> Result<(), Failure> {
         serde_json::to_writer(&mut out, &all).with_context(what)?;
     }
     out.flush().with_context(what)
+}
+
+/// Add up the calls of the second half of the recorded time, which starts at the first reading of the monotonic clock.
+fn late(log: &[u8], all: &mut Summary) -> Result<(), Damage> {
+    let mut times = Vec::new();
+    visit(log, |_, entry| {
+        if entry.call == Call::ClockGettime && entry.fd == MONOTONIC {
+            times.push(entry.time);
+        }
+    })?;
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(()) };
+    let middle = first + (last - first) / 2;
+    let mut is_late = false;
+    visit(log, |bytes, entry| {
+        is_late |=
+            entry.call == Call::ClockGettime && entry.fd == MONOTONIC && entry.time >= middle;
+        if is_late {
+            all.late_bytes += bytes as u64;
+            all.plain_late_bytes += plain_length(entry) as u64;
+            all.plain_late_input_bytes += plain_length(&Entry { given: &[], ..*entry }) as u64;
+        }
+    })?;
+    all.late_s = (last - middle) as f64 / 1e9;
+    Ok(())
+}
+
+/// Visit all entries of a log, each with the bytes that it takes there.
+fn visit(log: &[u8], mut each: impl FnMut(usize, &Entry<'_>)) -> Result<(), Damage> {
+    let mut decoder = Decoder::new(log)?;
+    let mut before = decoder.position();
+    while let Some(read) = decoder.next(log)? {
+        each(decoder.position() - before, &decoder.entry(&read, log));
+        before = decoder.position();
+    }
+    Ok(())
 }
 
 fn add(all: &mut Summary, entry: &Entry<'_>) {

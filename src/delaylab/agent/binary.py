@@ -24,7 +24,8 @@ class CallsOfLog(Reply):
 
     `plain_bytes` is the length that the log would have if each call stood for itself, and
     `plain_input_bytes` that of its inputs alone. Those at the `start` are from before the process
-    waited for the first time.
+    waited for the first time; those that are `late` are of the second half of the recorded time,
+    which took `late_s`.
     """
 
     calls: int
@@ -37,6 +38,10 @@ class CallsOfLog(Reply):
     start_bytes: int
     plain_start_bytes: int
     plain_start_input_bytes: int
+    late_bytes: int
+    plain_late_bytes: int
+    plain_late_input_bytes: int
+    late_s: float
     exit: int | None
     executable: str
     argv: list[str]

@@ -114,11 +114,9 @@ def as_json(folder: Path) -> JsonObject:
         "folder": str(folder),
         **about.model_dump(),
         **calls.model_dump(exclude={"env"}),
-        "bytes_per_s": _rate(calls.bytes - calls.start_bytes, about),
-        "plain_bytes_per_s": _rate(calls.plain_bytes - calls.plain_start_bytes, about),
-        "plain_input_bytes_per_s": _rate(
-            calls.plain_input_bytes - calls.plain_start_input_bytes, about
-        ),
+        "bytes_per_s": _rate(calls.late_bytes, calls),
+        "plain_bytes_per_s": _rate(calls.plain_late_bytes, calls),
+        "plain_input_bytes_per_s": _rate(calls.plain_late_input_bytes, calls),
     }
 
 
@@ -129,7 +127,7 @@ def print_recording(folder: Path, console: Console) -> None:
         f"recorded {about.program} of node {about.node} for {about.seconds:.1f} s: "
         f"{calls.calls} calls, {calls.outputs} of them outputs"
         + (f", in {calls.threads} threads" if calls.threads > 1 else ""),
-        _rates(about, calls),
+        _rates(calls),
     ]
     if about.killed is not None:
         lines.append(f"it ended by signal {about.killed}, and was not started again")
@@ -145,15 +143,15 @@ def print_recording(folder: Path, console: Console) -> None:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
-def _rates(about: Recorded, calls: CallsOfLog) -> str:
-    rate = _rate(calls.bytes - calls.start_bytes, about)
-    plain = _rate(calls.plain_bytes - calls.plain_start_bytes, about)
-    inputs = _rate(calls.plain_input_bytes - calls.plain_start_input_bytes, about)
+def _rates(calls: CallsOfLog) -> str:
+    """Return the rates of the second half, when the program has long been started."""
+    rate, plain = _rate(calls.late_bytes, calls), _rate(calls.plain_late_bytes, calls)
+    inputs = _rate(calls.plain_late_input_bytes, calls)
     return (
-        f"log: {calls.bytes} bytes; after the start {rate:.0f} bytes/s "
+        f"log: {calls.bytes} bytes; in the second half {rate:.0f} bytes/s "
         f"(plain form: {plain:.0f}, its inputs alone {inputs:.0f})"
     )
 
 
-def _rate(count: int, about: Recorded) -> float:
-    return round(count / about.seconds, 1) if about.seconds else 0.0
+def _rate(count: int, calls: CallsOfLog) -> float:
+    return round(count / calls.late_s, 1) if calls.late_s else 0.0
