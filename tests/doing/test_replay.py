@@ -197,20 +197,25 @@ def test_a_killed_recorder_leaves_the_program_running_as_before(
         assert not (tmp_path / "recording").exists()
 
 
-def test_a_recording_ends_with_its_time_and_by_ctrl_c(
+def test_a_recording_ends_with_its_time_by_ctrl_c_and_with_the_program(
     daemon: Path, tmp_path: Path, delaylab: Run
 ) -> None:
     with temporary(lab(f"exec {daemon}")) as running:
         with recorder(running, tmp_path / "first", "--duration", "300ms") as process:
             ends_well(process)
         with recorder(running, tmp_path / "second") as process:
+            assert send(running, "hello")[0].startswith("hello 1 ")
+            process.send_signal(signal.SIGINT)
+            ends_well(process)
+        assert not state(running).is_dead
+        with recorder(running, tmp_path / "third") as process:
             send(running, "one", "end")
             ends_well(process)
         assert state(running).how == "ended with exit code 7"
-    first = as_json(delaylab("replay", str(tmp_path / "first"), "--json"))
-    second = as_json(delaylab("replay", str(tmp_path / "second"), "--json"))
-    assert (first["how"], first["end"]) == ("equal", "the end of the log")
-    assert (second["how"], second["end"]) == ("equal", "end with exit code 7")
+    ends = {"first": "the end of the log", "second": "the end of the log"}
+    for name, end in {**ends, "third": "end with exit code 7"}.items():
+        done = as_json(delaylab("replay", str(tmp_path / name), "--json"))
+        assert (done["how"], done["end"]) == ("equal", end)
 
 
 def test_what_comes_by_no_call_is_a_difference(daemon: Path, tmp_path: Path, delaylab: Run) -> None:
