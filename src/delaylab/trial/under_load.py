@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab import loads
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.work import DomainTime
-from delaylab.lab import link_engines
+from delaylab.lab import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec.combine import Combination
 from delaylab.trial import events
@@ -50,6 +50,8 @@ def under_load(
         work.prepared(lab, combination.work) as crew,
         events.running(lab) as happening,
     ):
+        # The counts begin with the conditions of the file, not with those that the timeline left.
+        link_changes.hold_timeline(lab)
         link_engines.reports(lab, reset=True)
         happening.begin()
         meanwhile(load, crew, happening)
