@@ -77,6 +77,22 @@ def test_a_record_that_lacks_everything_says_nothing() -> None:
     ] * 3
 
 
+@pytest.mark.parametrize(("state", "phases"), [({"pressure": 0.3}, 2), ({"busy": 0.5}, 3)])
+def test_daemons_that_wait_for_cpus_after_an_event_are_no_other_work(
+    tmp_path: Path, state: dict[str, Any], phases: int
+) -> None:
+    """What they wait for is said of each event; work outside the lab stays a doubt."""
+    record = synthetic.trial(REST, 0)
+    waited = {"router": "r", "longest_ns": 1, "all_ns": 1}
+    record["events"] = [{"parts": [], "event_ns": 1, "until_ns": 2, "waited": waited}]
+    synthetic.write_study(tmp_path, synthetic.study([REST], []))
+    hosts = synthetic.hosts(**STEADY | state)
+    synthetic.write_trial(tmp_path, record, *synthetic.tables(REST), hosts)
+    (found,) = next(groups(store.read_study(tmp_path))).doubts
+    assert found.kind == DoubtKind.NOT_AT_REST
+    assert found.values["disturbed"] == phases
+
+
 @pytest.mark.parametrize(
     ("condition", "state", "kinds"),
     [

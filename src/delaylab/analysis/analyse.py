@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,7 +128,13 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
         trials=trials,
         doubts=[
             *each_once(recorded),
-            *machine_doubts(state, None, load_name(trials[0]) == REST, others=states),
+            *machine_doubts(
+                state,
+                None,
+                load_name(trials[0]) == REST,
+                others=states,
+                has_events=_have_events(trials),
+            ),
             *link_doubts(links),
             *cpu_time_doubts(trials),
         ],
@@ -139,6 +145,11 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
         links=GroupLinks(links) if links else None,
         convergence=_convergence(study, trials),
     )
+
+
+def _have_events(trials: Sequence[TrialRecord]) -> bool:
+    """Return True if routing daemons worked on events of the timeline."""
+    return any(event.waited is not None for trial in trials for event in trial.events)
 
 
 def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
@@ -229,7 +240,14 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         doubts=[
             *doubts(whole.trials, measured, account, user, in_downtimes),
             *way_doubts(account, [each.packets for each in elsewhere]),
-            *machine_doubts(state, account, load_name(trials[0]) == REST, states, in_downtimes),
+            *machine_doubts(
+                state,
+                account,
+                load_name(trials[0]) == REST,
+                states,
+                in_downtimes,
+                has_events=_have_events(trials),
+            ),
             *clock_doubts(known, _refused(found_segments)),
             *link_doubts(links),
             *cpu_time_doubts(trials),

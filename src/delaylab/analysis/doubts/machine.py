@@ -21,9 +21,13 @@ def machine_doubts(
     at_rest: bool,
     others: Mapping[str, MachineState] = MappingProxyType({}),
     in_downtimes: int = 0,
+    *,
+    has_events: bool = False,
 ) -> list[Doubt]:
     """Return the doubts of a group; `at_rest` is true if it has no load in any phase.
 
+    With `has_events` routing daemons work in the phase of the load, and wait for CPUs: each event
+    says how long, so there only work outside the lab is a doubt.
     `account` is None without a probe. `in_downtimes` packets were lost while a link was down or
     silent, on purpose. `others` are the states of further machines by name, which
     the doubts about them begin with.
@@ -35,7 +39,7 @@ def machine_doubts(
     ]
     return [
         *_stolen(state),
-        *_not_at_rest(state, at_rest),
+        *_not_at_rest(state, at_rest, has_events),
         *_starved(state),
         *(_dropped(state, account, in_downtimes) if account is not None else ()),
         *of_others,
@@ -56,9 +60,14 @@ def _stolen(state: MachineState) -> Iterator[Doubt]:
             )
 
 
-def _not_at_rest(state: MachineState, at_rest: bool) -> Iterator[Doubt]:
+def _not_at_rest(state: MachineState, at_rest: bool, has_events: bool) -> Iterator[Doubt]:
     resting = [phase for phase in state.phases if at_rest or phase.phase != "load"]
-    found = [phase for phase in resting if _disturbed(phase)]
+    found = [
+        phase
+        for phase in resting
+        if _has_other_work(phase)
+        or (_has_waiting(phase) and not (has_events and phase.phase == "load"))
+    ]
     if found:
         worst = max(found, key=lambda phase: (phase.foreign_cpus or 0, phase.pressure or 0))
         yield doubt(
@@ -72,8 +81,12 @@ def _not_at_rest(state: MachineState, at_rest: bool) -> Iterator[Doubt]:
         )
 
 
-def _disturbed(phase: PhaseState) -> bool:
-    return (phase.pressure or 0) > PRESSURE or (phase.foreign_cpus or 0) > FOREIGN_CPUS
+def _has_other_work(phase: PhaseState) -> bool:
+    return (phase.foreign_cpus or 0) > FOREIGN_CPUS
+
+
+def _has_waiting(phase: PhaseState) -> bool:
+    return (phase.pressure or 0) > PRESSURE
 
 
 def _foreign(phase: PhaseState) -> str:
