@@ -167,7 +167,8 @@ fn a_timeline_changes_conditions_and_starts_anew_when_asked() {
         json!({"at_ns": ms * 1_000_000, "changes": [
             {"link": "wan", "node": "n1", "set": {"delay_ns": delay_ms * 1_000_000}}]})
     };
-    let more = json!({"timeline": [change(0, 4), change(400, 1)]});
+    // Pings on a busy machine must be over before the second change.
+    let more = json!({"timeline": [change(0, 4), change(3_000, 1)]});
     let lab = Lab::up("timeline", &plan(&[json!({}), json!({})], &more));
     let reaches = |wanted: u64| {
         let what = format!("at {wanted} ns");
