@@ -123,6 +123,11 @@ def meaning(point: str) -> Point:
     return next(each for each in CATALOGUE if each.name == bare(point))
 
 
+LOCATION = r"^[^@.]+@[^.]+$"
+"""The pattern of what `location` returns; the uplink and the wire of a link, `r1@lan.wire`, are at
+the same place and do not match."""
+
+
 def location(node: str, link: str) -> str:
     """Return the name by which a router's point on a link is recorded."""
     return f"{node}@{link}"

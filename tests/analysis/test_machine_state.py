@@ -81,7 +81,7 @@ def test_a_record_that_lacks_everything_says_nothing() -> None:
 def test_daemons_that_wait_for_cpus_after_an_event_are_no_other_work(
     tmp_path: Path, state: dict[str, Any], phases: int
 ) -> None:
-    """What they wait for is said of each event; work outside the lab stays a doubt."""
+    """Waiting in the phase of events is no doubt; work outside the lab is one in every phase."""
     record = synthetic.trial(REST, 0)
     waited = {"router": "r", "longest_ns": 1, "all_ns": 1}
     record["events"] = [{"parts": [], "event_ns": 1, "until_ns": 2, "waited": waited}]

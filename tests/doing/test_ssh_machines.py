@@ -68,7 +68,7 @@ def test_each_machine_has_one_connection_and_the_agent_once(two: Lan) -> None:
 
 @pytest.mark.slow
 def test_no_frame_of_a_link_reaches_another(two: Lan) -> None:
-    """What a broadcast on one link is, no node of another link between the machines sees."""
+    """No node of another link between the same machines sees a broadcast."""
     two.up(LAB)
     before = received(two, "b", "wan")
     two.delaylab("exec", "a", "--", "ping", "-q", "-c", "20", "-i", "0.01", "c.lan")

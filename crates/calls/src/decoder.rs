@@ -45,7 +45,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Begin to read a log. Fails for bytes that are none.
+    /// Begin to read a log. Fails if the bytes are no log, or a log of another version.
     pub fn new(log: &[u8]) -> Result<Self, Damage> {
         if log.get(..8) != Some(&MAGIC[..]) {
             return Err(Damage::Foreign);

@@ -1,6 +1,6 @@
 """The timeline of a running lab: link engines and the agents of its nodes carry it out.
 
-Both are told beforehand, and count from the same time: nobody wakes up to make an event happen.
+Both get all orders before the first event, and count from the same time.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ class Machine(Protocol):
         """Return the way to a lab that has just been built there."""
 
     def keeper(self, lab: str) -> Keeper:
-        """Start a keeper for a lab there, which ends with this process unless it is told to keep.
+        """Start a keeper for a lab there; without the order to keep it ends with this process.
 
         It waits for the request to build the lab.
         """

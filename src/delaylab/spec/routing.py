@@ -103,9 +103,9 @@ class OspfSpec(Spec):
     )
     lsa_interval: Duration = Field(
         _duration("5s"),
-        description="The least time between two versions of what a router tells about itself "
-        "(MinLSInterval), at most 5s: a second failure within it is told only when it is over. FRR "
-        "and OSPF version 2 only; BIRD has 5s.",
+        description="The least time between two versions of one LSA of a router (MinLSInterval), "
+        "at most 5s. A router announces a second failure within this time only at its end. FRR and "
+        "OSPF version 2 only; BIRD has 5s.",
     )
     area: Area = Field(BACKBONE, description="The area of links that `areas` does not name.")
     areas: dict[Name, Area] = Field(

@@ -1,7 +1,7 @@
 """A lab's timeline step by step: what each event makes of links, nodes and programs.
 
 An event of a node is also one of its links. Which state each end of a link has after an event
-follows from the timeline alone, so that link engines can be told beforehand.
+follows from the timeline alone, so link engines get all changes before the first one.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from delaylab.dataset.records.ways import MOST_WAYS
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.path import NodePath
 from delaylab.plan.probe_way import ProbeWay, way_over
+from delaylab.points import LOCATION
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study import ProbeSpec
 
@@ -53,8 +54,7 @@ def _links(hops: Sequence[object] | None) -> tuple[str, ...] | None:
 def _pairs(stamps: pl.DataFrame) -> list[Pair]:
     """Return what packets passed, the most frequent first."""
     router = pl.col("point").cast(pl.String)
-    # Uplink and wire of a router's link, `r1@lan.uplink`, are at the same place as `r1@lan`.
-    at_routers = stamps.filter(router.str.contains("@") & ~router.str.contains(r"@.*\."))
+    at_routers = stamps.filter(router.str.contains(LOCATION))
     by_packet = (
         at_routers.with_columns(pl.col("leg").cast(pl.String), router)
         .sort("time_ns", maintain_order=True)

@@ -94,7 +94,7 @@ fn open(frame: &Frame, serve: Serve) -> Result<OwnedFd, Failure> {
     }
 }
 
-/// Start the keeper of a lab. It ends with its stream until it is told to keep the lab.
+/// Start the keeper of a lab. It ends when its stream does, unless it has got the order to keep the lab.
 fn start_keeper(stream: OwnedFd) -> std::io::Result<()> {
     let output = stream.try_clone()?;
     Command::new("/proc/self/exe")

@@ -15,6 +15,7 @@ import polars as pl
 
 from delaylab.analysis.packets.accounting import UNTAPPED
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.points import LOCATION
 
 KEYS = ("probe", "seq", "leg")
 
@@ -98,9 +99,7 @@ def _lost(seen: pl.DataFrame, unanswered: pl.DataFrame) -> list[LostAt]:
 
 def _loops(seen: pl.DataFrame, unanswered: pl.DataFrame) -> Iterator[RoutingLoop]:
     """Yield the circles, the most packets first."""
-    at_routers = seen.filter(
-        pl.col("point").str.contains("@") & ~pl.col("point").str.contains(r"@.*\.")
-    )
+    at_routers = seen.filter(pl.col("point").str.contains(LOCATION))
     # Only a packet that an interface saw twice can have been in a circle.
     twice = at_routers.group_by(*KEYS, "point").len().filter(pl.col("len") > 1)
     rows = (

@@ -168,7 +168,7 @@ fn begins(files: &Files, pid: i32, process: Option<&PidFd>) -> io::Result<bool> 
         let Some(process) = process.filter(|_| !ended && Instant::now() < deadline) else {
             return Ok(false);
         };
-        // The log is written through memory, which nobody is told of.
+        // The library writes the log through mapped memory, so no descriptor becomes ready.
         ended = poll::wait(&[(process.as_fd(), Interest::Read)], Some(LOOK_EVERY))?[0];
     }
 }
