@@ -123,13 +123,19 @@ class GroupPackets:
         many times, so they are kept.
         """
         if names not in self._of_trials:
-            known = self.samples.select(TRIAL, *names).drop_nulls()
-            in_ns = [name for name in names if known.schema[name] == pl.Int64]
-            known = known.with_columns(
-                pl.Series(name, known[name].to_numpy() / 1000) for name in in_ns
+            columns = [self.samples[name] for name in (TRIAL, *names)]
+            if any(column.null_count() for column in columns):
+                columns = pl.DataFrame(columns).drop_nulls().get_columns()
+            trials, *values = columns
+            known = pl.DataFrame(
+                [
+                    pl.Series(each.name, each.to_numpy() / 1000) if each.dtype == pl.Int64 else each
+                    for each in values
+                ]
             )
-            trials = known.partition_by(TRIAL, maintain_order=True, as_dict=True, include_key=False)
-            self._of_trials[names] = {int(index): found for (index,), found in trials.items()}
+            self._of_trials[names] = {
+                trial: known[first:after] for trial, first, after in stretches(trials.to_numpy())
+            }
         return self._of_trials[names]
 
     def series(self, name: str) -> list[Floats]:
@@ -328,6 +334,18 @@ def load_name(trial: TrialRecord) -> str:
     """Return the names of the trial's loads and work, whatever the study calls its levels."""
     names = sorted({load.load for load in trial.loads} | {each.work for each in trial.work})
     return "+".join(names) or REST
+
+
+def stretches(trials: NDArray[np.intp]) -> list[tuple[int, int, int]]:
+    """Return each trial's number, its first place and the place after its last one.
+
+    The numbers are in rising order.
+    """
+    if not len(trials):
+        return []
+    firsts = [0, *(np.flatnonzero(np.diff(trials)) + 1).tolist()]
+    afters = [*firsts[1:], len(trials)]
+    return [(int(trials[first]), first, after) for first, after in zip(firsts, afters, strict=True)]
 
 
 def by_trial(values: NDArray[NumberT], trials: NDArray[np.intp]) -> list[NDArray[NumberT]]:
