@@ -83,8 +83,18 @@ def test_what_a_silent_link_and_a_dead_router_do_is_seen(delaylab: Run, tmp_path
     assert up["right_s"] is not None
     assert kill["right_s"] < silent["right_s"], "the carrier tells at once"
     assert "r-3" not in {node for hole in kill["black_holes"] for node in hole["nodes"]}
-    shown = delaylab("converge", "ring", "--start", "r-3").stdout
+    assert {each["state"] for each in silent["states"]} >= {"wrong"}
+    assert 0 < silent["ways"]["changed"] <= silent["ways"]["pairs"] == 20
+    page, picture = tmp_path / "start.html", tmp_path / "start.png"
+    files = ("--html", str(page), "--png", str(picture))
+    shown = delaylab("converge", "ring", "--start", "r-3", *files).stdout
     assert "all tables right" in shown
+    assert "start r-3" in page.read_text()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    unnamed = delaylab("converge", "ring", "--svg", "x.svg", code=2)
+    assert "there is no event to draw" in unnamed.stderr
+    nowhere = delaylab("converge", "ring", "--start", "r-3", "--svg", "/nowhere/x.svg", code=2)
+    assert "there is no folder '/nowhere'" in nowhere.stderr
     again = delaylab("converge", "ring", "--down", "nowhere", code=2)
     assert "no link 'nowhere'" in again.stderr
     delaylab("down", "ring")

@@ -117,8 +117,8 @@ def test_no_block_escapes_the_test(tutorial: Path) -> None:
     assert [block for block in blocks if not block[1] and block[0] != "console"] == []
 
 
-def test_there_are_five_and_each_shows_output() -> None:
-    assert len(TUTORIALS) == 5
+def test_there_are_six_and_each_shows_output() -> None:
+    assert len(TUTORIALS) == 6
     for tutorial in TUTORIALS:
         sessions = [step for step in steps(tutorial.read_text()) if isinstance(step, list)]
         assert sum(len(parts(command)) for each in sessions for command in each) >= 10, tutorial

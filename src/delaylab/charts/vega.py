@@ -65,8 +65,12 @@ class Chart:
 
 def to_png(svg: str, scale: float = 2) -> bytes:
     """Return an SVG drawing as a PNG on white."""
-    white = svg.replace(">", '><rect width="100%" height="100%" fill="#ffffff"/>', 1)
-    return bytes(vl_convert.svg_to_png(white, scale=scale))
+    return bytes(vl_convert.svg_to_png(on_white(svg), scale=scale))
+
+
+def on_white(svg: str) -> str:
+    """Return an SVG drawing with a white ground, for a file that is looked at by itself."""
+    return svg.replace(">", '><rect width="100%" height="100%" fill="#ffffff"/>', 1)
 
 
 # Data of charts that are not rendered yet, by name. Altair copies and checks a chart's data each

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from delaylab.cli.numbers import duration
 from delaylab.cli.options import Json, Verbs, app, console, link, print_json
+from delaylab.errors import BadInput
+from delaylab.io.terminal import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,6 +118,19 @@ def converge(
         str,
         typer.Option(metavar="DURATION", help="The longest wait for the tables after each event."),
     ] = "2min",
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the routers over time, as SVG; `-`: print it."),
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the routers over time, as PNG.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a page: the picture, a table of events, changed ways."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Break what is named in a running lab, and watch its routers until they forward rightly.
@@ -126,8 +142,11 @@ def converge(
     from delaylab.lab.attach import attach
     from delaylab.verbs import converge as verb
     from delaylab.verbs.converge_view import as_json as json_of
-    from delaylab.verbs.converge_view import print_outcomes
+    from delaylab.verbs.converge_view import draw, print_outcomes
+    from delaylab.verbs.pictures import Targets
 
+    targets = Targets(svg, png, html)
+    targets.require_folders()
     of_programs = tuple(programs or ())
     named = [
         verb.Break("down", _once(down)),
@@ -138,11 +157,15 @@ def converge(
         verb.Break("start", _once(start), of_programs),
         verb.Break("restart", _once(restart), of_programs),
     ]
+    events = [each for each in named if each.names]
+    if targets != Targets() and not events:
+        raise BadInput("there is no event to draw", fix="name one, such as --down LINK")
     lab = attach(lab_name)
-    found = verb.converge(
-        lab, [each for each in named if each.names], duration(timeout, "--timeout")
-    )
-    print_json(json_of(found)) if as_json else print_outcomes(lab, found, console)
+    found = verb.converge(lab, events, duration(timeout, "--timeout"))
+    # What else is printed must not end up in a file that takes the SVG or the JSON.
+    words = terminal(stderr=True) if targets.prints_svg else console
+    print_json(json_of(found)) if as_json else print_outcomes(lab, found, words)
+    draw(lab, found, targets, terminal(stderr=True) if as_json else words)
     if any(each.right_ns is None for each in found):
         raise typer.Exit(1)
 

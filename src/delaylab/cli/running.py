@@ -74,7 +74,8 @@ def graph(
     last picture, and new ones find theirs among them.
     """
     from delaylab.spec.load import load_lab
-    from delaylab.verbs.graph import Targets, draw
+    from delaylab.verbs.graph import draw
+    from delaylab.verbs.pictures import Targets
 
     targets = Targets(svg, png, html)
     draw(load_lab(lab_file), lab_file, console, targets, running=running, anew=anew)

@@ -92,6 +92,7 @@ class Fates:
         every = list(dict.fromkeys(destinations))
         self._concerned: dict[str, list[_Destination]] = {}
         self._destinations = [_Destination(address, []) for address in every]
+        self._by_address = {each.address: each for each in self._destinations}
         for prefix in {prefix for table in self._tables.values() for prefix in table}:
             self._learn(prefix)
         for each in self._destinations:
@@ -102,6 +103,10 @@ class Fates:
     def tables(self) -> Mapping[str, Mapping[str, Hops]]:
         """Return the tables after the changes that were taken."""
         return self._tables
+
+    def following(self, destination: str) -> dict[str, frozenset[str]]:
+        """Return the nodes that each node hands its packets to an address to, as of now."""
+        return dict(self._by_address[destination].following)
 
     def take(self, changes: Iterable[Change]) -> None:
         """Follow changes, which come by time.

@@ -12,13 +12,11 @@ from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
 from delaylab.forwarding.topology import End
 from delaylab.forwarding.verified import Verified
+from delaylab.forwarding.wrong import Row, WrongRoutes
 from delaylab.lab.routers import faults_after, silent_devices
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened
 from delaylab.plan.wiring import destinations, wiring
-
-Row = tuple[int, str, int]
-"""A time, a router, and the number of its wrong routes from then on."""
 
 
 @dataclass(frozen=True)
@@ -45,32 +43,23 @@ def replayed(
     """
     tables = {node: dict(table) for node, table in at_first.items()}
     verified = Verified(wanted[0], tables, ignored)
-    told: dict[str, int] = {}
-    rows: list[Row] = []
-
-    def note(at_ns: int, nodes: Iterable[str]) -> None:
-        for node in nodes:
-            if verified.by_node[node] != told.get(node, 0):
-                told[node] = verified.by_node[node]
-                rows.append((at_ns, node, told[node]))
-
+    wrong = WrongRoutes(verified)
     right: list[int | None] = []
-    note(changes[0].at_ns if changes else 0, sorted(tables))
+    wrong.note(changes[0].at_ns if changes else 0, sorted(tables))
     left = list(reversed(changes))
     for number, until_ns in enumerate([*boundaries_ns, None]):
         while left and (until_ns is None or left[-1].at_ns < until_ns):
             change = left.pop()
             if isinstance(change, TableChange):
                 apply(tables, change)
-                became = verified.take([change])
+                became = wrong.take([change])
                 if right:
                     right[-1] = became or (right[-1] if verified.is_right else None)
-                note(change.at_ns, [change.node])
         if until_ns is not None:
             verified.expect(wanted[number + 1])
             right.append(until_ns if verified.is_right else None)
-            note(until_ns, sorted(tables))
-    return right, rows
+            wrong.note(until_ns, sorted(tables))
+    return right, wrong.rows
 
 
 def tables_of(

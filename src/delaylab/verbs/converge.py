@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.analysis.convergence.outcome import Outcome, outcome, waited_between
+from delaylab.analysis.convergence.outcome import Outcome, course, outcome, waited_between
 from delaylab.errors import BadInput
+from delaylab.forwarding.detours import detours
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.fates import Fates
 from delaylab.forwarding.tables import Change, LinkChange, Table
 from delaylab.forwarding.topology import Topology
 from delaylab.forwarding.verified import Verified
+from delaylab.forwarding.wrong import WrongRoutes
 from delaylab.lab import node_events
 from delaylab.lab.faults import faults
 from delaylab.lab.node_events import NodeDeed
@@ -52,6 +54,7 @@ class Watch:
         self._lab, self._observer = lab, observer
         self._topology: Topology = topology(lab.spec, lab.plan)
         self.faults = faults(lab)
+        self._routers = [name for name, spec in lab.spec.nodes.items() if spec.forwards]
         self._verified = Verified(
             expected_tables(self._topology, self.faults),
             observer.tables,
@@ -78,16 +81,15 @@ class Watch:
         down = {
             (end, device) for (end, device), link in observer.links.items() if not link.up
         } | silent_devices(lab, self.faults.silent)
+        addresses = destinations(lab.plan)
         watched = Fates(
             observer.tables,
-            wiring(lab.plan, [name for name, spec in lab.spec.nodes.items() if spec.forwards]),
-            [
-                address
-                for address, node in destinations(lab.plan).items()
-                if node not in self.faults.nodes
-            ],
+            wiring(lab.plan, self._routers),
+            [address for address, node in addresses.items() if node not in self.faults.nodes],
             down,
         )
+        were = set(self.faults.nodes)
+        ways = _ways(watched, addresses, were)
         waited = waits(lab)
         event_ns = _do(lab, what)
         now = faults(lab)
@@ -99,18 +101,26 @@ class Watch:
         ]
         self.faults = now
         changes: list[Change] = [*unseen]
-        became = self._follow(expected_tables(self._topology, now), changes, event_ns, timeout_s)
+        wrong = WrongRoutes(self._verified)
+        wanted = expected_tables(self._topology, now)
+        became = self._follow(wanted, wrong, changes, event_ns, timeout_s)
+        until_ns = time.time_ns()
         watched.take(sorted(changes, key=lambda change: change.at_ns))
-        dead = {address for address, node in destinations(lab.plan).items() if node in now.nodes}
+        dead = {address for address, node in addresses.items() if node in now.nodes}
         found = [
             each
             for each in watched.intervals()
             if each.destination not in dead and not each.nodes & set(now.nodes)
         ]
+        without = were | set(now.nodes)
+        detoured = detours(ways, _ways(watched, addresses, without), without)
+        over_time = course(
+            event_ns, until_ns, self._routers, now.nodes, wrong.rows, found, detoured
+        )
         changes = [change for change in changes if change not in unseen]
         return outcome(
             what.words,
-            event_ns,
+            over_time,
             changes,
             found,
             became,
@@ -121,12 +131,14 @@ class Watch:
     def _follow(
         self,
         wanted: dict[str, Table],
+        wrong: WrongRoutes,
         changes: list[Change],
         event_ns: int,
         timeout_s: float,
     ) -> int | None:
         """Add what changes until tables are right and nothing has changed for a while."""
         self._verified.expect(wanted)
+        wrong.note(event_ns, self._routers)
         became = event_ns if self._verified.is_right else None
         end_s = time.monotonic() + timeout_s
         while time.monotonic() < end_s:
@@ -134,9 +146,17 @@ class Watch:
             if not more and became is not None:
                 break
             changes += more
-            right_ns = self._verified.take(more)
+            right_ns = wrong.take(more)
             became = right_ns or (became if self._verified.is_right else None)
         return became
+
+
+def _ways(
+    watched: Fates, addresses: Mapping[str, str], dead: Collection[str]
+) -> dict[str, dict[str, frozenset[str]]]:
+    """Return where each node sends packets to each other node, by one of its addresses."""
+    one_of = {node: address for address, node in addresses.items() if node not in dead}
+    return {node: watched.following(address) for node, address in one_of.items()}
 
 
 def _do(lab: Lab, what: Break) -> int:

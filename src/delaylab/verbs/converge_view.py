@@ -1,4 +1,4 @@
-"""The output of `delaylab converge`: what followed each event, as text and as JSON."""
+"""The output of `delaylab converge`: what followed each event, as text, JSON and a picture."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 from delaylab.analysis.convergence.outcome import Outcome
+from delaylab.errors import BadInput
 from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
 from delaylab.lab.running import Lab
 from delaylab.plan.wiring import destinations
+from delaylab.verbs import pictures
+from delaylab.verbs.pictures import Targets
 
 SHOWN = 5
 """The most sets of routers with black holes, and with loops, that are printed."""
@@ -39,12 +42,40 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
             },
             "black_holes": [_interval(each, one) for one in each.holes],
             "loops": [_interval(each, one) for one in each.loops],
+            "states": [asdict(one) for one in each.course.states],
+            "ways": {
+                "changed": each.course.detours.changed,
+                "pairs": each.course.detours.pairs,
+                "shown": [asdict(one) for one in each.course.detours.shown],
+            },
             "lost": list(each.lost),
             "waited": None if each.waited is None else asdict(each.waited),
             "cpu_bound": each.is_cpu_bound,
         }
         for each in outcomes
     ]
+
+
+def draw(lab: Lab, outcomes: Sequence[Outcome], targets: Targets, console: Console) -> None:
+    """Write the picture of events, or a page with it; print the files' names.
+
+    Raises BadInput if there was no event to draw, DelaylabError if a file cannot be written.
+    """
+    if targets == Targets():
+        return
+    from delaylab.charts.convergence import timeline_of_outcomes  # noqa: PLC0415  slow to import
+    from delaylab.charts.vega import on_white  # noqa: PLC0415  as above
+    from delaylab.report import converged_page  # noqa: PLC0415  as above
+
+    chart = timeline_of_outcomes(outcomes)
+    if chart is None:
+        raise BadInput("there is no event to draw", fix="name one, such as --down LINK")
+    pictures.write(
+        targets,
+        lambda: on_white(chart.svg),
+        lambda: converged_page.render(lab.name, outcomes),
+        console,
+    )
 
 
 def _interval(found: Outcome, one: Interval) -> JsonObject:
@@ -90,6 +121,7 @@ def _rows(each: Outcome) -> list[tuple[str, str]]:
         ("changes", f"{count} routes of {len(effect.routers)} routers"),
         ("black holes", _count(each.holes)),
         ("loops", _count(each.loops)),
+        ("ways", f"{each.course.detours.changed} of {each.course.detours.pairs} pairs of nodes"),
     ]
     if each.waited is not None:
         most = f"{each.waited.longest_ns / 1e6:.0f} ms in all at {each.waited.router}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,31 +10,16 @@ from rich.console import Console
 
 from delaylab.drawing.layout import Graph, graph
 from delaylab.drawing.text import lines
-from delaylab.errors import BadInput, DelaylabError, NotHere
-from delaylab.io.files import write_new, write_text
+from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from delaylab.spec.lab import LabSpec
-from delaylab.verbs import kept_places
+from delaylab.verbs import kept_places, pictures
+from delaylab.verbs.pictures import Targets
 
 if TYPE_CHECKING:
     from delaylab.drawing.picture import Picture, States
-
-SCALE = 2.0
-"""The pixels of a PNG for each of the drawing."""
-LARGEST_PNG = 12_000
-"""The largest width or height of a PNG in pixels; a larger drawing is made smaller."""
-STDOUT = "-"
-
-
-@dataclass(frozen=True)
-class Targets:
-    """The files that a drawing is written to, by form; without any it is printed as text."""
-
-    svg: Path | None = None
-    png: Path | None = None
-    html: Path | None = None
 
 
 def draw(
@@ -64,17 +47,7 @@ def draw(
     from delaylab.drawing import svg as drawing  # noqa: PLC0415  numpy and scipy are slow to import
 
     made = _picture(lab, source, found, devices, _states(lab) if running else None, anew=anew)
-    if targets.svg is not None and str(targets.svg) == STDOUT:
-        sys.stdout.write(drawing.svg(made))
-    forms: tuple[tuple[Path | None, Callable[[Path], None]], ...] = (
-        (targets.svg, lambda place: write_text(place, drawing.svg(made))),
-        (targets.png, lambda place: _write_png(place, drawing.svg(made))),
-        (targets.html, lambda place: write_text(place, drawing.page(made))),
-    )
-    for place, write in forms:
-        if place is not None and str(place) != STDOUT:
-            write(place)
-            console.print(str(place), soft_wrap=True)
+    pictures.write(targets, lambda: drawing.svg(made), lambda: drawing.page(made), console)
 
 
 def _picture(
@@ -93,20 +66,6 @@ def _picture(
     if made.places and made.places != kept:
         kept_places.write(source, made.places)
     return made
-
-
-def _write_png(place: Path, text: str) -> None:
-    from xml.etree import ElementTree  # noqa: PLC0415  as above
-
-    import vl_convert  # noqa: PLC0415  as above
-
-    head = ElementTree.fromstring(text)
-    largest = max(float(head.get(side, "1")) for side in ("width", "height"))
-    image = vl_convert.svg_to_png(text, scale=min(SCALE, LARGEST_PNG / largest))
-    try:
-        write_new(place, image)
-    except OSError as error:
-        raise DelaylabError(f"cannot be written: {error.strerror}", str(place)) from error
 
 
 def _states(lab: LabSpec) -> States:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from delaylab.analysis.convergence.events import Effect, effects
+from delaylab.analysis.convergence.states import RouterState, states_of
 from delaylab.dataset.records.events import MOST_WAITED
+from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
 
@@ -21,6 +23,36 @@ class Waited:
     router: str
     longest_ns: int
     all_ns: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """The routers over time, from an event at `event_ns` until they were no longer watched.
+
+    `off` are the nodes that did not run. `states` has the times in which routers had wrong routes
+    or could be part of a loop. `detours` compares the ways before the event with those at the end.
+    """
+
+    event_ns: int
+    until_ns: int
+    routers: tuple[str, ...]
+    off: frozenset[str]
+    states: tuple[RouterState, ...]
+    detours: Detours = field(default_factory=Detours)
+
+
+def course(
+    event_ns: int,
+    until_ns: int,
+    routers: Iterable[str],
+    off: Iterable[str],
+    wrong: Iterable[tuple[int, str, int]],
+    intervals: Iterable[Interval],
+    ways: Detours,
+) -> Course:
+    """Return the routers over time; `wrong` has the numbers of their wrong routes, by time."""
+    states = states_of(wrong, intervals, event_ns, until_ns)
+    return Course(event_ns, until_ns, tuple(sorted(routers)), frozenset(off), tuple(states), ways)
 
 
 @dataclass(frozen=True)
@@ -43,6 +75,7 @@ class Outcome:
     loops: tuple[Interval, ...]
     lost: tuple[str, ...]
     waited: Waited | None
+    course: Course
 
     @property
     def is_cpu_bound(self) -> bool:
@@ -58,7 +91,7 @@ class Outcome:
 
 def outcome(
     event: str,
-    event_ns: int,
+    over_time: Course,
     changes: Sequence[Change],
     intervals: Iterable[Interval],
     right_ns: int | None,
@@ -69,6 +102,7 @@ def outcome(
 
     `adjacencies_ns` are the times at which daemons found neighbours or gave them up.
     """
+    event_ns = over_time.event_ns
     since = [change for change in changes if change.at_ns >= event_ns]
     seen = [change.at_ns for change in since if isinstance(change, TableChange | LinkChange)]
     seen += [at_ns for at_ns in adjacencies_ns if at_ns >= event_ns]
@@ -83,6 +117,7 @@ def outcome(
         loops=tuple(each for each in begun if each.kind == "loop"),
         lost=tuple(sorted({change.node for change in since if isinstance(change, Lost)})),
         waited=waited,
+        course=over_time,
     )
 
 

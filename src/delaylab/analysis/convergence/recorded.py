@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from delaylab.analysis.convergence.events import Effect, Span
+from delaylab.analysis.convergence.states import RouterState, states_of
 from delaylab.dataset.records.events import MOST_WAITED, EventRecord
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
@@ -92,16 +93,6 @@ class SeenEvent:
 
 
 @dataclass(frozen=True)
-class RouterState:
-    """The state of a router for a time, in s since an event: `right`, `wrong` or `looping`."""
-
-    router: str
-    begin_s: float
-    end_s: float
-    state: str
-
-
-@dataclass(frozen=True)
 class SeenTrial:
     """The events of a trial, and the state of its routers over time.
 
@@ -130,7 +121,7 @@ def seen(study: Study, trial: TrialRecord) -> SeenTrial | None:
     hosts = study.hosts(trial.id)
     events = [_event(trial, record, changes, intervals, hosts) for record in trial.events]
     first_ns, end_ns = trial.events[0].event_ns, trial.events[-1].until_ns
-    states = _states(study.wrong(trial.id), intervals, first_ns, end_ns)
+    states = states_of(study.wrong(trial.id).iter_rows(), intervals, first_ns, end_ns)
     routers = sorted(set(changes["node"]) | {each.router for each in states})
     return SeenTrial(trial.id, events, routers, states)
 
@@ -202,34 +193,3 @@ def _stolen(hosts: pl.DataFrame, record: EventRecord) -> float | None:
         & pl.col("metric").str.contains(r"^cpu\d+\.steal$")
     )
     return float(rows["value"].mean() or 0.0) if len(rows) else None  # type: ignore[arg-type]
-
-
-def _states(
-    wrong: pl.DataFrame, intervals: list[Interval], first_ns: int, end_ns: int
-) -> list[RouterState]:
-    """Return when routers had wrong routes, and when they could be part of a loop."""
-    found: list[RouterState] = []
-
-    def add(router: str, begin_ns: int, until_ns: int, state: str) -> None:
-        begin_s, end_s = (
-            (min(max(at, first_ns), end_ns) - first_ns) / SECOND_NS for at in (begin_ns, until_ns)
-        )
-        if end_s > begin_s:
-            found.append(RouterState(router, begin_s, end_s, state))
-
-    for (node,), rows in wrong.group_by("node", maintain_order=True):
-        times, counts = rows["time_ns"].to_list(), rows["routes"].to_list()
-        since: int | None = None
-        for at_ns, count in zip(times, counts, strict=True):
-            if count and since is None:
-                since = at_ns
-            elif not count and since is not None:
-                add(str(node), since, at_ns, "wrong")
-                since = None
-        if since is not None:
-            add(str(node), since, end_ns, "wrong")
-    for each in intervals:
-        if each.kind == "loop" and each.begin_ns is not None:
-            for router in sorted(each.nodes):
-                add(router, each.begin_ns, each.end_ns or end_ns, "looping")
-    return found

@@ -1,0 +1,80 @@
+"""HTML page of events that were watched in a running lab, in the style of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from delaylab.analysis.convergence.outcome import Outcome
+from delaylab.charts import words
+from delaylab.charts.convergence import timeline_of_outcomes
+from delaylab.forwarding.detours import Way
+from delaylab.forwarding.fates import Interval
+from delaylab.report import templating
+
+HEAD = (
+    *("event", "detected", "last change", "all right", "black holes", "loops", "lost messages"),
+    *("waited for a CPU", "cpu-bound"),
+)
+NOTE = (
+    "Detected: from the event to the first change of a carrier, an adjacency or a table. Last "
+    "change: to the last change of a forwarding table. All right: to the change by which every "
+    "table had exactly the shortest paths. Black holes and loops: pairs of router and destination, "
+    "and the longest. Waited for a CPU: the longest by the daemons of one router, in all. "
+    "CPU-bound: that may explain more than a tenth of the time until all was right."
+)
+
+
+def render(lab: str, outcomes: Sequence[Outcome]) -> str:
+    """Return the page as HTML that refers to nothing outside itself."""
+    first_ns = min((each.event_ns for each in outcomes), default=0)
+    environment = templating.environment()
+    environment.filters["way"] = _way
+    return environment.get_template("converged.html.j2").render(
+        lab=lab,
+        began=f"{datetime.fromtimestamp(first_ns / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC",
+        chart=timeline_of_outcomes(outcomes),
+        head=HEAD,
+        rows=[cells(each) for each in outcomes],
+        note=NOTE,
+        outcomes=outcomes,
+        style=templating.style_sheet(),
+    )
+
+
+def cells(found: Outcome) -> list[str]:
+    """Return what followed an event, in the order of the head."""
+    last_ns = found.effect.changes.last_ns if found.effect.changes else None
+    waited = "–"
+    if found.waited is not None:
+        waited = f"{words.seconds(found.waited.longest_ns / 1e9)} at {found.waited.router}"
+    return [
+        found.event,
+        _after(found, found.detected_ns),
+        _after(found, last_ns),
+        "not in time" if found.right_ns is None else _after(found, found.right_ns),
+        _intervals(found.holes),
+        _intervals(found.loops),
+        ", ".join(found.lost) or "none",
+        waited,
+        "yes" if found.is_cpu_bound else "no",
+    ]
+
+
+def _way(way: Way | None) -> str:
+    """Return the nodes of a way, and how many more ways are as good."""
+    if way is None:
+        return "no way"
+    more = f" (and {way.ways - 1} more)" if way.ways > 1 else ""
+    return " → ".join(way.nodes) + more
+
+
+def _after(found: Outcome, at_ns: int | None) -> str:
+    seconds = found.after_s(at_ns)
+    return "–" if seconds is None else words.seconds(seconds)
+
+
+def _intervals(found: Sequence[Interval]) -> str:
+    lengths = [each.length_ns for each in found if each.length_ns is not None]
+    longest = f", {words.seconds(max(lengths) / 1e9)}" if lengths else ""
+    return f"{len(found)}{longest}" if found else "none"
