@@ -54,6 +54,36 @@ def verdict(**changes: Any) -> Verdict:
     return only
 
 
+UNDERLAY = {
+    "delay_ns": 1_000_000,
+    "least_rtt_ns": 2_000_000,
+    "p99_rtt_ns": 2_900_000,
+    "sent": 100,
+    "lost": 1,
+}
+
+
+def test_a_network_between_machines_that_is_even_is_no_reason_against_a_link() -> None:
+    assert verdict(underlay=UNDERLAY, short=100).held
+    assert verdict(underlay=None, short=None).held
+
+
+@pytest.mark.parametrize(
+    ("underlay", "short", "says"),
+    [
+        ({}, 101, "101 frames were to take less than the 1.000 ms that the network between its"),
+        ({"p99_rtt_ns": 3_100_001}, 0, "the p99 of its round trip is 1.1 ms longer"),
+        ({"lost": 2}, 0, "the network between its machines lost 2 of 100 pings"),
+    ],
+)
+def test_what_the_network_between_machines_does_is_in_the_verdict(
+    underlay: dict[str, int], short: int, says: str
+) -> None:
+    found = verdict(underlay={**UNDERLAY, **underlay}, short=short)
+    assert not found.held
+    assert says in found.text
+
+
 def test_a_link_that_did_as_asked_held() -> None:
     (only,) = judge([EngineReport.model_validate(engine())])
     assert only.held

@@ -59,7 +59,7 @@ from tests.plain import plain
 ADDED = {"host", "agent", "engine"}
 HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_requests.Report: ADDED}
 """Fields that this side adds to an answer."""
-ONLY_HERE = {"nodes"}
+ONLY_HERE = {"nodes", "underlay"}
 FLOW = measuring_requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
 FILTER = measuring_requests.TapFilter("icmp", 4, probe=7, ident=0, port=0)
 

@@ -33,6 +33,7 @@ pub struct Pipe<T> {
     delays: Option<Steps<(i64, u32)>>,
     last_due_ns: i64,
     last_route: u32,
+    beyond_ns: i64,
 }
 
 impl<T: Copy> Pipe<T> {
@@ -52,7 +53,15 @@ impl<T: Copy> Pipe<T> {
             conditions,
             last_due_ns: i64::MIN,
             last_route: 0,
+            beyond_ns: 0,
         }
+    }
+
+    /// Let frames leave so much earlier that a network beyond the link, which delays each by at least
+    /// `beyond_ns`, is part of the link's delay. Frames whose own delay is shorter leave at once.
+    #[must_use]
+    pub fn with_network_beyond(self, beyond_ns: i64) -> Self {
+        Pipe { beyond_ns, ..self }
     }
 
     /// Change the conditions. Waiting frames are kept, and unchanged conditions keep their state and their
@@ -141,9 +150,11 @@ impl<T: Copy> Pipe<T> {
         }
         let delay_ns = (configured_ns + draw.jitter_ns).max(0);
         let reordered = draw.reordered && delay_ns > 0;
-        let due_ns = if reordered { left_ns } else { self.in_order(left_ns + delay_ns) };
+        let held_ns = (delay_ns - self.beyond_ns).max(0);
+        let due_ns = if reordered { left_ns } else { self.in_order(left_ns + held_ns) };
         let RandomDraw { copies, corrupt, .. } = *draw;
-        sink.deliver(Delivery { due_ns, frame, copies, corrupt, reordered });
+        let short = !reordered && delay_ns < self.beyond_ns;
+        sink.deliver(Delivery { due_ns, frame, copies, corrupt, reordered, short });
     }
 
     fn in_order(&mut self, due_ns: i64) -> i64 {
@@ -198,6 +209,8 @@ pub struct Delivery<T> {
     pub corrupt: Option<u64>,
     /// True if the frame went without delay, past earlier frames.
     pub reordered: bool,
+    /// True if the frame's delay was shorter than that of the network beyond the link: it comes late.
+    pub short: bool,
 }
 
 /// The reason why a frame was dropped.

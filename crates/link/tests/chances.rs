@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Frame, Kept, MS, evenly, moments, run};
-use delaylab_link::Reason;
+use common::{Frame, Kept, MS, conditions, drain, evenly, moments, offer_all, run};
+use delaylab_link::{Pipe, Reason};
 use serde_json::{Value, json};
 
 const COUNT: usize = 200_000;
@@ -128,6 +128,27 @@ fn reordered_frames_go_without_delay() {
     for (delivery, delay) in kept.delivered.iter().zip(kept.delays(&arrivals)) {
         assert_eq!(delay, if delivery.reordered { 0 } else { DELAY });
     }
+}
+
+#[test]
+fn frames_leave_earlier_by_what_the_network_beyond_takes() {
+    const BEYOND: i64 = DELAY - MS / 2;
+    let jitter = json!({"spread_ns": MS, "distribution": "uniform"});
+    let asked = json!({"delay_ns": DELAY, "jitter": jitter, "reorder": {"share": 0.1}});
+    let arrivals = evenly(COUNT, APART, 1000);
+    let alone = run(&asked, 11, &arrivals);
+    let mut pipe = Pipe::new(conditions(&asked), 11, 0).with_network_beyond(BEYOND);
+    let mut kept = Kept::default();
+    offer_all(&mut pipe, 0, &arrivals, &mut kept);
+    drain(&mut pipe, &mut kept);
+    let all = alone.delivered.iter().zip(alone.delays(&arrivals));
+    for ((whole, delay), (rest, held)) in all.zip(kept.delivered.iter().zip(kept.delays(&arrivals)))
+    {
+        assert_eq!(whole.reordered, rest.reordered);
+        assert_eq!(held, (delay - BEYOND).max(0));
+        assert_eq!(rest.short, !rest.reordered && delay < BEYOND);
+    }
+    assert!(kept.delivered.iter().any(|delivery| delivery.short));
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from delaylab.agent.link_requests import Links
 from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError
-from delaylab.dataset.records.links import Direction, EngineReport
+from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.errors import BadInput
 from delaylab.lab.running import Lab
 
@@ -36,8 +38,16 @@ def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
             None if inside is None else lab.machine_of(agent).child(lab.pid(agent), inside)
         )
         for each in found.directions:
-            each.complete(nodes=_behind(lab, host, each))
+            each.complete(nodes=_behind(lab, host, each), underlay=_underlay(lab, each))
     return found.model_copy(update=known)
+
+
+def _underlay(lab: Lab, direction: Direction) -> Underlay | None:
+    """Return the network below a link between two machines, if it is part of the link's delay."""
+    if direction.short is None:
+        return None
+    found = lab.plan.underlays.get(direction.link)
+    return None if found is None else Underlay(**asdict(found))
 
 
 def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delaylab.agent.requests import Hello
@@ -23,6 +23,7 @@ from delaylab.plan.build import build
 from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
 from delaylab.plan.parts import parts, tunnels
+from delaylab.plan.underlay import RoundTrips, over_underlay
 from delaylab.progress import Progress
 from delaylab.routing import NodePrograms
 from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
@@ -30,6 +31,8 @@ from delaylab.spec.part import on_machine
 
 MOST_PAIRS = 3
 """The most pairs of machines whose round trips are said, the slowest first."""
+MOST_LINKS = 5
+"""The most links that a note names."""
 
 
 class RememberedKeeper(Keeper):
@@ -99,7 +102,9 @@ def _start(
         memory.check_memory(part, machine)
     plan, notes, booted = _with_guests(plan, progress)
     at = _addresses(spec, plan, machines)
-    notes += _note_on_underlay(plan, machines, at)
+    measured = round_trips(tunnels(plan), machines, at) if at else []
+    plan = over_underlay(plan, measured)
+    notes += _note_on_underlay(plan, measured)
     left = LOCAL.prepare(name)
     for other in others.values():
         other.prepare(name)
@@ -182,20 +187,21 @@ def _addresses(spec: LabSpec, plan: Plan, machines: Mapping[str, Machine]) -> di
     return at
 
 
-def _note_on_underlay(
-    plan: Plan, machines: Mapping[str, Machine], at: Mapping[str, str]
-) -> list[Doubt]:
-    """Return a note on the delay of the network between the machines; none without such links."""
-    measured = round_trips(tunnels(plan), machines, at) if at else []
+def _note_on_underlay(plan: Plan, measured: Sequence[RoundTrips]) -> list[Doubt]:
+    """Return notes on the delay of the network between machines; none without such links."""
     if not measured:
         return []
     named = "; ".join(each.words for each in measured[:MOST_PAIRS])
     more = len(measured) - MOST_PAIRS
     others = f"; and {more} other pairs, which are faster" if more > 0 else ""
-    text = (
-        "the network between machines adds to the delay of links between them, which is not "
-        f"corrected for it; round trip between {named}{others}"
-    )
+    said = f"round trip between {named}{others}"
+    whole = {tunnel.link for tunnel in tunnels(plan)}
+    on_top = sorted(whole - plan.underlays.keys())
+    if not on_top:
+        text = f"half of the least round trip between machines is part of each link's delay; {said}"
+    else:
+        links = ", ".join(on_top[:MOST_LINKS]) + (", …" if len(on_top) > MOST_LINKS else "")
+        text = f"the network between machines adds to the delay of {links}; {said}"
     return [doubt(DoubtKind.FABRIC, text, "")]
 
 

@@ -17,13 +17,15 @@ from delaylab.errors import DelaylabError, DoesNotFit, NotHere
 from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
 from delaylab.plan.model import Tunnel
+from delaylab.plan.underlay import RoundTrips
 from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
 
 OVERHEAD = {4: 50, 6: 70}
 """The bytes that VXLAN adds to a packet: Ethernet 14, VXLAN 8, UDP 8, and IP (RFC 7348, 5)."""
 LOOPBACK = "lo"
-PINGS = 40
-PING_EVERY_NS = 5_000_000
+PINGS = 100
+"""The number of pings between two machines: the p99 of their round trips is one of them."""
+PING_EVERY_NS = 2_000_000
 LATE_NS = 500_000_000
 PINGS_S = 10.0
 
@@ -81,31 +83,13 @@ def _check_pair(tunnel: Tunnel, pair: tuple[str, str], way: Way, address: str) -
     here, there = pair
     room = way.mtu - OVERHEAD[ip_address(address).version]
     if tunnel.mtu > room:
-        link = tunnel.name.removeprefix("tunnel.")
         raise DoesNotFit(
-            f"packets of link {link} have up to {tunnel.mtu} bytes, and {room} are left for them "
-            f"between machines {here} and {there}: {way.interface} of {here} has MTU {way.mtu}",
+            f"packets of link {tunnel.link} have up to {tunnel.mtu} bytes, and {room} are left "
+            f"for them between machines {here} and {there}: {way.interface} of {here} has MTU "
+            f"{way.mtu}",
             f"machine {here}",
             f"give the link `mtu: {room}`, or {way.interface} a larger MTU",
         )
-
-
-@dataclass(frozen=True)
-class RoundTrips:
-    """Round trips between two machines, before a lab is up, in ns; empty if none was answered."""
-
-    one: str
-    other: str
-    rtt_ns: tuple[int, ...]
-
-    @property
-    def words(self) -> str:
-        """Return what they add to the links between both, as part of a sentence."""
-        pair = f"{self.one} and {self.other}"
-        if not self.rtt_ns:
-            return f"{pair}: not known, pings are not answered"
-        least, most = min(self.rtt_ns) / 1e6, max(self.rtt_ns) / 1e6
-        return f"{pair}: {least:.3f} to {most:.3f} ms"
 
 
 def round_trips(
@@ -130,7 +114,7 @@ def round_trips(
     finally:
         for _, session, _ in started:
             session.close()
-    measured = [RoundTrips(*pair, tuple(found)) for pair, _, found in started]
+    measured = [RoundTrips(*pair, PINGS, tuple(found)) for pair, _, found in started]
     return sorted(measured, key=lambda each: -max(each.rtt_ns, default=1 << 62))
 
 

@@ -187,7 +187,7 @@ class Cables:
         identifier = self._stacks.vnis[name]
         mac = self._stacks.mac(wire, tunnel)
         here = machine or LOCAL_MACHINE
-        self.tunnels.append(Tunnel(wire, tunnel, mac, link.mtu, identifier, here, peers))
+        self.tunnels.append(Tunnel(wire, tunnel, name, mac, link.mtu, identifier, here, peers))
         return TapPoint(wire, tunnel, "tunnel")
 
     def _add_card(self, cable: TapDevice) -> None:

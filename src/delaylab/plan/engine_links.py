@@ -24,7 +24,8 @@ class Port(Message):
     host has conditioned. `card` is the node's own interface as (agent, name), or None if it is in a
     virtual machine; `carrier` is then how to take the carrier of the one there. `macs` are the MAC
     addresses behind the port. `received` are the conditions that frames for the node pass after
-    those of their sender; None if it has none and gets none.
+    those of their sender; None if it has none and gets none. `underlay_ns` is the one-way delay
+    that the network between machines adds to the node's frames.
     """
 
     port: str
@@ -34,6 +35,7 @@ class Port(Message):
     macs: tuple[str, ...]
     conditions: Conditions
     received: Conditions | None = None
+    underlay_ns: int = 0
 
     def message(self) -> JsonObject:
         """Return the port in the engine's form."""
@@ -45,6 +47,7 @@ class Port(Message):
             "macs": list(self.macs),
             "conditions": self.conditions.message(),
             **({} if self.received is None else {"received": self.received.message()}),
+            **({"underlay_ns": self.underlay_ns} if self.underlay_ns else {}),
         }
 
 

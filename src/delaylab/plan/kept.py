@@ -56,13 +56,27 @@ class PlannedNode:
 
 
 @dataclass(frozen=True)
+class LinkUnderlay:
+    """The network between the two machines of a link: round trips in ns, and pings by number.
+
+    `delay_ns` is its one-way delay, which is part of the link's own: half of the least round trip.
+    """
+
+    delay_ns: int
+    least_rtt_ns: int
+    p99_rtt_ns: int
+    sent: int
+    lost: int
+
+
+@dataclass(frozen=True)
 class KeptPlan:
     """The part of a plan that is kept beside its lab.
 
     `engines` are the agents of link engines, each with its engine (`own` or `kernel`). `guests` are
     the agents that pass sessions on to an agent in a container or a machine. `in_machine` are those
     whose network is the machine's own. `machines` are the machines of hosts that are not on this
-    one.
+    one. `underlays` are the networks below links of two nodes on two machines, by link.
     """
 
     lab: str
@@ -71,6 +85,7 @@ class KeptPlan:
     guests: tuple[str, ...]
     in_machine: tuple[str, ...]
     machines: dict[str, str] = field(default_factory=dict)
+    underlays: dict[str, LinkUnderlay] = field(default_factory=dict)
 
     @cached_property
     def _links(self) -> dict[str, tuple[Attachment, ...]]:

@@ -145,6 +145,7 @@ class Tunnel:
 
     agent: str
     name: str
+    link: str
     mac: str
     mtu: int
     id: int

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from delaylab.analysis.links.verdict import Verdict, judge
-from delaylab.dataset.records.links import Direction, EngineReport
+from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.io.values import JsonObject
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
@@ -106,6 +106,8 @@ def _message(direction: Direction) -> JsonObject:
     unset = {"configured_first"} if direction.steady else set[str]()
     if not direction.downtimes:
         unset.add("downtimes")
+    if direction.underlay is None:
+        unset |= {"underlay", "short"}
     return direction.model_dump(mode="json", by_alias=True, exclude=unset)
 
 
@@ -129,6 +131,8 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
             yield f"not held ({', '.join(links)}), because {why}"
     for downtimes in dict.fromkeys(verdict.downtimes for verdict in verdicts if verdict.downtimes):
         yield f"{downtimes.link}: {downtimes.text}"
+    below = {each.direction.link: each.direction.underlay for each in verdicts}
+    yield from (f"{link}: {_below(each)}" for link, each in below.items() if each is not None)
     for verdict in verdicts:
         if verdict.own:
             why = "; ".join(verdict.own)
@@ -138,6 +142,16 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
             yield f"{_direction(verdict)}: its conditions changed; {which} not judged"
     if any(verdict.why or verdict.unjudged for verdict in verdicts if verdict.used):
         yield AGAIN
+
+
+def _below(underlay: Underlay) -> str:
+    """Return what the network between the machines of a link adds to it, in words."""
+    least, p99 = underlay.least_rtt_ns / 1e6, underlay.p99_rtt_ns / 1e6
+    return (
+        f"{underlay.delay_ns / 1e6:.3f} ms of its delay are the network's between its machines "
+        f"(before `up`: round trip {least:.3f} ms at least, p99 {p99:.3f} ms; "
+        f"{underlay.lost} of {underlay.sent} pings lost)"
+    )
 
 
 def _dropped_text(verdict: Verdict) -> str:

@@ -21,6 +21,8 @@ pub(crate) struct DirectionConfig {
     /// True if the direction is what the node receives.
     pub receives: bool,
     pub port: String,
+    /// True if its frames go on over a network between machines that is part of their delay.
+    pub over_underlay: bool,
     /// True if frames can be held at the node's interface.
     has_card: bool,
     /// The conditions of the plan.
@@ -69,6 +71,7 @@ impl ConfiguredConditions {
                 node: member.node.clone(),
                 receives,
                 port: member.port.clone(),
+                over_underlay: !receives && member.underlay_ns > 0,
                 has_card: member.card.is_some(),
                 planned: planned.clone(),
                 configured: planned,

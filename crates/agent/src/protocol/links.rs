@@ -72,6 +72,10 @@ pub(crate) struct Member {
     #[serde(default)]
     #[schemars(with = "Conditions")]
     pub conditions: Settings,
+    /// The one-way delay in ns that the network between machines adds to these frames: they leave the engine so
+    /// much earlier.
+    #[serde(default)]
+    pub underlay_ns: u32,
     /// The conditions that frames for the node then pass; absent if there are none and never will be.
     #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
@@ -298,6 +302,8 @@ pub(crate) struct DirectionReport {
     pub duplicated: Option<u64>,
     pub corrupted: Option<u64>,
     pub reordered: Option<u64>,
+    /// Frames whose delay was shorter than that of the network between machines; null on other links.
+    pub short: Option<u64>,
     pub waiting: Waiting,
     /// Frames that wait for the rate or are under way.
     pub held: u32,

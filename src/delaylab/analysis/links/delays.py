@@ -103,6 +103,11 @@ def _varies(direction: Direction) -> bool:
     return not direction.steady or any(name in direction.configured.named for name in VARIES)
 
 
+def _beyond_ns(direction: Direction) -> int:
+    """Return the part of a direction's delay that comes behind the uplink, between machines."""
+    return 0 if direction.underlay is None else direction.underlay.delay_ns
+
+
 def _uplink(near: str) -> str:
     """Return the uplink on the side of a port, by which an engine's frames leave the host."""
     return near.replace(".vif", ".uplink") if near.endswith(".vif") else f"{near}.uplink"
@@ -126,7 +131,7 @@ def _sent(way: Way, leg: str, near: str, table: pl.DataFrame) -> str | None:
 def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> Measured:
     error = None
     if not _varies(direction):
-        configured_us = (direction.configured.delay_ns or 0) / 1000
+        configured_us = max(0, (direction.configured.delay_ns or 0) - _beyond_ns(direction)) / 1000
         off = delay_us - configured_us
         earliest = (longer_us if len(longer_us) else delay_us).min()
         error = Error(

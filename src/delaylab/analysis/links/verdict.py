@@ -24,6 +24,13 @@ RATED_FRAMES, RATED_NS = 50, 1_000_000_000
 """Smallest number of frames, and shortest time in ns, over which a rate is judged."""
 
 
+SHORT_SHARE = 0.01
+"""Largest share of frames whose delay may be shorter than that of the network between machines: as
+of `P99_LATE_NS`, one in 100."""
+LOST_SHARE = 0.01
+"""Largest share of pings that the network between machines may lose."""
+
+
 @dataclass(frozen=True, slots=True)
 class RateCheck:
     """Configured and achieved rate of a link in bit/s, framing included."""
@@ -132,6 +139,7 @@ def _judge(
     shares = dict(_shares(direction))
     rate = _rate(direction)
     why = [*_dropped(direction, downtimes), *_late(direction, engine.cpu_noise)]
+    why += _of_underlay(direction)
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
         why.append(
@@ -173,6 +181,27 @@ def _late(direction: Direction, noise: CpuNoise) -> Iterator[str]:
         yield f"median lateness of its frames {late.p50_ns / 1000:.0f} µs"
     elif late.count >= P99_OF and late.p99_ns is not None and late.p99_ns > P99_LATE_NS:
         yield f"p99 lateness of its frames {late.p99_ns / 1000:.0f} µs{_blame(noise)}"
+
+
+def _of_underlay(direction: Direction) -> Iterator[str]:
+    """Yield what the network between machines adds that is no condition of the link."""
+    underlay = direction.underlay
+    if underlay is None:
+        return
+    frames, short = direction.entered.frames, direction.short or 0
+    if short > frames * SHORT_SHARE:
+        yield (
+            f"{short} frames were to take less than the {underlay.delay_ns / 1e6:.3f} ms that the "
+            "network between its machines takes"
+        )
+    varied_ns = underlay.p99_rtt_ns - underlay.least_rtt_ns
+    if varied_ns > P99_LATE_NS:
+        yield (
+            "the network between its machines varies: the p99 of its round trip is "
+            f"{varied_ns / 1e6:.1f} ms longer than the least"
+        )
+    if underlay.lost > underlay.sent * LOST_SHARE:
+        yield f"the network between its machines lost {underlay.lost} of {underlay.sent} pings"
 
 
 def _blame(noise: CpuNoise) -> str:

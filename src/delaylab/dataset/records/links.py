@@ -72,6 +72,20 @@ class Downtime(Record):
     until_ns: Nanoseconds | None = Field(None, description="The end; null if it goes on.")
 
 
+class Underlay(Record):
+    """The network between the two machines of a link, by pings before the lab was up.
+
+    Frames leave the link engine earlier by `delay_ns`, half of the least round trip: so much the
+    network adds again, if both of its directions take the same time.
+    """
+
+    delay_ns: Nanoseconds = Field(description="The one-way delay that is part of the link's own.")
+    least_rtt_ns: Nanoseconds = Field(description="The least round trip.")
+    p99_rtt_ns: Nanoseconds = Field(description="The round trip that one ping in 100 exceeds.")
+    sent: Count = Field(description="The number of pings.")
+    lost: Count = Field(description="The number of pings without an answer.")
+
+
 class Direction(Record):
     """Frames that one node sent over a link, or received from it with conditions of its own.
 
@@ -80,7 +94,8 @@ class Direction(Record):
     `configured_first` those at the start of the count if they were changed later, even if they were
     changed back. `requests` counts the changes by `link set` since the engine's start. `held`
     counts the frames that wait or are under way. `duplicated`, `corrupted` and `reordered` are None
-    where they are not counted, as with the kernel's queues. `port_dropped` counts frames to the
+    where they are not counted, as with the kernel's queues. `underlay` and `short` are those of
+    links between two machines. `port_dropped` counts frames to the
     node that the port's own queue had no room for.
     """
 
@@ -120,6 +135,14 @@ class Direction(Record):
     corrupted: Count | None = Field(0, description="The number of frames that were corrupted.")
     reordered: Count | None = Field(
         0, description="The number of frames that skipped the delay to overtake others."
+    )
+    underlay: Underlay | None = Field(
+        None, description="The network between the two machines of the link; null on one machine."
+    )
+    short: Count | None = Field(
+        None,
+        description="The number of frames whose delay was shorter than what that network adds; "
+        "null where nothing is subtracted.",
     )
     waiting: Tally = Field(
         Tally(), description="The frames that wait for the rate, here or at the sender."

@@ -175,9 +175,10 @@ struct Outcome<'a> {
 
 impl Sink<Slot> for Outcome<'_> {
     fn deliver(&mut self, delivery: Delivery<Slot>) {
-        let Delivery { due_ns, frame: slot, copies, corrupt, reordered } = delivery;
+        let Delivery { due_ns, frame: slot, copies, corrupt, reordered, short } = delivery;
         self.counts.duplicated += u64::from(copies > 1);
         self.counts.reordered += u64::from(reordered);
+        self.counts.short += u64::from(short);
         if let Some(random) = corrupt {
             self.counts.corrupted += u64::from(turn_a_bit(self.pool.frame_mut(slot), random));
         }
@@ -216,6 +217,8 @@ pub(crate) struct Counts {
     pub duplicated: u64,
     pub corrupted: u64,
     pub reordered: u64,
+    /// Frames whose delay was shorter than that of the network beyond the link.
+    pub short: u64,
     pub late: Lateness,
 }
 

@@ -47,7 +47,8 @@ impl LinkTable {
                 let interface = port(member)?;
                 let configured = conditions.next().unwrap_or_default();
                 let is_down = configured.state == LinkState::Down;
-                let pipe = Pipe::new(configured, seed(links.seed, link, member, false), now.ns());
+                let pipe = Pipe::new(configured, seed(links.seed, link, member, false), now.ns())
+                    .with_network_beyond(member.underlay_ns.into());
                 let longest = link.mtu as usize + ETHERNET_HEADER;
                 let switch = switches.len();
                 let mut new =

@@ -1,0 +1,116 @@
+"""The network between machines as part of the delay of links: an underlay with a known delay.
+
+Two namespaces with sshds stand for machines. What is between them is a lab of its own, whose nodes
+are the ports of their LAN.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doing.own_machine import ip, within
+from tests.doing.ssh_machines import MTU, NEEDED, Lan, lan
+
+pytestmark = NEEDED
+
+UNDERLAY = f"""\
+lab: underlay
+nodes: {{user: {{interface: port0}}, m1: {{interface: port1}}, m2: {{interface: port2}}}}
+links:
+  - join: [user, m1, m2]
+    name: between
+    mtu: {MTU}
+    from:
+      m1: {{delay: 3ms, jitter: {{spread: 100us, distribution: uniform}}}}
+      m2: {{delay: 3ms, jitter: {{spread: 100us, distribution: uniform}}}}
+    addresses: {{user: 10.77.0.200/24, m1: 10.77.0.1/24, m2: 10.77.0.2/24}}
+"""
+LAB = """\
+lab: apart
+machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+hosts: {h1: {machine: m1}, h2: {machine: m2}, h3: {machine: m2}}
+nodes: {a: {host: h1}, b: {host: h2}, c: {host: h3}}
+links:
+  - {between: [a, b], name: apart, delay: 10ms}
+  - {between: [b, c], name: together, delay: 10ms}
+"""
+
+
+@pytest.fixture
+def apart(run_directory: Path) -> Iterator[Lan]:
+    """Two machines whose packets take 2.9 to 3.1 ms from one to the other."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dlm-") as folder,
+        lan(Path(folder), ["m1", "m2"]) as made,
+    ):
+        switch = f"{made.user}-lan"
+        for number in range(3):
+            ip("-n", switch, "link", "set", f"port{number}", "nomaster")
+        file = Path(folder) / "underlay.yaml"
+        file.write_text(UNDERLAY)
+        environment = {**os.environ, "DELAYLAB_RUN": f"{folder}/run"}
+
+        def between(*argv: str) -> None:
+            call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
+            command = [*within(switch), *call, *argv]
+            subprocess.run(command, check=True, capture_output=True, env=environment, timeout=60)
+
+        between("up", str(file))
+        try:
+            yield made
+            made.delaylab("down", "--all")
+            made.wait_until_gone()
+        finally:
+            between("down", "--all")
+
+
+def test_what_the_network_between_machines_takes_is_part_of_a_link_s_delay(apart: Lan) -> None:
+    apart.up(LAB)
+    median = {to: median_ms(apart, "b", to) for to in ("a.apart", "c.together")}
+    shown = apart.delaylab("link", "show", "--json").stdout
+    below = {
+        each["link"]: each.get("underlay")
+        for engine in json.loads(shown)["engines"]
+        for each in engine["directions"]
+        if each["node"]
+    }
+    assert below["together"] is None
+    underlay = below["apart"]
+    assert underlay is not None
+    assert 2.8e6 < underlay["delay_ns"] < 3.3e6, underlay
+    # The link on one machine has the same delay in the same run. What the other one has more is
+    # what a round trip of its underlay takes over the least one: up to 0.4 ms by its jitter, and
+    # what a busy machine adds.
+    more_ms = median["a.apart"] - median["c.together"]
+    late_ms = (underlay["p99_rtt_ns"] - underlay["least_rtt_ns"]) / 1e6
+    assert -0.1 < more_ms < 0.5 + late_ms, (median, underlay)
+
+
+@pytest.mark.slow
+def test_a_link_that_is_shorter_than_the_network_between_its_machines_is_refused(
+    apart: Lan,
+) -> None:
+    said = apart.up(LAB.replace("name: apart, delay: 10ms", "name: apart, delay: 2ms"), code=3)
+    assert re.search(r"its delay of 2.000 ms is shorter than the network between .* takes", said)
+    assert "give it a longer delay or none" in said
+    apart.wait_until_gone()
+    # One without a delay takes as long as the network between its machines.
+    apart.up(LAB.replace("name: apart, delay: 10ms", "name: apart, loss: 0%"))
+    assert median_ms(apart, "a", "b.apart") > 5.5
+
+
+def median_ms(machines: Lan, node: str, to: str) -> float:
+    """Return the median round trip of 40 pings, in ms."""
+    done = machines.delaylab("exec", node, "--", "ping", "-c", "40", "-i", "0.02", to)
+    found = sorted(float(each) for each in re.findall(r"time=([\d.]+) ms", done.stdout))
+    assert len(found) == 40, done.stdout
+    return found[20]
