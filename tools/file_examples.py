@@ -37,7 +37,7 @@ from delaylab.spec.routing import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
 from delaylab.spec.static_routes import RouteSpec
 from delaylab.spec.study import ProbeSpec, StudySpec
 from delaylab.spec.trace import TraceSpec
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.work import FigureSpec, WorkSpec
 
 _TEXTS: dict[type[BaseModel], str] = {
     LabSpec: """
@@ -208,6 +208,10 @@ _TEXTS: dict[type[BaseModel], str] = {
             result: '([0-9.]+) MiB/s'
             unit: MiB/s
             deadline: 2min
+        """,
+    FigureSpec: """
+        figures:
+          slowest: {find: 'slowest ([0-9]+)', unit: ns}
         """,
     ClaimSpec: """
         claims:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.controls import dantas2015, oliveira2022, whiteaker2011, xen_large_networks
-from tests.controls.vem2006 import isolation, links, ospf, routers
+from tests.controls.vem2006 import isolation, links, ospf, routers, sharing
 
 CONTROLS = (
     *whiteaker2011.CONTROLS,
@@ -13,5 +13,6 @@ CONTROLS = (
     *routers.CONTROLS,
     *isolation.CONTROLS,
     *ospf.CONTROLS,
+    *sharing.CONTROLS,
     *xen_large_networks.CONTROLS,
 )

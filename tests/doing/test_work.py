@@ -16,6 +16,7 @@ import pytest
 
 import delaylab as delaylab_api
 from delaylab.dataset import store
+from delaylab.dataset.records.work import Figure
 from delaylab.dataset.store import Study
 from tests.doing.conftest import (
     DELAYLAB,
@@ -56,7 +57,8 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
         "  - {name: count, on: [a, b], cpu: 600}\n"
         "  - {name: send, on: a, to: b, tcp: 1s}\n"
         "  - {name: say, on: b, command: [sh, -c, 'echo did 1 >&2; echo rate 2.5'], unit: x/s,\n"
-        "     progress: 'did ([0-9]+)', result: 'rate ([0-9.]+)'}",
+        "     progress: 'did ([0-9]+)', result: 'rate ([0-9.]+)',\n"
+        "     figures: {did: {find: 'did ([0-9]+)', unit: ns}}}",
         kind,
     )
     (trial,) = study.trials
@@ -64,6 +66,7 @@ def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, k
     done = {(each.work, each.node): each for each in trial.work}
     assert list(done) == [("count", "a"), ("count", "b"), ("send", "a"), ("say", "b")]
     assert (done["say", "b"].rate, done["say", "b"].unit) == (2.5, "x/s")
+    assert done["say", "b"].figures == [Figure(name="did", value=1.0, unit="ns")]
     assert len({each.began_ns for each in trial.work}) == 1
     for each in trial.work:
         if kind == "qemu":
@@ -146,6 +149,10 @@ FAILING: dict[str, tuple[str, str]] = {
     "prints no rate": (
         "command: [echo, hello], result: 'rate ([0-9]+)'",
         "nothing that it printed matches `result`; it said last: hello",
+    ),
+    "prints no figure": (
+        "command: [echo, hello], figures: {slowest: {find: 'slowest ([0-9]+)'}}",
+        "nothing that it printed matches `figures.slowest`; it said last: hello",
     ),
 }
 

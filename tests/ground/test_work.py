@@ -165,6 +165,8 @@ def test_packages_for_a_kind_that_gets_none_are_refused() -> None:
         ),
         ("{name: w, on: n, command: [x], result: '([0-9'}", "no regular expression"),
         ("{name: w, on: n, command: [x], result: '[0-9]+'}", "needs one group"),
+        ("{name: w, on: n, command: [x], figures: {a: {find: '[0-9]+'}}}", "needs one group"),
+        ("{name: w, on: n, cpu: 1, figures: {a: {find: '([0-9]+)'}}}", "only work of `command`"),
         ("{name: w, on: nowhere, cpu: 1}", "no node 'nowhere'"),
         ("{name: w, on: [n, n-1], cpu: 1}", "'n-1' is listed twice"),
         ("{name: w, on: n-1, tcp: 1s, to: n-1}", "'n-1' is its own far end"),

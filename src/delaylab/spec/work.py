@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from delaylab.spec.base import Name, Names, Packages
+from delaylab.spec.base import Name, Names, Packages, Spec
 from delaylab.spec.variants import Jobs
 from delaylab.units import Duration, Size
 
@@ -20,6 +20,7 @@ ORDER = 500
 """The number of equations that hpcc solves where a work says none."""
 MOST_UNITS = 100_000_000
 MOST_ARGUMENTS = 1000
+MOST_FIGURES = 20
 _SECOND = 1_000_000_000
 _LONGEST_ARGUMENT = 4096
 
@@ -207,6 +208,18 @@ class MpiWork(WorkSpec):
         return self.order if self.mpi == "hpcc" else None
 
 
+class FigureSpec(Spec):
+    """A number that a command prints."""
+
+    find: NumberPattern = Field(
+        description="A regular expression that finds the number in the last line of output or "
+        "errors that has it. Its one group is the number."
+    )
+    unit: Annotated[str, StringConstraints(max_length=20)] = Field(
+        "", description="The unit of the number, such as `ns`."
+    )
+
+
 class CommandWork(WorkSpec):
     """A command of the user's."""
 
@@ -238,6 +251,12 @@ class CommandWork(WorkSpec):
     )
     unit: Annotated[str, StringConstraints(max_length=20)] = Field(
         "", description="For `command`: the unit of `result`, such as `MB/s`."
+    )
+    figures: Annotated[dict[Name, FigureSpec], Field(max_length=MOST_FIGURES)] | None = Field(
+        None,
+        description="For `command`: further numbers that each node's command prints, by name: "
+        "`{slowest: {find: 'slowest ([0-9]+)', unit: ns}}`. The work of a node that prints one of "
+        "them not at all has failed.",
     )
 
     @property

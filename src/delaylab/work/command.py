@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
+from delaylab.dataset.records.work import Figure
 from delaylab.spec.work import CommandWork
 from delaylab.work.jobs import Done, Job, done_of, last_line, seconds_of
 
@@ -17,11 +19,15 @@ _LINE_ENDS = re.compile(rb"[\r\n]")
 
 
 class Reports:
-    """Numbers in a command's output: how much was done when, and the rate that it printed last."""
+    """Numbers in a command's output: how much was done when, and the last rate and figures."""
 
     def __init__(self, work: CommandWork) -> None:
         self._progress = re.compile(work.progress) if work.progress else None
         self._result = re.compile(work.result) if work.result else None
+        self._wanted = {
+            name: (re.compile(each.find), each.unit) for name, each in (work.figures or {}).items()
+        }
+        self._figures: dict[str, float] = {}
         self._rests: dict[FrameKind, bytes] = {}
         """The line that has not ended yet, of output and of errors."""
         self._rate: float | None = None
@@ -44,13 +50,28 @@ class Reports:
         if self._result is not None and self._rate is None:
             what = "nothing that it printed matches `result`"
             raise AgentError(f"{what}; it said last: {last_line(result)}")
+        for name in self._wanted:
+            if name not in self._figures:
+                what = f"nothing that it printed matches `figures.{name}`"
+                raise AgentError(f"{what}; it said last: {last_line(result)}")
         rate = 1 / seconds_of(ended) if self._rate is None else self._rate
-        return done_of(ended, rate, progress=tuple(self._rows))
+        done = done_of(ended, rate, progress=tuple(self._rows))
+        return replace(done, figures=self._found())
+
+    def _found(self) -> tuple[Figure, ...]:
+        return tuple(
+            Figure(name=name, value=self._figures[name], unit=unit)
+            for name, (_, unit) in self._wanted.items()
+        )
 
     def _read(self, line: str, since_ns: int | None) -> None:
         amount = _number(self._progress, line)
         if amount is not None and since_ns is not None:
             self._rows.append((since_ns, amount))
+        for name, (pattern, _) in self._wanted.items():
+            value = _number(pattern, line)
+            if value is not None:
+                self._figures[name] = value
         rate = _number(self._result, line)
         if rate is not None:
             self._rate = rate

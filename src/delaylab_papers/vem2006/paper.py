@@ -1,4 +1,6 @@
-"""The paper vem2006 in four studies: links, isolation, virtual routers, convergence of OSPF.
+"""The paper vem2006 in five studies.
+
+Links, isolation, virtual routers, the sharing of a CPU, convergence of OSPF.
 
 Each part returns no tables and charts for a study that it is not about.
 """
@@ -19,6 +21,9 @@ from .routers import claims as of_routers
 from .routers import latency as of_latency
 from .routers import tables as routers
 from .routers import world as router_world
+from .sharing import claims as of_sharing
+from .sharing import tables as sharing
+from .sharing import world as sharing_world
 
 CLAIMS = {
     **of_links.CLAIMS,
@@ -26,6 +31,7 @@ CLAIMS = {
     **of_latency.CLAIMS,
     **of_isolation.CLAIMS,
     **of_ospf.CLAIMS,
+    **of_sharing.CLAIMS,
 }
 
 
@@ -36,7 +42,7 @@ def charts(groups: list[Group]) -> list[Chart]:
 
 def tables(groups: list[Group]) -> list[Table]:
     """Return the tables of all parts."""
-    parts = (links.tables, routers.tables, isolation.tables, ospf.tables)
+    parts = (links.tables, routers.tables, isolation.tables, ospf.tables, sharing.tables)
     return [table for part in parts for table in part(groups)]
 
 
@@ -44,6 +50,8 @@ def as_published(design: Design, random: Random) -> Group:
     """Return trials of a design of one of the studies, drawn from the paper's own numbers."""
     if "event" in design.levels:
         return ospf_world.as_published(design, random)
+    if "test" in design.levels:
+        return sharing_world.as_published(design, random)
     if "shaping" in design.levels:
         return isolation_world.as_published(design, random)
     if "routers" in design.levels:

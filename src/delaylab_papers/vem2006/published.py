@@ -63,3 +63,12 @@ CONVERGENCE_S = {
 }
 DEAD_S = 40.0
 """The dead interval of its routers, section V C."""
+# Section V A: nodes of one CPU.
+SPREAD_MS = {(5, False): 0.6, (10, False): 2.0, (5, True): 1.0, (10, True): 2.5}
+"""Upper bounds of the time between the first and the last note of a broadcast, by the number of
+nodes and whether they were loaded."""
+JOB_OWN_MS, JOB_NODES = 12.5, 5
+JOB_MS = (52.0, 64.0)
+"""The times until the first and the last of five nodes had done a job of 12.5 ms."""
+UPDATES_MS, UPDATES_NODES = 4.5, 10
+"""The time from the first update's arrival until the last of ten nodes had sent its ten on."""

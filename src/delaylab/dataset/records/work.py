@@ -30,11 +30,14 @@ class Latency(Record):
 
 
 class Figure(Record):
-    """Figure that a program found: a time one way, a rate, or the size of its problem."""
+    """Figure that a program found, such as a time one way, a rate, or the size of its problem."""
 
     name: Word = Field(description="The name of the figure, such as `random-ring`.")
     value: Number = Field(description="Its value.")
-    unit: Text = Field(description="Its unit: `ns`, `B/s`, `flop/s`, `updates/s` or `equations`.")
+    unit: Text = Field(
+        description="Its unit, such as `ns`, `B/s`, `flop/s`, `updates/s` or `equations`; of a "
+        "command's figure that of the study file."
+    )
 
 
 class DomainTime(Record):
@@ -97,5 +100,6 @@ class WorkDone(Record):
     figures: list[Figure] = Field(
         [],
         max_length=MOST_LISTED,
-        description="What else a program of MPI found; in the record of its first node.",
+        description="What else a program of MPI found, in the record of its first node; of a "
+        "command the `figures` that it printed.",
     )

@@ -1,0 +1,1 @@
+"""Events that nodes of one CPU get at one moment: section V A, figure 20."""
