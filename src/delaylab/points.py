@@ -20,7 +20,8 @@ WIRE = "wire"
 HOP = "hop"
 """The prefix of a router's points: `hop1.near` towards the sender, `hop1.far` away from it."""
 NEAR, FAR = "near", "far"
-OF_ROUTER = ("", ".uplink", ".wire")
+TUNNEL = "tunnel"
+OF_ROUTER = ("", ".uplink", ".wire", ".tunnel")
 """The ends of the names of a router's points on a link, from its interface outward."""
 
 
@@ -47,6 +48,12 @@ CATALOGUE = (
     ),
     Point("uplink", "tap", "at the host's uplink"),
     Point(WIRE, "tap", "at the end of the wire towards the responder, or towards router N"),
+    Point(
+        TUNNEL,
+        "tap",
+        "where the link leaves its machine for another one, or comes from there: not yet, or no "
+        "longer, in a VXLAN packet",
+    ),
     Point(NEAR, "tap", "at the interface of router N towards the sender"),
     Point(FAR, "tap", "at the interface of router N away from the sender"),
 )
@@ -62,7 +69,8 @@ BETWEEN_HOSTS = (
 )
 """The full names of the points of a probe between nodes on two hosts, in a request's order."""
 _ROUTER = rf"({HOP}[1-9][0-9]{{0,3}}\.({NEAR}|{FAR})|[a-z][a-z0-9-]{{0,40}}@[a-z][a-z0-9-]{{0,40}})"
-PATTERN = rf"^({WIRE}|({SENDER}|{RESPONDER})\.({'|'.join(BY_SIDE)})|{_ROUTER}(\.uplink|\.{WIRE})?)$"
+_OUTWARD = rf"(\.uplink|\.{WIRE}|\.{TUNNEL})?"
+PATTERN = rf"^({WIRE}|({SENDER}|{RESPONDER})\.({'|'.join(BY_SIDE)})|{_ROUTER}{_OUTWARD})$"
 """The form of the full name of a point."""
 
 
@@ -75,6 +83,8 @@ class Stack(Enum):
 
 
 BRIDGE_AND_UPLINK, BRIDGE, DRIVER_DOMAIN = "bridge and uplink queue", "bridge", "driver domain"
+UNDERLAY = "underlay"
+"""The layer between the tunnels of two machines: VXLAN, and the network between them."""
 VIRTUAL_INTERFACE = "virtual interface"
 _TO_QUEUE = ("app", "user space to kernel", "qdisc")
 _TO_USER = ("stack", "kernel to user space", "app")
@@ -82,24 +92,38 @@ _TO_USER = ("stack", "kernel to user space", "app")
 OUT: dict[Stack, tuple[str, ...]] = {
     Stack.VIRTUAL: (
         *(*_TO_QUEUE, "queue", "stack", VIRTUAL_INTERFACE, "vif"),
-        *(BRIDGE_AND_UPLINK, "uplink", WIRE, WIRE),
+        *(BRIDGE_AND_UPLINK, "uplink", WIRE, WIRE, WIRE, TUNNEL),
     ),
     Stack.DOMAIN: (
         *(*_TO_QUEUE, "queue", "stack", VIRTUAL_INTERFACE, "dom0", DRIVER_DOMAIN, "vif"),
-        *(BRIDGE_AND_UPLINK, "uplink", WIRE, WIRE),
+        *(BRIDGE_AND_UPLINK, "uplink", WIRE, WIRE, WIRE, TUNNEL),
     ),
-    Stack.HOST: (*_TO_QUEUE, "uplink queue", "uplink", "driver", "stack", WIRE, WIRE),
+    Stack.HOST: (*_TO_QUEUE, "uplink queue", "uplink", "driver", "stack", WIRE, WIRE, WIRE, TUNNEL),
 }
-"""Points and, between them, the layers that a packet passes from user space to the wire."""
+"""Points and, between them, the layers that a packet passes from user space to the wire and, on a
+link between machines, to the tunnel."""
 IN: dict[Stack, tuple[str, ...]] = {
-    Stack.VIRTUAL: (WIRE, WIRE, "uplink", BRIDGE, "vif", VIRTUAL_INTERFACE, *_TO_USER),
+    Stack.VIRTUAL: (
+        *(TUNNEL, WIRE, WIRE, WIRE, "uplink", BRIDGE, "vif", VIRTUAL_INTERFACE, *_TO_USER),
+    ),
     Stack.DOMAIN: (
-        *(WIRE, WIRE, "uplink", BRIDGE, "vif", DRIVER_DOMAIN, "dom0", VIRTUAL_INTERFACE),
+        *(
+            TUNNEL,
+            WIRE,
+            WIRE,
+            WIRE,
+            "uplink",
+            BRIDGE,
+            "vif",
+            DRIVER_DOMAIN,
+            "dom0",
+            VIRTUAL_INTERFACE,
+        ),
         *_TO_USER,
     ),
-    Stack.HOST: (WIRE, WIRE, "uplink", "driver", *_TO_USER),
+    Stack.HOST: (TUNNEL, WIRE, WIRE, WIRE, "uplink", "driver", *_TO_USER),
 }
-"""The same from the wire to user space."""
+"""The same from the tunnel or the wire to user space."""
 
 
 def on_way(way: tuple[str, ...]) -> tuple[str, ...]:

@@ -139,6 +139,33 @@ def test_layers_of_a_sender_with_a_virtual_interface(
 @pytest.mark.parametrize(
     ("leg", "start", "end", "layer"),
     [
+        ("request", "sender.uplink", "sender.tunnel", "wire"),
+        ("request", "sender.tunnel", "responder.tunnel", "underlay"),
+        ("request", "responder.tunnel", "wire", "wire"),
+        ("request", "sender.tunnel", "hop1.near.tunnel", "underlay"),
+        ("request", "hop1.near.tunnel", "hop1.near.wire", "wire"),
+        ("request", "hop1.far.uplink", "hop1.far.tunnel", "wire"),
+        ("request", "hop1.far.tunnel", "hop2.near.tunnel", "underlay"),
+        ("request", "hop1.far.tunnel", "responder.tunnel", "underlay"),
+        ("reply", "responder.uplink", "wire", "wire"),
+        ("reply", "wire", "responder.tunnel", "wire"),
+        ("reply", "responder.tunnel", "hop1.far.tunnel", "underlay"),
+        ("reply", "hop1.far.tunnel", "hop1.far.uplink", "wire"),
+        ("reply", "hop1.near.wire", "hop1.near.tunnel", "wire"),
+        ("reply", "hop1.near.tunnel", "sender.tunnel", "underlay"),
+        ("reply", "sender.tunnel", "sender.uplink", "wire"),
+        # A stamp that was not taken.
+        ("request", "sender.uplink", "responder.tunnel", "wire"),
+        ("request", "sender.tunnel", "responder.uplink", "wire"),
+    ],
+)
+def test_layers_between_machines(leg: str, start: str, end: str, layer: str) -> None:
+    assert layers.layer(leg, start, end) == layer
+
+
+@pytest.mark.parametrize(
+    ("leg", "start", "end", "layer"),
+    [
         ("request", "sender.qdisc", "sender.uplink", "uplink queue"),
         ("request", "sender.uplink", "sender.stack", "driver"),
         ("request", "sender.qdisc", "sender.stack", "uplink queue + driver"),

@@ -47,13 +47,23 @@ repeat: 1
 """A probe from this machine by a router on a second one to a third."""
 
 
-ON_ROUTER = ("r@near.wire", "r@near.uplink", "r@near", "r@far", "r@far.uplink")
+ON_ROUTER = (
+    *("r@near.tunnel", "r@near.wire", "r@near.uplink", "r@near"),
+    *("r@far", "r@far.uplink", "r@far.tunnel"),
+)
 
 
-SENDER = ("sender.app", "sender.qdisc", "sender.stack", "sender.vif", "sender.uplink")
+SENDER = (
+    "sender.app",
+    "sender.qdisc",
+    "sender.stack",
+    "sender.vif",
+    "sender.uplink",
+    "sender.tunnel",
+)
 
 
-RESPONDER = ("wire", "responder.uplink", "responder.vif")
+RESPONDER = ("responder.tunnel", "wire", "responder.uplink", "responder.vif")
 
 
 @pytest.mark.slow

@@ -153,7 +153,8 @@ impl<T: Copy> Pipe<T> {
         let held_ns = (delay_ns - self.beyond_ns).max(0);
         let due_ns = if reordered { left_ns } else { self.in_order(left_ns + held_ns) };
         let RandomDraw { copies, corrupt, .. } = *draw;
-        let short = !reordered && delay_ns < self.beyond_ns;
+        // A link without a delay takes as long as the network beyond it.
+        let short = !reordered && configured_ns > 0 && delay_ns < self.beyond_ns;
         sink.deliver(Delivery { due_ns, frame, copies, corrupt, reordered, short });
     }
 

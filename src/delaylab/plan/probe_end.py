@@ -7,19 +7,21 @@ from dataclasses import dataclass, replace
 
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
-from delaylab.points import IN, OUT, Stack, bare, on_way
+from delaylab.points import IN, OUT, SENDER, TUNNEL, Stack, bare, on_way
 
 
 @dataclass(frozen=True)
 class ProbeEnd:
     """One end of a probe's way; `role` is `sender` or `responder`.
 
-    `crosses` is True if the packets leave the host by the link's uplink.
+    `crosses` is True if the packets leave the host by the link's uplink, `apart` if they leave its
+    machine. The tunnel of the responder is before the wire on a request's way, so it is not here.
     """
 
     role: str
     attachment: Attachment
     crosses: bool
+    apart: bool = False
 
     @property
     def agent(self) -> str:
@@ -48,7 +50,9 @@ class ProbeEnd:
         return [
             replace(step, point=f"{self.role}.{step.point}")
             for step in self.attachment.outward
-            if step.point in ("dom0", "vif") or (self.crosses and step.point == "uplink")
+            if step.point in ("dom0", "vif")
+            or (self.crosses and step.point == "uplink")
+            or (self.apart and step.point == TUNNEL and self.role == SENDER)
         ]
 
     def outward(self, sockets: Iterable[str]) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
@@ -12,7 +13,7 @@ from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.path import MOST_PATHS, NodePath, node_paths
 from delaylab.plan.probe_end import ProbeEnd
-from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, WIRE, location, role
+from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, TUNNEL, WIRE, location, role
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links
 from delaylab.spec.study import ProbeSpec
@@ -123,13 +124,13 @@ def _beside(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> Iterator[TapPoint
     ends = {probe.sender: SENDER, probe.to: RESPONDER}
     for name, link in named_links(lab):
         passing = [node for node in link.members if lab.nodes[node].forwards or node in ends]
-        crosses = len({lab.host_of(node) for node in link.members}) > 1
+        crossed = _crossed(lab, link.members)
         for node in passing if len(passing) > 1 else ():
             attachment = plan.attachment(node, name)
             if node in ends:
-                yield from _at_end(ProbeEnd(ends[node], attachment, crosses), probe)
+                yield from _at_end(ProbeEnd(ends[node], attachment, *crossed), probe)
             else:
-                yield from _at_router(attachment, crosses, wire=True)
+                yield from _at_router(attachment, crossed, wire=True)
 
 
 def _at_end(end: ProbeEnd, probe: ProbeSpec) -> Iterator[TapPoint]:
@@ -149,13 +150,13 @@ def way_over(
     home = out if same_way_back else _PathPoints.of(plan, lab, turned)
     sender, responder = out.sender, out.responder
     taps = [*out.taps(), *home.taps()]
-    one_host = OWN_LINK if any(out.crosses) else ONE_HOST
+    one_host = OWN_LINK if any(each.hosts for each in out.crossed) else ONE_HOST
     absent = {
         point: why
         for end in (sender, responder)
         for point, why in end.absent(one_host.format(what="uplink")).items()
     }
-    if not out.crosses[-1]:
+    if not out.crossed[-1].hosts:
         absent[WIRE] = one_host.format(what="wire")
     sockets = SOCKET_POINTS
     no_socket = NO_SOCKET.get(probe.protocol)
@@ -197,26 +198,38 @@ def way_over(
     )
 
 
+class _Crossed(NamedTuple):
+    """Boundaries between the ends of a link on a way: of hosts, and of machines."""
+
+    hosts: bool
+    machines: bool
+
+
+def _crossed(lab: LabSpec, nodes: Iterable[str]) -> _Crossed:
+    hosts = {lab.host_of(node) for node in nodes}
+    return _Crossed(len(hosts) > 1, len({lab.machine_of(host) for host in hosts}) > 1)
+
+
 @dataclass(frozen=True)
 class _PathPoints:
-    """Both ends of a path, the taps between them, and for each link whether it joins two hosts."""
+    """Both ends of a path, the taps between them, and for each link what it crosses."""
 
     sender: ProbeEnd
     responder: ProbeEnd
     between: tuple[TapPoint, ...]
-    crosses: tuple[bool, ...]
+    crossed: tuple[_Crossed, ...]
 
     @classmethod
     def of(cls, plan: KeptPlan, lab: LabSpec, path: NodePath) -> _PathPoints:
         """Return the points of a path from the sender to the responder."""
-        crosses = tuple(lab.host_of(one) != lab.host_of(two) for one, two in pairwise(path.nodes))
+        crossed = tuple(_crossed(lab, ends) for ends in pairwise(path.nodes))
         first = plan.attachment(path.nodes[0], path.links[0])
         last = plan.attachment(path.nodes[-1], path.links[-1])
         return cls(
-            ProbeEnd(SENDER, first, crosses[0]),
-            ProbeEnd(RESPONDER, last, crosses[-1]),
-            tuple(_between(plan, _hops(path), crosses)),
-            crosses,
+            ProbeEnd(SENDER, first, *crossed[0]),
+            ProbeEnd(RESPONDER, last, *crossed[-1]),
+            tuple(_between(plan, _hops(path), crossed)),
+            crossed,
         )
 
     def taps(self) -> list[TapPoint]:
@@ -255,36 +268,41 @@ def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[Ho
     ]
 
 
-def _between(plan: KeptPlan, hops: list[Hop], crosses: Sequence[bool]) -> list[TapPoint]:
+def _between(plan: KeptPlan, hops: list[Hop], crossed: Sequence[_Crossed]) -> list[TapPoint]:
     """Return the taps between the two ends of a way, in the order of a request.
 
-    `crosses` is True for each hop whose ends are on two hosts.
+    `crossed` is what each hop crosses. The responder's tunnel is there: the wire comes after it.
     """
     taps: list[TapPoint] = []
-    for hop, crossing in zip(hops, crosses, strict=True):
+    for hop, crossing in zip(hops, crossed, strict=True):
         if hop is not hops[0]:
             taps += _at_router(plan.attachment(hop.start, hop.link), crossing)
         arriving = plan.attachment(hop.end, hop.link)
         if hop is not hops[-1]:
             taps += _at_router(arriving, crossing, wire=True)[::-1]
-        elif crossing and (step := arriving.step(WIRE)):
-            taps.append(step)
+        else:
+            tunnel = arriving.step(TUNNEL) if crossing.machines else None
+            wire = arriving.step(WIRE) if crossing.hosts else None
+            taps += [replace(tunnel, point=f"{RESPONDER}.{TUNNEL}")] if tunnel else []
+            taps += [wire] if wire else []
     return taps
 
 
-def _at_router(attachment: Attachment, crosses: bool, *, wire: bool = False) -> list[TapPoint]:
+def _at_router(attachment: Attachment, crossed: _Crossed, *, wire: bool = False) -> list[TapPoint]:
     """Return the taps of a router on a link, from its interface outward.
 
     The interface's tap is on its host if a vif is there, else in the router. There is none in a
     host's own stack, whose interface to a link is a bridge: a packet there already has the stamp of
-    the port that it came in by. Uplink and `wire` are there if the link `crosses` hosts.
+    the port that it came in by. Uplink and `wire` are there if the link crosses hosts, the tunnel
+    if it crosses machines.
     """
     name = location(attachment.node, attachment.link)
     vif = attachment.step("vif")
     if vif is None and not attachment.in_host_stack:
         vif = TapPoint(node_agent(attachment.node), attachment.device, name)
-    outward = [attachment.step("uplink")] if crosses else []
-    outward += [attachment.step(WIRE)] if crosses and wire else []
+    outward = [attachment.step("uplink")] if crossed.hosts else []
+    outward += [attachment.step(WIRE)] if crossed.hosts and wire else []
+    outward += [attachment.step(TUNNEL)] if crossed.machines else []
     return [
         *([replace(vif, point=name)] if vif else []),
         *(replace(step, point=f"{name}.{step.point}") for step in outward if step),

@@ -12,7 +12,7 @@ from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.drawing.xml import xml
-from delaylab.points import ON_HOST, RESPONDER, WIRE, bare, role, router_number
+from delaylab.points import ON_HOST, RESPONDER, TUNNEL, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
 from delaylab.spec.kinds import facts_of
 
@@ -185,7 +185,7 @@ def _places_of(trial: TrialRecord) -> dict[tuple[str, str], str]:
     legs = ("request", ["intended", *way.request]), ("reply", way.reply)
     for leg, point in ((leg, point) for leg, points in legs for point in points):
         number = router_number(role(point))
-        if bare(point) in (WIRE, "uplink") and number is not None:
+        if bare(point) == TUNNEL or (bare(point) in (WIRE, "uplink") and number is not None):
             place = trial.places.get(point)
             found[leg, point] = place.at.replace(".", " ") if place else bare(point)
             continue

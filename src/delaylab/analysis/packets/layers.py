@@ -15,6 +15,8 @@ from delaylab.points import (
     OUT,
     RESPONDER,
     SENDER,
+    TUNNEL,
+    UNDERLAY,
     WIRE,
     Stack,
     bare,
@@ -67,6 +69,8 @@ def layer(leg: str, start: str, end: str, in_host_stack: Collection[str] = ()) -
         before = out(start) if near == SENDER else []
         after = into(WIRE, end) if far == SENDER else []
         parts = [*before, RESPONDER, *after]
+    elif near != far and bare(start) == bare(end) == TUNNEL:
+        parts = [UNDERLAY]
     elif near == far and sides[0] != sides[1]:
         parts = [*into(start, "vif"), ROUTER, *out("vif", end)]
     elif near == far or (WIRE in (near, far) and sides == (None, None)):
@@ -76,7 +80,9 @@ def layer(leg: str, start: str, end: str, in_host_stack: Collection[str] = ()) -
     else:
         # From one node to another, with the routers between the two that did not see the packet.
         unseen = [] if sides == (None, None) or _neighbours(start, end) else [ROUTER]
-        parts = [*out(start), *unseen, *into(WIRE, end)]
+        before = [WIRE] if bare(start) == TUNNEL else out(start)
+        after = [WIRE] if bare(end) == TUNNEL else into(WIRE, end)
+        parts = [*before, *unseen, *after]
     return _joined(parts)
 
 

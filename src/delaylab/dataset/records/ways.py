@@ -36,7 +36,8 @@ class Way(Record):
         [],
         description="The points that a request passes. A router's are named by location: "
         "`ROUTER@LINK`, and `ROUTER@LINK.uplink` and `ROUTER@LINK.wire` where the link crosses "
-        "hosts. In records of earlier versions they are `hop1.near`, `hop1.far` and so on.",
+        "hosts, and `ROUTER@LINK.tunnel` where it crosses machines. In records of earlier "
+        "versions they are `hop1.near`, `hop1.far` and so on.",
     )
     reply: Points = Field([], description="The points that a reply passes.")
     hops: Listed[Hop] = Field(
