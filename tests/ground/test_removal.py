@@ -41,3 +41,20 @@ def test_names_in_use_links_and_files(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Not a directory"):
         remove_tree(top)
     assert (kept / "file").exists()
+
+
+def test_each_folder_is_moved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree of packages has a thousand folders: trying all names again for each took seconds."""
+    top, rename = tmp_path / "top", os.rename
+    moves: list[str] = []
+    for number in range(50):
+        (top / f"a/{number}/b/c").mkdir(parents=True)
+
+    def counted(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        moves.append(target)
+        rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    monkeypatch.setattr(os, "rename", counted)
+    remove_tree(top)
+    assert not top.exists()
+    assert len(moves) == 2 * 50

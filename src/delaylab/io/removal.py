@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -20,11 +21,12 @@ def remove_tree(path: Path) -> None:
     matter, where `shutil.rmtree` opens and calls once more for each level. Raises OSError.
     """
     top = os.open(path, _FOLDER)
+    numbers = count()
     try:
         while names := os.listdir(top):  # noqa: PTH208  no path leads there for certain
             for name in names:
                 if not _removed(top, name):
-                    _empty(top, name)
+                    _empty(top, name, numbers)
     finally:
         os.close(top)
     path.rmdir()
@@ -49,20 +51,21 @@ def _removed(inside: int, name: str) -> bool:
     return True
 
 
-def _empty(top: int, name: str) -> None:
+def _empty(top: int, name: str, numbers: Iterator[int]) -> None:
     """Remove a folder of the top; what is in it is removed, or moved to the top if not empty."""
     inner = os.open(name, _FOLDER, dir_fd=top)
     try:
         for entry in os.listdir(inner):  # noqa: PTH208
             if not _removed(inner, entry):
-                _move_up(inner, entry, top)
+                _move_up(inner, entry, top, numbers)
     finally:
         os.close(inner)
     os.rmdir(name, dir_fd=top)
 
 
-def _move_up(inside: int, name: str, top: int) -> None:
-    for number in count():
+def _move_up(inside: int, name: str, top: int, numbers: Iterator[int]) -> None:
+    """Move a folder to the top; no number is tried twice, or wide trees took quadratic time."""
+    for number in numbers:
         try:
             os.rename(name, f"{_MOVED}{number}", src_dir_fd=inside, dst_dir_fd=top)
         except OSError as error:
