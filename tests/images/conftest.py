@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from delaylab import images
+from delaylab.images import tree
 
 SOURCE = Path(images.__file__).parent.parent.parent
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -28,11 +29,26 @@ DELAYLAB = [sys.executable, "-c", "from delaylab.cli import main; main()"]
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the image `container`, and the kernel of User-Mode Linux."""
-    folder = tmp_path_factory.mktemp("cache")
+    """With the image `container`, and the kernel of User-Mode Linux; all workers have one.
+
+    Who comes later waits for the builder, and finds what it has built.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder /= "cache-of-images"
     subprocess.run(
         [*DELAYLAB, "image", "build", "container", "uml"], env=environment(folder), check=True
     )
+    return folder
+
+
+@pytest.fixture
+def own_cache(cache: Path, tmp_path: Path) -> Path:
+    """A cache of one test, with the programs that every guest has and no more."""
+    folder = tmp_path / "cache"
+    for tools in cache.glob("tools-*"):
+        shutil.copytree(tools, folder / tools.name, symlinks=True, copy_function=tree.link)
     return folder
 
 
@@ -44,7 +60,10 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
 
 @pytest.fixture
 def image(tmp_path: Path) -> Command:
-    """`delaylab image …` on an empty cache of its own; `prefix` is run with it as its words."""
+    """`delaylab image …` on a cache of its own, which is empty without the fixture `own_cache`.
+
+    `prefix` is run, with the command as its words.
+    """
 
     def call(
         *argv: str, prefix: tuple[str, ...] = (), code: int = 0, **env: str

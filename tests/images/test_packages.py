@@ -110,7 +110,7 @@ def test_many_packages_still_have_a_folder_of_their_own() -> None:
 
 @NEEDS_APT
 def test_images_with_packages_are_built_ahead_listed_and_removed(
-    image: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+    image: Callable[..., subprocess.CompletedProcess[str]], own_cache: Path
 ) -> None:
     image("build", "container:pigz")
     listed = json.loads(image("list", "--json").stdout)
@@ -119,23 +119,22 @@ def test_images_with_packages_are_built_ahead_listed_and_removed(
     assert "rootfs_pigz" in image("list").stdout
     line = one_line(image("build", "disk:no-such-package-here", code=3))
     assert "apt knows no package no-such-package-here" in line
-    assert not list((tmp_path / "cache").glob(".partial-*"))
+    assert not list(own_cache.glob(".partial-*"))
     assert "packages_pigz" in image("clean").stdout
-    assert not list((tmp_path / "cache").glob("*_*"))
+    assert not list(own_cache.glob("*_*"))
 
 
 @NEEDS_APT
 @NEEDS_MKE2FS
 def test_a_killed_build_leaves_nothing_that_counts(
-    image: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+    image: Callable[..., subprocess.CompletedProcess[str]], own_cache: Path
 ) -> None:
-    cache = tmp_path / "cache"
-    killed = start(cache, "build", "disk:pigz")
-    until(lambda: any(cache.glob(".partial-packages_pigz-*")))
+    killed = start(own_cache, "build", "disk:pigz")
+    until(lambda: any(own_cache.glob(".partial-packages_pigz-*")))
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    assert not list(cache.glob(".partial-*/layer.json"))
+    assert not list(own_cache.glob(".partial-*/layer.json"))
     image("build", "disk:pigz")
-    assert not list(cache.glob(".partial-*"))
-    (disk,) = cache.glob("disk_pigz-*/disk")
+    assert not list(own_cache.glob(".partial-*"))
+    (disk,) = own_cache.glob("disk_pigz-*/disk")
     assert disk.stat().st_blocks * 512 < disk.stat().st_size
