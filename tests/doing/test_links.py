@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -119,13 +118,12 @@ def test_neighbours_are_found_over_a_link_of_seconds(delaylab: Run, up: Up) -> N
     up(text + "- {between: [a, c], name: set, delay: 0s}\n")
     delaylab("link", "set", "far", "set", "delay=1600ms")
 
-    def pinged(version: str, node: str) -> str:
-        argv = ("ping", version, "-c", "2", "-i", "0.1", "-W", "9", node)
-        return delaylab("exec", "a", "--", *argv).stdout
-
-    with ThreadPoolExecutor() as pool:
-        for said in pool.map(pinged, ("-4", "-6") * 2, "bbcc"):
-            assert "2 received, 0% packet loss" in said
+    # Side by side in the node: each waits for a neighbour's answer and a reply, 3.2 s each.
+    pings = [
+        f"ping {version} -c 2 -i 0.1 -W 9 {node} &" for version in ("-4", "-6") for node in "bc"
+    ]
+    said = delaylab("exec", "a", "--", "sh", "-c", " ".join([*pings, "wait"])).stdout
+    assert said.count("2 received, 0% packet loss") == len(pings), said
 
 
 def test_a_shared_link_over_two_hosts(delaylab: Run, up: Up) -> None:
@@ -348,6 +346,7 @@ def test_what_changed_during_the_count_is_not_judged(delaylab: Run, up: Up) -> N
         (engine,) = as_json(delaylab("link", "show", name, "wan", "--json"))["engines"]
         return {way["node"]: way for way in engine["directions"]}
 
+    lost("1")  # a knows its neighbour then: ping waits for 12 s where nobody answers ARP
     for loss in ("loss=100%", "loss=0%"):
         delaylab("link", "set", name, "wan", loss, "--node", "b")
         ways = lost("30")
