@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check format test test-tools test-pure test-beside test-rust test-real test-slow controls fuzz bench coverage docs site lock wheel clean
+.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check format test test-tools test-pure test-beside test-rust test-real test-long test-slow controls fuzz bench coverage docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -67,7 +67,7 @@ quick: light
 quick-tests:
 	$(PYTEST) -m 'not slow and not agent' $(REAL:%=--ignore %) $(LONG:%=--ignore %)
 
-# What fails soonest comes first: style and types, then pure tests, Rust, real packets. T is one room: a
+# What fails soonest comes first: style and types, then quick pure tests, then all others. T is one room: a
 # folder or a file of tests (T=ground, T=doing/test_links.py), a room of the package (T=plan), or a
 # crate (T=crates/link).
 ifdef T
@@ -81,14 +81,19 @@ test-tools:
 	@tools/setup.sh --tests
 
 test-pure: setup
-	$(PYTEST) $(REAL:%=--ignore %)
+	$(PYTEST) $(REAL:%=--ignore %) $(LONG:%=--ignore %)
 
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
-# Tests with real packets wait for guests and packets part of the time, which Rust's tests can use.
+# Tests with real packets wait for guests and packets a third of the time, which Rust's tests can use,
+# and then the long pure tests.
 test-beside: setup test-tools
-	@$(BESIDE) test-rust test-real
+	@$(BESIDE) test-real test-rust test-long
+
+# They only compute, so what is timed beside them goes first.
+test-long: setup
+	nice $(PYTEST) $(LONG)
 
 # Two workers for each CPU: these tests mostly wait for guests and for packets. With three on two CPUs
 # these were idle a quarter of the time.
