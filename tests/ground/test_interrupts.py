@@ -40,15 +40,17 @@ def count(value):
     swallows.swallow()
     return value
 """
+# signal.pause() would wait forever for a signal that comes just before the system call.
 PROGRAM = """\
-import signal
+import signal, time
 from delaylab.io import interrupts
 import model
 
 interrupts.put_off_in_libraries()
 try:
     {}
-    signal.pause()
+    while True:
+        time.sleep(0.01)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -60,7 +62,7 @@ with interrupts.deferred():
         signal.signal(signal.SIGINT, interrupts._interrupt)
         import hungry
         signal.signal(signal.SIGINT, before)
-        signal.pause()
+        time.sleep(0.01)
         print("done")"""
 
 
