@@ -9,7 +9,7 @@ import numpy as np
 
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.charts.lazy import alt
-from delaylab.charts.vega import INK, Row, Rows, delay_scale, delay_ticks, inline, seen
+from delaylab.charts.vega import INK, Row, Rows, delay_scale, delay_ticks, inline, seen, ticks_of
 
 # Whiskers reach to these quantiles; the box to the quartiles.
 WHISKERS = (0.05, 0.95)
@@ -34,11 +34,13 @@ def box_plot(
     base = alt.Chart(inline(rows)).encode(x=alt.X(f"{x}:N", title=title, sort=list(order)))
     if colour is not None:
         base = base.encode(xOffset=alt.XOffset(f"{colour}:N"), color=coloured(rows, colour))
+    ticks = ticks_of(rows, "low", "high")
+    low, box, middle = (delay_y(BOX_AXIS, field, ticks) for field in ("low", "q1", "us"))
     return alt.LayerChart(
         layer=[
-            base.mark_rule().encode(y=delay_y(BOX_AXIS, "low"), y2="high:Q"),
-            base.mark_bar(size=9, opacity=0.75).encode(y=delay_y(BOX_AXIS, "q1"), y2="q3:Q"),
-            base.mark_tick(color=INK, size=11, thickness=2).encode(y=delay_y(BOX_AXIS)),
+            base.mark_rule().encode(y=low, y2="high:Q"),
+            base.mark_bar(size=9, opacity=0.75).encode(y=box, y2="q3:Q"),
+            base.mark_tick(color=INK, size=11, thickness=2).encode(y=middle),
         ]
     )
 
@@ -57,7 +59,7 @@ def lines(
         .mark_line(point=True, strokeWidth=2)
         .encode(
             x=alt.X(f"{x}:N", title=title, sort=list(order)),
-            y=delay_y(of),
+            y=delay_y(of, ticks=ticks_of(rows, "us")),
             color=coloured(rows, colour),
         )
     )

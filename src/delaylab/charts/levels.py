@@ -24,13 +24,13 @@ from delaylab.charts.vega import (
     render,
     seen,
     setup_colours,
+    ticks_of,
 )
 
 PANELS = 12
 """The most scenarios that are drawn; tables have all of them."""
 DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
 """The dashes of lines, which tell them apart in print, too."""
-TICKS = [n * 10.0**decade for decade in range(-1, 7) for n in (1, 2, 5)]
 WIDE = 30
 """The ratio of the largest difference to the smallest from which on the axis is logarithmic on
 either side of 0."""
@@ -102,7 +102,7 @@ def rtt_curves(curves: Sequence[Curve], title: str, name: str) -> Chart | None:
                 "us:Q",
                 title="user RTT, round trip (log)",
                 scale=delay_scale(),
-                axis=delay_ticks(TICKS),
+                axis=delay_ticks(ticks_of(rows, "us")),
             ),
             y=alt.Y("y:Q", title="share of packets", axis=alt.Axis(format="%", tickCount=5)),
             color=alt.Color(

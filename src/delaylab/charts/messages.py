@@ -15,7 +15,7 @@ from delaylab.charts.vega import (
     inline,
     render,
     setup_colours,
-    ticks_between,
+    ticks_of,
 )
 
 GROUPS = 10
@@ -52,8 +52,7 @@ def _chart(name: str, groups: Sequence[Group]) -> Chart:
         if each.operation in OPERATIONS
     ]
     labels = [label for label, _ in drawn]
-    us = [row["us"] for row in rows]
-    ticks = delay_ticks(ticks_between(min(us, default=0), max(us, default=0)))
+    ticks = delay_ticks(ticks_of(rows, "us"))
     sizes = sorted({row["bytes"] for row in rows})
     size = alt.X(
         "bytes:Q",

@@ -8,7 +8,7 @@ from delaylab.analysis.compared.numbers import Numbers
 from delaylab.analysis.group import Group, in_words
 from delaylab.charts.boxes import COLOURS, coloured, delay_y
 from delaylab.charts.lazy import alt
-from delaylab.charts.vega import Chart, Rows, inline, render, seen, ticks_between
+from delaylab.charts.vega import Chart, Rows, inline, render, seen, ticks_of
 
 WIDE = 20
 """The ratio of the largest number to the smallest from which on their axis is logarithmic."""
@@ -44,8 +44,7 @@ def along(factor: str, numbers: Numbers, groups: Sequence[Group]) -> Chart | Non
     rows = [row for row in rows if row["of"] in kept]
     if len({row["at"] for row in rows}) < 2:
         return None
-    ends = [row["us"] for row in rows]
-    ticks = ticks_between(min(ends), max(ends))
+    ticks = ticks_of(rows, "us")
     base = alt.Chart().encode(
         x=_x(factor, numbers),
         color=coloured(rows, "of").title(None) if kept != [ALL] else alt.value(COLOURS[1]),

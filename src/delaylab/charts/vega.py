@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -114,9 +115,26 @@ def delay_ticks(values: list[float] | None = None) -> alt.Axis:
 
 
 def ticks_between(least: float, most: float) -> list[float]:
-    """Return ticks for a logarithmic axis: at each decade, or at 1, 2 and 5 of few decades."""
+    """Return ticks for a logarithmic axis of positive values.
+
+    They are at each decade, at 1, 2 and 5 of few decades, or at even distances where fewer than
+    three of those lie between the values.
+    """
     wide = least <= 0 or most / least >= 100
-    return [n * 10.0**decade for decade in range(-1, 7) for n in ((1,) if wide else (1, 2, 5))]
+    ticks = [n * 10.0**decade for decade in range(-1, 7) for n in ((1,) if wide else (1, 2, 5))]
+    if wide or most <= least or sum(least <= tick <= most for tick in ticks) >= 3:
+        return ticks
+    at_most = (most - least) / 3
+    decade = 10.0 ** math.floor(math.log10(at_most))
+    step = next(n * decade for n in (5, 2, 1) if n * decade <= at_most)
+    first, last = math.ceil(least / step), math.floor(most / step)
+    return [round(number * step, 9) for number in range(first, last + 1)]
+
+
+def ticks_of(rows: Rows, *fields: str) -> list[float]:
+    """Return ticks for a logarithmic axis of some fields; rows may be without a value."""
+    values = [value for row in rows for field in fields if (value := row.get(field)) is not None]
+    return ticks_between(min(values, default=0), max(values, default=0))
 
 
 def delay_scale() -> alt.Scale:
@@ -126,9 +144,8 @@ def delay_scale() -> alt.Scale:
 
 def delay_axis(title: str, rows: Rows) -> alt.X:
     """Return a logarithmic axis of delays, for the field `us`; the title says of which."""
-    us = [row["us"] for row in rows]
-    ticks = ticks_between(min(us, default=0), max(us, default=0))
-    return alt.X("us:Q", title=title, scale=delay_scale(), axis=delay_ticks(ticks))
+    axis = delay_ticks(ticks_of(rows, "us"))
+    return alt.X("us:Q", title=title, scale=delay_scale(), axis=axis)
 
 
 def colour(field: str, seen: list[str], known: dict[str, str], title: str) -> alt.Color:

@@ -19,7 +19,7 @@ from delaylab.charts.vega import (
     inline,
     render,
     setup_colours,
-    ticks_between,
+    ticks_of,
 )
 
 # Largest number of groups that one chart of shares has.
@@ -159,7 +159,6 @@ def _delays(name: str, groups: list[Group]) -> Chart | None:
         return None
     labels = [label for label, _ in drawn]
     node = drawn[0][1][0].node
-    us = [row["us"] for row in rows]
     chart = (
         alt.Chart(inline(rows))
         .mark_circle(size=14, opacity=0.55, aria=False)
@@ -169,7 +168,7 @@ def _delays(name: str, groups: list[Group]) -> Chart | None:
                 "us:Q",
                 title="reply after the packet was due (log)",
                 scale=delay_scale(),
-                axis=delay_ticks(ticks_between(min(us), max(us))),
+                axis=delay_ticks(ticks_of(rows, "us")),
             ),
             color=colour("trials", labels, setup_colours(labels), "trials"),
         )

@@ -1,0 +1,29 @@
+"""Ticks of logarithmic axes: a reader finds at least three of them, wherever the values lie."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.charts.vega import Rows, ticks_between, ticks_of
+
+
+@given(st.floats(0.2, 1e5), st.floats(1.01, 90))
+def test_three_ticks_lie_between_any_two_values(least: float, ratio: float) -> None:
+    most = least * ratio
+    ticks = ticks_between(least, most)
+    assert sum(least <= tick <= most for tick in ticks) >= 3
+    assert ticks == sorted(ticks)
+
+
+def test_ticks_of_close_values_are_round_numbers() -> None:
+    assert ticks_between(5200, 5700) == [5200, 5300, 5400, 5500, 5600, 5700]
+    assert [each for each in ticks_between(9, 60) if 9 <= each <= 60] == [10, 20, 50]
+    assert [each for each in ticks_between(3, 3000) if 3 <= each <= 3000] == [10, 100, 1000]
+
+
+def test_rows_without_values_have_ticks_at_decades() -> None:
+    empty: Rows = [{"us": None}]
+    assert ticks_of([], "us") == ticks_of(empty, "us") == ticks_between(0, 0)
+    rows: Rows = [{"low": 5200, "high": 5700}, {"low": None}]
+    assert ticks_of(rows, "low", "high") == ticks_between(5200, 5700)
