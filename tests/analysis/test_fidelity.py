@@ -82,6 +82,9 @@ def test_what_the_network_between_machines_does_is_in_the_verdict(
     found = verdict(underlay={**UNDERLAY, **underlay}, short=short)
     assert not found.held
     assert says in found.text
+    # An engine's CPU would be no remedy.
+    assert not found.own
+    assert says in "; ".join(found.of_underlay)
 
 
 def test_a_link_that_did_as_asked_held() -> None:

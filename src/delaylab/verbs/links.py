@@ -134,8 +134,8 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
     below = {each.direction.link: each.direction.underlay for each in verdicts}
     yield from (f"{link}: {_below(each)}" for link, each in below.items() if each is not None)
     for verdict in verdicts:
-        if verdict.own:
-            why = "; ".join(verdict.own)
+        if verdict.own or verdict.of_underlay:
+            why = "; ".join((*verdict.own, *verdict.of_underlay))
             yield f"{_direction(verdict)}: not held, because {why}"
         if verdict.used and verdict.unjudged:
             which = f"{', '.join(verdict.unjudged)} {'is' if len(verdict.unjudged) == 1 else 'are'}"

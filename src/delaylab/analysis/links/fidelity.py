@@ -28,6 +28,8 @@ from delaylab.dataset.records.ways import Way
 
 REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/links.md on verdicts"
 
+OF_UNDERLAY = "give the link a longer delay, or put its nodes on one machine (docs/machines.md)"
+
 
 @dataclass(frozen=True, slots=True)
 class TrialLink:
@@ -116,14 +118,15 @@ def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
         doubt(
             DoubtKind.LINK_NOT_HELD,
             f"{link.trial}: {prefix}{why}",
-            REMEDY,
+            remedy,
             trial=link.trial,
             link=link.verdict.direction.link,
         )
         for link in links
-        for prefix, reasons in (
-            ("", link.verdict.of_engine),
-            (f"{link.verdict.name}: ", link.verdict.own),
+        for prefix, reasons, remedy in (
+            ("", link.verdict.of_engine, REMEDY),
+            (f"{link.verdict.name}: ", link.verdict.own, REMEDY),
+            (f"{link.verdict.name}: ", link.verdict.of_underlay, OF_UNDERLAY),
         )
         for why in reasons
     ]

@@ -51,7 +51,8 @@ class Verdict:
     `noise` describes the engine's CPU. `shares` has the conditions that are a matter of chance,
     such as `loss` or `duplicate`, beside what happened. `unjudged` names the conditions that cannot
     be judged because the direction's conditions changed during the count. `of_engine` are reasons
-    that concern all of the engine's links, `own` those of this direction alone. A direction that
+    that concern all of the engine's links, `own` those of this direction alone, `of_underlay` those
+    of the network between the link's machines. A direction that
     carried no frame has no reason of its engine's, unless the engine is down. `downtimes` are the
     times in which an end of the link was down or silent on purpose, which are no reason.
     """
@@ -65,11 +66,12 @@ class Verdict:
     of_engine: tuple[str, ...]
     own: tuple[str, ...]
     downtimes: LinkDowntime | None = None
+    of_underlay: tuple[str, ...] = ()
 
     @property
     def why(self) -> tuple[str, ...]:
-        """Return all reasons against it: the engine's, then this direction's own."""
-        return (*self.of_engine, *self.own)
+        """Return all reasons against it: the engine's, this direction's own, the underlay's."""
+        return (*self.of_engine, *self.own, *self.of_underlay)
 
     @property
     def held(self) -> bool:
@@ -139,7 +141,6 @@ def _judge(
     shares = dict(_shares(direction))
     rate = _rate(direction)
     why = [*_dropped(direction, downtimes), *_late(direction, engine.cpu_noise)]
-    why += _of_underlay(direction)
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
         why.append(
@@ -156,6 +157,7 @@ def _judge(
         of_engine,
         tuple(why),
         downtimes,
+        tuple(_of_underlay(direction)) if _used(direction) else (),
     )
 
 

@@ -138,7 +138,7 @@ def _verdict(verdict: Verdict) -> str:
     if not verdict.of_engine:
         return verdict.text
     said = f"not held, because of the engine of {verdict.host} (see there)"
-    return "; ".join([said, *verdict.own])
+    return "; ".join([said, *verdict.own, *verdict.of_underlay])
 
 
 def _late(link: TrialLink) -> str:
