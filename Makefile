@@ -111,7 +111,7 @@ controls: setup
 fuzz:
 	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
 	cargo run --quiet --locked --package delaylab-fuzz-targets --example corpus -- fuzz/corpus
-	for target in packet frame pcapng tcp; do \
+	for target in packet frame pcapng tcp calls; do \
 		cargo +nightly fuzz run $$target -- -max_total_time=$(or $(SECONDS_EACH),60) || exit 1; done
 
 bench: kinds

@@ -1,9 +1,10 @@
 //! Fuzz targets for everything that reads bytes from outside: the protocol's frames, captured packets,
-//! captures. A target takes any bytes and panics if an invariant does not hold.
+//! captures, logs of recorded processes. A target takes any bytes and panics if an invariant does not hold.
 //!
 //! Two fuzzers use them: `tests/fuzzer.rs`, which mutates the seeds of each target and runs with every
 //! `cargo test`, and libFuzzer (`fuzz/`, which needs a nightly toolchain).
 
+pub mod calls;
 pub mod frame;
 pub mod mutate;
 pub mod packet;
@@ -21,10 +22,11 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     Target { name: "packet", run: packet::run, seed: packet::seed },
     Target { name: "frame", run: frame::run, seed: frame::seed },
     Target { name: "pcapng", run: pcapng::run, seed: pcapng::seed },
+    Target { name: "calls", run: calls::run, seed: calls::seed },
     Target { name: "tcp", run: tcp::run, seed: tcp::seed },
 ];
 

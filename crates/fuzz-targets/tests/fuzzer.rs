@@ -13,6 +13,8 @@ use delaylab_fuzz_targets::{TARGETS, Target};
 
 /// The number of inputs per target: a million mutated ones for all, besides unchanged seeds.
 const INPUTS: u64 = 400_000;
+/// The number for logs, whose reader and writer reserve megabytes for each: about 7 s.
+const INPUTS_OF_LOGS: u64 = 100_000;
 /// The least number of inputs for which the shares of outcomes are checked; with fewer, chance decides.
 const ENOUGH: u64 = 20_000;
 /// The time limit for one input, which takes microseconds; after it the input is taken to hang.
@@ -92,12 +94,31 @@ fn captures() {
     );
 }
 
+#[test]
+fn logs() {
+    fuzz(
+        "calls",
+        10..=40,
+        &[
+            "it is not a log of calls",
+            "another version",
+            "another length",
+            "it ends within a call",
+            "a call refers to one that is not before it",
+            "a call is of an unknown kind",
+        ],
+    );
+}
+
 /// Fuzz `target`. Assert the percentage of mutated inputs that it accepted, and that it rejected some for
 /// each of `reasons`.
 fn fuzz(target: &str, accepted: std::ops::RangeInclusive<u64>, reasons: &[&str]) {
     let target = *TARGETS.iter().find(|known| known.name == target).expect("a target");
     let first = variable("DELAYLAB_FUZZ_SEED").unwrap_or(1);
-    let inputs = variable("DELAYLAB_FUZZ_INPUTS").unwrap_or(INPUTS);
+    let inputs = variable("DELAYLAB_FUZZ_INPUTS").unwrap_or(match target.name {
+        "calls" => INPUTS_OF_LOGS,
+        _ => INPUTS,
+    });
     let counts = watched(target, first, inputs);
     println!("{}: {inputs} inputs from {first}, {counts:#?}", target.name);
     if inputs >= ENOUGH {
