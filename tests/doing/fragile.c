@@ -1,6 +1,7 @@
 /* A daemon for the tests of record and replay. It answers packets with all that a replay must give it again: the time,
    random bytes, its process id, and the number of its timer's signals so far. A packet "bad" spoils its memory, and
-   the first packet "use" after it crashes it. */
+   the first packet "use" after it crashes it. At a packet "large" it writes 5 MiB in one call. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -64,6 +65,12 @@ int main(int count, char **words) {
         if (!strncmp(text, "bad", 3)) memory = NULL;
         if (!strncmp(text, "use", 3)) memory[0] = 'F';
         if (!strncmp(text, "end", 3)) exit(7);
+        if (!strncmp(text, "large", 5)) {
+            static char bytes[5 << 20];
+            int null = open("/dev/null", O_WRONLY);
+            if (write(null, bytes, sizeof bytes) < 0) return 1;
+            close(null);
+        }
         struct timeval now;
         unsigned dice;
         gettimeofday(&now, NULL);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -216,6 +217,60 @@ def test_a_recording_ends_with_its_time_by_ctrl_c_and_with_the_program(
     for name, end in {**ends, "third": "end with exit code 7"}.items():
         done = as_json(delaylab("replay", str(tmp_path / name), "--json"))
         assert (done["how"], done["end"]) == ("equal", end)
+
+
+def test_a_recording_that_ends_before_the_program_says_so(
+    daemon: Path, tmp_path: Path, delaylab: Run
+) -> None:
+    """A call of 5 MiB ends it, as a log that is full does."""
+    folder = tmp_path / "recording"
+    with temporary(lab(f"exec {daemon}")) as running:
+        with recorder(running, folder) as process:
+            send(running, "hello")
+            assert state(running).how == "running, recorded"
+            send(running, "large", "hello")
+            assert state(running).how.startswith(
+                "running, its recording has ended: the log is full"
+            )
+            assert "its recording has ended" in delaylab("ps").stdout
+            process.send_signal(signal.SIGINT)
+            said, err = process.communicate(timeout=20)
+            assert process.returncode == 0, err
+        assert "the recording ended before the program did" in said
+        assert state(running).how == "running"
+        assert_nothing_left(running)
+    assert json.loads((folder / ABOUT).read_text())["cut"]
+    done = as_json(delaylab("replay", str(folder), "--json"))
+    assert (done["how"], done["end"]) == ("equal", "the end of the log")
+
+
+def agents_that_record(running: Lab) -> list[int]:
+    """Return the processes, other than the daemon, that have its log open."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):  # it has ended meanwhile
+            pid = int(place.parts[2])
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
+            if place.readlink().name == "fragile.calls" and name != "fragile":
+                found.append(pid)
+    return found
+
+
+def test_a_killed_agent_leaves_the_program_running_as_before(daemon: Path, tmp_path: Path) -> None:
+    with temporary(lab(f"exec {daemon}")) as running:
+        with recorder(running, tmp_path / "recording") as process:
+            recorded = state(running)
+            (agent,) = agents_that_record(running)
+            os.kill(agent, signal.SIGKILL)
+            _, err = process.communicate(timeout=30)
+            assert process.returncode == 1
+            assert only_line(err).startswith("delaylab: node one: ")
+        assert runs_anew(running, recorded.pid)
+        assert not is_recorded(running)
+        assert_nothing_left(running)
+        assert not (tmp_path / "recording").exists()
+        with recorder(running, tmp_path / "again", "--duration", "200ms") as process:
+            ends_well(process)
 
 
 def test_what_comes_by_no_call_is_a_difference(daemon: Path, tmp_path: Path, delaylab: Run) -> None:

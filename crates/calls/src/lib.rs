@@ -22,11 +22,20 @@ pub use plain::plain_length;
 pub const MAGIC: [u8; 8] = *b"dlcalls\n";
 /// The version of the form; a reader refuses any other.
 pub const VERSION: u16 = 1;
-/// The number of bytes before the first entry: the magic, the version (u16, little endian), six zeros, and the log's
-/// length in bytes (u64).
+/// The number of bytes before the first entry: the magic, the version (u16, little endian), a byte that
+/// says if the recording was cut, five zeros, and the log's length in bytes (u64).
 pub const HEADER: usize = 24;
+/// The place of a byte that is 1 if the recording ended before the process did: the log was full, or a call was larger
+/// than any that is recorded. What comes after it in the header is zero.
+pub const CUT_AT: usize = 10;
 /// The place of the length, which is written anew after each entry: what is behind it is not part of the log.
 pub const LENGTH_AT: usize = 16;
+
+/// Return true if a log, or its beginning, says that the recording ended before the process did.
+#[must_use]
+pub fn is_cut(log: &[u8]) -> bool {
+    log.starts_with(&MAGIC) && log.get(CUT_AT) == Some(&1)
+}
 
 /// Return the bytes before the first entry of a log of a length.
 #[must_use]

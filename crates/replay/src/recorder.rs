@@ -3,7 +3,7 @@
 use core::ptr;
 use core::slice;
 
-use delaylab_calls::{Call, Encoder, Entry, HEADER, LENGTH_AT, header};
+use delaylab_calls::{CUT_AT, Call, Encoder, Entry, HEADER, LENGTH_AT, header};
 
 use crate::asked::{Asked, bare};
 use crate::lock;
@@ -149,7 +149,9 @@ fn write(entry: &Entry<'_>) {
     }
 }
 
-/// End the recording: the log is full, or a call is larger than any that is recorded.
+/// End the recording: the log is full, or a call is larger than any that is recorded. The log says so.
 fn end() {
+    // SAFETY: the lock is held, and the log has a header.
+    unsafe { LOG.memory.add(CUT_AT).write_volatile(1) };
     set_mode(Mode::Through);
 }

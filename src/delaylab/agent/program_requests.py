@@ -22,12 +22,17 @@ class Started(Reply):
     pids: dict[Text, Count] = Field(default_factory=dict)
 
 
+RecordingState = Literal["whole", "cut"]
+"""The state of a recording: all calls so far are in its log, or it has ended before the program."""
+
+
 class ProgramState(Reply):
     """The state of a program; times are in ns since 1970, by the node's clock.
 
     `ran_ns` is the CPU time of its threads so far, `waited_ns` the time that they were ready to run
-    and waited for a CPU. `ends` is True if it is to end by itself. `ended_ns` is None while it
-    runs. Of one that ended out of its supervisor's sight, neither `exit` nor `killed` is known.
+    and waited for a CPU. `recording` is None if it is not recorded. `ends` is True if it is to end
+    by itself. `ended_ns` is None while it runs. Of one that ended out of its supervisor's sight,
+    neither `exit` nor `killed` is known.
     """
 
     name: Text
@@ -40,6 +45,7 @@ class ProgramState(Reply):
     frozen: bool = False
     ran_ns: int = 0
     waited_ns: int = 0
+    recording: RecordingState | None = None
 
     @property
     def is_dead(self) -> bool:
@@ -50,12 +56,17 @@ class ProgramState(Reply):
     def how(self) -> str:
         """Return its state in words."""
         if self.ended_ns is None:
-            return "frozen" if self.frozen else "running"
+            return ("frozen" if self.frozen else "running") + _RECORDED[self.recording]
         if self.exit is not None:
             return "done" if self.ends and self.exit == 0 else f"ended with exit code {self.exit}"
         return "ended" if self.killed is None else f"ended by signal {self.killed}"
 
 
+_RECORDED: dict[RecordingState | None, str] = {
+    None: "",
+    "whole": ", recorded",
+    "cut": ", its recording has ended: the log is full, or a call was too large",
+}
 NodeState = Literal["running", "stopped", "killed"]
 """The last thing that was done to a node as a whole."""
 Deed = Literal["freeze", "continue", "kill", "start"]
@@ -84,11 +95,15 @@ class Ended(Reply):
 
 
 class Recorded(Reply):
-    """The process that was recorded, started at `began_ns`; its state if it ended by itself."""
+    """The process that was recorded, started at `began_ns`; its state if it ended by itself.
+
+    `cut` is True if the recording ended before: the log was full, or a call was too large.
+    """
 
     pid: Count
     began_ns: int
     ended: ProgramState | None = None
+    cut: bool
 
 
 class OrderDone(Reply):

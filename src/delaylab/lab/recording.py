@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from delaylab.agent.binary import library_path
@@ -14,7 +14,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import readable
 from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
-from delaylab.lab.programs import folder_of
+from delaylab.lab.programs import control, folder_of, states
 from delaylab.lab.running import Lab
 
 ENDS_S = 120.0
@@ -54,6 +54,15 @@ class Recording:
         return self._result.done, self._result.stdout
 
 
+def _as_before(lab: Lab, node: str, program: str) -> None:
+    """Start a program again that is still recorded, since its agent was killed."""
+    with suppress(DelaylabError):
+        (found,) = [each for each in states(lab, only={node})[node] if each.name == program]
+        if found.recording is not None:
+            control(lab, node, "kill", [program])
+            control(lab, node, "start", [program])
+
+
 @contextmanager
 def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
     """Restart a program of a node so that it is recorded, as long as the block at most.
@@ -69,6 +78,7 @@ def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
         session.event()
         yield Recording(session, result)
     except AgentError as error:
+        _as_before(lab, node, program)
         raise DelaylabError(error.what, f"node {node}", error.fix) from None
     finally:
         session.close()

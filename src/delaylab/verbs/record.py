@@ -22,12 +22,19 @@ LOG = "calls.log"
 ABOUT = "recording.json"
 VERSION = 1
 MOST_BYTES = 1 << 20
+CUT = (
+    "note: the recording ended before the program did: its log had reached 1 GiB, or a call had "
+    "more than 4 MiB"
+)
 SHELLS = frozenset({"sh", "bash", "dash", "busybox", "ash", "zsh"})
 """Programs that start others, which are not recorded."""
 
 
 class Recorded(BaseModel):
-    """The program that a folder's log is of (`recording.json`)."""
+    """The program that a folder's log is of (`recording.json`).
+
+    `cut` is True if the recording ended before the program: the log was full, or a call too large.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,6 +47,7 @@ class Recorded(BaseModel):
     seconds: float = Field(ge=0)
     exit: int | None = None
     killed: int | None = None
+    cut: bool = False
 
 
 def record(
@@ -72,6 +80,7 @@ def record(
         seconds=round(seconds, 3),
         exit=None if ended is None else ended.exit,
         killed=None if ended is None else ended.killed,
+        cut=done.cut,
     )
     write_new(folder / LOG, log)
     write_new(folder / ABOUT, (about.model_dump_json(indent=1) + "\n").encode())
@@ -129,6 +138,8 @@ def print_recording(folder: Path, console: Console) -> None:
         + (f", in {calls.threads} threads" if calls.threads > 1 else ""),
         _rates(calls),
     ]
+    if about.cut:
+        lines.append(CUT)
     if about.killed is not None:
         lines.append(f"it ended by signal {about.killed}, and was not started again")
     elif about.exit is not None:

@@ -139,6 +139,20 @@ pub(crate) struct ProgramState {
     /// /proc/PID/task/TID/schedstat).
     #[serde(default)]
     pub(crate) waited_ns: u64,
+    /// Whether it is recorded (`record`).
+    #[serde(default)]
+    pub(crate) recording: Option<RecordingState>,
+}
+
+/// The state of a recording that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RecordingState {
+    /// All calls so far are in the log.
+    Whole,
+    /// The recording has ended and the program goes on: the log was full, or a call was larger than any that is
+    /// recorded.
+    Cut,
 }
 
 /// Send the last output of a program in `stdout` frames.
@@ -281,6 +295,9 @@ pub(crate) struct RecordDone {
     pub(crate) began_ns: i64,
     /// Its state, if it ended by itself.
     pub(crate) ended: Option<ProgramState>,
+    /// True if the recording ended before the program did: the log was full, or a call was larger than any that is
+    /// recorded.
+    pub(crate) cut: bool,
 }
 
 fn ten_seconds() -> u64 {

@@ -8,6 +8,7 @@ use delaylab_proto::{Context, Failure};
 
 use super::kept::{Kept, before};
 use super::launch;
+use super::recording_files::Files;
 use super::supervisor::Supervise;
 use crate::protocol::starting::{Control, ControlDone, Deed, NodeState, Program, ProgramState};
 use crate::session::Session;
@@ -101,6 +102,8 @@ pub(super) fn start_again(
         return Ok(());
     }
     let log = kept.log_file(&program.name);
+    // An agent that was killed cannot remove them.
+    Files::beside(&log).forgotten();
     if log.exists() {
         fs::rename(&log, before(&log)).with_context(|| format!("keep {}", log.display()))?;
     }

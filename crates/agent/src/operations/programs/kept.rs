@@ -11,6 +11,7 @@ use delaylab_os::files::folder::wait_in_until;
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
+use super::recording_files::Files;
 use crate::protocol::starting::{NodeState, Program, ProgramState};
 
 /// The folder of a node whose file system is its own, or whose `/run` is (`fabric/own_folders.rs`).
@@ -124,7 +125,7 @@ impl Kept {
         for entry in entries {
             let path = entry.context(what)?.path();
             if path.extension().is_some_and(|end| end == "state") {
-                programs.push(read(&path).context(what)?);
+                programs.push(self.read(&path).context(what)?);
             }
         }
         programs.sort_by(|one, other| one.name.cmp(&other.name));
@@ -138,7 +139,21 @@ impl Kept {
         if !path.exists() {
             return Err(Failure::new(what(), "no program of this name was started"));
         }
-        read(&path).with_context(what)
+        self.read(&path).with_context(what)
+    }
+
+    /// Read a state, with an end if the program is gone and its supervisor could not say so.
+    fn read(&self, path: &Path) -> io::Result<ProgramState> {
+        let mut state: ProgramState = serde_json::from_slice(&fs::read(path)?)?;
+        if state.ended_ns.is_none() && !Path::new(&format!("/proc/{}", state.pid)).exists() {
+            state.ended_ns = Some(Realtime::now().ns());
+        }
+        state.recording = None;
+        if state.ended_ns.is_none() {
+            (state.ran_ns, state.waited_ns) = cpu_times(state.pid);
+            state.recording = Files::beside(&self.log_file(&state.name)).state();
+        }
+        Ok(state)
     }
 
     /// Return the state of a program that has ended, once its supervisor has noted how.
@@ -155,18 +170,6 @@ impl Kept {
 /// Return the file to which a log is moved when it is full.
 pub(super) fn before(log: &Path) -> PathBuf {
     log.with_extension("log.before")
-}
-
-/// Read a state, with an end if the program is gone and its supervisor could not say so.
-fn read(path: &Path) -> io::Result<ProgramState> {
-    let mut state: ProgramState = serde_json::from_slice(&fs::read(path)?)?;
-    if state.ended_ns.is_none() && !Path::new(&format!("/proc/{}", state.pid)).exists() {
-        state.ended_ns = Some(Realtime::now().ns());
-    }
-    if state.ended_ns.is_none() {
-        (state.ran_ns, state.waited_ns) = cpu_times(state.pid);
-    }
-    Ok(state)
 }
 
 /// Return the CPU time of a process's threads and the time that they waited for a CPU, in ns; 0 for one that has

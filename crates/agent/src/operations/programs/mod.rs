@@ -10,6 +10,7 @@ mod folders;
 mod kept;
 mod ready;
 mod recording;
+mod recording_files;
 mod schedule;
 mod supervisor;
 

@@ -5,9 +5,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use delaylab_calls::{Decoder, HEADER, MAGIC};
@@ -19,8 +20,9 @@ use super::PIECE;
 use super::control::start_again;
 use super::kept::Kept;
 use super::ready::LOOK_EVERY;
+use super::recording_files::Files;
 use crate::protocol::running::{Event, Order};
-use crate::protocol::starting::{Program, Record, RecordDone};
+use crate::protocol::starting::{Program, Record, RecordDone, RecordingState};
 use crate::session::Session;
 
 /// The time that a program has to load the library.
@@ -39,34 +41,38 @@ pub(crate) fn record(request: Record, session: &mut Session) -> Result<RecordDon
     kept.state(&request.name)?;
     let program = kept.remembered()?.into_iter().find(|each| each.name == request.name);
     let program = program.ok_or_else(|| Failure::new(what(), "no such program was started"))?;
-    let log = kept.log_file(&request.name);
-    let files =
-        Files { library: log.with_extension("library"), calls: log.with_extension("calls") };
-    if files.calls.exists() {
+    let files = Files::beside(&kept.log_file(&request.name));
+    if !files.forgotten() {
         return Err(Failure::new(what(), "another command records it now"));
     }
+    let files = OnlyHere(files);
     let library = receive(session, what)?;
     fs::write(&files.library, library).with_context(what)?;
-    File::create_new(&files.calls).with_context(what)?;
+    let lock = File::create_new(&files.calls).with_context(what)?;
+    lock.try_lock().with_context(what)?;
     let recorded = recorded(&kept, &program, &files, session);
     let restored = restore(&kept, &program, recorded.as_ref().ok());
-    let done = recorded?;
+    let mut done = recorded?;
     restored?;
+    done.cut = files.state() == Some(RecordingState::Cut);
     send(&files.calls, session).with_context(what)?;
     Ok(done)
 }
 
-/// The files of a recording, which are removed with this.
-struct Files {
-    library: PathBuf,
-    calls: PathBuf,
+/// Files that are removed with this.
+struct OnlyHere(Files);
+
+impl Deref for OnlyHere {
+    type Target = Files;
+
+    fn deref(&self) -> &Files {
+        &self.0
+    }
 }
 
-impl Drop for Files {
+impl Drop for OnlyHere {
     fn drop(&mut self) {
-        for path in [&self.library, &self.calls] {
-            let _ = fs::remove_file(path);
-        }
+        self.remove();
     }
 }
 
@@ -107,7 +113,7 @@ fn recorded(
     with_library.env.insert(RECORD.to_owned(), text(&files.calls));
     start_again(kept, &with_library, Some(session))?;
     let state = kept.state(&program.name)?;
-    let mut done = RecordDone { pid: state.pid, began_ns: state.began_ns, ended: None };
+    let mut done = RecordDone { pid: state.pid, began_ns: state.began_ns, ended: None, cut: false };
     // One that has ended meanwhile has no handle.
     let handle = PidFd::open(state.pid).ok();
     if !begins(files, state.pid, handle.as_ref()).with_context(what)? {

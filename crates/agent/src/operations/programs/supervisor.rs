@@ -93,6 +93,7 @@ impl Supervised {
             frozen: false,
             ran_ns: 0,
             waited_ns: 0,
+            recording: None,
         };
         let handle = PidFd::open(pid).with_context(what)?;
         kept.make().with_context(what)?;
