@@ -139,7 +139,7 @@ pub(crate) struct ProgramState {
     /// /proc/PID/task/TID/schedstat).
     #[serde(default)]
     pub(crate) waited_ns: u64,
-    /// Whether it is recorded (`record`).
+    /// The state of its recording (`record`); null if it is not recorded.
     #[serde(default)]
     pub(crate) recording: Option<RecordingState>,
 }
