@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,29 @@ def test_another_machine_finds_the_lab(
         two.delaylab("down", "pair")
     two.wait_until_gone()
     assert "the lab has ended there" in two.delaylab("ps").stdout
+    two.delaylab("down", "pair")
+
+
+@pytest.mark.slow
+def test_a_lab_of_another_version_is_taken_down_from_any_machine(
+    two: Lan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two.up(LAB)
+    for name in two.names:
+        content = json.loads(two.on(name, "cat", "/run/delaylab/pair/lab.json"))
+        content["record"] |= {"spec_json": '{"later": 1}', "plan_json": "[]"}
+        enter = ["nsenter", f"--target={two.inside(name)}", "--mount"]
+        write = [*enter, "sh", "-c", "cat > /run/delaylab/pair/lab.json"]
+        subprocess.run(write, input=json.dumps(content), text=True, check=True)
+    own = tmp_path / "other"
+    own.mkdir(mode=0o700)
+    with monkeypatch.context() as patched:
+        patched.setenv("DELAYLAB_RUN", str(own))
+        for name in two.names:
+            said = two.delaylab("ps", "--machine", name, code=1).stderr
+            assert "was started by another version of delaylab (delaylab down pair)" in said
+            two.delaylab("down", "pair")
+            two.wait_until_gone(name)
     two.delaylab("down", "pair")
 
 

@@ -23,7 +23,7 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.machines import registry
 from delaylab.machines.directory import NotTrusted, TrustedDirectory
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import LabRecord, Machine, RunningLab
+from delaylab.machines.machine import LabRecord, Machine, OtherVersion, RunningLab
 from delaylab.machines.registry import run_directory
 from delaylab.machines.ssh import SshMachine
 from delaylab.machines.sweep import CLUSTERS
@@ -246,15 +246,24 @@ def adopt(target: str) -> list[str]:
     """Remember the labs of which a machine, reached by ssh, has a part; return their names.
 
     How the others are reached says the lab file. Raises DelaylabError if a machine of such a lab
-    cannot be reached, or if the lab has a part on the machine that started it.
+    cannot be reached, or if the lab has a part on the machine that started it. Of a lab of another
+    version, whose file cannot be read, only the part on this machine is known: to take it down.
     """
     first, found = SshMachine(target, target), []
     registry.make()
     for part in first.labs():
         if is_part(part) and part.name not in {lab.name for lab in running()}:
-            remember(part.name, _whole(part, target))
+            remember(part.name, _whole_or_part(part, target))
             found.append(part.name)
     return found
+
+
+def _whole_or_part(part: RunningLab, target: str) -> ClusterFile:
+    try:
+        return _whole(part, target)
+    except OtherVersion:
+        own = PartFile(ssh=target, built=part.keeper)
+        return ClusterFile(record=part.record, parts={str(part.record.machine): own})
 
 
 def _whole(part: RunningLab, target: str) -> ClusterFile:

@@ -63,6 +63,10 @@ class Access(Protocol):
         """Take the lab down and wait until it is gone; a later sweep removes what is left."""
 
 
+class OtherVersion(DelaylabError):
+    """A lab whose record this version cannot read. It can be taken down."""
+
+
 class RunningLab:
     """A lab that is up, as its machine describes it. Its spec and plan are read when needed."""
 
@@ -105,9 +109,9 @@ class RunningLab:
         except ValidationError:
             raise self._other_version() from None
 
-    def _other_version(self) -> DelaylabError:
+    def _other_version(self) -> OtherVersion:
         what = f"lab {self.name!r} was started by another version of delaylab"
-        return DelaylabError(what, fix=f"delaylab down {self.name}")
+        return OtherVersion(what, fix=f"delaylab down {self.name}")
 
 
 class ControlGroup(Protocol):
