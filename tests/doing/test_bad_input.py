@@ -86,12 +86,13 @@ def test_native_without_root(nobody: Run, tmp_path: Path) -> None:
 
 
 @contextmanager
-def running_study(folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """The study under way, past its first packets under load, in a long trial."""
+def running_study(folder: Path, *only: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """The study's long trials at rest, or those of some levels only, under way."""
     text = STUDY.replace("count: 60, interval: 4ms", "count: 300, interval: 10ms")
     (folder / "study.yaml").write_text(text)
+    levels = [word for level in ("load=rest", *only) for word in ("--only", level)]
     process = subprocess.Popen(
-        [str(DELAYLAB), "run", "study.yaml", "--out", "out", "--only", "load=rest"],
+        [str(DELAYLAB), "run", "study.yaml", "--out", "out", *levels],
         cwd=folder,
         text=True,
         stdout=subprocess.PIPE,
@@ -146,7 +147,7 @@ def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:
 
 
 def test_a_trial_that_fails_once_is_tried_again(tmp_path: Path, run_directory: Path) -> None:
-    with running_study(tmp_path) as process:
+    with running_study(tmp_path, "environment=netns") as process:
         folder = lab_when_up(run_directory, process)
         os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
         process.communicate(timeout=120)
@@ -157,7 +158,7 @@ def test_a_trial_that_fails_once_is_tried_again(tmp_path: Path, run_directory: P
 
 def test_an_interface_that_vanishes_mid_run(tmp_path: Path, run_directory: Path) -> None:
     broken: set[Path] = set()
-    with running_study(tmp_path) as process:
+    with running_study(tmp_path, "environment=netns") as process:
         for _ in range(TRIES):
             folder = lab_when_up(run_directory, process, broken)
             enter = ["nsenter", "--target", str(agent_pid(folder, "wire")), "--net"]

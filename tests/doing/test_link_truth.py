@@ -152,7 +152,7 @@ def test_both_witnesses_agree_and_the_verdict_names_what_was_asked() -> None:
 
 def test_loss_and_duplicates_are_those_asked() -> None:
     spec = lab("netns", 1, delay="0s", **{"from": {"a": {"loss": "5%", "duplicate": "10%"}}})
-    recording = trial(spec, count=4000, interval="500us", late="2s")
+    recording = trial(spec, count=4000, interval="500us", at_rest=0, late="2s")
     link = links(recording)["a"]
     assert link.verdict.shares.keys() == {"loss", "duplicate"}
     for name, check in link.verdict.shares.items():
