@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from delaylab.agent.binary import agent_path
+from delaylab.images import cache
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -122,6 +123,18 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("DELAYLAB_CACHE", str(home / "cache"))
     return home
+
+
+@pytest.fixture(scope="session")
+def images_of_all() -> Path:
+    """The cache of all tests that have none of their own."""
+    return cache.folder()
+
+
+@pytest.fixture
+def built_images(images_of_all: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of this test only, but the images that other tests have built."""
+    monkeypatch.setenv("DELAYLAB_CACHE", str(images_of_all))
 
 
 @pytest.fixture

@@ -185,6 +185,7 @@ def test_a_program_is_ready_when_its_call_returns(wan: delaylab.RunningLab) -> N
 CONNECT = "import socket,sys; socket.create_connection((sys.argv[1], 7), 10)"
 
 
+@pytest.mark.usefixtures("built_images")
 @pytest.mark.parametrize("kind", ["shared", "lxc", *left_to_slow("docker", "qemu")])
 def test_every_kind_of_node_starts_programs(kind: str, run_directory: Path) -> None:
     skip_unless_runnable(kind)
