@@ -86,12 +86,12 @@ test-pure: setup
 test-rust: setup
 	cargo test --quiet --locked --workspace
 
-# Tests with real packets wait for guests and packets a third of the time, which Rust's tests can use,
-# and then the long pure tests.
+# Tests with real packets wait for guests and packets a third of the time, and Rust's tests for most of
+# it, which the long pure tests can use.
 test-beside: setup test-tools
-	@$(BESIDE) test-real test-rust test-long
+	@$(BESIDE) --jobs 3 test-real test-rust test-long
 
-# They only compute, so what is timed beside them goes first.
+# They only compute, so whatever keeps to a time goes first.
 test-long: setup
 	nice $(PYTEST) $(LONG)
 
