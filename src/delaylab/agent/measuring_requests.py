@@ -25,7 +25,7 @@ class Probe(Request[measuring_replies.Probe]):
     the GET request of `path` on such a connection; an empty `host` stands for the address.
 
     With `parts_ns` its tables come in parts while it runs, at most one in that time, as far as
-    there is rest between packets.
+    there is rest between packets. With `pairs` two are sent at once, each two intervals.
     """
 
     op = "probe"
@@ -58,6 +58,7 @@ class Probe(Request[measuring_replies.Probe]):
     path: str = "/"
     host: str = ""
     parts_ns: int | None = None
+    pairs: bool = False
 
     def joined(self, name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """Join parts; a later row of a packet is in place of an earlier one, by order of seq."""

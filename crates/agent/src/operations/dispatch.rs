@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use delaylab_os::clock::{self, Realtime};
+use delaylab_os::clock::Realtime;
 use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde_json::Value;
 use tracing::{debug, info, warn};
@@ -13,6 +13,7 @@ use crate::protocol::links::LinkRequest;
 use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
 use crate::protocol::requests::{Operation, Request, name};
 use crate::session::Session;
+use crate::timing::test_clock;
 use crate::{fabric, link, machine};
 
 /// Serve requests until the client closes the session.
@@ -102,11 +103,11 @@ fn run<O: Operation>(
 }
 
 fn hello(_: Hello, _: &mut Session) -> Result<HelloDone, Failure> {
-    let clock = clock::name().context("read the boot id")?;
+    let clock = test_clock::name().context("read the boot id")?;
     Ok(HelloDone { version: env!("CARGO_PKG_VERSION"), pid: std::process::id(), clock })
 }
 
 /// Return the current time, for comparing two clocks. The clock is read as late as possible.
 fn read_clock(_: Clock, _: &mut Session) -> Result<ClockDone, Failure> {
-    Ok(ClockDone { time_ns: Realtime::now().ns() })
+    Ok(ClockDone { time_ns: test_clock::shown(Realtime::now().ns()) })
 }

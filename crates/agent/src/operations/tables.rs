@@ -7,6 +7,7 @@ use delaylab_wire::Leg;
 
 use crate::protocol::measuring::Outcome;
 use crate::session::Session;
+use crate::timing::test_clock::shown;
 
 /// The rows per table frame; at some 20 bytes each a frame stays far below the protocol's limit.
 const ROWS: usize = 1 << 20;
@@ -70,7 +71,7 @@ fn stamps_table(name: &'static str, points: &[impl AsRef<str>], rows: &[Stamp]) 
         .numbers("seq", rows.iter().map(|row| row.seq))
         .numbers("leg", rows.iter().map(|row| row.leg as u8))
         .labels("point", points, rows.iter().map(|row| row.point))
-        .numbers("time_ns", rows.iter().map(|row| row.time_ns))
+        .numbers("time_ns", rows.iter().map(|row| shown(row.time_ns)))
 }
 
 /// Send the table `repeats`: the sightings of packets that their points had seen before.
@@ -99,8 +100,8 @@ fn packets_table(rows: &[Packet]) -> Table {
     Table::new("packets", rows.len())
         .numbers("probe", rows.iter().map(|row| row.probe))
         .numbers("seq", rows.iter().map(|row| row.seq))
-        .numbers("intended_ns", rows.iter().map(|row| row.intended_ns))
-        .optional("sent_ns", rows.iter().map(|row| row.sent_ns))
+        .numbers("intended_ns", rows.iter().map(|row| shown(row.intended_ns)))
+        .optional("sent_ns", rows.iter().map(|row| row.sent_ns.map(shown)))
         .texts("outcome", rows.iter().map(|row| Some(row.outcome.name())))
         .numbers("duplicates", rows.iter().map(|row| row.duplicates))
         .flags("reordered", rows.iter().map(|row| row.reordered))

@@ -162,6 +162,9 @@ pub(crate) struct Probe {
     /// The least time between two parts of the tables that are sent while the probe runs; none if left out.
     #[serde(default)]
     pub parts_ns: Option<i64>,
+    /// True to send two packets at once each two intervals, by which clocks are compared.
+    #[serde(default)]
+    pub pairs: bool,
 }
 
 fn yes() -> bool {

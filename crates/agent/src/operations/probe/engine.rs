@@ -56,6 +56,7 @@ pub(super) fn run(
     log.clock_steps = ClockSteps::start();
     let start = Monotonic::now() + LEAD;
     for (entry, i) in log.entries.iter_mut().zip(0i64..) {
+        let i = if request.pairs { i / 2 * 2 } else { i };
         entry.intended = start + Span::from_ns(request.interval_ns) * i;
     }
     let mut schedule = Schedule::new(request, start);

@@ -18,13 +18,14 @@ mod socket;
 
 use delaylab_os::process::memory::Locked;
 use delaylab_os::process::scheduling::RealTime;
-use delaylab_os::{clock, stamps};
+use delaylab_os::stamps;
 use delaylab_proto::{Context, Failure};
 
 use super::tables::{send_packets, send_stamps};
 use crate::protocol::measuring::{Mode, Probe, ProbeDone, Warning, WarningKind};
 use crate::protocol::running::Event;
 use crate::session::Session;
+use crate::timing::test_clock;
 use engine::ProbePath;
 use log::Log;
 
@@ -55,7 +56,7 @@ fn measure(
     mut path: impl ProbePath,
     session: &mut Session,
 ) -> Result<ProbeDone, Failure> {
-    let clock = clock::name().context("name this kernel's clock")?;
+    let clock = test_clock::name().context("name this kernel's clock")?;
     let mut log = Log::new(request);
     let mut warnings = Vec::new();
     if request.wanted().stack {

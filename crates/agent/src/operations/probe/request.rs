@@ -50,6 +50,9 @@ impl Probe {
         if request.timeout_ns == 0 {
             request.timeout_ns = TIMEOUT_NS;
         }
+        if request.pairs && (request.interval_ns == 0 || request.batch == 1) {
+            return refuse("pairs needs interval_ns, and a batch of 2 or more".into());
+        }
         if request.first_seq.checked_add(request.count).is_none() {
             return refuse("first_seq + count must fit 32 bits".into());
         }

@@ -22,6 +22,8 @@ pub(super) struct Schedule {
     by_rtt: bool,
     count: u32,
     batch: u32,
+    /// True if two packets at a time are due, each two intervals.
+    pairs: bool,
     /// The place of the next packet to send.
     pub next: u32,
     last_sent: Monotonic,
@@ -41,6 +43,7 @@ impl Schedule {
             by_rtt: request.linger_rtt,
             count: request.count,
             batch: u32::from(request.batch),
+            pairs: request.pairs,
             next: 0,
             last_sent: start,
             last_event: start,
@@ -61,7 +64,9 @@ impl Schedule {
         let due = if self.is_closed_loop() {
             self.next.saturating_add(self.batch.saturating_sub(log.awaited()))
         } else {
-            u32::try_from((now - self.start).ns() / self.interval.ns() + 1).unwrap_or(u32::MAX)
+            let passed = u32::try_from((now - self.start).ns() / self.interval.ns());
+            let last = passed.unwrap_or(u32::MAX - 1);
+            if self.pairs { last / 2 * 2 + 2 } else { last + 1 }
         };
         due.min(self.count).min(self.next.saturating_add(self.batch))
     }
@@ -281,6 +286,17 @@ mod tests {
         assert_eq!(probe.send(first).len(), 1);
         assert_eq!(probe.send(first + 400 * TIMEOUT), NONE, "two are under way");
         assert_eq!(probe.send(first + 800 * TIMEOUT).len(), 2, "twice the round trip is over");
+    }
+
+    #[test]
+    fn pairs_are_due_together_each_two_intervals() {
+        let mut probe = Loop::new(8);
+        (probe.schedule.interval, probe.schedule.pairs) = (Span::from_ns(100), true);
+        for (now, due) in
+            [(999, 0), (1000, 2), (1100, 2), (1199, 2), (1200, 4), (1399, 4), (1401, 6)]
+        {
+            assert_eq!(probe.schedule.due(at(now), &probe.log), due, "{now}");
+        }
     }
 
     #[test]
