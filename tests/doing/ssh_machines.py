@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,9 @@ SSHD = "/usr/sbin/sshd"
 MTU = 1600
 """The LAN's: room for packets of 1500 bytes, and VXLAN's 50."""
 DEADLINE_S = 20.0
+
+CLOCK = "DELAYLAB_TEST_CLOCK"
+"""The variable with the error that an agent adds to its clock (`timing/test_clock.rs`)."""
 
 NUMBERS = itertools.count(1)
 """The numbers of the LANs of this process."""
@@ -51,6 +54,7 @@ PermitRootLogin prohibit-password
 PasswordAuthentication no
 StrictModes no
 Subsystem sftp /bin/false
+$MORE
 END
 exec /usr/sbin/sshd -D -e -f /run/sshd_config
 """
@@ -65,6 +69,8 @@ class Lan:
     user: str
     """The namespace of the user's machine."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    clocks: Mapping[str, str] = field(default_factory=dict)
+    """The errors that agents on a machine add to its clock, by the machine's name."""
 
     def delaylab(
         self, *argv: str, code: int = 0, timeout_s: float = 120
@@ -166,6 +172,7 @@ class Lan:
                 "KEY": key,
                 "HOST_KEY": host_key,
                 "ADDRESS": self.address(name),
+                "MORE": f"SetEnv {CLOCK}={self.clocks[name]}" if name in self.clocks else "",
             },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -189,10 +196,12 @@ class Lan:
 
 
 @contextmanager
-def lan(folder: Path, names: Sequence[str], mtu: int = MTU) -> Iterator[Lan]:
+def lan(
+    folder: Path, names: Sequence[str], mtu: int = MTU, clocks: Mapping[str, str] | None = None
+) -> Iterator[Lan]:
     """Make a LAN of machines and remove it at the end, with all that is on them."""
     tag = f"dlm{os.getpid()}-{next(NUMBERS)}"
-    made = Lan(folder, list(names), tag)
+    made = Lan(folder, list(names), tag, clocks=clocks or {})
     places = [tag, *(f"{tag}-{name}" for name in names)]
     try:
         for place in (*places, f"{tag}-lan"):
@@ -209,7 +218,7 @@ def lan(folder: Path, names: Sequence[str], mtu: int = MTU) -> Iterator[Lan]:
             last = number or 200
             ip("-n", place, "addr", "add", f"10.77.0.{last}/24", "dev", "eth0")
             ip("-n", place, "link", "set", "eth0", "up")
-        _write_keys(made)
+        write_keys(made)
         for name in names:
             made.start(name)
         yield made
@@ -220,7 +229,7 @@ def lan(folder: Path, names: Sequence[str], mtu: int = MTU) -> Iterator[Lan]:
             subprocess.run(["ip", "netns", "del", place], check=False, capture_output=True)
 
 
-def _write_keys(made: Lan) -> None:
+def write_keys(made: Lan) -> None:
     """Make the keys of the user and of each machine, and an ssh that uses them."""
     folder = made.folder
     known = []

@@ -110,19 +110,6 @@ def between_ms(stamps: pl.DataFrame, leg: str, first: str, second: str) -> float
     return float(statistics.median(joined["time_ns_later"] - joined["time_ns"])) / 1e6
 
 
-@pytest.mark.slow
-def test_stamps_of_two_clocks_are_not_compared(two: Lan) -> None:
-    boot = "/proc/sys/kernel/random/boot_id"
-    two.on("m2", "sh", "-c", f"echo 01234567-89ab > /run/boot_id; mount --bind /run/boot_id {boot}")
-    (two.folder / "study.yaml").write_text(STUDY)
-    try:
-        said = two.delaylab("run", "study.yaml", "--out", "refused", code=1)
-    finally:
-        two.on("m2", "umount", boot)
-        shutil.rmtree(two.folder / "refused")
-    assert "machine m2: has a clock of its own" in said.stdout + said.stderr
-
-
 ROUTED = """\
 lab: pair
 machines: {m1: {ssh: m1}, m2: {ssh: m2}}

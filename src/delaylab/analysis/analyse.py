@@ -269,7 +269,7 @@ def _convergence(study: Study, trials: list[TrialRecord]) -> list[SeenTrial]:
 def _clocks(packets: PacketsByWay) -> Iterator[TrialClocks]:
     """Yield the alignment of a trial's clocks, and that of each way with clocks of its own."""
     shared = packets.whole.alignment
-    yield trial_clocks(packets.whole.trial, shared)
+    yield trial_clocks(packets.whole.trial, shared, packets.whole.compared)
     for each in packets.on.values():
         if not {*each.alignment.clocks.values()} <= {*shared.clocks.values()}:
             yield trial_clocks(each.trial, each.alignment)

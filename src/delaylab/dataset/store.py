@@ -8,6 +8,7 @@ One directory per study::
     trials/ID/{stamps,probes}.parquet only if the trial has a probe
     trials/ID/progress.parquet       only if the trial has work that showed progress
     trials/ID/{changes,wrong,fates}.parquet only if the lab has routing daemons
+    trials/ID/comparisons.parquet    only if its machines have several clocks
     trials.parquet                   all trials in one table, derived from the trial.json files
 
 A trial's directory appears whole, by one rename, or not at all; it is never changed afterwards.
@@ -94,6 +95,10 @@ class Study:
     def fates(self, trial: str) -> pl.DataFrame:
         """Return the black holes and loops of a trial, by the tables of its routers."""
         return self._optional(trial, "fates")
+
+    def comparisons(self, trial: str) -> pl.DataFrame:
+        """Return the probes by which a trial's machines compared their clocks; no rows if none."""
+        return self._optional(trial, "comparisons")
 
     def _optional(self, trial: str, name: str) -> pl.DataFrame:
         """Return a table; one without rows if the trial has none."""

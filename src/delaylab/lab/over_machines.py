@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from delaylab.agent.requests import Hello
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import NotHere
 from delaylab.kinds import KINDS
@@ -57,12 +56,12 @@ class RememberedKeeper(Keeper):
 
 
 def start(
-    spec: LabSpec, name: str, *, accounting: bool, progress: Progress
+    spec: LabSpec, name: str, *, progress: Progress
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
     """Build a lab on all its machines, or undo it on all and raise DelaylabError."""
     machines = _machines(spec)
     try:
-        return _start(spec, name, machines, accounting=accounting, progress=progress)
+        return _start(spec, name, machines, progress=progress)
     except BaseException:
         for machine in machines.values():
             if isinstance(machine, SshMachine):
@@ -82,15 +81,12 @@ def _start(
     name: str,
     machines: dict[str, Machine],
     *,
-    accounting: bool,
     progress: Progress,
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
     others = {key: one for key, one in machines.items() if isinstance(one, SshMachine)}
     progress(f"connecting to {', '.join(others)}", 0)
     for other in others.values():
         other.begin()
-    if accounting:
-        _require_one_clock(others)
     rights = {key: machine.rights() for key, machine in others.items()}
     _check_distinct(others)
     plan = build(spec, KINDS, LOCAL.rights(), name=name, machines=rights)
@@ -141,23 +137,6 @@ def _start(
 
 def _target(machine: Machine) -> str | None:
     return machine.target if isinstance(machine, SshMachine) else None
-
-
-def _require_one_clock(machines: Mapping[str, SshMachine]) -> None:
-    """Raise NotHere if a machine has another clock than this one: stamps could not be compared.
-
-    Namespaces of this kernel that stand for machines have the same clock, by the boot id.
-    """
-    session = LOCAL.session()
-    try:
-        own = session.call(Hello()).done.clock
-    finally:
-        session.close()
-    for name, machine in machines.items():
-        if machine.ask(Hello()).clock != own:
-            what = "has a clock of its own, which is not compared with this machine's yet"
-            fix = "measure a lab of one machine; `delaylab up` runs this one"
-            raise NotHere(what, f"machine {name}", fix)
 
 
 def _check_distinct(machines: Mapping[str, SshMachine]) -> None:

@@ -69,6 +69,11 @@ class Lab:
         """Return how ssh reaches the machine of an agent; None if it is this one."""
         return self._running.ssh(agent)
 
+    @property
+    def machines(self) -> Mapping[str, Machine]:
+        """Return the machines that carry the lab, by their names in it."""
+        return self._running.places
+
     def is_lost(self, agent: str) -> bool:
         """Return True for an agent whose machine cannot be reached, or has lost the lab."""
         return bool(self.unreachable) and self.machine_of(agent).name in self.unreachable

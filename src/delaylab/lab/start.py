@@ -109,7 +109,7 @@ def _build(
     if spec.machines_used:
         from delaylab.lab import over_machines  # noqa: PLC0415  few labs are over several
 
-        return over_machines.start(spec, name, accounting=accounting, progress=progress)
+        return over_machines.start(spec, name, progress=progress)
     rights = machine.rights()
     plan = build(spec, KINDS, rights, name=name, accounting=accounting)
     files.check_files(spec)

@@ -137,6 +137,11 @@ class ClusterLab(RunningLab):
         """Return the names of the machines that have a part of the lab."""
         return list(self._file.parts)
 
+    @property
+    def places(self) -> Mapping[str, Machine]:
+        """Return the machines that carry the lab, by their names in it."""
+        return self._machines
+
     @cached_property
     def unreachable(self) -> dict[str, str]:
         """Return the machines whose part of the lab cannot be reached, each with the reason."""

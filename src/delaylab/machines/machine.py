@@ -85,6 +85,11 @@ class RunningLab:
         return None
 
     @property
+    def places(self) -> Mapping[str, Machine]:
+        """Return the machines that carry the lab, by their names in it."""
+        return {self.machine.name: self.machine}
+
+    @property
     def unreachable(self) -> dict[str, str]:
         """Return the machines whose part of the lab cannot be reached, each with the reason."""
         return {}

@@ -13,7 +13,7 @@ from delaylab.spec.moments import MomentSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.routing import RoutingSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
-from delaylab.units import Rate, Size
+from delaylab.units import Duration, Rate, Size
 
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
@@ -92,6 +92,12 @@ class MachineSpec(Spec):
         None,
         description="The address by which the other machines reach it, for links between them; "
         "left out, it is the one that ssh has reached.",
+    )
+    symmetric: Duration | None = Field(
+        None,
+        description="The largest difference of the least one-way delays to the machine and from "
+        "it, if you know one: clocks are then compared more closely, and every figure that rests "
+        "on it says so. Left out, nothing is assumed.",
     )
 
 

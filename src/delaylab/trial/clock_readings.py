@@ -10,16 +10,23 @@ from __future__ import annotations
 import time
 
 from delaylab.agent.measuring_requests import Clock
+from delaylab.agent.requests import Hello
 from delaylab.dataset.records.trial import ClockReading
 from delaylab.lab.running import Lab
+from delaylab.machines import LOCAL
 
 READINGS = 20
 KEPT = 5
 """The number of readings to keep, those that took least time: the others were held up."""
 
 
-def read(lab: Lab, agents: list[str], reference: str) -> list[ClockReading]:
-    """Return readings of the clocks of these agents, except for the `reference` clock itself."""
+def read(lab: Lab, agents: list[str]) -> list[ClockReading]:
+    """Return readings of the clocks of these agents, except for those that are this machine's."""
+    session = LOCAL.session()
+    try:
+        reference = session.call(Hello()).done.clock
+    finally:
+        session.close()
     others = {lab.clock(agent): agent for agent in agents if lab.clock(agent) != reference}
     return [
         reading

@@ -22,13 +22,14 @@ from delaylab.dataset.records.trial import (
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
-from delaylab.plan.agent_names import host_agent, node_agent
+from delaylab.plan.agent_names import node_agent
 from delaylab.plan.outside import outside_way
 from delaylab.plan.probe_way import Hop as PlannedHop
 from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.combine import Combination
 from delaylab.spec.study import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
+from delaylab.trial.comparisons import Compared, comparing
 from delaylab.trial.gone_ways import with_gone_ways
 from delaylab.trial.recording import (
     Recording,
@@ -59,18 +60,20 @@ def measure(
     if probe is None:
         raise ValueError("the combination has no probe")
     path = _path(lab, combination, probe)
-    before = _around(lab, combination, probe)
-    done = phases.run(lab, combination, probe, path, probe_id, pcap, rates)
-    after = _around(lab, combination, probe)
+    with comparing(lab) as compared:
+        before = _around(lab, probe)
+        done = phases.run(lab, combination, probe, path, probe_id, pcap, rates)
+        after = _around(lab, probe)
     stamps = done.stamps(lab, again=bool(path.beside))
     path = with_gone_ways(path, lab.plan, combination.lab, probe, stamps)
     return Recording(
-        _measurement(lab, combination, probe, path, done, (before, after)),
+        _measurement(lab, combination, probe, path, done, (before, after), compared),
         machine_record(lab, done.instruments.machine.table("hosts")),
         work.progress(done.under_load.crew),
         done.under_load.events.tables,
         stamps,
         done.packets,
+        compared.table,
     )
 
 
@@ -88,11 +91,10 @@ class _Around:
     changes: Counter[str]
 
 
-def _around(lab: Lab, combination: Combination, probe: ProbeSpec) -> _Around:
+def _around(lab: Lab, probe: ProbeSpec) -> _Around:
     responder = _responder(probe)
     ends = [node_agent(probe.sender), *([responder] if responder else [])]
-    here = lab.clock(host_agent(combination.lab.host_of(probe.sender)))
-    readings = clock_readings.read(lab, ends, here)
+    readings = clock_readings.read(lab, ends)
     icmp, wall_ns = _icmp(lab, responder), wall_minus_monotonic()
     return _Around(readings, icmp, wall_ns, changed_links.requests(lab))
 
@@ -109,6 +111,7 @@ def _measurement(
     path: ProbeWay,
     done: phases.Phases,
     around: tuple[_Around, _Around],
+    compared: Compared,
 ) -> Measurement:
     """Return the record of a trial from what its phases left."""
     before, after = around
@@ -134,6 +137,8 @@ def _measurement(
         absent=path.absent,
         clock=done.sender.clock,
         clock_readings=[*before.readings, *after.readings],
+        comparisons=compared.records,
+        time_sync=compared.time_sync,
         warnings=[
             *done.sender.warnings,
             *lab.warnings,

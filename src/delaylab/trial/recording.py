@@ -37,11 +37,13 @@ class Recording(Recorded):
 
     stamps: pl.DataFrame
     probes: pl.DataFrame
+    comparisons: pl.DataFrame
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
-        return {**super().tables, "stamps": self.stamps, "probes": self.probes}
+        own = {"stamps": self.stamps, "probes": self.probes, "comparisons": self.comparisons}
+        return {**super().tables, **own}
 
 
 def machine_record(lab: Lab, table: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.analysis.clocks.fit import Fit, Part, fit
+from delaylab.analysis.clocks.exchanges import Exchanges
+from delaylab.analysis.clocks.fit import Fit, Part, Span, fit
 from delaylab.analysis.clocks.line import Nanoseconds
 from delaylab.analysis.clocks.pairs import Crossings, chain, crossings, pair
 from delaylab.analysis.clocks.ticks import tick_ns
@@ -26,11 +27,17 @@ class ClockPair:
     """Two clocks that neighbour each other on the packets' way, and the fit of one to the other.
 
     `near` is the clock that a packet meets first; either of the two may be the fit's reference.
+    `probes` is the number of probes by which their machines were compared. `symmetric_ns` is the
+    stated symmetry that the fit rests on, None if it rests on none; `contradicted` is true if one
+    was stated that no line fits.
     """
 
     near: str
     far: str
     fit: Fit
+    probes: int = 0
+    symmetric_ns: int | None = None
+    contradicted: bool = False
 
     def to_near(self, far_ns: Nanoseconds, parts: NDArray[np.intp]) -> Nanoseconds:
         """Convert times of the far clock to the near one; `parts`: each time's part of the fit."""
@@ -105,6 +112,7 @@ def align(
     stations: list[str],
     clocks: Mapping[str, str],
     reference: str | None = None,
+    compared: Sequence[Exchanges] = (),
 ) -> tuple[pl.DataFrame, Alignment]:
     """Convert all stamps to the sender's clock, in whole ns; return the packets and the alignment.
 
@@ -112,7 +120,8 @@ def align(
     order in which a packet passes them, `clocks` the clock of each. Stamps that cannot be aligned
     become null: all stamps of a clock, or those of packets under way while a clock was set.
     Of two neighbouring clocks the nearer to the sender is the reference of the other, unless the
-    farther one is the preferred `reference`.
+    farther one is the preferred `reference`. `compared` are probes between machines, by which their
+    clocks are aligned instead of by packets.
     """
     order = chain(stations, clocks)
     crossed = crossings(packets, stations, clocks)
@@ -121,8 +130,14 @@ def align(
     hops: list[ClockPair] = []
     for near, far in pairwise(order):
         ends = (near, far) if far == reference else (far, near)
-        limits = pair(crossed, *ends).widened(ticks[near] + ticks[far])
-        hops.append(ClockPair(near, far, fit(limits, at_rest)))
+        tick = ticks[near] + ticks[far]
+        probes = next((each for each in compared if each.joins(near, far)), None)
+        hop = None
+        if probes is not None:
+            hop = _compared((near, far), ends[0], probes, tick, _span(packets, clocks, ends[1]))
+        if hop is None:
+            hop = ClockPair(near, far, fit(pair(crossed, *ends).widened(tick), at_rest))
+        hops.append(hop)
     numbers = [_parts(len(packets), hop, crossed) for hop in hops]
     moved: list[pl.Series] = []
     others = [name for name in stations if name in clocks and clocks[name] != order[0]]
@@ -131,6 +146,37 @@ def align(
         way = order.index(clocks[name])
         moved.append(_moved(packets[name], hops[:way], [found[leg] for found in numbers[:way]]))
     return packets.with_columns(moved), Alignment(order[0] if order else "", hops, clocks, ticks)
+
+
+def _compared(
+    between: tuple[str, str], clock: str, probes: Exchanges, tick_ns: float, span: Span | None
+) -> ClockPair | None:
+    """Return the fit of two machines' clocks by probes, for a span; None if they allow none.
+
+    Packets of links have delays of their own. While a clock steps, their limits contradict those
+    of the probes, and at other times they add nothing to them.
+
+    The least-squares line goes through the probes that were not queued. A stated symmetry that
+    breaks the line into more parts, or leaves none, is contradicted, and is not used.
+    """
+    pure = np.flatnonzero(probes.pure)
+    plain = fit(probes.pair(clock).widened(tick_ns), pure, span)
+    if not plain.parts:
+        return None
+    if probes.symmetric_ns is None:
+        return ClockPair(*between, plain, len(probes))
+    closer = fit(probes.narrowed(clock).widened(tick_ns), pure, span)
+    if len(closer.parts) != len(plain.parts) or closer.ignored > plain.ignored:
+        return ClockPair(*between, plain, len(probes), contradicted=True)
+    return ClockPair(*between, closer, len(probes), probes.symmetric_ns)
+
+
+def _span(packets: pl.DataFrame, clocks: Mapping[str, str], clock: str) -> Span | None:
+    """Return the first and the last stamp that a clock took; None if it took none."""
+    names = [name for name, its in clocks.items() if its == clock]
+    first = packets.select(pl.min_horizontal(pl.col(names).min())).item()
+    last = packets.select(pl.max_horizontal(pl.col(names).max())).item()
+    return None if first is None else (first, last)
 
 
 def _stamps_of(packets: pl.DataFrame, clocks: Mapping[str, str], clock: str) -> Nanoseconds:

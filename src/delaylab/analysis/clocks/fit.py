@@ -64,8 +64,16 @@ class Fit:
         return max((part.bound_ns for part in self.parts), default=np.inf)
 
 
-def fit(pair: Pair, at_rest: NDArray[np.intp]) -> Fit:
-    """Align `pair.clock` to `pair.reference`; `at_rest` are the rows of packets sent at rest."""
+Span = tuple[int, int]
+"""First and last time of the reference that are of interest."""
+
+
+def fit(pair: Pair, at_rest: NDArray[np.intp], span: Span | None = None) -> Fit:
+    """Align `pair.clock` to `pair.reference`; `at_rest` are the rows of packets sent at rest.
+
+    Bounds hold for the times in `span`; without it, for all times between the first limit and the
+    last.
+    """
     few = min(len(pair.upper), len(pair.lower))
     if few < ENOUGH:
         return _unaligned(pair, f"only {few} packets crossed both ways, {ENOUGH} are needed")
@@ -85,7 +93,7 @@ def fit(pair: Pair, at_rest: NDArray[np.intp]) -> Fit:
         why = f"no line fits, and no {MOST_STEPS} changes explain it: one of them runs unevenly"
         return _unaligned(pair, why)
     both = loops(pair)
-    found = [_part(series, each, both, at_rest) for each in ranges]
+    found = [_part(series, each, both, at_rest, span) for each in ranges]
     changes, found = _joined(series, ranges, found)
     return Fit(pair.clock, pair.reference, found, changes, n - len(series.time_ns))
 
@@ -94,13 +102,21 @@ def _unaligned(pair: Pair, why: str) -> Fit:
     return Fit(pair.clock, pair.reference, [], [], why=why)
 
 
-def _part(series: Limits, where: tuple[int, int], both: Loops, at_rest: NDArray[np.intp]) -> Part:
+def _part(
+    series: Limits,
+    where: tuple[int, int],
+    both: Loops,
+    at_rest: NDArray[np.intp],
+    span: Span | None,
+) -> Part:
     lines = series.lines(*where)
     assert lines is not None
     line = lines.line()
     inside = both.pick((both.first_ns >= lines.start_ns) & (both.last_ns <= lines.end_ns))
     resting = inside.pick(np.isin(inside.rows, at_rest))
     ends = np.array([lines.start_ns, lines.end_ns])
+    if span is not None:
+        ends = np.clip(np.clip(ends, *span), lines.start_ns, lines.end_ns)
     fastest = float(inside.took_ns.min()) if len(inside.rows) else 0.0
     bounds = np.maximum(lines.bound(ends), fastest / 2)
     squares = least_squares(resting)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from delaylab.analysis.clocks.align import Alignment, ClockPair
 from delaylab.analysis.clocks.changes import Change
 from delaylab.analysis.clocks.check import Check, checks
+from delaylab.analysis.clocks.closure import Closure, closures
+from delaylab.analysis.clocks.exchanges import Exchanges
+from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
 
@@ -24,13 +27,15 @@ COARSE_NS = 1000.0
 class TrialClocks:
     """Alignment of one trial's clocks, compared with clocks that were read directly.
 
-    `owners` gives for each clock the node or host that it belongs to.
+    `owners` gives for each clock the node or machine that it belongs to. `loops` are those of
+    machines whose clocks were compared pair by pair.
     """
 
     trial: str
     alignment: Alignment
     checks: list[Check]
     owners: dict[str, str]
+    loops: list[Closure]
 
     def between(self, hop: ClockPair) -> str:
         """Return in words the owner of the aligned clock and the owner of its reference."""
@@ -39,13 +44,21 @@ class TrialClocks:
         return f"{clock or fit.clock} against {reference or fit.reference}"
 
 
-def trial_clocks(trial: TrialRecord, alignment: Alignment) -> TrialClocks:
-    """Return the alignment of one trial's clocks with its owners, checked against the readings."""
+def trial_clocks(
+    trial: TrialRecord, alignment: Alignment, compared: Sequence[Exchanges] = ()
+) -> TrialClocks:
+    """Return the alignment of one trial's clocks with its owners, checked against the readings.
+
+    `compared` are the probes by which the trial's machines compared their clocks.
+    """
     owners: dict[str, str] = {}
+    for each in trial.comparisons:
+        owners |= {each.reference: _named(each.machine), each.clock: _named(each.other)}
     # A driver domain names a clock only where no other node owns it: its points come last.
     for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
         owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
-    return TrialClocks(trial.id, alignment, checks(alignment, trial.clock_readings), owners)
+    found = checks(alignment, trial.clock_readings)
+    return TrialClocks(trial.id, alignment, found, owners, closures(compared))
 
 
 def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:
@@ -72,7 +85,9 @@ def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
                 reference=fit.reference,
             )
         yield from (_changed(trial, hop, change) for change in fit.changes)
+        yield from _symmetry(trial, hop)
     yield from _ticks(trial)
+    yield from (_open_loop(trial, loop) for loop in trial.loops if not loop.closes)
     for check in (check for check in trial.checks if not check.agrees):
         clock, reference = trial.owners.get(check.clock), trial.owners.get(check.reference)
         yield doubt(
@@ -87,6 +102,48 @@ def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
             error_us=check.error_ns / 1000,
             within_us=check.within_ns / 1000,
         )
+
+
+def _symmetry(trial: TrialClocks, hop: ClockPair) -> Iterator[Doubt]:
+    """Yield the doubt that figures rest on a stated symmetry, or that it is contradicted."""
+    if hop.symmetric_ns is not None:
+        stated = hop.symmetric_ns / 1000
+        yield doubt(
+            DoubtKind.CLOCK_SYMMETRIC,
+            f"{trial.trial}: one-way delays between {trial.between(hop)} rest on what the lab file "
+            f"states: the two directions differ by at most {stated:.1f} µs (symmetric)",
+            "no measurement of two machines shows it; take `symmetric` out to rest on nothing",
+            trial=trial.trial,
+            symmetric_us=stated,
+        )
+    elif hop.contradicted:
+        yield doubt(
+            DoubtKind.CLOCK_SYMMETRIC,
+            f"{trial.trial}: `symmetric` of the lab file contradicts the packets between "
+            f"{trial.between(hop)}, and was not used",
+            "correct `symmetric`, or take it out",
+            trial=trial.trial,
+        )
+
+
+def _open_loop(trial: TrialClocks, loop: Closure) -> Doubt:
+    """Return the doubt about machines whose clocks do not lead back to where they began."""
+    names = ", ".join(trial.owners.get(clock, clock) for clock in loop.clocks)
+    left, bound = loop.left_ns / 1000, loop.bound_ns / 1000
+    return doubt(
+        DoubtKind.CLOCK_LOOP,
+        f"{trial.trial}: the clocks of {names}, compared pair by pair, do not add up: "
+        f"{left:+.1f} µs are left, which is certain to ± {bound:.1f} µs",
+        "one of the comparisons is wrong: do not trust one-way delays between these machines",
+        trial=trial.trial,
+        left_us=left,
+        bound_us=bound,
+    )
+
+
+def _named(machine: str) -> str:
+    """Return in words the machine of this name; it is this one if it is `local`."""
+    return MACHINE if machine == LOCAL_NAME else f"machine {machine}"
 
 
 def _changed(trial: TrialClocks, hop: ClockPair, change: Change) -> Doubt:

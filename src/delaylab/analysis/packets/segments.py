@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.align import Alignment, align
+from delaylab.analysis.clocks.exchanges import Exchanges
 from delaylab.analysis.packets import layers
 from delaylab.dataset.records.ways import Way
 
@@ -66,7 +67,11 @@ def tick(name: str) -> str:
 
 
 def aligned(
-    stamps: pl.DataFrame, probes: pl.DataFrame, way: Way, reference: str | None = None
+    stamps: pl.DataFrame,
+    probes: pl.DataFrame,
+    way: Way,
+    reference: str | None = None,
+    compared: Sequence[Exchanges] = (),
 ) -> tuple[pl.DataFrame, Alignment]:
     """Return the packets of one trial with their stamps, and the alignment of their clocks.
 
@@ -74,11 +79,11 @@ def aligned(
     point saw a packet more than once (a duplicate, or a stamp per hop), the first stamp counts.
     Stamps of other clocks are converted to the sender's, with their bound and the original stamp in
     columns beside them; those that cannot be aligned are null. `reference` is the clock that others
-    are aligned to where they neighbour it (`align`).
+    are aligned to where they neighbour it, `compared` are probes between machines (`align`).
     """
     wide, clocks = stamped(stamps, probes, way)
     named = {name: clock for name, clock in clocks.items() if clock is not None}
-    table, alignment = align(wide, columns(way), named, reference)
+    table, alignment = align(wide, columns(way), named, reference, compared)
     others = [name for name, clock in named.items() if clock != alignment.sender]
     return table.with_columns(
         *(wide[name].alias(own_clock(name)) for name in others),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from delaylab.analysis.clocks.align import Alignment
+from delaylab.analysis.clocks.exchanges import Exchanges, exchanges
 from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import Segment
@@ -22,12 +24,14 @@ class TrialPackets:
     """Packets of one trial, all of one way.
 
     `trial` is its record as if it had that way alone. `table` has a row for each scheduled packet,
-    with its stamps in the sender's clock (`segments.aligned`).
+    with its stamps in the sender's clock (`segments.aligned`). `compared` are the probes by which
+    the machines compared their clocks.
     """
 
     trial: TrialRecord
     table: pl.DataFrame
     alignment: Alignment
+    compared: Sequence[Exchanges] = ()
 
     def of(self, phase: str) -> TrialPackets:
         """Return the packets of one phase."""
@@ -120,4 +124,6 @@ def _aligned(
     study: Study, trial: TrialRecord, stamps: pl.DataFrame, probes: pl.DataFrame
 ) -> TrialPackets:
     reference = study.record.machines[study.record.named(trial.machine)].clock
-    return TrialPackets(trial, *segments.aligned(stamps, probes, trial.way, reference))
+    compared = exchanges(study.comparisons(trial.id), trial.comparisons)
+    table, alignment = segments.aligned(stamps, probes, trial.way, reference, compared)
+    return TrialPackets(trial, table, alignment, compared)

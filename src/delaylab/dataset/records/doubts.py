@@ -37,6 +37,8 @@ class DoubtKind(StrEnum):
     CLOCK_TICK = "clock-tick"
     CLOCK_UNALIGNED = "clock-unaligned"
     CLOCK_BOUND = "clock-bound"
+    CLOCK_LOOP = "clock-loop"
+    CLOCK_SYMMETRIC = "clock-symmetric"
     BACKWARDS = "backwards"
     WAY_UNKNOWN = "way-unknown"
     STOLEN_TIME = "stolen-time"

@@ -38,7 +38,18 @@ NAMES: dict[str, Callable[[str], object]] = {
     "nodes": _LIST.fullmatch,
     "became": _LIST.fullmatch,
     **dict.fromkeys(
-        ("point", "clock", "machine", "place", "metric", "work", "node", "about", "destination"),
+        (
+            "point",
+            "clock",
+            "reference",
+            "machine",
+            "place",
+            "metric",
+            "work",
+            "node",
+            "about",
+            "destination",
+        ),
         _NAME.fullmatch,
     ),
 }

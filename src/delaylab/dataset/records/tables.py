@@ -54,6 +54,15 @@ FATES = {
     "nodes": pl.String,
     "exact": pl.Boolean,
 }
+COMPARISONS = {
+    "reference": pl.String,
+    "clock": pl.String,
+    "seq": pl.UInt32,
+    "sent_ns": pl.Int64,
+    "arrived_ns": pl.Int64,
+    "left_ns": pl.Int64,
+    "back_ns": pl.Int64,
+}
 TABLES: dict[str, Schema] = {
     "stamps": STAMPS,
     "probes": PROBES,
@@ -62,12 +71,13 @@ TABLES: dict[str, Schema] = {
     "changes": CHANGES,
     "wrong": WRONG,
     "fates": FATES,
+    "comparisons": COMPARISONS,
 }
 ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
-OPTIONAL = frozenset({"progress"}) | OF_ROUTERS
+OPTIONAL = frozenset({"progress", "comparisons"}) | OF_ROUTERS
 """Tables that a trial has only if there is something in them."""
 OF_PROBE = frozenset({"stamps", "probes"})
 """Tables that a trial without a probe does not have."""
@@ -138,6 +148,15 @@ MEANINGS: dict[str, dict[str, str]] = {
         "nodes": "The router of the black hole, or the routers of the loop, joined by commas.",
         "exact": "False if messages were lost, so that one of both times is that of the next "
         "reading.",
+    },
+    "comparisons": {
+        "reference": "The clock of the machine that sent the probe.",
+        "clock": "The clock of the machine that answered it.",
+        "seq": "The probe's sequence number; 2n and 2n + 1 were sent as a pair.",
+        "sent_ns": f"When the kernel sent it, by the reference, {EPOCH}.",
+        "arrived_ns": f"When it reached the other kernel, by the clock, {EPOCH}.",
+        "left_ns": f"When that kernel sent the answer, by the clock, {EPOCH}.",
+        "back_ns": f"When the answer came back, by the reference, {EPOCH}.",
     },
 }
 """Meaning of each column, as docs/dataset.md prints it."""

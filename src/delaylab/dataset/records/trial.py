@@ -20,6 +20,7 @@ from delaylab.dataset.records.base import (
     TrialId,
     Word,
 )
+from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.events import EventRecord
 from delaylab.dataset.records.links import EngineReport
@@ -229,6 +230,15 @@ class Measurement(Record):
         [],
         description="Readings of two clocks at one moment, at the start and the end of the trial; "
         "empty if there is only one clock.",
+    )
+    comparisons: Listed[ClockComparison] = Field(
+        [],
+        description="The comparisons of clocks between machines; empty if all have one clock.",
+    )
+    time_sync: Listed[TimeSync] = Field(
+        [],
+        description="What time synchronisation says on each machine whose clock was compared, if "
+        "there is any.",
     )
     links: Listed[EngineReport] = Field(
         [], description="The report of each host's link engine, counted under load."

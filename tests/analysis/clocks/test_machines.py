@@ -1,0 +1,153 @@
+"""Alignment of two machines by probes: known clocks are within the printed bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.analysis.clocks.closure import closures
+from delaylab.analysis.clocks.exchanges import Exchanges
+from delaylab.analysis.clocks.fit import fit
+from tests.analysis.clocks.machines import (
+    LINK_NS,
+    ONE,
+    OTHER,
+    Case,
+    Clock,
+    Network,
+    aligned,
+    case,
+    exchanges,
+)
+
+THIRD = "realtime@third"
+NOTHING = np.zeros(0, dtype=np.intp)
+SPAN_NS = 2_000_000_000
+QUIET = Network(30_000, 50_000, 2_000, 0.0)
+SIZES = [(6, 2_000), pytest.param((50, 20_000), marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module", params=SIZES, ids=["12 000 packets", "1 000 000 packets"])
+def cases(request: pytest.FixtureRequest) -> list[Case]:
+    seeds, packets = request.param
+    return [case(seed, packets) for seed in range(seeds)]
+
+
+def test_the_bound_holds_for_999_of_1000_stamps(cases: list[Case]) -> None:
+    within = np.concatenate([each.within for each in cases])
+    assert within.mean() >= 0.999, within.mean()
+    # Packets that were under way while the clock was set have no stamp.
+    assert all(len(each.off_ns) > 1.9 * 1_900 for each in cases)
+
+
+def test_the_bound_is_half_of_the_least_round_trip_where_nothing_stepped(
+    cases: list[Case],
+) -> None:
+    for each in cases:
+        (hop,) = each.alignment.hops
+        assert hop.probes > 100
+        if not hop.fit.changes:
+            assert hop.fit.bound_ns <= each.least_ns / 2 + 2_000
+
+
+def test_the_delay_of_a_link_does_not_widen_the_bound() -> None:
+    found = aligned(np.random.default_rng(1), Clock(7, 30e-6), QUIET, 2_000)
+    assert found.alignment.bound_ns(OTHER) < 45_000 < LINK_NS / 2
+    assert found.within.all()
+
+
+def test_a_large_step_is_found() -> None:
+    clock = Clock(0, 10e-6, 10_000_000, 1_000_000_000)
+    found = aligned(np.random.default_rng(2), clock, QUIET, 2_000)
+    (change,) = found.alignment.hops[0].fit.changes
+    assert change.kind == "step"
+    assert abs(change.size_ns - 10_000_000) < 2 * found.least_ns
+    assert found.within.all()
+
+
+def test_a_stated_symmetry_narrows_the_bound_and_is_named() -> None:
+    clock = Clock(-5_000_000, 20e-6)
+    plain = aligned(np.random.default_rng(3), clock, QUIET, 2_000)
+    closer = aligned(np.random.default_rng(3), clock, QUIET, 2_000, symmetric_ns=25_000)
+    assert closer.alignment.hops[0].symmetric_ns == 25_000
+    assert closer.alignment.bound_ns(OTHER) < 16_000 < plain.alignment.bound_ns(OTHER)
+    assert closer.within.all()
+
+
+def test_a_symmetry_that_is_not_there_leaves_the_bound() -> None:
+    """The directions differ by 20 µs; with 1 µs stated, some stamps are out of the bound."""
+    wrong = aligned(np.random.default_rng(4), Clock(), QUIET, 2_000, symmetric_ns=1_000)
+    (hop,) = wrong.alignment.hops
+    assert hop.contradicted or not wrong.within.any()
+
+
+def test_a_symmetry_that_no_line_fits_is_contradicted() -> None:
+    """No probe was the fastest both ways, so that not both can take half of its round trip."""
+    found = aligned(np.random.default_rng(5), Clock(), QUIET, 2_000, symmetric_ns=0)
+    assert found.alignment.hops[0].contradicted
+    assert found.within.all()
+
+
+@given(
+    seed=st.integers(0, 1000),
+    offset=st.integers(-(10**15), 10**15),
+    drift=st.floats(-30e-6, 30e-6),
+)
+def test_both_clocks_of_a_pair_can_be_the_reference(seed: int, offset: int, drift: float) -> None:
+    probes = exchanges(np.random.default_rng(seed), Clock(offset, drift), QUIET, SPAN_NS)
+    one, other = (fit(probes.pair(name), NOTHING) for name in (OTHER, ONE))
+    (part,), (turned,) = one.parts, other.parts
+    time = np.array([part.start_ns])
+    back = turned.line.forward(part.line.forward(time))
+    assert abs(int(back[0] - time[0])) <= part.bound_ns + turned.bound_ns
+
+
+def three(wrong_ns: int = 0) -> list[Exchanges]:
+    """Three machines a day apart; of the last comparison one clock is off by `wrong_ns`."""
+    random = np.random.default_rng(6)
+    far, third = Clock(86_400 * 10**9, 30e-6), Clock(-(10**9), -30e-6)
+    first = exchanges(random, far, QUIET, SPAN_NS)
+    second = replace(exchanges(random, third, QUIET, SPAN_NS), clock=THIRD)
+    both = exchanges(random, Clock(), QUIET, SPAN_NS)
+    last = replace(
+        both,
+        reference=OTHER,
+        clock=THIRD,
+        sent_ns=far.shown(both.sent_ns),
+        back_ns=far.shown(both.back_ns),
+        arrived_ns=third.shown(both.arrived_ns) + wrong_ns,
+        left_ns=third.shown(both.left_ns) + wrong_ns,
+    )
+    return [first, second, last]
+
+
+def test_three_machines_lead_back_to_where_they_began() -> None:
+    (loop,) = closures(three())
+    assert loop.clocks == (ONE, OTHER, THIRD)
+    assert loop.closes
+    assert loop.bound_ns < 3 * 45_000
+    assert closures(three()[:2]) == []
+
+
+def test_a_wrong_comparison_leaves_the_loop_open() -> None:
+    (loop,) = closures(three(wrong_ns=500_000))
+    assert not loop.closes
+    assert abs(loop.left_ns) == pytest.approx(500_000, abs=loop.bound_ns)
+
+
+def test_a_pair_that_was_pulled_apart_was_queued() -> None:
+    probes = exchanges(np.random.default_rng(7), Clock(), replace(QUIET, queue_ns=1.0), SPAN_NS)
+    assert probes.pure.all()
+    arrived = probes.arrived_ns.copy()
+    arrived[11] += 6_000
+    pulled = replace(probes, arrived_ns=arrived, left_ns=arrived + 2_000)
+    assert np.flatnonzero(~pulled.pure).tolist() == [10, 11]
+    odd = replace(probes, **{name: getattr(probes, name)[1:] for name in ARRAYS})
+    assert np.flatnonzero(~odd.pure).tolist() == [0]
+
+
+ARRAYS = ("seq", "sent_ns", "arrived_ns", "left_ns", "back_ns")
