@@ -41,12 +41,12 @@ class Bed(Protocol):
 class Machine:
     """Virtual machine of a lab, in which agents run."""
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+    def __init__(self, lab: Lab, node: str = VM) -> None:
+        self._lab, self._node = lab, node
 
     def open(self, *argv: str) -> Session:
         """Open a session over the standard streams of a command in the machine."""
-        outer = self._lab.node_session(VM)
+        outer = self._lab.node_session(self._node)
         outer.start(Exec(argv=argv, stdin=True))
         outer.event(30)
         ours, theirs = socket.socketpair()
@@ -55,7 +55,7 @@ class Machine:
 
     def run(self, *argv: str) -> str:
         """Run a command and return its output; AssertionError if it fails."""
-        session = self._lab.node_session(VM)
+        session = self._lab.node_session(self._node)
         result = session.call(Exec(argv=argv), timeout=120)
         session.close()
         assert result.done.exit == 0, (argv, result.done, result.stderr.decode())

@@ -34,6 +34,10 @@ WANTED = (
     "ifb",
     "bridge",
     "veth",
+    # For a guest that is one of several machines of a lab.
+    "vxlan",
+    "tun",
+    "cls_bpf",
     "xen_netfront",
     "virtio_blk",
     "crc32c_generic",
