@@ -12,9 +12,10 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import NextHop, Table, TableChange
-from delaylab.forwarding.topology import End, Faults
+from delaylab.forwarding.topology import End, Faults, parts
 from delaylab.forwarding.verified import Verified
 from delaylab.kinds import KINDS
+from delaylab.lab.ready_routers import Converged
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
@@ -249,6 +250,23 @@ def test_what_differs_is_followed_change_by_change() -> None:
     tables["r"] = {}
     found.expect(cut)
     assert found.is_right
+
+
+def test_a_network_with_a_cut_has_routes_within_its_parts_and_says_so() -> None:
+    whole = topology(*planned(SQUARE))
+    assert parts(whole) == [frozenset({"r-1", "r-2", "r-3", "r-4"})]
+    text = "\n".join(line for line in SQUARE.splitlines() if "name: b" not in line)
+    lab, plan = planned("\n".join(line for line in text.splitlines() if "name: d" not in line))
+    cut = topology(lab, plan)
+    assert parts(cut) == [frozenset({"r-1", "r-2"}), frozenset({"r-3", "r-4"})]
+    tables = expected_tables(cut)
+    loopbacks = {node: plan.nodes[node].loopbacks[0] for node in tables}
+    assert loopbacks["r-2"] in tables["r-1"]
+    assert loopbacks["r-3"] not in tables["r-1"]
+    line = Converged(4, 1.0, parts=(("r-1", "r-2"), ("r-3", "r-4"))).line()
+    assert line.endswith("; no link joins the 2 parts of the network, one of them is r-3, r-4")
+    many = Converged(6, 1.0, parts=(tuple("abcdef"), tuple("ghijk"))).line()
+    assert many.endswith("one of them is g, h, i and 2 more")
 
 
 def test_a_router_without_its_daemon_takes_no_part_and_stays_where_it_is() -> None:

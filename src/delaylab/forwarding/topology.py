@@ -65,6 +65,15 @@ class Topology:
             yield from prefixes
 
 
+def parts(topology: Topology) -> list[frozenset[str]]:
+    """Return the sets of routers that links join, the largest first; one set if all are joined."""
+    part_of = {node: frozenset({node}) for node in topology.loopbacks}
+    for segment in topology.segments:
+        joined = frozenset().union(*(part_of[port.node] for port in segment.ports))
+        part_of |= dict.fromkeys(joined, joined)
+    return sorted(set(part_of.values()), key=lambda part: (-len(part), min(part)))
+
+
 End = tuple[str, str]
 """A node, and a link that it is on."""
 

@@ -6,6 +6,7 @@ import time
 
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.topology import parts
 from delaylab.forwarding.verified import Verified
 from delaylab.lab import programs
 from delaylab.lab.faults import faults
@@ -38,12 +39,16 @@ def await_converged(lab: Lab, began_s: float, progress: Progress = silent) -> Co
         return Converged(len(settings), 0.0, unforeseen)
     deadline_s = began_s + max(each.timeout.ns for each in settings) / 1e9
     progress(f"waiting for the routes of {len(settings)} routers", 0)
+    network = topology(lab.spec, lab.plan)
     with observing(lab) as observer:
-        wanted = expected_tables(topology(lab.spec, lab.plan), faults(lab, daemons=False))
+        wanted = expected_tables(network, faults(lab, daemons=False))
         found = Verified(wanted, observer.tables, static_prefixes(lab.spec, lab.plan))
         while not found.is_right:
             _follow(lab, observer, found, deadline_s)
-    return Converged(len(wanted), time.monotonic() - began_s)
+    after_s = time.monotonic() - began_s
+    return Converged(
+        len(wanted), after_s, parts=tuple(tuple(sorted(each)) for each in parts(network))
+    )
 
 
 def _follow(lab: Lab, observer: Observer, found: Verified, deadline_s: float) -> None:
