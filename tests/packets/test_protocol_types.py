@@ -44,7 +44,7 @@ NOT_FROM_PYTHON = {"setup", "carrier"}
 """Requests that a monitor or a link engine sends."""
 ADDED: dict[type, set[str]] = {
     link_requests.Report: {"host", "agent", "engine"},
-    Direction: {"nodes"},
+    Direction: {"nodes", "underlay"},
     Doubt: {"values"},
 }
 """Fields that this side adds to an answer."""
