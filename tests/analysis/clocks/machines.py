@@ -118,9 +118,14 @@ def aligned(
     packets: int,
     every_ns: int = 1_000_000,
     symmetric_ns: int | None = None,
+    compared: float = 1.0,
 ) -> Case:
-    """Send packets over a link of 10 ms between the machines; align what was stamped."""
-    probes = exchanges(random, clock, network, packets * every_ns, symmetric_ns)
+    """Send packets over a link of 10 ms between the machines; align what was stamped.
+
+    The clocks are compared during a share of that time, from the beginning.
+    """
+    probed_ns = round(compared * packets * every_ns)
+    probes = exchanges(random, clock, network, probed_ns, symmetric_ns)
     sent = START + np.arange(packets) * every_ns
     there = np.rint(network.delays(random, network.there_ns, sent)).astype(np.int64)
     arrived = sent + LINK_NS + there

@@ -60,6 +60,14 @@ def test_the_delay_of_a_link_does_not_widen_the_bound() -> None:
     assert found.within.all()
 
 
+def test_a_comparison_that_ended_early_bounds_what_came_later() -> None:
+    """Afterwards the lines that fit lead apart, and the bound is that at the last packet."""
+    found = aligned(np.random.default_rng(8), Clock(0, 30e-6), QUIET, 20_000, compared=0.1)
+    whole = aligned(np.random.default_rng(8), Clock(0, 30e-6), QUIET, 20_000)
+    assert found.within.all()
+    assert found.alignment.bound_ns(OTHER) > 3 * whole.alignment.bound_ns(OTHER)
+
+
 def test_a_large_step_is_found() -> None:
     clock = Clock(0, 10e-6, 10_000_000, 1_000_000_000)
     found = aligned(np.random.default_rng(2), clock, QUIET, 2_000)

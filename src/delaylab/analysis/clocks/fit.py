@@ -71,8 +71,8 @@ Span = tuple[int, int]
 def fit(pair: Pair, at_rest: NDArray[np.intp], span: Span | None = None) -> Fit:
     """Align `pair.clock` to `pair.reference`; `at_rest` are the rows of packets sent at rest.
 
-    Bounds hold for the times in `span`; without it, for all times between the first limit and the
-    last.
+    Bounds hold for the times in `span`, also before the first limit and after the last, where the
+    lines lead apart; without it, for all times between the two.
     """
     few = min(len(pair.upper), len(pair.lower))
     if few < ENOUGH:
@@ -93,7 +93,10 @@ def fit(pair: Pair, at_rest: NDArray[np.intp], span: Span | None = None) -> Fit:
         why = f"no line fits, and no {MOST_STEPS} changes explain it: one of them runs unevenly"
         return _unaligned(pair, why)
     both = loops(pair)
-    found = [_part(series, each, both, at_rest, span) for each in ranges]
+    spans = _spans(len(ranges), span)
+    found = [
+        _part(series, each, both, at_rest, its) for each, its in zip(ranges, spans, strict=True)
+    ]
     changes, found = _joined(series, ranges, found)
     return Fit(pair.clock, pair.reference, found, changes, n - len(series.time_ns))
 
@@ -102,21 +105,33 @@ def _unaligned(pair: Pair, why: str) -> Fit:
     return Fit(pair.clock, pair.reference, [], [], why=why)
 
 
+def _spans(parts: int, span: Span | None) -> list[tuple[int | None, int | None]]:
+    """Return for each part where its span is known to begin and to end, None for as the part does.
+
+    The first part is also that of all times before it, the last one of all times after it.
+    """
+    begin, end = span or (None, None)
+    return [
+        (begin if each == 0 else None, end if each == parts - 1 else None) for each in range(parts)
+    ]
+
+
 def _part(
     series: Limits,
     where: tuple[int, int],
     both: Loops,
     at_rest: NDArray[np.intp],
-    span: Span | None,
+    span: tuple[int | None, int | None],
 ) -> Part:
     lines = series.lines(*where)
     assert lines is not None
     line = lines.line()
     inside = both.pick((both.first_ns >= lines.start_ns) & (both.last_ns <= lines.end_ns))
     resting = inside.pick(np.isin(inside.rows, at_rest))
-    ends = np.array([lines.start_ns, lines.end_ns])
-    if span is not None:
-        ends = np.clip(np.clip(ends, *span), lines.start_ns, lines.end_ns)
+    begin, end = span
+    start_ns = lines.start_ns if begin is None else min(begin, lines.end_ns)
+    end_ns = lines.end_ns if end is None else max(end, lines.start_ns)
+    ends = np.array([start_ns, end_ns])
     fastest = float(inside.took_ns.min()) if len(inside.rows) else 0.0
     bounds = np.maximum(lines.bound(ends), fastest / 2)
     squares = least_squares(resting)

@@ -104,10 +104,11 @@ def _rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[Row]:
         return [Row(label, name, fit.why)]
     pair = {fit.clock, fit.reference}
     check = next((c for c in trial.checks if {c.clock, c.reference} == pair), None)
-    return [_row(label, name, part, check) for part in fit.parts]
+    stated = hop.symmetric_ns is not None
+    return [_row(label, name, part, check, stated=stated) for part in fit.parts]
 
 
-def _row(trial: str, name: str, part: Part, check: Check | None) -> Row:
+def _row(trial: str, name: str, part: Part, check: Check | None, *, stated: bool) -> Row:
     lasted = (part.end_ns - part.start_ns) / 1e9
     return Row(
         trial,
@@ -115,7 +116,7 @@ def _row(trial: str, name: str, part: Part, check: Check | None) -> Row:
         "",
         drift=_ppm(part.line.drift_ppm),
         change=f"{words.signed(part.line.drift_ppm * lasted)} in {lasted:.1f} s",
-        bound=f"± {words.delay(part.bound_ns / 1000)}",
+        bound=f"± {words.delay(part.bound_ns / 1000)}" + " (stated symmetry)" * stated,
         residual=words.delay(None if part.residual_ns is None else part.residual_ns / 1000),
         squares=_squares(part),
         reading=_reading(check),
