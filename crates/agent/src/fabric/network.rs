@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::sync::Mutex;
+use std::thread;
 
 use delaylab_os::interface::highest_index;
 use delaylab_os::process::{PidFd, namespace};
@@ -19,6 +21,12 @@ use crate::protocol::links::EngineKind;
 
 /// The longest name of an interface: IFNAMSIZ without the final zero.
 const NAME_LENGTH: usize = 15;
+
+/// The most threads that build namespaces: the kernel's locks leave little to more of them.
+const MOST_THREADS: usize = 4;
+
+/// The number of namespaces that are worth a thread.
+const WORTH_A_THREAD: usize = 16;
 
 /// A resolved network of a lab.
 pub(super) struct Network<'a> {
@@ -220,13 +228,16 @@ impl<'a> Network<'a> {
         {
             return Ok(false);
         }
-        // The machine's namespace comes first, while this process is still in it.
-        for (netns, local) in std::mem::take(&mut self.locals) {
-            if let NetNs::Of(index) = netns {
-                enter(roster, index, local.agent)?;
-            }
-            local.build(netns == NetNs::Machine, &self.alias)?;
+        let mut locals = std::mem::take(&mut self.locals);
+        // This process is in the machine's namespace only until it enters another one.
+        if let Some(local) = locals.remove(&NetNs::Machine) {
+            local.build(true, &self.alias)?;
         }
+        let found = locals.into_iter().filter_map(|(netns, local)| {
+            let index = agent(netns)?;
+            Some((roster.pid(index), local))
+        });
+        build_side_by_side(found.collect(), &self.alias)?;
         Ok(true)
     }
 
@@ -262,7 +273,7 @@ impl<'a> Network<'a> {
             if !roster.wait_for(index).map_err(unreadable)? {
                 return Ok(false);
             }
-            enter(roster, index, "the lab")?;
+            enter(roster.pid(index), "the lab")?;
         }
         let socket = local::open()?;
         let mut batch = Batch::new(&socket);
@@ -320,10 +331,44 @@ fn agent(netns: NetNs) -> Option<usize> {
     }
 }
 
-/// Enter the network namespace of an agent that was waited for.
-fn enter(roster: &Roster, index: usize, agent: &str) -> Result<(), Failure> {
+/// Build namespaces, given by a process in each, side by side: most of the time of a large lab goes to routes,
+/// and the kernel adds those of several namespaces at once.
+fn build_side_by_side(locals: Vec<(Option<i32>, Local)>, alias: &str) -> Result<(), Failure> {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let threads = cpus.min(MOST_THREADS).min(locals.len() / WORTH_A_THREAD).max(1);
+    let left = Mutex::new(locals.into_iter());
+    let next = || left.lock().ok()?.next();
+    let build = || {
+        while let Some((pid, local)) = next() {
+            let built = enter(pid, local.agent).and_then(|()| local.build(false, alias));
+            if built.is_err() {
+                // No thread takes another one.
+                if let Ok(mut left) = left.lock() {
+                    left.by_ref().for_each(drop);
+                }
+                return built;
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(build)).collect();
+        let own = build();
+        let ended =
+            others.into_iter().map(|other| other.join().unwrap_or_else(|_| Err(panicked())));
+        // Of several failures the first thread's is reported.
+        ended.fold(own, Result::and)
+    })
+}
+
+fn panicked() -> Failure {
+    Failure::new("build the network", "a thread of the builder has panicked")
+}
+
+/// Enter the network namespace of an agent that was waited for, with the calling thread.
+fn enter(pid: Option<i32>, agent: &str) -> Result<(), Failure> {
     let join = || -> io::Result<()> {
-        let pid = roster.pid(index).ok_or_else(|| io::Error::other("it is not there"))?;
+        let pid = pid.ok_or_else(|| io::Error::other("it is not there"))?;
         namespace::join_network(&PidFd::open(pid)?)
     };
     join().with_context(|| format!("enter the network of {agent}"))
