@@ -255,8 +255,8 @@ class CommandWork(WorkSpec):
     figures: Annotated[dict[Name, FigureSpec], Field(max_length=MOST_FIGURES)] | None = Field(
         None,
         description="For `command`: further numbers that each node's command prints, by name: "
-        "`{slowest: {find: 'slowest ([0-9]+)', unit: ns}}`. The work of a node that prints one of "
-        "them not at all has failed.",
+        "`{slowest: {find: 'slowest ([0-9]+)', unit: ns}}`. If a node's command does not print "
+        "one of them, its work has failed.",
     )
 
     @property
