@@ -22,7 +22,7 @@ from delaylab.forwarding.tables import Change, LinkChange, Lost, Table, TableCha
 from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
-from delaylab.spec.lab import LOCAL_MACHINE
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 READY_S = 60
 """The patience for the tables at the start: a lab of 852 routers has 1.8 million routes."""

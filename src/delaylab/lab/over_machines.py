@@ -25,8 +25,9 @@ from delaylab.plan.parts import parts, tunnels
 from delaylab.plan.underlay import RoundTrips, over_underlay
 from delaylab.progress import Progress
 from delaylab.routing import NodePrograms
-from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.part import on_machine
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 MOST_PAIRS = 3
 """The most pairs of machines whose round trips are said, the slowest first."""

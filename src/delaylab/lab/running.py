@@ -12,10 +12,9 @@ from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
-from delaylab.lab.other_clock import OtherClock
 from delaylab.machines import Machine, RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
-from delaylab.spec.lab import LOCAL_MACHINE
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.lab.ready_routers import Converged
@@ -109,6 +108,8 @@ class Lab:
         machine = self.machine_of(agent)
         if machine.name == LOCAL_MACHINE:
             return 0
+        from delaylab.lab.other_clock import OtherClock  # noqa: PLC0415  most labs have one machine
+
         session = machine.session()
         try:
             return OtherClock(session).ahead_ns()

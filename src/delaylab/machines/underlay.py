@@ -18,7 +18,8 @@ from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
 from delaylab.plan.model import Tunnel
 from delaylab.plan.underlay import RoundTrips
-from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 OVERHEAD = {4: 50, 6: 70}
 """The bytes that VXLAN adds to a packet: Ethernet 14, VXLAN 8, UDP 8, and IP (RFC 7348, 5)."""

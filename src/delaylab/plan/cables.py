@@ -23,7 +23,8 @@ from delaylab.plan.model import (
     Veth,
 )
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.spec.lab import LOCAL_MACHINE, LinkSpec, UplinkSpec
+from delaylab.spec.lab import LinkSpec, UplinkSpec
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 ETHERNET_HEADER = 14
 

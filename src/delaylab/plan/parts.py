@@ -16,7 +16,7 @@ from delaylab.plan.model import (
     Tunnel,
     Veth,
 )
-from delaylab.spec.lab import LOCAL_MACHINE
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
 def parts(plan: Plan, addresses: Mapping[str, str]) -> dict[str, Plan]:

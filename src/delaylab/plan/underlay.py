@@ -10,8 +10,8 @@ from delaylab.errors import DoesNotFit
 from delaylab.plan.engine_links import EngineLink, Port
 from delaylab.plan.kept import LinkUnderlay
 from delaylab.plan.model import Agent, Plan
-from delaylab.spec.lab import LOCAL_MACHINE
 from delaylab.spec.link_conditions import Conditions, DelayTrace
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
 @dataclass(frozen=True)

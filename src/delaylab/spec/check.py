@@ -11,12 +11,13 @@ from delaylab.spec.check_conditions import check_conditions
 from delaylab.spec.check_routing import check_routing
 from delaylab.spec.check_timeline import check_timeline
 from delaylab.spec.counts import check_counts
-from delaylab.spec.lab import LOCAL_MACHINE, LabSpec, LinkSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, links_of, named_links, nodes_made, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.reserved import check_reserved
 from delaylab.spec.source import Document, Location, Problems
 from delaylab.spec.static_routes import DEFAULT, is_name
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:

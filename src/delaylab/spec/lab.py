@@ -13,15 +13,11 @@ from delaylab.spec.moments import MomentSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.routing import RoutingSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
+from delaylab.spec.this_machine import HERE
 from delaylab.units import Duration, Rate, Size
 
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
-
-HERE = "here"
-"""The name of the only host of a lab that names none: this machine."""
-LOCAL_MACHINE = "local"
-"""The name of this machine among the machines of a lab."""
 
 
 class UplinkSpec(Spec):

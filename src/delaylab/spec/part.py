@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
 def on_machine(lab: LabSpec, machine: str) -> LabSpec:

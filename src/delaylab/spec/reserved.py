@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from delaylab.spec.lab import HERE, LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Document, Location, Problems
+from delaylab.spec.this_machine import HERE
 
 
 def reserved_cpus(lab: LabSpec) -> list[tuple[list[int], list[str]]]:

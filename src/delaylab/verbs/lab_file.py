@@ -6,10 +6,11 @@ from pathlib import Path
 
 from delaylab.lab.cpus import check_cpus
 from delaylab.machines import LOCAL
-from delaylab.spec.lab import LOCAL_MACHINE, LabSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.part import on_machine
 from delaylab.spec.source import Document, Location, read
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
 def load(path: Path) -> LabSpec:

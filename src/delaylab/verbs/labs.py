@@ -16,7 +16,7 @@ from delaylab.lab.description import LabDescription, describe
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, SweepResult, find, running_labs
 from delaylab.progress import Progress
-from delaylab.spec.lab import LOCAL_MACHINE
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.verbs.link_states import EngineState
