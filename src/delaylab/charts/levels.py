@@ -24,7 +24,7 @@ from delaylab.charts.vega import (
     render,
     seen,
     setup_colours,
-    ticks_of,
+    ticks_of_panels,
 )
 
 PANELS = 12
@@ -102,7 +102,7 @@ def rtt_curves(curves: Sequence[Curve], title: str, name: str) -> Chart | None:
                 "us:Q",
                 title="user RTT, round trip (log)",
                 scale=delay_scale(),
-                axis=delay_ticks(ticks_of(rows, "us")),
+                axis=delay_ticks(ticks_of_panels(rows, "scenario", "us")),
             ),
             y=alt.Y("y:Q", title="share of packets", axis=alt.Axis(format="%", tickCount=5)),
             color=alt.Color(

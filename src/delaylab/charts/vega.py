@@ -137,6 +137,14 @@ def ticks_of(rows: Rows, *fields: str) -> list[float]:
     return ticks_between(min(values, default=0), max(values, default=0))
 
 
+def ticks_of_panels(rows: Rows, panel: str, *fields: str) -> list[float]:
+    """Return ticks of panels that have a scale each; `panel` is the field that tells them apart."""
+    panels: dict[object, Rows] = {}
+    for row in rows:
+        panels.setdefault(row[panel], []).append(row)
+    return sorted({tick for own in panels.values() for tick in ticks_of(own, *fields)})
+
+
 def delay_scale() -> alt.Scale:
     """Return a logarithmic scale for delays."""
     return alt.Scale(type="log", nice=False)
