@@ -71,7 +71,7 @@ def test_a_network_between_machines_that_is_even_is_no_reason_against_a_link() -
 @pytest.mark.parametrize(
     ("underlay", "short", "says"),
     [
-        ({}, 101, "101 frames were to take less than the 1.000 ms that the network between its"),
+        ({}, 101, "101 frames had a shorter delay than the 1.000 ms that the network between its"),
         ({"p99_rtt_ns": 3_100_001}, 0, "the p99 of its round trip is 1.1 ms longer"),
         ({"lost": 2}, 0, "the network between its machines lost 2 of 100 pings"),
     ],

@@ -159,7 +159,7 @@ def test_a_step_during_the_trial_is_found_and_the_bound_holds(tmp_path: Path) ->
 
 
 def test_a_stated_symmetry_is_named_by_every_trial(tmp_path: Path) -> None:
-    """What is stated holds here: both directions of the LAN are the same."""
+    """Packets of the LAN take the same time in both directions, as the lab file states."""
     now = time.time_ns()
     clocks = {"m1": Wrong(7 * MS, 0, 0, now), "m2": Wrong(-MS, 5_000, 0, now)}
     stated = STUDY.replace("ssh: m1}", "ssh: m1, symmetric: 2us}")

@@ -1,4 +1,4 @@
-"""What chrony and ptp4l say of a clock, as it is recorded."""
+"""Records of the state of a clock that chrony and ptp4l give."""
 
 from __future__ import annotations
 

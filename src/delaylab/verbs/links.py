@@ -145,11 +145,11 @@ def _lines(reports: list[EngineReport]) -> Iterator[str]:
 
 
 def _below(underlay: Underlay) -> str:
-    """Return what the network between the machines of a link adds to it, in words."""
+    """Return the part of a link's delay that the network between its machines takes, in words."""
     least, p99 = underlay.least_rtt_ns / 1e6, underlay.p99_rtt_ns / 1e6
     return (
-        f"{underlay.delay_ns / 1e6:.3f} ms of its delay are the network's between its machines "
-        f"(before `up`: round trip {least:.3f} ms at least, p99 {p99:.3f} ms; "
+        f"the network between its machines takes {underlay.delay_ns / 1e6:.3f} ms of its delay "
+        f"(round trip before the lab was up: {least:.3f} ms at least, p99 {p99:.3f} ms; "
         f"{underlay.lost} of {underlay.sent} pings lost)"
     )
 

@@ -73,7 +73,7 @@ class Case:
 
     @property
     def within(self) -> NDArray[np.bool_]:
-        """Whether each aligned stamp is within its bound, and the last ns of rounding."""
+        """Return for each aligned stamp if it is within its bound, and 1 ns for rounding."""
         return np.abs(self.off_ns) <= self.alignment.bound_ns(OTHER) + 1
 
 

@@ -193,8 +193,8 @@ def _of_underlay(direction: Direction) -> Iterator[str]:
     frames, short = direction.entered.frames, direction.short or 0
     if short > frames * SHORT_SHARE:
         yield (
-            f"{short} frames were to take less than the {underlay.delay_ns / 1e6:.3f} ms that the "
-            "network between its machines takes"
+            f"{short} frames had a shorter delay than the {underlay.delay_ns / 1e6:.3f} ms that "
+            "the network between its machines takes"
         )
     varied_ns = underlay.p99_rtt_ns - underlay.least_rtt_ns
     if varied_ns > P99_LATE_NS:
