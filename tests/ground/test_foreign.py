@@ -63,7 +63,9 @@ def test_a_file_of_another_tool_is_named(read: object, text: str, what: str) -> 
     assert str(error).startswith(f"file:1: this is {what}, not a file of delaylab (")
 
 
-@pytest.mark.parametrize("text", [CLAB, GRAPHML, "Topology: ( 20 Nodes )\n", "<network/>"])
+@pytest.mark.parametrize(
+    "text", [CLAB, GRAPHML, "graph [\n]\n", "Topology: ( 20 Nodes )\n", "<network/>"]
+)
 def test_of_a_map_the_import_is_named(text: str) -> None:
     with pytest.raises(BadInput, match=r"make a lab file of it: delaylab import x -o lab\.yaml"):
         lab_from(parse(text, "x"))

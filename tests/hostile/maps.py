@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.hostile.cases import Build, Case
 
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
+GML = "graph [\n  node [ id 0 ]\n  node [ id 1 ]\n  edge [ source 0 target 1 ]\n]\n"
 TWO = '<graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>'
 LAUGHS = (
     '<?xml version="1.0"?><!DOCTYPE graphml [<!ENTITY a "ha">'
@@ -81,6 +82,34 @@ MAPS = [
         "nested more than 50 deep",
         source(GRAPHML.format('<graph><node id="a">' * 1000)),
     ),
+    Case("maps/gml-truncated", "map:1: not GML: the list 'graph' has no end", source(GML[:-2])),
+    Case(
+        "maps/gml-cut-in-a-value",
+        "map:3: not GML: 'id' has no value",
+        source("graph [\n  node [\n    id ]"),
+    ),
+    Case(
+        "maps/gml-open-quote",
+        "map:2: not GML: 'label' has no value",
+        source('graph [\n  label "' + "x\n" * 400_000),
+    ),
+    Case("maps/gml-two-ends", "expected a key, got ']", source(GML + "]\n")),
+    Case("maps/gml-binary", "not GML", source(GML.encode() + bytes(range(128)))),
+    Case("maps/gml-deep", "nested more than 50 deep", source("graph [" + "a [" * 1_000_000)),
+    Case("maps/gml-wide", "more than 250000 values", source("graph [" + "a 1 " * 2_000_000)),
+    Case(
+        "maps/gml-comments",
+        "there are no nodes",
+        source("#\n" * 499_000 + "graph [ ]", "--format", "gml"),
+    ),
+    Case("maps/gml-no-nodes", "there are no nodes", source("graph [ ]")),
+    Case("maps/gml-no-ids", "a node without an id", source('graph [ node [ label "a" ] ]')),
+    Case(
+        "maps/gml-of-too-many-nodes",
+        "more than 10000 nodes",
+        source("graph [" + rows(" node [ id {0} ]", 10_001) + " ]"),
+    ),
+    Case("maps/gml-latin-1", "is not UTF-8", source(GML.replace("0", '"ü"').encode("latin-1"))),
     Case("maps/sndlib-laughs", "a DOCTYPE", source(LAUGHS + "<network/>")),
     Case("maps/sndlib-empty", "expected <network>", source("<network/>")),
     Case(

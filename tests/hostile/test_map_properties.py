@@ -33,6 +33,9 @@ WORDS = st.text(max_size=12) | st.sampled_from(
         "<graph>",
         "</node>",
         "(",
+        "[",
+        "]",
+        '"',
         "|",
         "\x00",
     ]
@@ -71,7 +74,7 @@ def test_a_changed_map_is_a_lab_or_refused(
         assert all(summary(found))
 
 
-@given(text=st.text() | st.text(st.sampled_from('abN1|<>/=-@{}().,:;\t \n*"\\0'), max_size=80))
+@given(text=st.text() | st.text(st.sampled_from('abN1|<>/=-@{}()[]#&.,:;\t \n*"\\0'), max_size=80))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_a_lab_or_refused_in_every_format(text: str) -> None:
     for form in formats.FORMATS:

@@ -30,7 +30,9 @@ FORMAT_OF = {
     "small.brite": "brite",
     "small.cch": "cch",
     "small.gb": "gtitm-gb",
+    "yed.gml": "gml",
     "yed.graphml": "graphml",
+    "zoo.gml": "gml",
     "zoo.graphml": "graphml",
 }
 """Each sample, made for these tests -> its format."""

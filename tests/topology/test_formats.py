@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -49,6 +50,37 @@ def test_graphml_is_read_as_networkx_reads_it(name: str) -> None:
         if "Longitude" in node and "Latitude" in node
     }
     assert {(node.at.x, node.at.y) for node in found.nodes if node.at} == places
+
+
+@pytest.mark.parametrize("name", ["zoo", "yed"])
+def test_gml_is_read_as_networkx_reads_it(name: str) -> None:
+    """Nodes without an id and edges without an end go first; parallel edges are declared."""
+    text = (SAMPLES / f"{name}.gml").read_text()
+    usable = text.replace('node [ label "without an id" ]', "").replace("edge [ source 4 ]", "")
+    usable = usable.replace("edge [ source 3 target 9 ]", "")
+    usable = re.sub(r"(directed\s+[01])", r"\1 multigraph 1", usable)
+    graph = nx.parse_gml(usable, label="id")
+    found = formats.read(Source("x.gml", text, "x"), Options())
+    nodes = {key: each for key, each in graph.nodes(data=True) if "isGroup" not in each}
+    assert len(found.nodes) == len(nodes)
+    pairs = [frozenset(each[:2]) for each in graph.edges if each[0] != each[1]]
+    both = set(pairs) if graph.is_directed() else pairs
+    assert len(both) == len(found.links)
+    places = {
+        (
+            node.get("Longitude", node.get("graphics", {}).get("x")),
+            node.get("Latitude", node.get("graphics", {}).get("y")),
+        )
+        for node in nodes.values()
+    }
+    usual = {place for place in places if all(isinstance(each, int | float) for each in place)}
+    assert {(node.at.x, node.at.y) for node in found.nodes if node.at} == usual
+    assert len(usual) >= 2
+
+
+def test_characters_of_gml_may_be_written_as_entities() -> None:
+    found = formats.read(read_source(SAMPLES / "zoo.gml"), Options())
+    assert "München & Umland" in [node.label for node in found.nodes]
 
 
 def test_a_great_circle_is_as_long_as_known() -> None:

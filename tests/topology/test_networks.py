@@ -122,6 +122,20 @@ def test_graphml_that_networkx_writes(
     assert links(found) == wanted(network, back=both, cost=True, mbit=True)
 
 
+@given(network=networks(), kind=st.sampled_from([nx.MultiGraph, nx.MultiDiGraph]))
+@settings(max_examples=60, deadline=None)
+def test_gml_that_networkx_writes(network: list[Link], kind: Callable[[], nx.MultiGraph]) -> None:
+    graph = kind()
+    both = graph.is_directed()
+    for link in network:
+        given_ = {"weight": link.cost, "capacity": link.mbit}
+        graph.add_edge(name(link.a), name(link.b), delay=link.delay_us / 1000, **given_)
+        if both:
+            graph.add_edge(name(link.b), name(link.a), delay=link.back_us / 1000, **given_)
+    found = of_text("\n".join(nx.generate_gml(graph)))
+    assert links(found) == wanted(network, back=both, cost=True, mbit=True)
+
+
 @given(network=networks())
 @settings(max_examples=30, deadline=None)
 def test_brite(network: list[Link]) -> None:

@@ -29,6 +29,7 @@ def ran(argv: list[str], before: str = "") -> subprocess.CompletedProcess[str]:
     ("argv", "heavy"),
     [
         (["import", str(SAMPLES / "zoo.graphml")], ""),
+        (["import", str(SAMPLES / "zoo.gml")], ""),
         (["generate", "ring", "3"], ""),
         (["generate", "waxman", "5"], "networkx"),
     ],

@@ -9,7 +9,13 @@ from delaylab.errors import BadInput
 LOOKED_AT = 2000
 """Characters of a text in which its first element is looked for."""
 FIX = "`delaylab schema lab` describes lab files, `delaylab schema study` studies"
-IMPORTED = ("a GraphML file", "an XML network", "a BRITE topology", "a containerlab topology")
+IMPORTED = (
+    "a GraphML file",
+    "a GML file",
+    "an XML network",
+    "a BRITE topology",
+    "a containerlab topology",
+)
 """Beginnings of what `delaylab import` reads."""
 MARKUP = {
     "<graphml": "a GraphML file",

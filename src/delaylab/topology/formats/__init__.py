@@ -12,6 +12,7 @@ from delaylab.topology.formats import (
     caida,
     cch,
     containerlab,
+    gml,
     graphml,
     gtitm,
     matrix,
@@ -44,6 +45,7 @@ def _one_line(fits: Callable[[str], bool]) -> Callable[[str], bool]:
 
 _ALL = (
     Format("graphml", graphml.fits, graphml.read),
+    Format("gml", gml.fits, gml.read),
     Format("sndlib-xml", sndlib.fits_xml, sndlib.read_xml),
     Format("sndlib", sndlib.fits_native, sndlib.read_native),
     Format("brite", brite.fits, brite.read),
