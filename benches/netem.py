@@ -192,10 +192,10 @@ def _in_turn(measure: Callable[[str], T]) -> dict[str, list[T]]:
 
 def tapped(bed: Bed, count: int, interval_ns: int, size: int) -> pl.DataFrame:
     """Send frames from near to far; return each one's stamps `in` and `out` in ns."""
-    tap = bed.session("host.here")
-    ports = {f"vif-{NEAR}": "in", f"vif-{FAR}": "out"}
+    near, far = (bed.plan.nodes[node].attachments[0].outward[0] for node in (NEAR, FAR))
+    tap = bed.session(near.agent)
     request = Tap(
-        interfaces=[TapInterface(name, point) for name, point in ports.items()],
+        interfaces=[TapInterface(near.interface, "in"), TapInterface(far.interface, "out")],
         filter=TapFilter("udp", 4, probe=1, port=PORT),
     )
     result = tap.start(request)

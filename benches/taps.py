@@ -11,6 +11,7 @@ from benches.section import Section
 from delaylab.agent.measuring_requests import Tap, TapFilter, TapInterface
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
+from delaylab.plan.attachment import TapPoint
 from delaylab.spec.lab import LabSpec
 
 CORE = 1
@@ -19,7 +20,6 @@ ROUNDS = 25
 IDENT = 34567
 # (number of taps, method): no tap, programs at the interface's hooks, a packet ring
 TAPS = ((0, "–"), (1, "tcx"), (3, "tcx"), (1, "ring"), (3, "ring"))
-POINTS = (("host.here", f"vif-{NEAR}"), ("host.here", f"vif-{FAR}"), (f"node.{FAR}", "eth0"))
 
 
 def run() -> Section:
@@ -34,10 +34,13 @@ def run() -> Section:
     times: dict[tuple[int, str], list[float]] = {key: [] for key in TAPS}
     dropped = 0
     with temporary(spec, accounting=False) as lab:
-        far = lab.plan.nodes[FAR].attachments[0].address
+        near, far = (lab.plan.nodes[node].attachments[0] for node in (NEAR, FAR))
+        # At the host's ends of both nodes' interfaces, and at the far node's own.
+        own = TapPoint(far.agent, far.device, "stack")
+        points = [*near.outward[:1], *far.outward[:1], own]
         for _ in range(ROUNDS):
             for (count, by), measured in times.items():
-                per_trip, lost = _measure(lab, far, count, by)
+                per_trip, lost = _measure(lab, far.address, points[:count], by)
                 measured.append(per_trip)
                 dropped += lost
     section = Section(
@@ -63,13 +66,13 @@ def _quartile(times: list[float]) -> float:
     return statistics.quantiles(times, n=4)[0]
 
 
-def _measure(lab: Lab, far: str, number: int, by: str) -> tuple[float, int]:
+def _measure(lab: Lab, far: str, points: list[TapPoint], by: str) -> tuple[float, int]:
     """Return the microseconds per round trip, and the number of packets that taps dropped."""
     taps = []
-    for point, (agent, interface) in enumerate(POINTS[:number]):
-        session = lab.session(agent)
+    for number, point in enumerate(points):
+        session = lab.session(point.agent)
         request = Tap(
-            interfaces=[TapInterface(interface, f"p{point}")],
+            interfaces=[TapInterface(point.interface, f"p{number}")],
             filter=TapFilter("icmp", 4, probe=1, ident=IDENT),
             tcx=by == "tcx",
         )
