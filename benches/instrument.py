@@ -18,7 +18,7 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.probe_way import ProbeWay, probe_way
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.instruments import listening, stop, switch_taps, tap
 from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender

@@ -45,7 +45,8 @@ for module in pkgutil.walk_packages(delaylab.__path__, "delaylab."):
         __import__(module.name)
 from delaylab.__main__ import main
 from delaylab.dataset.records import study, trial
-from delaylab.spec import lab, study as study_file
+from delaylab.spec import lab
+from delaylab.spec.study import model as study_file
 for model in (study.StudyRecord, trial.TrialRecord, lab.LabSpec, study_file.StudySpec):
     model.model_rebuild()
 gc.freeze()

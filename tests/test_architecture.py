@@ -212,9 +212,9 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.papers.studies import find, names
-from delaylab.spec.combine import combinations
+from delaylab.spec.study.combine import combinations
 from delaylab.spec.load import load_lab
-from delaylab.spec.load_study import load_study
+from delaylab.spec.study.load import load_study
 
 labs = [load_lab(Path(name)) for name in sys.argv[2:]]
 for name in names():

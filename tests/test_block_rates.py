@@ -14,8 +14,8 @@ from delaylab.dataset.records.trial import Load
 from delaylab.errors import BadInput
 from delaylab.lab.running import Lab
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load_study import load_study
-from delaylab.spec.loads import LoadSpec
+from delaylab.spec.study.load import load_study
+from delaylab.spec.study.loads import LoadSpec
 from delaylab.study import estimate
 from delaylab.study.block_rates import BlockRates, recalled
 from delaylab.study.order import Planned, begin, plan_trials

@@ -14,8 +14,8 @@ from tools.profile_table import PAGE, table
 
 from delaylab.cli import app
 from delaylab.kinds import KINDS
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.conditions.directions import conditions_of
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse

@@ -8,7 +8,7 @@ import pytest
 
 from delaylab.dataset import store
 from delaylab.errors import BadInput
-from delaylab.spec.load_study import load_study
+from delaylab.spec.study.load import load_study
 from delaylab.study.order import begin, plan_trials
 from delaylab.verbs import studies
 

@@ -18,11 +18,11 @@ from delaylab.analysis.packets import layers
 from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.tables import MEANINGS, TABLES
 from delaylab.points import CATALOGUE, IN, OUT, RESPONDER, on_way
-from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.conditions.engine import Conditions
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.source import parse
-from delaylab.spec.study import StudySpec
+from delaylab.spec.study.model import StudySpec
 from delaylab.spec.variants import all_fields
 
 DOCS = Path(__file__).parent.parent / "docs"

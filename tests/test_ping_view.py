@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from delaylab.verbs.ping_result import PingPacket
-from delaylab.verbs.ping_view import Picture
+from delaylab.verbs.ping.result import PingPacket
+from delaylab.verbs.ping.view import Picture
 
 
 def picture(*rtts_ns: int | None) -> Picture:

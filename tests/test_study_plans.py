@@ -16,7 +16,7 @@ from delaylab.images import kvm
 from delaylab.images.kvm import Probed
 from delaylab.kinds import KINDS
 from delaylab.papers import studies
-from delaylab.spec.load_study import load_study
+from delaylab.spec.study.load import load_study
 from delaylab.study import estimate, fits, order
 from delaylab.trial.rest import schedule
 from delaylab.units import Duration

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from delaylab.spec.claims import Limit
+from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
-from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.study.claims import Limit
 from delaylab.spec.variants import Variants, all_fields, models_in
 from delaylab.units import Quantity
 

@@ -6,8 +6,7 @@ from textwrap import dedent
 
 from pydantic import BaseModel
 
-from delaylab.spec.claims import ClaimSpec, LimitsSpec
-from delaylab.spec.conditions import (
+from delaylab.spec.conditions.model import (
     ConditionsSpec,
     DistributionSpec,
     GilbertElliottSpec,
@@ -17,6 +16,8 @@ from delaylab.spec.conditions import (
     RateSpec,
     ReorderSpec,
 )
+from delaylab.spec.conditions.queue import QueueSpec
+from delaylab.spec.conditions.trace import TraceSpec
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import (
     EngineSpec,
@@ -27,17 +28,16 @@ from delaylab.spec.lab import (
     UplinkSpec,
     XenSpec,
 )
-from delaylab.spec.loads import LoadSpec
-from delaylab.spec.moments import MomentSpec
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
-from delaylab.spec.queue import QueueSpec
-from delaylab.spec.routing import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
-from delaylab.spec.static_routes import RouteSpec
-from delaylab.spec.study import ProbeSpec, StudySpec
-from delaylab.spec.trace import TraceSpec
-from delaylab.spec.work import FigureSpec, WorkSpec
+from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
+from delaylab.spec.routing.static_routes import RouteSpec
+from delaylab.spec.study.claims import ClaimSpec, LimitsSpec
+from delaylab.spec.study.loads import LoadSpec
+from delaylab.spec.study.model import ProbeSpec, StudySpec
+from delaylab.spec.study.work import FigureSpec, WorkSpec
+from delaylab.spec.timeline.model import MomentSpec
 
 _TEXTS: dict[type[BaseModel], str] = {
     LabSpec: """

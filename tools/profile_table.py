@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.spec.condition_words import one_line
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.profiles import contents, profiles
+from delaylab.spec.conditions.model import ConditionsSpec
+from delaylab.spec.conditions.profiles import contents, profiles
+from delaylab.spec.conditions.words import one_line
 
 PAGE = Path(__file__).parent.parent / "docs" / "links.md"
 BEGIN, END = "| profile | up | down | source |\n", "\n\n"

@@ -35,7 +35,7 @@ from delaylab.papers.findings import findings
 from delaylab.papers.loading import claims
 from delaylab.papers.studies import find
 from delaylab.progress import silent
-from delaylab.spec.load_study import load_study
+from delaylab.spec.study.load import load_study
 from delaylab.study import fits, order
 from delaylab.verbs.foreseen import foreseen
 

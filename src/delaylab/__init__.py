@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delaylab.api.studies import run
     from delaylab.dataset.records.trial import TrialRecord
     from delaylab.errors import BadInput, DelaylabError, NotHere
-    from delaylab.verbs.ping_result import PingPacket, PingResult, Spread
+    from delaylab.verbs.ping.result import PingPacket, PingResult, Spread
 
 __all__ = [
     "BadInput",
@@ -75,7 +75,7 @@ _MODULES = {
     "api.studies": ("run",),
     "dataset.records.trial": ("TrialRecord",),
     "errors": ("BadInput", "DelaylabError", "NotHere"),
-    "verbs.ping_result": ("PingPacket", "PingResult", "Spread"),
+    "verbs.ping.result": ("PingPacket", "PingResult", "Spread"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

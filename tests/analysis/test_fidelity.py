@@ -19,7 +19,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.io.terminal import terminal
-from delaylab.spec.link_conditions import GilbertElliott
+from delaylab.spec.conditions.engine import GilbertElliott
 from delaylab.verbs.links import print_links
 
 SECOND = 10**9

@@ -10,9 +10,9 @@ import pytest
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.spec.combine import combinations
-from delaylab.spec.load_study import load_study
-from delaylab.spec.work import CommandWork
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import load_study
+from delaylab.spec.study.work import CommandWork
 from delaylab_papers.vem2006.sharing import measures, tables
 from delaylab_papers.vem2006.sharing.claims import CLAIMS
 from delaylab_papers.vem2006.sharing.world import Truth

@@ -23,7 +23,7 @@ from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
-from delaylab.spec.combine import Combination
+from delaylab.spec.study.combine import Combination
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests import command as command_line

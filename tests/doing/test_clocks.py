@@ -13,13 +13,13 @@ from delaylab.analysis.clocks.check import checks
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.start import temporary
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.units import Duration
-from delaylab.verbs import ping
-from delaylab.verbs.ping_result import PingPacket
+from delaylab.verbs.ping import run as ping
+from delaylab.verbs.ping.result import PingPacket
 from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = pytest.mark.root

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from delaylab.analysis.packets.segments import complete, segments
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.stamped import packets

@@ -11,11 +11,11 @@ from delaylab.lab import link_changes
 from delaylab.lab.start import temporary
 from delaylab.loads.frames import find_rate
 from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
-from delaylab.spec.combine import Combination
-from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.loads import FramesLoad, HeldFramesLoad
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.loads import FramesLoad, HeldFramesLoad
+from delaylab.spec.study.model import ProbeSpec
 from tests.doing.conftest import measured
 
 pytestmark = pytest.mark.root

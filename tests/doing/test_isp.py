@@ -11,8 +11,8 @@ import delaylab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links
-from delaylab.spec.routed import with_routing
-from delaylab.spec.routing import RoutingSpec
+from delaylab.spec.routing.model import RoutingSpec
+from delaylab.spec.routing.routed import with_routing
 from delaylab.units import Duration
 from delaylab.verbs.converge import Break, converge
 

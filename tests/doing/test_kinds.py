@@ -18,10 +18,10 @@ from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.loads import LoadSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.loads import LoadSpec
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
 from tests.stamped import packets

@@ -22,7 +22,7 @@ from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
-from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import (
     Run,

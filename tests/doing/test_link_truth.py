@@ -13,12 +13,12 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.lab import link_changes, link_engines
 from delaylab.lab.start import temporary
-from delaylab.spec.combine import Combination
-from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.conditions.engine import Conditions
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.link_conditions import Conditions
-from delaylab.spec.loads import LoadSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.loads import LoadSpec
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import skip_unless_runnable, wait_until

@@ -18,10 +18,10 @@ from delaylab.lab import link_changes, link_engines
 from delaylab.lab.attach import attach
 from delaylab.machines import LOCAL
 from delaylab.plan.engine_links import Change
-from delaylab.spec.directions import conditions_of as asked_of
-from delaylab.spec.link_conditions import Conditions, made_of
+from delaylab.spec.conditions.directions import conditions_of as asked_of
+from delaylab.spec.conditions.engine import Conditions, made_of
+from delaylab.spec.conditions.profiles import profiles
 from delaylab.spec.load import lab_from
-from delaylab.spec.profiles import profiles
 from delaylab.spec.source import parse
 from tests.doing.conftest import Run, Up, as_json
 from tests.plain import plain

@@ -11,12 +11,12 @@ from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study import ProbeSpec
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ProbeSpec
+from delaylab.spec.study.work import WorkSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 

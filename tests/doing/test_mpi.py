@@ -16,7 +16,7 @@ from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.spec.work import MpiWork
+from delaylab.spec.study.work import MpiWork
 from delaylab.work.crew import Crew
 from delaylab.work.mpi import latency, launch, settings
 from delaylab.work.study import doubts, prepared, records

@@ -15,8 +15,8 @@ from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
 from delaylab.agent.link_requests import LinkSet
 from delaylab.plan.engine_links import Change
+from delaylab.spec.conditions.engine import Conditions, Rate
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.link_conditions import Conditions, Rate
 from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -17,9 +17,9 @@ from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import columns
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, as_json, measured, only_line
 from tests.stamped import packets

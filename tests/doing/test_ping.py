@@ -26,7 +26,7 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 from delaylab.units import Duration
-from delaylab.verbs import ping
+from delaylab.verbs.ping import run as ping
 from tests.doing.conftest import DELAYLAB, Run, Up, as_json, wait_until
 
 ROUNDS = 9

@@ -8,8 +8,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from delaylab.verbs.ping_hops import hops_of
-from delaylab.verbs.ping_result import PingPacket
+from delaylab.verbs.ping.hops import hops_of
+from delaylab.verbs.ping.result import PingPacket
 from tests.doing.conftest import DELAYLAB, Run, Up
 from tests.doing.test_ping import FAR, addresses
 

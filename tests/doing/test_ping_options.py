@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from delaylab.verbs.ping_result import jitter
+from delaylab.verbs.ping.result import jitter
 from tests.doing.conftest import DELAYLAB, Run, Up, as_json
 from tests.doing.test_ping import addresses
 

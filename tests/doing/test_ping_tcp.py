@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.verbs.ping_target import Target, find_target
+from delaylab.verbs.ping.target import Target, find_target
 from tests.doing.conftest import Run, as_json
 
 TURN_S = 0.02

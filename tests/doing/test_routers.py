@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column
 from delaylab.lab.start import temporary
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
-from delaylab.spec.loads import LoadSpec
 from delaylab.spec.source import parse
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.loads import LoadSpec
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.stamped import packets

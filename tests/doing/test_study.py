@@ -23,7 +23,7 @@ from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.machines import LOCAL
 from delaylab.progress import silent
-from delaylab.spec.load_study import load_study
+from delaylab.spec.study.load import load_study
 from delaylab.study import runner
 from delaylab.study.executor import Bench, Executor, Here, OnStart
 from delaylab.study.job import Block, Outcome

@@ -14,9 +14,9 @@ import pytest
 from delaylab import loads
 from delaylab.analysis.packets.segments import columns
 from delaylab.lab.running import Lab
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ProbeSpec
 from tests.doing.conftest import measured
 from tests.stamped import packets
 

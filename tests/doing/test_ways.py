@@ -15,12 +15,12 @@ from delaylab.dataset.records.ways import Hop, Way
 from delaylab.dataset.roles import stamps_with_roles
 from delaylab.lab.start import temporary
 from delaylab.plan.probe_way import ProbeWay, probe_way
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study import ProbeSpec
-from delaylab.spec.work import WorkSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ProbeSpec
+from delaylab.spec.study.work import WorkSpec
 from delaylab.trial import phases
 from delaylab.trial.measure import measure
 from tests.ground.test_routers import DIAMOND

@@ -12,11 +12,11 @@ import yaml
 from pydantic import ValidationError
 
 from delaylab.errors import BadInput
-from delaylab.spec.check_conditions import why_not_in_kernel
-from delaylab.spec.directions import conditions_of
-from delaylab.spec.link_conditions import Conditions, Part
+from delaylab.spec.conditions.check import why_not_in_kernel
+from delaylab.spec.conditions.directions import conditions_of
+from delaylab.spec.conditions.engine import Conditions, Part
+from delaylab.spec.conditions.merge import merge
 from delaylab.spec.load import lab_from
-from delaylab.spec.merge import merge
 from delaylab.spec.source import parse
 from tests.plain import plain
 

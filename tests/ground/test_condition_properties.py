@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.spec.condition_words import as_words
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.conditions.directions import conditions_of
+from delaylab.spec.conditions.engine import Conditions
+from delaylab.spec.conditions.merge import merge, without
+from delaylab.spec.conditions.model import ConditionsSpec
+from delaylab.spec.conditions.words import as_words
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.link_conditions import Conditions
 from delaylab.spec.load import lab_from
-from delaylab.spec.merge import merge, without
 from delaylab.spec.source import parse
 from delaylab.units import Duration, Rate, Share, Size
 from tests.ground.test_conditions import VALIDATOR

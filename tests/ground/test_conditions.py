@@ -8,11 +8,11 @@ import jsonschema
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.conditions.directions import conditions_of
+from delaylab.spec.conditions.profiles import profiles
 from delaylab.spec.load import lab_from
-from delaylab.spec.profiles import profiles
 from delaylab.spec.source import parse
-from delaylab.spec.timeline import changes_of_links
+from delaylab.spec.timeline.steps import changes_of_links
 from delaylab.verbs.schema import schema
 from tests.plain import plain
 

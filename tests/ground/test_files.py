@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from delaylab.errors import BadInput
-from delaylab.spec.combine import combinations
-from delaylab.spec.directions import conditions_of
-from delaylab.spec.files import READERS
+from delaylab.spec.conditions.directions import conditions_of
+from delaylab.spec.conditions.files import READERS
+from delaylab.spec.conditions.trace import TraceSpec, read_trace
 from delaylab.spec.load import load_lab
-from delaylab.spec.load_study import load_study
-from delaylab.spec.trace import TraceSpec, read_trace
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import load_study
 from delaylab.units import Rate
 from tests.plain import plain
 

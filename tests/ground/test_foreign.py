@@ -10,8 +10,8 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.spec.load import lab_from
-from delaylab.spec.load_study import study_from
 from delaylab.spec.source import Document, parse
+from delaylab.spec.study.load import study_from
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/**/*.yaml"))
 WRONG: tuple[object, ...] = (

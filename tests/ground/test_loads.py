@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.kinds import QemuNode
-from delaylab.spec.load_study import study_from
-from delaylab.spec.loads import CpuLoad, FramesLoad, HeldFramesLoad
-from delaylab.spec.scale import repeats
 from delaylab.spec.source import parse
+from delaylab.spec.study.combine import Combination, combinations
+from delaylab.spec.study.load import study_from
+from delaylab.spec.study.loads import CpuLoad, FramesLoad, HeldFramesLoad
+from delaylab.spec.study.scale import repeats
 from delaylab.units import Size
 
 STUDY = """\

@@ -18,13 +18,13 @@ from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Veth
 from delaylab.plan.probe_way import probe_way
-from delaylab.spec.combine import combinations
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
-from delaylab.spec.load_study import load_study
 from delaylab.spec.source import parse
-from delaylab.spec.study import ProbeSpec
-from delaylab.spec.timeline import changes_of_links
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import load_study
+from delaylab.spec.study.model import ProbeSpec
+from delaylab.spec.timeline.steps import changes_of_links
 from tests.plain import plain
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,13 +10,13 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.kind import Rights
-from delaylab.spec.combine import combinations
-from delaylab.spec.directions import conditions_of, received_by
+from delaylab.spec.conditions.directions import conditions_of, received_by
+from delaylab.spec.conditions.round_trip import round_trip_ns
 from delaylab.spec.load import lab_from
-from delaylab.spec.load_study import study_from
-from delaylab.spec.round_trip import round_trip_ns
 from delaylab.spec.source import parse
-from delaylab.spec.timeline import changes_of_links
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import study_from
+from delaylab.spec.timeline.steps import changes_of_links
 from tests.plain import plain
 
 LAB = """\

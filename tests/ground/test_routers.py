@@ -21,15 +21,15 @@ from delaylab.plan.path import NodePath, node_path
 from delaylab.plan.probe_way import Hop, probe_way
 from delaylab.plan.reach import Stacks
 from delaylab.plan.routes import routes
-from delaylab.spec.combine import combinations
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
-from delaylab.spec.load_study import study_from
-from delaylab.spec.loads import FramesLoad, LoadSpec
 from delaylab.spec.source import Document, parse
-from delaylab.spec.study import ProbeSpec
-from delaylab.spec.timeline import changes_of_links
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import study_from
+from delaylab.spec.study.loads import FramesLoad, LoadSpec
+from delaylab.spec.study.model import ProbeSpec
+from delaylab.spec.timeline.steps import changes_of_links
 
 FAN = """
 lab: fan

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.condition_words import one_line
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.trace import TraceSpec, read_trace
+from delaylab.spec.conditions.model import ConditionsSpec
+from delaylab.spec.conditions.trace import TraceSpec, read_trace
+from delaylab.spec.conditions.words import one_line
 
 
 def trace(folder: Path, text: str) -> TraceSpec:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from delaylab.analysis.compared.numbers import numbers_of
 from delaylab.errors import BadInput
-from delaylab.spec.combine import combinations
-from delaylab.spec.load_study import load_study
-from delaylab.spec.series import levels_of
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import load_study
+from delaylab.spec.study.series import levels_of
 from delaylab.units import BASES, Amount, Duration, Rate, Size, amount_of, text_of
 
 STUDY = """\

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, names
-from delaylab.spec.combine import combinations
 from delaylab.spec.kinds import FACTS
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
-from delaylab.spec.load_study import load_study, study_from
-from delaylab.spec.loads import LoadSpec
 from delaylab.spec.source import parse
-from delaylab.spec.study import ClosedLoop, ProbeSpec
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import load_study, study_from
+from delaylab.spec.study.loads import LoadSpec
+from delaylab.spec.study.model import ClosedLoop, ProbeSpec
 from delaylab.units import Duration
 
 LAB = """\

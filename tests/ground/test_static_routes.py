@@ -13,7 +13,7 @@ from delaylab.plan.probe_way import probe_way
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.model import ProbeSpec
 
 LAB = """
 lab: routed

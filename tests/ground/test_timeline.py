@@ -7,9 +7,15 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
-from delaylab.spec.moments import ChangeSpec
 from delaylab.spec.source import parse
-from delaylab.spec.timeline import Order, changes_of_links, conditioned, counts_from_ready, steps
+from delaylab.spec.timeline.model import ChangeSpec
+from delaylab.spec.timeline.steps import (
+    Order,
+    changes_of_links,
+    conditioned,
+    counts_from_ready,
+    steps,
+)
 
 LAB = """
 lab: x

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.kinds import HostedNode
-from delaylab.spec.load_study import study_from
 from delaylab.spec.source import parse
-from delaylab.spec.work import MpiWork, PairWork
+from delaylab.spec.study.combine import Combination, combinations
+from delaylab.spec.study.load import study_from
+from delaylab.spec.study.work import MpiWork, PairWork
 
 LAB = (
     "lab: {lab: l, hosts: {one: {}}, nodes: {n: {host: one, count: 2}, far: {host: one, count: 2}},"

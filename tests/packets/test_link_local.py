@@ -10,8 +10,8 @@ from contextlib import ExitStack
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.verbs.ping_addresses import resolve
-from delaylab.verbs.ping_target import find_target
+from delaylab.verbs.ping.addresses import resolve
+from delaylab.verbs.ping.target import find_target
 from tests.packets.agents import ROOT, Pair, mac, probe, run
 
 PORTS = {"udp": 5001, "tcp": 5001, "http": 5002}

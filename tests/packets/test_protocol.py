@@ -32,9 +32,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import link_engines
 from delaylab.lab.start import temporary
 from delaylab.plan.engine_links import Change
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.link_conditions import (
+from delaylab.spec.conditions.engine import (
     Codel,
     Conditions,
     DelayTrace,
@@ -51,7 +49,9 @@ from delaylab.spec.link_conditions import (
     Reorder,
     Table,
 )
-from delaylab.spec.merge import merge
+from delaylab.spec.conditions.merge import merge
+from delaylab.spec.conditions.model import ConditionsSpec
+from delaylab.spec.lab import LabSpec
 from tests.ground.test_condition_properties import conditions
 from tests.packets.agents import Agent, Pair, mac
 from tests.plain import plain

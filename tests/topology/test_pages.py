@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.spec.combine import combinations
-from delaylab.spec.load_study import study_from
 from delaylab.spec.source import parse
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import study_from
 from delaylab.topology.formats import FORMATS
 from delaylab.topology.generators import GENERATORS
 from delaylab.topology.in_studies import with_maps

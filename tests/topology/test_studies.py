@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.combine import combinations
-from delaylab.spec.load_study import study_from
 from delaylab.spec.source import Document, parse
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import study_from
 from delaylab.topology.generators import GENERATORS
 from delaylab.topology.in_studies import with_maps
 from delaylab.verbs.schema import schema

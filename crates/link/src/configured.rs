@@ -17,7 +17,7 @@ pub struct Settings(Map<String, Value>);
 ///
 /// Changes are merged here, by the engine that carries the link: two that come at once, or by the timeline, must
 /// not undo each other. A plan is merged from its levels before there is an engine, in
-/// `src/delaylab/spec/merge.py`; tests hold both to the same results.
+/// `src/delaylab/spec/conditions/merge.py`; tests hold both to the same results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Configured {

@@ -15,14 +15,14 @@ from delaylab.lab import link_engines, programs
 from delaylab.lab.attach import attach as attach_lab
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.condition_words import one_line
+from delaylab.spec.conditions.words import one_line
 from delaylab.spec.names import by_name
 from delaylab.spec.programs import ProgramSpec
 from delaylab.spec.source import Document, validate
 from delaylab.units import Duration
 from delaylab.verbs import execute
-from delaylab.verbs import ping as ping_verb
-from delaylab.verbs.ping_result import PingResult
+from delaylab.verbs.ping import run as ping_verb
+from delaylab.verbs.ping.result import PingResult
 
 Condition = str | int | float | Mapping[str, object] | Sequence[object] | None
 """A condition of a link, as in a lab file."""

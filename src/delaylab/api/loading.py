@@ -8,8 +8,8 @@ from delaylab.errors import BadInput
 from delaylab.papers.studies import find
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
-from delaylab.spec.load_study import study_from
 from delaylab.spec.source import read
+from delaylab.spec.study.load import study_from
 from delaylab.topology.in_studies import with_maps
 from delaylab.verbs.study_file import LoadedStudy, checked
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from delaylab.errors import BadInput
 from delaylab.units import Duration
-from delaylab.verbs import ping as verb
-from delaylab.verbs.ping_result import PingResult
+from delaylab.verbs.ping import run as verb
+from delaylab.verbs.ping.result import PingResult
 
 SMALLEST_PAYLOAD = 24
 

@@ -16,8 +16,8 @@ from delaylab.io.terminal import print_error
 from delaylab.units import Duration
 
 if TYPE_CHECKING:
-    from delaylab.verbs.ping import Options
-    from delaylab.verbs.ping_reading import OnPacket
+    from delaylab.verbs.ping.reading import OnPacket
+    from delaylab.verbs.ping.run import Options
 
     Watch = Callable[[str], OnPacket]
 
@@ -160,9 +160,9 @@ def ping(
     as_json: Json = False,
 ) -> None:
     """Ping hosts, and print how much of the round trip this machine itself added."""
-    from delaylab.verbs import ping as verb
-    from delaylab.verbs.ping_addresses import ANYWHERE, IPV4, find_origin
-    from delaylab.verbs.ping_target import find_target
+    from delaylab.verbs.ping import run as verb
+    from delaylab.verbs.ping.addresses import ANYWHERE, IPV4, find_origin
+    from delaylab.verbs.ping.target import find_target
 
     between = Duration(0) if flood else seconds(interval, "--interval", DAY)
     origin = ANYWHERE if source is None else find_origin(source)
@@ -229,7 +229,7 @@ def _metrics(endpoint: str | None) -> Iterator[Watch | None]:
     if endpoint is None:
         yield None
         return
-    from delaylab.verbs.ping_metrics import served
+    from delaylab.verbs.ping.metrics import served
 
     address, port = _endpoint(endpoint)
     with served(port, address) as metrics:
@@ -237,8 +237,8 @@ def _metrics(endpoint: str | None) -> Iterator[Watch | None]:
 
 
 def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
-    from delaylab.verbs import ping as verb
-    from delaylab.verbs.ping_lines import print_summary
+    from delaylab.verbs.ping import run as verb
+    from delaylab.verbs.ping.lines import print_summary
 
     counted = watch(options.host) if watch else None
     result = verb.run(options, None if as_json else console, watch=counted)
@@ -252,7 +252,7 @@ def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
 
 
 def _ping_many(each: Sequence[Options], watch: Watch | None, *, as_json: bool) -> None:
-    from delaylab.verbs import ping_many
+    from delaylab.verbs.ping import many as ping_many
 
     results = ping_many.run(each, None if as_json else console, watch)
     if as_json:
@@ -282,7 +282,7 @@ def _endpoint(text: str) -> tuple[str, int]:
 
 
 def _ping_hops(options: Options, *, as_json: bool) -> None:
-    from delaylab.verbs import ping_hops
+    from delaylab.verbs.ping import hops as ping_hops
 
     result = ping_hops.run(options, None if as_json else console)
     if as_json:

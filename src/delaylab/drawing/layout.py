@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from delaylab.errors import BadInput
-from delaylab.spec.condition_words import one_line
-from delaylab.spec.directions import conditions_of, received_by
+from delaylab.spec.conditions.directions import conditions_of, received_by
+from delaylab.spec.conditions.words import one_line
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links
 

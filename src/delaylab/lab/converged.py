@@ -15,7 +15,7 @@ from delaylab.lab.ready_routers import Converged
 from delaylab.lab.running import Lab
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.progress import Progress, silent
-from delaylab.spec.routing import RoutingSpec
+from delaylab.spec.routing.model import RoutingSpec
 
 LOOK_EVERY_S = 1.0
 """Seconds without a change after which daemons are asked whether they live."""

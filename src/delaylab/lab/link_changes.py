@@ -15,14 +15,14 @@ from delaylab.lab.link_engines import agents, call, reports
 from delaylab.lab.running import Lab
 from delaylab.plan.conditioned import ConditionedLink
 from delaylab.plan.engine_links import Change
-from delaylab.spec.check_conditions import check_profile, why_not, why_not_in_kernel
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import changes
-from delaylab.spec.link_conditions import Conditions, made_of
-from delaylab.spec.merge import merge
+from delaylab.spec.conditions.check import check_profile, why_not, why_not_in_kernel
+from delaylab.spec.conditions.directions import changes
+from delaylab.spec.conditions.engine import Conditions, made_of
+from delaylab.spec.conditions.merge import merge
+from delaylab.spec.conditions.model import ConditionsSpec
+from delaylab.spec.conditions.round_trip import delay_ns, tries
 from delaylab.spec.names import by_name
-from delaylab.spec.round_trip import delay_ns, tries
-from delaylab.spec.timeline import changes_of_links
+from delaylab.spec.timeline.steps import changes_of_links
 
 Sent = dict[str, list[Change]]
 """A map from agents to the changes for the directions that start at their nodes."""

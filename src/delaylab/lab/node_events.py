@@ -12,8 +12,8 @@ from delaylab.errors import BadInput
 from delaylab.lab import link_changes, programs
 from delaylab.lab.link_changes import Wanted
 from delaylab.lab.running import Lab
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.conditions.directions import conditions_of
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.names import by_name
 
 NodeDeed = Literal["stop", "start", "kill", "restart"]

@@ -9,7 +9,7 @@ from delaylab.lab import programs
 from delaylab.lab.running import Lab
 from delaylab.routing import SPEAKERS
 from delaylab.routing.adjacencies import changes as changes_in
-from delaylab.spec.timeline import Step
+from delaylab.spec.timeline.steps import Step
 
 
 def faults_after(step: Step) -> Faults:

@@ -24,9 +24,9 @@ from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
 from delaylab.routing import NodePrograms
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.timeline import counts_from_ready
+from delaylab.spec.timeline.steps import counts_from_ready
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 """The name of a running lab: a file's, and never an option of the commands that take it."""

@@ -17,7 +17,7 @@ from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.timeline import Step, counts_from_ready, steps
+from delaylab.spec.timeline.steps import Step, counts_from_ready, steps
 
 LEAD_NS = 50_000_000
 """The time from an order to begin until the timeline begins, and that for each node with orders."""

@@ -15,11 +15,11 @@ from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan.path import NodePath, node_path
-from delaylab.spec.directions import conditions_of, received_by
-from delaylab.spec.link_conditions import Conditions
-from delaylab.spec.loads import FramesLoad
+from delaylab.spec.conditions.directions import conditions_of, received_by
+from delaylab.spec.conditions.engine import Conditions
+from delaylab.spec.conditions.round_trip import delay_ns
 from delaylab.spec.names import by_name
-from delaylab.spec.round_trip import delay_ns
+from delaylab.spec.study.loads import FramesLoad
 
 DISCARD = 9
 """The port that RFC 863 reserves for discarded data."""

@@ -41,9 +41,9 @@ from delaylab.routing import NodePrograms
 from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.moments import NodeEventSpec
 from delaylab.spec.names import named_links
 from delaylab.spec.this_machine import HERE
+from delaylab.spec.timeline.model import NodeEventSpec
 from delaylab.units import Multiple
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}

@@ -10,19 +10,19 @@ from functools import cached_property
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port, RemoteCard
-from delaylab.spec.check_conditions import why_not_received
-from delaylab.spec.directions import (
+from delaylab.spec.conditions.check import why_not_received
+from delaylab.spec.conditions.directions import (
     changes,
     conditions_of,
     members_meant,
     received_by,
     receivers,
 )
+from delaylab.spec.conditions.engine import NOTHING, Conditions
+from delaylab.spec.conditions.merge import merge
 from delaylab.spec.lab import EngineSpec, LabSpec, LinkSpec
-from delaylab.spec.link_conditions import NOTHING, Conditions
-from delaylab.spec.merge import merge
-from delaylab.spec.moments import ChangeSpec
-from delaylab.spec.timeline import changes_of_links
+from delaylab.spec.timeline.model import ChangeSpec
+from delaylab.spec.timeline.steps import changes_of_links
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from delaylab.routing import NodePrograms, programs
 from delaylab.routing.router import Network, Peer, Port, Router, of_version
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
-from delaylab.spec.routing import RoutingSpec
+from delaylab.spec.routing.model import RoutingSpec
 
 FIRST_PRIVATE_AS, PRIVATE_AS = 4_200_000_000, 94_967_294
 """The first AS number for private use of 32 bits, and how many there are (RFC 6996)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.io.values import JsonObject, Message
-from delaylab.spec.link_conditions import Conditions
+from delaylab.spec.conditions.engine import Conditions
 
 
 @dataclass(frozen=True)

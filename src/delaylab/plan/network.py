@@ -29,12 +29,12 @@ from delaylab.plan.resolved import resolved
 from delaylab.plan.routes import routes, routes_of_hosts
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
+from delaylab.spec.conditions.round_trip import one_way_ns, tries
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.moments import ChangeSpec
 from delaylab.spec.names import by_name, costs
-from delaylab.spec.round_trip import one_way_ns, tries
 from delaylab.spec.this_machine import HERE, LOCAL_MACHINE
-from delaylab.spec.timeline import changes_of_links, conditioned
+from delaylab.spec.timeline.model import ChangeSpec
+from delaylab.spec.timeline.steps import changes_of_links, conditioned
 
 
 class Network:

@@ -12,7 +12,7 @@ from delaylab.plan.probe_way import (
     ProbeWay,
 )
 from delaylab.points import SOCKET_POINTS
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.model import ProbeSpec
 
 LOOPBACK = "lo"
 OUTSIDE = "the host is outside of the lab: nothing there is stamped"

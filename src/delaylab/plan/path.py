@@ -12,7 +12,7 @@ from delaylab.plan.kept import KeptPlan
 from delaylab.plan.reach import Stacks
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import costs
-from delaylab.spec.static_routes import DEFAULT
+from delaylab.spec.routing.static_routes import DEFAULT
 
 MOST_PATHS = 64
 """The most paths of one cost between two nodes that a probe is stamped on."""

@@ -16,7 +16,7 @@ from delaylab.plan.probe_end import ProbeEnd
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, TUNNEL, WIRE, location, role
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.model import ProbeSpec
 
 NO_SOCKET = {
     "icmp": "the kernel answers ICMP itself: there is no socket to stamp",

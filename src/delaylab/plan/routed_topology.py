@@ -12,8 +12,8 @@ from delaylab.plan.wiring import link_local
 from delaylab.routing import CONFIGS
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
-from delaylab.spec.routing import BACKBONE, RoutingSpec
-from delaylab.spec.static_routes import DEFAULT
+from delaylab.spec.routing.model import BACKBONE, RoutingSpec
+from delaylab.spec.routing.static_routes import DEFAULT
 
 
 def topology(lab: LabSpec, plan: KeptPlan) -> Topology:

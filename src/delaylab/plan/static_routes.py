@@ -9,7 +9,7 @@ from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.model import Route
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.static_routes import DEFAULT, RouteSpec
+from delaylab.spec.routing.static_routes import DEFAULT, RouteSpec
 
 EVERYWHERE = {4: "0.0.0.0/0", 6: "::/0"}
 

@@ -10,7 +10,7 @@ from delaylab.errors import DoesNotFit
 from delaylab.plan.engine_links import EngineLink, Port
 from delaylab.plan.kept import LinkUnderlay
 from delaylab.plan.model import Agent, Plan
-from delaylab.spec.link_conditions import Conditions, DelayTrace
+from delaylab.spec.conditions.engine import Conditions, DelayTrace
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 

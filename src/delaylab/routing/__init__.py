@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from delaylab.routing import bird, frr
 from delaylab.routing.router import NodePrograms, Router
-from delaylab.spec.routing import Daemons
+from delaylab.spec.routing.model import Daemons
 
 WRITERS: Mapping[Daemons, Callable[[Router], NodePrograms]] = {
     "frr": frr.programs,

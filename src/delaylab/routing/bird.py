@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.router import NodePrograms, Port, Router, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
-from delaylab.spec.routing import BgpSpec, OspfSpec, seconds
+from delaylab.spec.routing.model import BgpSpec, OspfSpec, seconds
 
 CONFIG = "/etc/bird/bird.conf"
 CONTROL = "/run/bird/bird.ctl"

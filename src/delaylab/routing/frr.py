@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.router import NodePrograms, Peer, Port, Router, of_version
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
-from delaylab.spec.routing import BgpSpec, IsisSpec, OspfSpec, seconds
+from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, seconds
 
 CONFIG = "/etc/frr/frr.conf"
 VTYSH = "/etc/frr/vtysh.conf"

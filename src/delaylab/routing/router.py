@@ -8,7 +8,7 @@ from ipaddress import ip_interface
 from typing import Literal
 
 from delaylab.spec.programs import FileSpec, ProgramSpec
-from delaylab.spec.routing import OspfSpec, RoutingSpec
+from delaylab.spec.routing.model import OspfSpec, RoutingSpec
 
 Network = Literal["point-to-point", "broadcast", "non-broadcast"]
 """The types of OSPF's networks (RFC 2328, section 9)."""

@@ -7,17 +7,17 @@ from collections import Counter
 from functools import partial
 
 from delaylab.spec.addresses import why_no_address
-from delaylab.spec.check_conditions import check_conditions
-from delaylab.spec.check_routing import check_routing
-from delaylab.spec.check_timeline import check_timeline
+from delaylab.spec.conditions.check import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, links_of, named_links, nodes_made, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.reserved import check_reserved
+from delaylab.spec.routing.check import check_routing
+from delaylab.spec.routing.static_routes import DEFAULT, is_name
 from delaylab.spec.source import Document, Location, Problems
-from delaylab.spec.static_routes import DEFAULT, is_name
 from delaylab.spec.this_machine import LOCAL_MACHINE
+from delaylab.spec.timeline.check import check_timeline
 
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:

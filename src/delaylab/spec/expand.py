@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
-from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.moments import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
 from delaylab.spec.placed import with_hosts
-from delaylab.spec.routed import with_routing
+from delaylab.spec.routing.routed import with_routing
+from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 
 
 def expand(lab: LabSpec) -> LabSpec:

@@ -18,8 +18,8 @@ from delaylab.spec.programs import (
     ProgramSpec,
     check_programs,
 )
-from delaylab.spec.routing import NodeRouting
-from delaylab.spec.static_routes import DEFAULT, RouteSpec
+from delaylab.spec.routing.model import NodeRouting
+from delaylab.spec.routing.static_routes import DEFAULT, RouteSpec
 from delaylab.spec.variants import Variants, all_fields
 from delaylab.units import Multiple, Share, Size
 

@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 from pydantic import Field, IPvAnyAddress, model_validator
 
 from delaylab.spec.base import Cpus, Name, Shorthand, Spec, SshTarget
-from delaylab.spec.conditions import ConditionsSpec
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
-from delaylab.spec.moments import MomentSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
-from delaylab.spec.routing import RoutingSpec
+from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
 from delaylab.spec.this_machine import HERE
+from delaylab.spec.timeline.model import MomentSpec
 from delaylab.units import Duration, Rate, Size
 
 IpVersion = Literal[4, 6]

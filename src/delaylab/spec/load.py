@@ -6,8 +6,8 @@ from pathlib import Path
 
 from delaylab.placement import Infeasible
 from delaylab.spec.check import check_lab
+from delaylab.spec.conditions.files import with_files
 from delaylab.spec.expand import written_out
-from delaylab.spec.files import with_files
 from delaylab.spec.foreign import foreign, remedy
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.placed import with_hosts

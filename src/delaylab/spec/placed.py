@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.placement import Host, Interface, Link, Placement, Problem, measured, place
-from delaylab.spec.directions import conditions_of
+from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.lab import HostSpec, LabSpec, LinkSpec
 from delaylab.spec.names import named_links
 from delaylab.spec.placing import PlacementSpec

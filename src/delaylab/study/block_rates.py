@@ -10,7 +10,7 @@ from delaylab.dataset import store
 from delaylab.dataset.records.rates import HeldRate
 from delaylab.lab.running import Lab
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.loads import HeldFramesLoad
+from delaylab.spec.study.loads import HeldFramesLoad
 from delaylab.study.order import Planned
 
 Key = tuple[int, tuple[tuple[str, str], ...], str]

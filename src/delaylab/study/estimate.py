@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
+from delaylab.spec.conditions.round_trip import round_trip_ns
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.loads import FramesLoad, HeldFramesLoad
-from delaylab.spec.round_trip import round_trip_ns
-from delaylab.spec.routing import RoutingSpec
-from delaylab.spec.study import Pace, ProbeSpec
-from delaylab.spec.timeline import conditioned, has_events, steps
-from delaylab.spec.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
+from delaylab.spec.routing.model import RoutingSpec
+from delaylab.spec.study.loads import FramesLoad, HeldFramesLoad
+from delaylab.spec.study.model import Pace, ProbeSpec
+from delaylab.spec.study.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
+from delaylab.spec.timeline.steps import conditioned, has_events, steps
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
 from delaylab.trial.rest import schedule

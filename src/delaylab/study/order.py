@@ -15,8 +15,8 @@ from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder, new_folder
 from delaylab.lab.packages import check_packages
 from delaylab.machines import LOCAL
-from delaylab.spec.combine import Combination, StudyFile, combinations
-from delaylab.spec.scale import repeats
+from delaylab.spec.study.combine import Combination, StudyFile, combinations
+from delaylab.spec.study.scale import repeats
 
 LONGEST_ID = 240
 """The longest id of a trial, in characters: it names the trial's directory."""

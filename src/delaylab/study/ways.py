@@ -10,9 +10,9 @@ from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from delaylab.plan.model import Plan
 from delaylab.plan.path import node_path
-from delaylab.spec.combine import Combination, StudyFile
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.loads import FramesLoad, PairLoad
+from delaylab.spec.study.combine import Combination, StudyFile
+from delaylab.spec.study.loads import FramesLoad, PairLoad
 from delaylab.study.order import Planned
 
 Ends = tuple[str, str, str | None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab.dataset.records.events import EventRecord, Happening, WaitedForCpu
 from delaylab.lab.timeline import Happened
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.moments import LinkEventSpec, NodeEventSpec
+from delaylab.spec.timeline.model import LinkEventSpec, NodeEventSpec
 
 Waits = Mapping[str, int]
 """The time that each router's daemons have waited for a CPU so far, in ns."""

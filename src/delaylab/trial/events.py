@@ -32,8 +32,8 @@ from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened, Timeline
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.routing import RoutingSpec
-from delaylab.spec.timeline import Step
+from delaylab.spec.routing.model import RoutingSpec
+from delaylab.spec.timeline.steps import Step
 from delaylab.trial.event_records import event_records, moments
 from delaylab.trial.event_tables import Seen, replayed, tables_of
 

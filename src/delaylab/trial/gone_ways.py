@@ -18,7 +18,7 @@ from delaylab.plan.path import NodePath
 from delaylab.plan.probe_way import ProbeWay, way_over
 from delaylab.points import LOCATION
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.model import ProbeSpec
 
 LEGS = ("request", "reply")
 SEPARATOR = " "

@@ -15,7 +15,7 @@ from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
 from delaylab.plan.probe_way import ProbeWay
-from delaylab.spec.study import FIRST_SOURCE_PORT, ProbeSpec
+from delaylab.spec.study.model import FIRST_SOURCE_PORT, ProbeSpec
 
 WATCH_INTERVAL_NS = 100_000_000
 READY_S = 20

@@ -26,8 +26,8 @@ from delaylab.plan.agent_names import node_agent
 from delaylab.plan.outside import outside_way
 from delaylab.plan.probe_way import Hop as PlannedHop
 from delaylab.plan.probe_way import ProbeWay, probe_way
-from delaylab.spec.combine import Combination
-from delaylab.spec.study import ClosedLoop, ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
 from delaylab.trial.comparisons import Compared, comparing
 from delaylab.trial.gone_ways import with_gone_ways

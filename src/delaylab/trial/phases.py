@@ -14,8 +14,8 @@ from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import RestBlock
 from delaylab.lab.running import Lab
 from delaylab.plan.probe_way import ProbeWay
-from delaylab.spec.combine import Combination
-from delaylab.spec.study import Pace, ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import Pace, ProbeSpec
 from delaylab.trial import events, rate_search
 from delaylab.trial.instruments import Instruments, listening, stop, switch_taps, tap
 from delaylab.trial.repeats import LEGS

@@ -11,7 +11,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.dataset.records.trial import Measurement, PhaseTime
 from delaylab.lab.running import Lab
-from delaylab.spec.combine import Combination
+from delaylab.spec.study.combine import Combination
 from delaylab.trial import changed_links, events
 from delaylab.trial.instruments import READY_S, recording_machine
 from delaylab.trial.recording import (

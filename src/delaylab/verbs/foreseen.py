@@ -22,9 +22,9 @@ from delaylab.papers.expected import Imagined, out_of_reach, random_of
 from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
-from delaylab.spec.combine import Combination, StudyFile
-from delaylab.spec.round_trip import round_trip_ns
-from delaylab.spec.work import MpiWork
+from delaylab.spec.conditions.round_trip import round_trip_ns
+from delaylab.spec.study.combine import Combination, StudyFile
+from delaylab.spec.study.work import MpiWork
 from delaylab.study.estimate import packets
 from delaylab.study.order import Planned
 from delaylab.verbs import kind_round_trips

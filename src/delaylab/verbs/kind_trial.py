@@ -17,9 +17,9 @@ from delaylab.plan.agent_names import machine_agent, node_agent
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.progress import Progress
-from delaylab.spec.combine import Combination
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study import ProbeSpec
+from delaylab.spec.study.combine import Combination
+from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial import measure
 from delaylab.units import MEBIBYTE, Duration
 

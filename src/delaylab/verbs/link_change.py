@@ -9,8 +9,8 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.errors import BadInput
 from delaylab.lab import link_changes
 from delaylab.lab.running import Lab
-from delaylab.spec.conditions import ConditionsSpec
-from delaylab.spec.files import with_files
+from delaylab.spec.conditions.files import with_files
+from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.source import Document, parse, validate
 from delaylab.verbs.links import of_link
 

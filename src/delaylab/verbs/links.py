@@ -12,7 +12,7 @@ from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.io.values import JsonObject
 from delaylab.lab import link_engines
 from delaylab.lab.running import Lab
-from delaylab.spec.condition_words import one_line
+from delaylab.spec.conditions.words import one_line
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
 AGAIN = "verdicts are about all frames since the counts began; `link show --reset` begins anew"

@@ -12,9 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from delaylab.dataset import store
 from delaylab.dataset.records.study import Origin, StudyRecord
 from delaylab.io.values import JsonObject
-from delaylab.spec.combine import StudyFile
-from delaylab.spec.load_study import study_from
 from delaylab.spec.source import Document
+from delaylab.spec.study.combine import StudyFile
+from delaylab.spec.study.load import study_from
 from delaylab.study import estimate, order, runner, ways
 from delaylab.study.executor import Here
 from delaylab.study.job import Outcome

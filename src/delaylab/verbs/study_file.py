@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, is_paper
-from delaylab.spec.check_claims import claims_from
-from delaylab.spec.combine import StudyFile
-from delaylab.spec.load_study import study_from
 from delaylab.spec.source import read
+from delaylab.spec.study.check_claims import claims_from
+from delaylab.spec.study.combine import StudyFile
+from delaylab.spec.study.load import study_from
 from delaylab.topology.in_studies import with_maps
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from rich.table import Table
 from delaylab.io.values import JsonObject
 from delaylab.papers import studies
 from delaylab.progress import Progress
-from delaylab.spec.combine import StudyFile
-from delaylab.spec.load_study import load_study
+from delaylab.spec.study.combine import StudyFile
+from delaylab.spec.study.load import load_study
 from delaylab.study import estimate, fits, order
 from delaylab.verbs.studies import PlannedStudy
 

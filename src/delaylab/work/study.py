@@ -14,7 +14,7 @@ from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.lab.running import Lab
 from delaylab.spec.kinds import HostedNode, NodeSpec
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec
+from delaylab.spec.study.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec
 from delaylab.units import Share
 from delaylab.work import command, domains
 from delaylab.work.arithmetic import computed

@@ -15,7 +15,7 @@ from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, estimate
 from delaylab.analysis.statistics.quantiles import Floats, last_axis_quantiles
 from delaylab.analysis.statistics.shares import wilson
-from delaylab.spec.claims import ClaimSpec
+from delaylab.spec.study.claims import ClaimSpec
 
 STUDY_FILE = Source("the study file")
 COLUMNS = {

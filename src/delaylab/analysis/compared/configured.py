@@ -9,11 +9,11 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
 from delaylab.errors import BadInput
 from delaylab.spec.base import Spec
-from delaylab.spec.combine import Combination, combinations
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.load_study import study_from
 from delaylab.spec.names import named_links
 from delaylab.spec.source import Document
+from delaylab.spec.study.combine import Combination, combinations
+from delaylab.spec.study.load import study_from
 
 Fields = dict[str, str]
 """The name of each field, such as `nodes.probe.cpus`, and its value in words."""

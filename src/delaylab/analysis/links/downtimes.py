@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.dataset.records.links import Direction, Downtime, EngineReport
-from delaylab.spec.link_conditions import DelayTrace
+from delaylab.spec.conditions.engine import DelayTrace
 
 
 @dataclass(frozen=True, slots=True)

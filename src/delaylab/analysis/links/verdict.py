@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from delaylab.analysis.links.downtimes import LinkDowntime, not_up
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
 from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport
-from delaylab.spec.link_conditions import NOTHING, Rate
+from delaylab.spec.conditions.engine import NOTHING, Rate
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
 from delaylab.errors import BadInput
-from delaylab.spec.combine import combinations
-from delaylab.spec.load_study import study_from
-from delaylab.spec.moments import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 from delaylab.spec.source import Document
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import study_from
+from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 
 SECOND_NS = 10**9
 

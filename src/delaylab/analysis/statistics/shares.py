@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, exp, floor, lgamma, log, log1p, sqrt
 
-from delaylab.spec.link_conditions import GilbertElliott, Loss, Pattern
+from delaylab.spec.conditions.engine import GilbertElliott, Loss, Pattern
 
 SHOWN, JUDGED = 0.95, 0.999
 """The levels of intervals for readers, and of those that decide: one study may need hundreds of

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from delaylab.dataset.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
-from delaylab.spec.link_conditions import NOTHING, Conditions
+from delaylab.spec.conditions.engine import NOTHING, Conditions
 
 WATCHED_NS = 20_000_000
 """Shortest time over which the CPU's delays are judged: five ticks of a 250 Hz timer, in ns."""

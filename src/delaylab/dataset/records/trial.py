@@ -28,7 +28,7 @@ from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.ways import MOST_WAYS, Way, of_earlier
 from delaylab.dataset.records.work import DomainTime, WorkDone
-from delaylab.spec.link_conditions import NOTHING, check_configured
+from delaylab.spec.conditions.engine import NOTHING, check_configured
 
 OUTSIDE = "outside"
 """The kind of a responder that is a real host outside of the lab, and its host's name."""

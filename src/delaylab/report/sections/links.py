@@ -16,7 +16,7 @@ from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
 from delaylab.report.sections.section import WIDE, Html, Report
-from delaylab.spec.condition_words import one_line
+from delaylab.spec.conditions.words import one_line
 
 # Largest number of directions that the terminal shows.
 IN_TERMINAL = 12

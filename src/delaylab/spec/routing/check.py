@@ -1,0 +1,106 @@
+"""Checks of a lab's routing daemons: they fit the lab, and each other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.names import by_name, links_of, names, origins
+from delaylab.spec.routing.model import BACKBONE, RoutingSpec, seconds
+from delaylab.spec.routing.routed import routing_of
+from delaylab.spec.source import Document, Location, Problems
+
+BY_FRR_ALONE = ("isis",)
+BIRD_RETRANSMIT = 2
+"""The least seconds of OSPF's retransmission that BIRD takes."""
+
+
+def check_routing(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    """Refuse daemons on nodes that are no routers, and what contradicts the rest of the lab."""
+    found = {name: routing_of(lab, name) for name in lab.nodes}
+    routers = {name: routing for name, routing in found.items() if routing is not None}
+    if lab.routing is not None and not routers:
+        what = "`routing` is of routers, and no node of the lab is one"
+        fix = "say `forwards: true` of a node"
+        problems.found.append(document.refuse(what, (*at, "routing"), fix))
+    if routers and lab.routes == "shortest":
+        what = "`routes: shortest` sets the routes that the daemons of `routing` are to set"
+        fix = "leave `routes` out, or `routing`"
+        problems.found.append(document.refuse(what, (*at, "routes"), fix))
+    for name, routing in routers.items():
+        own = lab.nodes[name].routing is not None
+        where = (*at, "nodes", name, "routing") if own else (*at, "routing")
+        for what, fix in _problems(lab, name, routing):
+            problems.found.append(document.refuse(what, where, fix))
+    if not problems.found:
+        _check_ids(lab, routers, document, at, problems)
+        problems.gather(lambda: _check_areas(lab, routers, document, at))
+
+
+def _problems(lab: LabSpec, name: str, routing: RoutingSpec) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the routing of one router, each with a remedy."""
+    spec = lab.nodes[name]
+    if not spec.forwards:
+        yield f"{name!r} has daemons and forwards no packets", "say `forwards: true` of it"
+    if not spec.own_stack:
+        yield (
+            f"{name!r} of kind {spec.kind} has no network stack of its own for routing daemons",
+            "take kind netns, or say `routing: none` of it",
+        )
+    if not routing.protocols:
+        yield "`routing` names no protocol", "say `ospf: {}`, `isis: {}` or `bgp: {}`"
+    for protocol in BY_FRR_ALONE:
+        if routing.by == "bird" and protocol in routing.protocols:
+            yield f"BIRD has no {protocol.upper()}", "say `by: frr`"
+    if routing.by == "bird" and routing.ospf and seconds(routing.ospf.retransmit) < BIRD_RETRANSMIT:
+        yield "BIRD has no `retransmit` below 2s", "say `retransmit: 2s`, or `by: frr`"
+    known = {each for name, several in links_of(lab).items() for each in (name, *several)}
+    ospf = routing.ospf
+    for link in (*ospf.areas, *ospf.nbma) if ospf else ():
+        if link not in known:
+            yield f"no link {link!r}", f"links: {', '.join(sorted(known)[:8])}"
+
+
+def _check_ids(
+    lab: LabSpec,
+    routers: dict[str, RoutingSpec],
+    document: Document,
+    at: Location,
+    problems: Problems,
+) -> None:
+    """Refuse a router ID that two routers have."""
+    made = names(lab)
+    owners: dict[str, str] = {}
+    for name, routing in routers.items():
+        if routing.router_id is None:
+            continue
+        nodes = made[name]
+        other = owners.setdefault(routing.router_id, nodes[0])
+        twice = nodes[1] if len(nodes) > 1 else nodes[0] if other != nodes[0] else None
+        if twice is not None:
+            what = f"{other!r} and {twice!r} both have the router ID {routing.router_id}"
+            own = lab.nodes[name].routing is not None
+            where = (*at, "nodes", name, "routing") if own else (*at, "routing")
+            fix = "leave `router_id` out: each router then has one of its own"
+            problems.found.append(document.refuse(what, where, fix))
+
+
+def _check_areas(
+    lab: LabSpec, routers: dict[str, RoutingSpec], document: Document, at: Location
+) -> None:
+    """Refuse areas of OSPF that no router joins to the backbone (RFC 2328, section 3.1)."""
+    areas_of: dict[str, set[str]] = defaultdict(set)
+    file_name = origins(lab)
+    for name, link in by_name(lab).items():
+        for node in link.members:
+            routing = routers.get(file_name[node])
+            if routing is not None and routing.ospf is not None:
+                areas_of[node].add(routing.ospf.area_of(name))
+    areas = {area for found in areas_of.values() for area in found}
+    joined = {area for found in areas_of.values() if BACKBONE in found for area in found}
+    lost = sorted(areas - joined) if len(areas) > 1 else []
+    if lost:
+        what = f"no router joins area {lost[0]} to the backbone, area {BACKBONE}"
+        fix = f"give one of its routers a link in area {BACKBONE}"
+        raise document.refuse(what, (*at, "routing"), fix)

@@ -1,0 +1,46 @@
+"""The routing daemons of a lab, given to each of its routers, with what the daemons need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from delaylab.spec.capabilities import Capability
+from delaylab.spec.kinds import HostedNode, ImageNode, NodeSpec, ProcessNode
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.routing.model import PACKAGES, RoutingSpec, merged
+
+CAPABILITIES: Mapping[str, frozenset[Capability]] = {
+    "frr": frozenset({"sys_admin"}),
+    "bird": frozenset(),
+}
+"""Capabilities that a daemon asks for when it starts, in addition to those of every node."""
+
+
+def routing_of(lab: LabSpec, node: str) -> RoutingSpec | None:
+    """Return the routing of a node: its own, and the lab's if it is a router; None if none."""
+    spec = lab.nodes[node]
+    return merged(lab.routing if spec.forwards else None, spec.routing)
+
+
+def with_routing(lab: LabSpec) -> LabSpec:
+    """Return a lab whose routers each name their routing, and have its packages and capabilities.
+
+    A node with an image of its own keeps it: that image has the daemons, or the node fails.
+    """
+    found = {name: routing_of(lab, name) for name in lab.nodes}
+    if not any(found.values()):
+        return lab
+    nodes = {name: _with(spec, found[name]) for name, spec in lab.nodes.items()}
+    return lab.model_copy(update={"nodes": nodes})
+
+
+def _with(spec: NodeSpec, routing: RoutingSpec | None) -> NodeSpec:
+    if routing is None:
+        return spec
+    update: dict[str, object] = {"routing": routing}
+    if isinstance(spec, HostedNode) and not (isinstance(spec, ImageNode) and spec.image):
+        update["packages"] = sorted({*(spec.packages or ()), PACKAGES[routing.by]})
+    if isinstance(spec, ProcessNode):
+        wanted = {*(spec.capabilities or ()), *CAPABILITIES[routing.by]}
+        update["capabilities"] = sorted(wanted) or None
+    return spec.model_copy(update=update)

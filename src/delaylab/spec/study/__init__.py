@@ -1,0 +1,1 @@
+"""Study files: their models, their checks, and the combinations that their factors make."""

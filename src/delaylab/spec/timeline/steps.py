@@ -1,0 +1,285 @@
+"""A lab's timeline step by step: what each event makes of links, nodes and programs.
+
+An event of a node is also one of its links. Which state each end of a link has after an event
+follows from the timeline alone, so link engines get all changes before the first one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from delaylab.spec.conditions.directions import conditions_of, members_meant
+from delaylab.spec.conditions.engine import LinkState
+from delaylab.spec.conditions.model import UP, ConditionsSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.names import by_name, named_links
+from delaylab.spec.timeline.model import ChangeSpec, EventSpec, LinkEventSpec, NodeEventSpec
+from delaylab.units import Duration
+
+Deed = Literal["freeze", "continue", "kill", "start"]
+"""A thing that is done to a node's programs."""
+End = tuple[str, str]
+"""A node, and a link that it is on."""
+_SETS: dict[LinkState, ConditionsSpec] = {
+    "up": ConditionsSpec.model_validate({"state": "up"}),
+    "down": ConditionsSpec.model_validate({"state": "down"}),
+    "silent": ConditionsSpec.model_validate({"state": "silent"}),
+}
+_OF_LINKS: dict[str, LinkState] = {
+    "down": "down",
+    "flap": "down",
+    "silence": "silent",
+    "up": "up",
+}
+
+
+@dataclass(frozen=True)
+class Order:
+    """A thing to do to programs of a node at a time; to the node as a whole without `programs`."""
+
+    at_ns: int
+    node: str
+    do: Deed
+    programs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """The lab after all that happens at one time of its timeline.
+
+    `ends` are those ends of links that are not `up`. `events` are the places in the timeline of the
+    events that have a part in it: a `flap` and a `restart` have two steps.
+    """
+
+    at_ns: int
+    events: tuple[int, ...]
+    changes: tuple[ChangeSpec, ...]
+    orders: tuple[Order, ...]
+    ends: dict[End, LinkState]
+    dead: frozenset[str]
+    frozen: frozenset[str]
+    not_running: frozenset[End]
+    """Nodes, each with a program that was killed or frozen by itself."""
+
+
+def has_events(lab: LabSpec) -> bool:
+    """Return True if a timeline has events of links or nodes."""
+    return any(isinstance(moment, EventSpec) for moment in lab.timeline)
+
+
+def counts_from_ready(lab: LabSpec) -> bool:
+    """Return True if a lab's timeline counts from when its routers forward rightly."""
+    return bool(lab.timeline) and (
+        lab.has_daemons or any(isinstance(each, NodeEventSpec) for each in lab.timeline)
+    )
+
+
+def changes_of_links(lab: LabSpec) -> list[ChangeSpec]:
+    """Return the changes of links that the timeline makes, with those by events; by time.
+
+    Every name of the lab is written out, as after `expand`.
+    """
+    if not has_events(lab):
+        return [each for each in lab.timeline if isinstance(each, ChangeSpec)]
+    return [change for step in steps(lab) for change in step.changes]
+
+
+def conditioned(lab: LabSpec) -> set[str]:
+    """Return the names of the links with conditions, from the start or by the lab's timeline."""
+    now = (name for name, link in named_links(lab) if _says(link))
+    return {*now, *(change.link for change in changes_of_links(lab))}
+
+
+def _says(link: LinkSpec) -> bool:
+    return bool(link.says_conditions() or link.sent_from or link.received_by)
+
+
+class Impossible(ValueError):
+    """An event that cannot be, such as the start of what runs; `place` is that in the timeline."""
+
+    def __init__(self, what: str, place: int) -> None:
+        super().__init__(what)
+        self.place = place
+
+
+def steps(lab: LabSpec) -> list[Step]:
+    """Return the lab after each time of its timeline; raise Impossible for an event.
+
+    Every name of the lab is written out, as after `expand`.
+    """
+    state = _State(lab)
+    times: dict[int, list[_Part]] = defaultdict(list)
+    for part in _parts(lab):
+        times[part.at_ns].append(part)
+    return [state.after(at_ns, times[at_ns]) for at_ns in sorted(times)]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A moment of the timeline, or the second half of a `flap` or a `restart`."""
+
+    at_ns: int
+    place: int
+    moment: ChangeSpec | EventSpec
+    did: str = ""
+
+
+def _parts(lab: LabSpec) -> Iterator[_Part]:
+    for place, moment in enumerate(lab.timeline):
+        at_ns = moment.at.ns
+        if isinstance(moment, ChangeSpec):
+            yield _Part(at_ns, place, moment)
+        elif isinstance(moment, LinkEventSpec | NodeEventSpec):
+            first = {"flap": "down", "restart": "kill"}.get(moment.did, moment.did)
+            yield _Part(at_ns, place, moment, first)
+            if moment.did in ("flap", "restart"):
+                second = "up" if moment.did == "flap" else "start"
+                yield _Part(at_ns + moment.back_after.ns, place, moment, second)
+
+
+@dataclass
+class _State:
+    """The links and nodes of a lab while its timeline goes on.
+
+    `cables` are the states that links would have if all nodes were running; `told` are those that
+    their ends have.
+    """
+
+    lab: LabSpec
+    dead: set[str] = field(default_factory=set)
+    frozen: set[str] = field(default_factory=set)
+    killed_programs: set[End] = field(default_factory=set)
+    frozen_programs: set[End] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.links = by_name(self.lab)
+        self.on: dict[str, list[str]] = defaultdict(list)
+        self.cables: dict[End, LinkState] = {}
+        for name, link in self.links.items():
+            for node in link.members:
+                self.on[node].append(name)
+                self.cables[node, name] = conditions_of(link, node).state or "up"
+        self.told = dict(self.cables)
+
+    def after(self, at_ns: int, parts: list[_Part]) -> Step:
+        """Follow what happens at one time, and return the lab after it."""
+        made: list[ChangeSpec] = []
+        orders: list[Order] = []
+        touched: set[str] = set()
+        for part in parts:
+            if isinstance(part.moment, ChangeSpec):
+                made.append(part.moment)
+                self._change(part.moment)
+                if part.moment.conditions.state is not None:
+                    touched.add(part.moment.link)
+            elif isinstance(part.moment, LinkEventSpec):
+                for link in part.moment.links:
+                    for node in self.links[link].members:
+                        self.cables[node, link] = _OF_LINKS[part.did]
+                    touched.add(link)
+            elif isinstance(part.moment, NodeEventSpec):
+                for node in part.moment.nodes:
+                    try:
+                        orders += self._node(at_ns, part.did, node, part.moment.programs)
+                    except ValueError as error:
+                        raise Impossible(str(error), part.place) from None
+                    touched.update(self.on[node] if part.moment.programs is None else ())
+        made += self._states(at_ns, touched)
+        return Step(
+            at_ns,
+            tuple(part.place for part in parts if isinstance(part.moment, EventSpec)),
+            tuple(made),
+            tuple(orders),
+            {end: state for end, state in self.told.items() if state != UP},
+            frozenset(self.dead),
+            frozenset(self.frozen),
+            frozenset(self.killed_programs | self.frozen_programs),
+        )
+
+    def _change(self, change: ChangeSpec) -> None:
+        """Follow a change of conditions, if it names the state of its link."""
+        if change.to is not None or change.conditions.state is None:
+            return
+        for node in members_meant(self.links[change.link], change.node):
+            self.cables[node, change.link] = change.conditions.state
+            self.told[node, change.link] = change.conditions.state
+
+    def _node(self, at_ns: int, did: str, node: str, programs: list[str] | None) -> Iterator[Order]:
+        """Follow an event of a node or of its programs; yield what is done to its programs."""
+        if programs is not None:
+            for program in programs:
+                yield Order(at_ns, node, self._of_program(did, node, program), (program,))
+            return
+        is_up = node not in self.dead and node not in self.frozen
+        if did == "start":
+            if is_up:
+                raise ValueError(f"`start` of node {node!r}, which runs")
+            yield Order(at_ns, node, "continue" if node in self.frozen else "start")
+            self.dead.discard(node)
+            self.frozen.discard(node)
+            self._forget_programs(node)
+        elif did == "stop":
+            if not is_up:
+                raise ValueError(f"`stop` of node {node!r}, which does not run")
+            yield Order(at_ns, node, "freeze")
+            self.frozen.add(node)
+        else:
+            if node in self.dead:
+                raise ValueError(f"`kill` of node {node!r}, which is dead already")
+            yield Order(at_ns, node, "kill")
+            self.frozen.discard(node)
+            self.dead.add(node)
+
+    def _of_program(self, did: str, node: str, program: str) -> Deed:
+        """Follow an event of a program; return what is done to it."""
+        end = node, program
+        if node in self.dead or node in self.frozen:
+            raise ValueError(f"`{did}` of program {program!r} of node {node!r}, which does not run")
+        runs = end not in self.killed_programs and end not in self.frozen_programs
+        if did == "start":
+            if runs:
+                raise ValueError(f"`start` of program {program!r} of node {node!r}, which runs")
+            deed: Deed = "continue" if end in self.frozen_programs else "start"
+            self.killed_programs.discard(end)
+            self.frozen_programs.discard(end)
+            return deed
+        if end in self.killed_programs or (did == "stop" and not runs):
+            what = f"`{did}` of program {program!r} of node {node!r}, which does not run"
+            raise ValueError(what)
+        self.frozen_programs.discard(end)
+        (self.killed_programs if did == "kill" else self.frozen_programs).add(end)
+        return "kill" if did == "kill" else "freeze"
+
+    def _forget_programs(self, node: str) -> None:
+        """Note that all programs of a node run again."""
+        self.killed_programs = {end for end in self.killed_programs if end[0] != node}
+        self.frozen_programs = {end for end in self.frozen_programs if end[0] != node}
+
+    def _states(self, at_ns: int, touched: set[str]) -> Iterator[ChangeSpec]:
+        """Yield the changes of the ends of links that have another state than they were told."""
+        for name in self.links:
+            if name not in touched:
+                continue
+            link = self.links[name]
+            for node in link.members:
+                state = self._state_of(link, name, node)
+                if state != self.told[node, name]:
+                    self.told[node, name] = state
+                    yield ChangeSpec(
+                        at=Duration(at_ns), link=name, node=node, conditions=_SETS[state]
+                    )
+
+    def _state_of(self, link: LinkSpec, name: str, node: str) -> LinkState:
+        """Return the state of a node's end of a link.
+
+        A cable between two has no carrier at either end if one of them is without power; others
+        are on a switch.
+        """
+        without_power = self.dead & (set(link.members) if link.between else {node})
+        if without_power:
+            return "down"
+        cable = self.cables[node, name]
+        return "silent" if node in self.frozen and cable == UP else cable

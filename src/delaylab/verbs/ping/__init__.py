@@ -1,0 +1,1 @@
+"""The verb `ping`: its probes, what it prints, and its result."""

@@ -1,0 +1,130 @@
+"""Pings of several hosts at once, as fping does: a line for each packet, a row for each host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from rich.console import Console
+from rich.table import Table
+
+from delaylab.agent.result import AgentError
+from delaylab.io.printable import printable
+from delaylab.io.values import JsonObject
+from delaylab.machines import LOCAL
+from delaylab.verbs.ping.addresses import resolve
+from delaylab.verbs.ping.lines import line, us
+from delaylab.verbs.ping.reading import End, OnPacket, finish
+from delaylab.verbs.ping.result import PingPacket, PingResult, Spread
+from delaylab.verbs.ping.run import OnePing, Options, check, print_head
+
+
+@dataclass(frozen=True, slots=True)
+class HostResult:
+    """Result of a ping of one of several hosts; without one, `failed` says why."""
+
+    host: str
+    address: str
+    result: PingResult | None
+    failed: str | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Return True if there was an answer, other than that the port is closed."""
+        return self.result is not None and self.result.replied > self.result.closed
+
+    @property
+    def problem(self) -> str | None:
+        """Return why this host could not be pinged, or not to the end; None if it was."""
+        return self.failed if self.result is None else self.result.cut_short
+
+    def as_json(self) -> JsonObject:
+        """Return the result as `ping --json` prints it in its list."""
+        if self.result is None:
+            return {"host": self.host, "address": self.address, "error": self.failed}
+        return self.result.as_json()
+
+
+def run(
+    each: Sequence[Options],
+    console: Console | None = None,
+    watch: Callable[[str], OnPacket] | None = None,
+) -> tuple[HostResult, ...]:
+    """Ping hosts at the same time, each by an agent of its own; print each reply if asked for.
+
+    A host that cannot be reached does not end the others. `watch` returns what is called with each
+    packet of a host.
+    """
+    options = each[0]
+    check(options, len(each))
+    to = [resolve(one.host, one.version, one.origin.interface) for one in each]
+    widest = max(len(one.host) for one in each)
+    with ExitStack() as stack:
+        pings = []
+        for one, address in zip(each, to, strict=True):
+            shown_to: list[OnPacket] = []
+            if console is not None:
+                print_head(one, address, console)
+                if not options.quiet:
+                    shown_to.append(partial(_write, console, f"{one.host:<{widest}}", address))
+            if watch is not None:
+                shown_to.append(watch(one.host))
+            ping = OnePing(one, address, LOCAL.session(), shown_to or None)
+            stack.callback(ping.end)
+            pings.append(ping)
+        for ping in pings:
+            ping.start()
+        end = finish([ping.reader for ping in pings], options.deadline)
+        return tuple(_result(ping, end) for ping in pings)
+
+
+def _result(ping: OnePing, end: End) -> HostResult:
+    host = ping.options.host
+    try:
+        return HostResult(host, ping.address, ping.result(end))
+    except AgentError as error:
+        # The line begins with the host; that an agent said so is of no interest.
+        remedy = f" ({error.fix})" if error.fix else ""
+        return HostResult(host, ping.address, None, f"{error.what}{remedy}")
+
+
+def _write(console: Console, host: str, address: str, packet: PingPacket) -> None:
+    console.file.write(f"{printable(f'{host}  {line(packet, address)}')}\n")
+    console.file.flush()
+
+
+def print_summary(results: Sequence[HostResult], console: Console) -> None:
+    """Print a row for each host, then what there is to note."""
+    table = Table(box=None, pad_edge=False)
+    titles = ("host", "sent", "replied", "late", "lost", "user RTT min", "median", "p99", "max")
+    for title in (*titles, "added here", "jitter"):
+        table.add_column(title, justify="left" if title == "host" else "right", no_wrap=True)
+    for each in results:
+        table.add_row(each.host, *_cells(each.result))
+    console.print()
+    console.print(table)
+    for each in results:
+        for warning in each.result.warnings if each.result else ():
+            console.print(f"note: {each.host}: {warning}", highlight=False, style="yellow")
+
+
+def _cells(result: PingResult | None) -> list[str]:
+    if result is None:
+        return ["0"]
+    found, added, jitter = result.rtt_user_ns, result.added_ns, result.jitter_user_ns
+    counts = [result.sent, result.replied, result.late, result.lost]
+    return [
+        *map(str, counts),
+        *_times(found),
+        "–" if added is None else us(added.median),
+        "–" if jitter is None else us(jitter),
+    ]
+
+
+def _times(found: Spread | None) -> list[str]:
+    if found is None:
+        return ["–"] * 4
+    p99 = "–" if found.p99 is None else us(found.p99)
+    return [us(found.min), us(found.median), p99, us(found.max)]

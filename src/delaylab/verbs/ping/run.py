@@ -1,0 +1,260 @@
+"""Verb `delaylab ping`: a ping that says how much of the round trip arises in this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rich.console import Console
+
+from delaylab.agent.measuring_requests import Probe
+from delaylab.agent.result import AgentGone
+from delaylab.agent.session import Session
+from delaylab.errors import BadInput, DoesNotFit
+from delaylab.io.printable import printable
+from delaylab.machines import LOCAL
+from delaylab.units import Duration
+from delaylab.verbs.ping.addresses import ANYWHERE, Origin, resolve
+from delaylab.verbs.ping.lines import line
+from delaylab.verbs.ping.reading import End, OnPacket, Reader, finish
+from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, PingResult
+from delaylab.verbs.ping.tables import merged, packets_of
+from delaylab.verbs.ping.view import View
+
+AT_MOST = 100_000
+"""Largest number of packets without -c: over a day at one per second."""
+LONGEST = Duration.parse("876000h")
+"""Longest ping: a hundred years, which the agent can still count in nanoseconds."""
+PACKET_BYTES = 350
+"""Memory that one packet takes, in the agent (80 bytes, beforehand) and here."""
+WAIT = Duration(10_000_000_000)
+"""The wait for replies after the last packet if none has come, as ping(8) has it."""
+PARTS = Duration.parse("1s")
+"""The time between two reports of a ping that nobody watches."""
+HTTP_PORT = 80
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a ping; a `count` of None means until Ctrl-C.
+
+    An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
+    the last packet to wait for a first reply. With `quiet` no packet is printed. By `tcp`
+    and `http` the packets go to `port`; `http` requests `path`. The ping ends after `deadline`,
+    whatever is under way then. `tos` is the type of service or traffic class of its packets.
+    """
+
+    host: str
+    count: int | None
+    interval: Duration
+    size: int
+    version: int | None
+    realtime: bool
+    wait: Duration = WAIT
+    quiet: bool = False
+    ttl: int | None = None
+    protocol: Literal["icmp", "tcp", "http"] = "icmp"
+    port: int = 0
+    path: str = "/"
+    deadline: Duration | None = None
+    origin: Origin = ANYWHERE
+    tos: int | None = None
+
+    @property
+    def packets(self) -> str:
+        """Return what the packets are, for a reader."""
+        if self.protocol == "tcp":
+            return f"TCP handshakes with port {self.port}"
+        if self.protocol == "http":
+            return f"HTTP requests of {self.path} at port {self.port}"
+        return f"{self.size} bytes of ICMP echo payload"
+
+
+class OnePing:
+    """A ping under way: its packets so far, and what each is shown to.
+
+    `session` is one with the agent that sends; `end` closes it.
+    """
+
+    def __init__(
+        self, options: Options, address: str, session: Session, shown_to: Sequence[OnPacket] | None
+    ) -> None:
+        self.options, self.address = options, address
+        self._session, self._shown_to = session, shown_to or ()
+        self._live = shown_to is not None
+        self._packets: dict[int, PingPacket] = {}
+        self.reader = Reader(session, self._add)
+
+    def start(self) -> None:
+        """Have the agent begin."""
+        asked = _reporting(request(self.options, self.address), live=self._live)
+        self._result = self._session.start(asked)
+
+    def end(self) -> None:
+        """Close the session."""
+        self._session.close()
+
+    def _add(self, packet: PingPacket) -> None:
+        # A packet that was given up for lost and answered after all has only one line.
+        known = self._packets.get(packet.seq)
+        self._packets[packet.seq] = packet
+        if packet.outcome == UNDER_WAY:
+            return
+        if known is None:
+            self._show(replace(packet, duplicates=0))
+        if packet.duplicates > (known.duplicates if known else 0):
+            self._show(packet)
+
+    def _show(self, packet: PingPacket) -> None:
+        for show in self._shown_to:
+            show(packet)
+
+    def result(self, end: End) -> PingResult:
+        """Return what was found out by this end; raise AgentError if that is nothing."""
+        failed, host = self.reader.failed, self.options.host
+        known = self._known(stopped=end != "done")
+        if failed is not None:
+            if not known or not isinstance(failed, AgentGone):
+                raise failed
+            sent = sum(packet.outcome != "refused" for packet in known)
+            return PingResult(
+                host, self.address, sent, known, realtime=False, cut_short=str(failed)
+            )
+        done = self._result.done
+        return PingResult(
+            host=host,
+            address=self.address,
+            sent=done.sent,
+            packets=known,
+            realtime=done.realtime,
+            doubts=tuple(done.warnings),
+            neighbour_ns=done.neighbour_ns,
+            interrupted=end == "interrupted",
+        )
+
+    def _known(self, *, stopped: bool) -> tuple[PingPacket, ...]:
+        """Return the packets by seq.
+
+        The agent reports no more of them after it was stopped than its reader can take at once; the
+        others are in its tables, as all are of a ping that nobody watches.
+        """
+        if not self._live or stopped:
+            if "packets" not in self._result.parts or "stamps" not in self._result.parts:
+                return ()
+            return tuple(merged(packets_of(self._result), self._packets))
+        return tuple(self._packets[seq] for seq in sorted(self._packets))
+
+
+def run(
+    options: Options,
+    console: Console | None = None,
+    session: Session | None = None,
+    watch: OnPacket | None = None,
+) -> PingResult:
+    """Ping a host; print each reply if there is a console.
+
+    `session` is one with the agent that sends, by default one of this machine; it is closed.
+    `watch` is called with each packet once its fate is known.
+    """
+    check(options)
+    address = resolve(options.host, options.version, options.origin.interface)
+    session = session or LOCAL.session()
+    if console is not None:
+        print_head(options, address, console)
+    try:
+        with _printer(console, options, address) as show:
+            shown_to = (show,) if watch is None else (show, watch)
+            one = OnePing(
+                options, address, session, shown_to if watch or not options.quiet else None
+            )
+            one.start()
+            end = finish([one.reader], options.deadline)
+    finally:
+        session.close()
+    return one.result(end)
+
+
+def print_head(options: Options, address: str, console: Console) -> None:
+    """Print who is pinged by what."""
+    kind = f"IPv{ipaddress.ip_address(address.partition('%')[0]).version}"
+    text = f"PING {options.host} ({address}), {kind}, {options.packets}"
+    console.print(text, highlight=False)
+
+
+@contextmanager
+def _printer(console: Console | None, options: Options, address: str) -> Iterator[OnPacket]:
+    """Yield what shows a packet: nobody, lines, or on a terminal lines with a picture below."""
+    if console is None or options.quiet:
+        yield lambda packet: None
+    elif console.is_terminal:
+        with View(console, options.interval.ns, address) as view:
+            yield view.add
+    else:
+
+        def write(packet: PingPacket) -> None:
+            # rich lays out each text; for a million packets that takes minutes.
+            console.file.write(f"{printable(line(packet, address))}\n")
+            console.file.flush()
+
+        yield write
+
+
+def check(options: Options, hosts: int = 1) -> None:
+    """Raise BadInput for a ping without end; DoesNotFit if the packets do not fit into memory."""
+    count = options.count or AT_MOST
+    needed, free = hosts * count * PACKET_BYTES, LOCAL.available_bytes()
+    if count * options.interval.ns > LONGEST.ns:
+        raise BadInput(f"{count} packets at {options.interval} take over {LONGEST}")
+    if needed > free:
+        what = f"{hosts * count} packets need {needed / 1e9:.1f} GB of memory"
+        raise DoesNotFit(f"{what}, and this machine has {free / 1e9:.1f} GB free", "--count")
+
+
+def request(options: Options, address: str) -> Probe:
+    """Return the agent's request for a ping."""
+    return Probe(
+        probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
+        protocol=options.protocol,
+        to=address,
+        source=options.origin.address,
+        interface=options.origin.interface,
+        tos=options.tos,
+        port=options.port,
+        path=options.path,
+        host=host_field(options),
+        count=options.count or AT_MOST,
+        interval_ns=options.interval.ns,
+        size=options.size,
+        linger_ns=options.wait.ns,
+        late_ns=max(options.wait, WAIT).ns,
+        stamps=("app", "stack"),
+        realtime=options.realtime,
+        ttl=options.ttl,
+        live=True,
+        linger_rtt=True,
+        resolve=True,
+    )
+
+
+def _reporting(asked: Probe, *, live: bool) -> Probe:
+    """Return the request with reports of its packets while it runs: one by one, or as tables.
+
+    An agent that is killed has then lost only what came since the last report.
+    """
+    return replace(asked, live=live, parts_ns=None if live else PARTS.ns)
+
+
+def host_field(options: Options) -> str:
+    """Return the field `Host` of HTTP requests: the name that was given, with its port.
+
+    A zone means nothing to the server, so it is left out (RFC 6874, section 4).
+    """
+    host = options.host.partition("%")[0]
+    name = f"[{host}]" if ":" in host else host
+    return name if options.port in (0, HTTP_PORT) else f"{name}:{options.port}"
