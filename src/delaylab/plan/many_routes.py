@@ -16,8 +16,9 @@ from delaylab.plan.aggregates import ANY, MOST_CHOICES, Sets, aggregates
 from delaylab.plan.networks import Addresses, Table
 from delaylab.plan.reach import Gateway, Stacks
 
-MOST = 50_000_000
-"""The largest number of pairs of a router and a network: one needs ten bytes, for a while."""
+MOST = 100_000_000
+"""The largest number of pairs of a router and a network. A pair needs up to 80 bytes for a while:
+5000 routers with 10 000 links, each router with a loopback, are 75 million and take 6 GB."""
 BITS = {4: 32, 6: 128}
 
 Costs = NDArray[np.float64]
@@ -98,7 +99,7 @@ class _Hops:
     """
 
     sets: list[list[Gateway]]
-    of_link: NDArray[np.int64]
+    of_link: NDArray[np.int32]
 
     @property
     def can_share(self) -> bool:
@@ -131,7 +132,7 @@ def _hops(
         if gateway in number and gateway != stack
     ]
     if not gateways:
-        return _Hops([], np.where(here, -1, -2))
+        return _Hops([], np.where(here, -1, -2).astype(np.int32))
     by_gateway = np.stack(
         [to_links[number[gateway]] + stacks.cost([over]) for gateway, over in gateways]
     )
@@ -140,7 +141,8 @@ def _hops(
         sets, of_link = _sets(gateways, by_gateway == least)
     else:
         sets, of_link = [[each] for each in gateways], by_gateway.argmin(axis=0)
-    return _Hops(sets, np.where(here, -1, np.where(np.isinf(least), -2, of_link)))
+    chosen = np.where(here, -1, np.where(np.isinf(least), -2, of_link))
+    return _Hops(sets, chosen.astype(np.int32))
 
 
 def _sets(
