@@ -210,6 +210,7 @@ import sys
 from pathlib import Path
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
+import delaylab.plan.daemons  # build() imports it for labs with daemons: code is not what is built
 from delaylab.plan.kind import Rights
 from delaylab.papers.studies import find, names
 from delaylab.spec.study.combine import combinations

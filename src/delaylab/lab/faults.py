@@ -9,7 +9,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab import link_engines, programs
 from delaylab.lab.running import Lab
-from delaylab.routing import SPEAKERS
+from delaylab.routing.router import SPEAKERS
 
 
 def faults(lab: Lab, *, daemons: bool = True) -> Faults:

@@ -31,7 +31,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
-from delaylab.routing import NodePrograms
+from delaylab.routing.router import NodePrograms
 
 if TYPE_CHECKING:
     from delaylab.spec.programs import ProgramSpec

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab import programs
 from delaylab.lab.running import Lab
-from delaylab.routing import SPEAKERS
 from delaylab.routing.adjacencies import changes as changes_in
+from delaylab.routing.router import SPEAKERS
 from delaylab.spec.timeline.steps import Step
 
 

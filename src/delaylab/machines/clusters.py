@@ -32,7 +32,7 @@ from delaylab.machines.sweep import CLUSTERS
 class PartFile(BaseModel):
     """A part of a lab: how its machine is reached, None for this one, and its keeper's answer."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     ssh: str | None
     built: Built
@@ -41,7 +41,7 @@ class PartFile(BaseModel):
 class ClusterFile(BaseModel):
     """The file of a lab over several machines."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     record: LabRecord
     parts: dict[str, PartFile]

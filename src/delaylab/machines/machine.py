@@ -35,7 +35,7 @@ class LabRecord(BaseModel):
     of which this is one part; empty for a whole lab.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     spec_json: str = ""
     plan_json: str = ""

@@ -40,7 +40,7 @@ MARK = b"delaylab lab 1\n"
 class LabFile(BaseModel):
     """The file `lab.json` of a lab that is up."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     record: LabRecord
     keeper: Built

@@ -20,7 +20,6 @@ from delaylab.plan.agent_names import (
     wire_agent,
 )
 from delaylab.plan.conditioned import engine_links
-from delaylab.plan.daemons import daemons
 from delaylab.plan.kept import PlannedNode
 from delaylab.plan.kind import SLIRP, TUN, AnyKind, Node, Rights
 from delaylab.plan.model import (
@@ -37,7 +36,7 @@ from delaylab.plan.model import (
 from delaylab.plan.network import Network
 from delaylab.plan.own_folders import own_folders
 from delaylab.plan.quota import quota_us
-from delaylab.routing import NodePrograms
+from delaylab.routing.router import NodePrograms
 from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import LabSpec
@@ -138,7 +137,7 @@ def build(
         for agent in _agents(name, lab, kinds, network, rights_of)
     ]
     agents, operations = _hand_over(agents, list(network.operations()))
-    made = daemons(lab, network.attachments, network.loopbacks) if lab.has_daemons else {}
+    made = _daemons(lab, network) if lab.has_daemons else {}
     nodes = {
         node: _planned(lab, node, kinds[spec.kind], network, made.get(node, NodePrograms()))
         for node, spec in lab.nodes.items()
@@ -156,6 +155,13 @@ def build(
         operations=tuple(operations),
         daemons=made,
     )
+
+
+def _daemons(lab: LabSpec, network: Network) -> Mapping[str, NodePrograms]:
+    # Most labs have no routing daemons.
+    from delaylab.plan.daemons import daemons  # noqa: PLC0415
+
+    return daemons(lab, network.attachments, network.loopbacks)
 
 
 def _check_programs_of_events(lab: LabSpec, nodes: Mapping[str, PlannedNode]) -> None:

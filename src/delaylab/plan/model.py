@@ -9,7 +9,7 @@ from delaylab.io.values import JsonObject
 from delaylab.plan.agent_names import NEW
 from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.kept import KeptPlan
-from delaylab.routing import NodePrograms
+from delaylab.routing.router import NodePrograms
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from delaylab.forwarding.topology import Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
-from delaylab.routing import CONFIGS
+from delaylab.routing.writers import CONFIGS
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec

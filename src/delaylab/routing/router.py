@@ -10,6 +10,8 @@ from typing import Literal
 from delaylab.spec.programs import FileSpec, ProgramSpec
 from delaylab.spec.routing.model import OspfSpec, RoutingSpec
 
+SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
+"""The names of daemons that speak a routing protocol; zebra sets what they find."""
 Network = Literal["point-to-point", "broadcast", "non-broadcast"]
 """The types of OSPF's networks (RFC 2328, section 9)."""
 

@@ -13,7 +13,6 @@ from itertools import product
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
-from delaylab.spec.placed import with_hosts
 from delaylab.spec.routing.routed import with_routing
 from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 
@@ -23,7 +22,12 @@ def expand(lab: LabSpec) -> LabSpec:
 
     Raises Infeasible if its hosts cannot take its nodes.
     """
-    return with_hosts(written_out(lab))
+    written = written_out(lab)
+    if not written.wants_hosts:
+        return written
+    from delaylab.spec.placed import with_hosts  # noqa: PLC0415  few labs ask for a placement
+
+    return with_hosts(written)
 
 
 def written_out(lab: LabSpec) -> LabSpec:

@@ -255,6 +255,11 @@ class LabSpec(Spec):
         return self.routing is not None or any(spec.has_daemons for spec in self.nodes.values())
 
     @property
+    def wants_hosts(self) -> bool:
+        """Return True if the lab asks for hosts of nodes that name none."""
+        return self.place is not None and any(node.host is None for node in self.nodes.values())
+
+    @property
     def sets_routes(self) -> bool:
         """Return True if delaylab sets the routes of all nodes."""
         return self.routes != "none" and not self.has_daemons

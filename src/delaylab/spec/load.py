@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.placement import Infeasible
 from delaylab.spec.check import check_lab
 from delaylab.spec.conditions.files import with_files
 from delaylab.spec.expand import written_out
 from delaylab.spec.foreign import foreign, remedy
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.placed import with_hosts
 from delaylab.spec.source import Document, read, validate
 
 OF_STUDIES = ("study", "probe", "factors", "repeat")
@@ -25,6 +23,12 @@ def load_lab(path: Path) -> LabSpec:
 def lab_from(document: Document) -> LabSpec:
     """Return the checked lab of a document, with every `count:` expanded and nodes placed."""
     lab = unplaced(document)
+    if not lab.wants_hosts:
+        return lab
+    # Few labs ask for a placement.
+    from delaylab.placement import Infeasible  # noqa: PLC0415
+    from delaylab.spec.placed import with_hosts  # noqa: PLC0415
+
     try:
         return with_hosts(lab)
     except Infeasible as error:

@@ -14,7 +14,7 @@ def with_hosts(lab: LabSpec) -> LabSpec:
 
     Raises Infeasible if the hosts cannot take the nodes.
     """
-    if lab.place is None or all(node.host is not None for node in lab.nodes.values()):
+    if lab.place is None or not lab.wants_hosts:
         return lab
     found = place(problem_of(lab, lab.place), lab.place.by)
     names = [host.name for host in found.problem.hosts]

@@ -173,14 +173,13 @@ def _verdict(found: Placement) -> Iterator[str]:
         yield f"That is {proven}."
 
 
-def line_of(lab: LabSpec) -> Iterator[str]:
-    """Yield in a line how a lab's nodes were placed, if delaylab did it."""
-    if lab.place is not None:
-        found = placement_of(lab)
-        yield (
-            f"hosts by place: {lab.place.by}: the fullest carries {found.largest:.2f} of an even "
-            f"share, {found.cut:.0%} of the bandwidth crosses; more by `delaylab place`"
-        )
+def line_of(lab: LabSpec, asked: PlacementSpec) -> str:
+    """Return in a line how a lab's nodes were placed."""
+    found = placement_of(lab)
+    return (
+        f"hosts by place: {asked.by}: the fullest carries {found.largest:.2f} of an even "
+        f"share, {found.cut:.0%} of the bandwidth crosses; more by `delaylab place`"
+    )
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ from rich.console import Console
 from delaylab.io.terminal import print_lines
 from delaylab.plan.model import Operation, Plan, Veth, operation_message
 from delaylab.spec.lab import LabSpec
-from delaylab.verbs.placements import line_of
 
 
 def print_plan(plan: Plan, lab: LabSpec, console: Console) -> None:
     """Print what `up` would do: its operations, then the files and programs of nodes."""
-    print_lines(line_of(lab), console)
+    if lab.place is not None:
+        from delaylab.verbs.placements import line_of  # noqa: PLC0415  few labs ask for hosts
+
+        console.print(line_of(lab, lab.place), soft_wrap=True)
     print_lines(_plan_lines(plan), console)
 
 
