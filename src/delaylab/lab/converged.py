@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
-from delaylab.forwarding.topology import parts
+from delaylab.forwarding.topology import Topology, parts
 from delaylab.forwarding.verified import Verified
 from delaylab.lab import programs
 from delaylab.lab.faults import faults
@@ -23,32 +25,74 @@ NAMED = 3
 """The most wrong routes that an error names."""
 
 
-def await_converged(lab: Lab, began_s: float, progress: Progress = silent) -> Converged | None:
+class Awaited:
+    """The tables that a lab's routers are to have, and an observer of those that they have."""
+
+    def __init__(self, lab: Lab, network: Topology, observer: Observer) -> None:
+        self._lab, self._network, self._observer = lab, network, observer
+        self._wanted = expected_tables(network, faults(lab, daemons=False))
+
+    def wait(self, deadline_s: float) -> None:
+        """Return when the tables of all routers are right.
+
+        Raises DelaylabError if a daemon has ended, or if they are not right in time.
+        """
+        known = static_prefixes(self._lab.spec, self._lab.plan)
+        found = Verified(self._wanted, self._observer.tables, known)
+        while not found.is_right:
+            _follow(self._lab, self._observer, found, deadline_s)
+
+    @property
+    def routers(self) -> int:
+        """Return the number of routers whose tables are compared."""
+        return len(self._wanted)
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """Return the nodes of each part of the network, one unless it is cut."""
+        return tuple(tuple(sorted(each)) for each in parts(self._network))
+
+
+@contextmanager
+def awaiting(lab: Lab) -> Iterator[Awaited | None]:
+    """Observe a lab's routers, whose daemons may start later; None if no tables are foreseen.
+
+    An observer that begins before the daemons do not compete with it reads all tables at once.
+    """
+    if not _settings(lab) or why_unforeseen(lab.spec) is not None:
+        yield None
+        return
+    with observing(lab) as observer:
+        yield Awaited(lab, topology(lab.spec, lab.plan), observer)
+
+
+def await_converged(lab: Lab, progress: Progress = silent) -> None:
+    """Wait until the tables of all routers with daemons are right."""
+    with awaiting(lab) as awaited:
+        converged(lab, awaited, time.monotonic(), progress)
+
+
+def converged(
+    lab: Lab, awaited: Awaited | None, began_s: float, progress: Progress = silent
+) -> Converged | None:
     """Wait until the tables of all routers with daemons are right; None if there are none.
 
     `began_s` is the monotonic time at which the daemons were started. Raises DelaylabError if a
     daemon has ended, or if the tables are not right in time.
     """
-    settings = [
-        spec.routing for spec in lab.spec.nodes.values() if isinstance(spec.routing, RoutingSpec)
-    ]
+    settings = _settings(lab)
     if not settings:
         return None
-    unforeseen = why_unforeseen(lab.spec)
-    if unforeseen is not None:
-        return Converged(len(settings), 0.0, unforeseen)
-    deadline_s = began_s + max(each.timeout.ns for each in settings) / 1e9
+    if awaited is None:
+        return Converged(len(settings), 0.0, why_unforeseen(lab.spec))
     progress(f"waiting for the routes of {len(settings)} routers", 0)
-    network = topology(lab.spec, lab.plan)
-    with observing(lab) as observer:
-        wanted = expected_tables(network, faults(lab, daemons=False))
-        found = Verified(wanted, observer.tables, static_prefixes(lab.spec, lab.plan))
-        while not found.is_right:
-            _follow(lab, observer, found, deadline_s)
-    after_s = time.monotonic() - began_s
-    return Converged(
-        len(wanted), after_s, parts=tuple(tuple(sorted(each)) for each in parts(network))
-    )
+    awaited.wait(began_s + max(each.timeout.ns for each in settings) / 1e9)
+    return Converged(awaited.routers, time.monotonic() - began_s, parts=awaited.parts)
+
+
+def _settings(lab: Lab) -> list[RoutingSpec]:
+    nodes = lab.spec.nodes.values()
+    return [spec.routing for spec in nodes if isinstance(spec.routing, RoutingSpec)]
 
 
 def _follow(lab: Lab, observer: Observer, found: Verified, deadline_s: float) -> None:

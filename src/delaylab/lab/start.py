@@ -143,12 +143,15 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
     elif _is_down_in_a_guest(lab.spec):
         # The engine started before the guest, and could not tell it.
         link_changes.start_timeline(lab)
-    began_s = time.monotonic()
-    start_programs(lab, daemons)
-    if daemons:
-        from delaylab.lab import converged  # noqa: PLC0415  most labs have no daemons
+    if not daemons:
+        start_programs(lab, daemons)
+        return
+    from delaylab.lab import converged  # noqa: PLC0415  most labs have no daemons
 
-        lab.converged = converged.await_converged(lab, began_s, progress)
+    with converged.awaiting(lab) as awaited:
+        began_s = time.monotonic()
+        start_programs(lab, daemons)
+        lab.converged = converged.converged(lab, awaited, began_s, progress)
 
 
 def _is_down_in_a_guest(spec: LabSpec) -> bool:

@@ -55,7 +55,7 @@ def prepare(lab: Lab) -> None:
     """Undo the events of the trial before, and wait until the routers forward rightly again."""
     timeline.at_rest(lab)
     timeline.restore(lab)
-    await_converged(lab, time.monotonic())
+    await_converged(lab)
 
 
 class Running:
