@@ -56,6 +56,7 @@ _TEXTS: dict[type[BaseModel], str] = {
     MachineSpec: """
         machines:
           lab2: {ssh: root@192.0.2.2, address: 10.0.0.2}
+          lab3: {ssh: root@192.0.2.3, interfaces: [eth1, eth2]}
         """,
     XenSpec: """
         xen: {cpus: 1, scheduler: credit}

@@ -52,7 +52,7 @@ CATALOGUE = (
         TUNNEL,
         "tap",
         "where the link leaves its machine for another one, or comes from there: not yet, or no "
-        "longer, in a VXLAN packet",
+        "longer, on the network between them",
     ),
     Point(NEAR, "tap", "at the interface of router N towards the sender"),
     Point(FAR, "tap", "at the interface of router N away from the sender"),
@@ -84,7 +84,7 @@ class Stack(Enum):
 
 BRIDGE_AND_UPLINK, BRIDGE, DRIVER_DOMAIN = "bridge and uplink queue", "bridge", "driver domain"
 UNDERLAY = "underlay"
-"""The layer between the tunnels of two machines: VXLAN, and the network between them."""
+"""The layer between the tunnels of two machines: VXLAN, if any, and the network between."""
 VIRTUAL_INTERFACE = "virtual interface"
 _TO_QUEUE = ("app", "user space to kernel", "qdisc")
 _TO_USER = ("stack", "kernel to user space", "app")

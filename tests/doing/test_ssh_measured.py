@@ -34,6 +34,7 @@ STUDY = """\
 study: apart
 lab:
   lab: apart
+  data_plane: vxlan
   machines: {m1: {ssh: m1}, m2: {ssh: m2}}
   hosts: {here: {}, h1: {machine: m1}, h2: {machine: m2}}
   nodes: {a: {host: here}, r: {host: h1, forwards: true}, b: {host: h2}}
@@ -67,9 +68,10 @@ RESPONDER = ("responder.tunnel", "wire", "responder.uplink", "responder.vif")
 
 
 @pytest.mark.slow
-def test_a_probe_over_three_machines_is_stamped_at_every_point(two: Lan) -> None:
+@pytest.mark.parametrize("data_plane", ["vxlan", "ethernet"])
+def test_a_probe_over_three_machines_is_stamped_at_every_point(two: Lan, data_plane: str) -> None:
     """The machines are namespaces of one kernel, which has one clock: the boot id says so."""
-    with measured(two) as trial:
+    with measured(two, STUDY.replace("vxlan", data_plane)) as trial:
         stamps = pl.read_parquet(trial / "stamps.parquet")
         about = json.loads((trial / "trial.json").read_text())
     assert stamps["clock"].n_unique() == 1
@@ -87,9 +89,9 @@ WITHIN_MS = 2.5
 
 
 @contextmanager
-def measured(two: Lan) -> Iterator[Path]:
+def measured(two: Lan, study: str = STUDY) -> Iterator[Path]:
     """Run the study for the length of a block; yield the folder of its trial."""
-    (two.folder / "study.yaml").write_text(STUDY)
+    (two.folder / "study.yaml").write_text(study)
     out = two.folder / "out"
     two.delaylab("run", "study.yaml", "--out", str(out))
     try:
@@ -143,14 +145,16 @@ def test_verbs_of_nodes_work_on_another_machine(two: Lan) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("data_plane", ["vxlan", "ethernet"])
 def test_a_provider_over_four_machines_converges_and_leaves_nothing(
-    run_directory: Path, tmp_path: Path
+    run_directory: Path, tmp_path: Path, data_plane: str
 ) -> None:
     """AS 1755: 87 routers with OSPF, on four machines; a path over three of them is measured."""
     imported = delaylab.import_map(AS1755).lab
     names = ["m1", "m2", "m3", "m4"]
     text = yaml.safe_load(imported.model_dump_json(by_alias=True, exclude_defaults=True))
     text["machines"] = {name: {"ssh": name} for name in names}
+    text["data_plane"] = data_plane
     text["hosts"] = {f"h{name}": {"machine": name} for name in names}
     for number, node in enumerate(text["nodes"].values()):
         node["host"] = f"h{names[number % len(names)]}"

@@ -73,8 +73,11 @@ def apart(run_directory: Path) -> Iterator[Lan]:
             between("down", "--all")
 
 
-def test_what_the_network_between_machines_takes_is_part_of_a_link_s_delay(apart: Lan) -> None:
-    apart.up(LAB)
+@pytest.mark.parametrize("data_plane", ["vxlan", pytest.param("ethernet", marks=pytest.mark.slow)])
+def test_what_the_network_between_machines_takes_is_part_of_a_link_s_delay(
+    apart: Lan, data_plane: str
+) -> None:
+    apart.up(f"{LAB}data_plane: {data_plane}\n")
     median = {to: median_ms(apart, "b", to) for to in ("a.apart", "c.together")}
     shown = apart.delaylab("link", "show", "--json").stdout
     below = {

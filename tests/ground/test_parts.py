@@ -9,11 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import (
     Address,
+    LanPort,
     Plan,
     Route,
     Tunnel,
@@ -21,7 +23,7 @@ from delaylab.plan.model import (
     operation_message,
 )
 from delaylab.plan.parts import parts, tunnels
-from delaylab.plan.tunnels import IDENTIFIERS, identifiers
+from delaylab.plan.tunnels import FLOODED, GROUPS, IDENTIFIERS, group_mac, groups, identifiers
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
@@ -126,6 +128,7 @@ def test_tunnels_join_exactly_the_machines_of_a_link(drawn: dict[str, Any]) -> N
     by_number: dict[int, set[str]] = {}
     for machine, part in parts(whole, ADDRESSES).items():
         for tunnel in tunnels(part):
+            assert isinstance(tunnel, Tunnel)
             assert tunnel.local == ADDRESSES[machine]
             assert machine not in {peer.machine for peer in tunnel.peers}
             by_number.setdefault(tunnel.id, {machine}).update(peer.machine for peer in tunnel.peers)
@@ -193,7 +196,7 @@ def test_the_labs_of_the_page_are_the_same_on_one_machine_and_on_two() -> None:
     text = (Path(__file__).parents[2] / "docs" / "machines.md").read_text()
     one, two = (
         lab_from(parse(part.split("```")[0], "docs/machines.md"))
-        for part in text.split("```yaml\n")[1:]
+        for part in text.split("```yaml\n")[1:3]
     )
     assert two.machines_used == ["lab2"]
     plans = [build(lab, KINDS, ROOT, machines={"lab2": ROOT}) for lab in (one, two)]
@@ -201,3 +204,53 @@ def test_the_labs_of_the_page_are_the_same_on_one_machine_and_on_two() -> None:
         [seen(each) for node in plan.nodes.values() for each in node.attachments] for plan in plans
     ]
     assert nodes[0] == nodes[1]
+
+
+def test_a_group_of_a_link_is_no_other_link_s_and_none_that_switches_flood() -> None:
+    names = [f"link-{number}" for number in range(30_000)]
+    found = groups("lab", names)
+    addresses = {group_mac(group) for group in found.values()}
+    assert len(addresses) == len(names)
+    assert all(int(group) % GROUPS >= FLOODED for group in found.values())
+    assert {str(group).split(".")[0] for group in found.values()} == {"239"}
+    assert group_mac(groups("lab", ["a"])["a"]) == group_mac(groups("lab", ["a", "b"])["a"])
+
+
+ON_LAN = """\
+lab: plain
+data_plane: ethernet
+machines: {m1: {ssh: m1, interfaces: [eth1, eth2]}, m2: {ssh: m2}}
+hosts: {h1: {machine: m1}, h2: {machine: m2}}
+nodes: {a: {host: h1}, b: {host: h2}, c: {host: h2}}
+links:
+  - {between: [a, b], name: one}
+  - {between: [a, c], name: two}
+  - {join: [a, b, c], name: three}
+"""
+
+
+def test_multicast_leaves_to_the_other_node_or_to_the_link_s_group() -> None:
+    whole = build(lab_from(parse(ON_LAN, "lab.yaml")), KINDS, ROOT)
+    cut = parts(whole, ADDRESSES, {"m2": "eth0"})
+    ports = {
+        machine: {each.link: each for each in _lan_ports(part)} for machine, part in cut.items()
+    }
+    assert {each.by for each in ports["m2"].values()} == {"eth0"}
+    assert [each.by for each in ports["m1"].values()] == ["eth1", "eth2", "eth1"]
+    for link in ("one", "two"):
+        assert ports["m1"][link].to == ports["m2"][link].own[0]
+        assert ports["m2"][link].to == ports["m1"][link].own[0]
+    assert (
+        ports["m1"]["three"].to
+        == ports["m2"]["three"].to
+        == group_mac(groups("plain", ["three"])["three"])
+    )
+
+
+def _lan_ports(part: Plan) -> list[LanPort]:
+    return [each for each in tunnels(part) if isinstance(each, LanPort)]
+
+
+def test_interfaces_on_a_lan_are_refused_for_vxlan() -> None:
+    with pytest.raises(BadInput, match="only `data_plane: ethernet` uses"):
+        lab_from(parse(ON_LAN.replace("ethernet", "vxlan"), "lab.yaml"))

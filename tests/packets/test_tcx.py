@@ -24,6 +24,7 @@ KEY = ["seq", "leg"]
         ("share.o", ("counters.h", "share.c")),
         ("loss.o", ("loss.c",)),
         ("order.o", ("counters.h", "order.c")),
+        ("lan.o", ("lan.c",)),
     ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:

@@ -21,3 +21,4 @@ compile drop
 compile share counters.h
 compile loss
 compile order counters.h
+compile lan

@@ -6,12 +6,14 @@
 //! one, about 13 ms for each interface (kernel/bpf/tcx.c, `tcx_entry_sync`), and a host may have thousands. A
 //! filter takes less than 1 ms.
 
+pub mod lan;
+
 use std::io;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use aya::maps::{Array, IterableMap};
-use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact};
+use aya::programs::tc::{NlOptions, SchedClassifierLinkId, TcAttachOptions, qdisc_add_clsact};
 use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader};
 
@@ -38,9 +40,19 @@ fn attach(program: &mut SchedClassifier, interface: &str, queue: Queue) -> io::R
     if queue == Queue::New {
         qdisc_add_clsact(interface)?;
     }
-    let options = TcAttachOptions::Netlink(FIRST);
-    program.attach_with_options(interface, TcAttachType::Ingress, options).map_err(refused)?;
+    attach_to(program, interface, TcAttachType::Ingress, FIRST)?;
     Ok(())
+}
+
+/// Make a loaded program a filter of a hook of an interface's `clsact` queue.
+fn attach_to(
+    program: &mut SchedClassifier,
+    interface: &str,
+    hook: TcAttachType,
+    place: NlOptions,
+) -> io::Result<SchedClassifierLinkId> {
+    let options = TcAttachOptions::Netlink(place);
+    program.attach_with_options(interface, hook, options).map_err(refused)
 }
 
 /// The compiled `bpf/drop.c`, aligned as the loader needs it.

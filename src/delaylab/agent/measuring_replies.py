@@ -53,11 +53,13 @@ class Clock(Reply):
 class Route(Reply):
     """The interface by which packets to an address leave, with its MTU in bytes.
 
-    `source` is the address that they come from, None if the kernel does not tell.
+    `source` is the address that they come from, None if the kernel does not tell; `gateway` the
+    router that takes them, None if there is none.
     """
 
     interface: Text
     source: Text | None = None
+    gateway: Text | None = None
     mtu: int
 
 

@@ -17,7 +17,7 @@ from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, forget, remember
 from delaylab.machines.ssh import SshMachine
-from delaylab.machines.underlay import addresses, check, round_trips
+from delaylab.machines.underlay import addresses, check, lan_interfaces, round_trips
 from delaylab.plan.build import build
 from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
@@ -108,7 +108,7 @@ def _start(
     record = LabRecord(
         spec_json=spec.model_dump_json(by_alias=True), plan_json=written(plan), created=time.time()
     )
-    by_machine = parts(plan, at)
+    by_machine = parts(plan, at, lan_interfaces(tunnels(plan), machines, at))
     for key, part_plan in by_machine.items():
         nodes = on_machine(spec, key).nodes
         own = replace(part_plan, nodes={each: plan.nodes[each] for each in nodes})

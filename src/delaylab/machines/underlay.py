@@ -16,7 +16,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError, DoesNotFit, NotHere
 from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
-from delaylab.plan.model import Tunnel
+from delaylab.plan.model import LanPort, Tunnel
 from delaylab.plan.underlay import RoundTrips
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
@@ -37,6 +37,7 @@ class Way:
 
     interface: str
     source: str | None
+    gateway: str | None
     mtu: int
 
 
@@ -67,10 +68,10 @@ def addresses(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, str]:
 
 
 def check(
-    tunnels: Iterable[Tunnel], machines: Mapping[str, Machine], at: Mapping[str, str]
+    tunnels: Iterable[Tunnel | LanPort], machines: Mapping[str, Machine], at: Mapping[str, str]
 ) -> None:
     """Raise an error if packets of a link do not fit between two machines, or cannot get there."""
-    longest: dict[tuple[str, str], Tunnel] = {}
+    longest: dict[tuple[str, str], Tunnel | LanPort] = {}
     for tunnel in tunnels:
         for peer in tunnel.peers:
             pair = tunnel.machine, peer.machine
@@ -80,8 +81,23 @@ def check(
             _check_pair(longest[pair], pair, _way(machines[pair[0]], at[pair[1]]), at[pair[1]])
 
 
-def _check_pair(tunnel: Tunnel, pair: tuple[str, str], way: Way, address: str) -> None:
+def lan_interfaces(
+    tunnels: Iterable[Tunnel | LanPort], machines: Mapping[str, Machine], at: Mapping[str, str]
+) -> dict[str, str]:
+    """Return each machine's interface on the LAN, for links that name none."""
+    found: dict[str, str] = {}
+    for tunnel in tunnels:
+        here = tunnel.machine
+        if isinstance(tunnel, LanPort) and not tunnel.by and here not in found:
+            found[here] = _way(machines[here], at[tunnel.peers[0].machine]).interface
+    return found
+
+
+def _check_pair(tunnel: Tunnel | LanPort, pair: tuple[str, str], way: Way, address: str) -> None:
     here, there = pair
+    if isinstance(tunnel, LanPort):
+        _check_lan(tunnel, pair, way)
+        return
     room = way.mtu - OVERHEAD[ip_address(address).version]
     if tunnel.mtu > room:
         raise DoesNotFit(
@@ -93,8 +109,31 @@ def _check_pair(tunnel: Tunnel, pair: tuple[str, str], way: Way, address: str) -
         )
 
 
+def _check_lan(port: LanPort, pair: tuple[str, str], way: Way) -> None:
+    """Raise an error if two machines are not on one LAN, or it has no room for a link's packets.
+
+    An interface that the file names is looked at when the lab is built.
+    """
+    here, there = pair
+    if port.by:
+        return
+    if way.gateway is not None:
+        raise NotHere(
+            f"is not on one LAN with machine {there}: packets go by the router {way.gateway}",
+            f"machine {here}",
+            "`data_plane: vxlan`, or name the machines' `interfaces` on a LAN",
+        )
+    if port.mtu > way.mtu:
+        raise DoesNotFit(
+            f"packets of link {port.link} have up to {port.mtu} bytes, and {way.interface} of "
+            f"{here} has MTU {way.mtu}",
+            f"machine {here}",
+            f"give the link `mtu: {way.mtu}`, or {way.interface} a larger MTU",
+        )
+
+
 def round_trips(
-    tunnels: Iterable[Tunnel], machines: Mapping[str, Machine], at: Mapping[str, str]
+    tunnels: Iterable[Tunnel | LanPort], machines: Mapping[str, Machine], at: Mapping[str, str]
 ) -> list[RoundTrips]:
     """Measure the round trips between the machines that links join, all pairs side by side.
 
@@ -164,4 +203,4 @@ def _way(machine: Machine, address: str) -> Way:
         raise DelaylabError(what, f"machine {machine.name}") from None
     finally:
         session.close()
-    return Way(found.interface, found.source, found.mtu)
+    return Way(found.interface, found.source, found.gateway, found.mtu)

@@ -275,7 +275,10 @@ def _agents(
             interface = network.real_interface(node.name, node.spec.outside)
             agent = replace(agent, interface=interface, sysctls={**agent.sysctls, **NO_IPV6})
         agents.append(agent)
-    wire = [Agent(wire_agent(machine), sysctls=dict(NO_IPV6)) for machine in network.wires]
+    wire = [
+        Agent(wire_agent(machine), sysctls={**NO_IPV6, **network.settings_of_wire(machine)})
+        for machine in network.wires
+    ]
     ways = [
         Agent(nat_agent(node), MACHINE, nat=Nat(node_agent(node), WAY_OUT, spec.forwards))
         for node, spec in lab.nodes.items()

@@ -7,15 +7,18 @@ device outward is known here.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
+from delaylab.plan.lan import Lan
 from delaylab.plan.model import (
     Bridge,
     DomainCable,
     End,
+    LanPort,
     Queue,
     TapDevice,
     Tunnel,
@@ -43,6 +46,7 @@ class Cables:
         self.bridges: list[Bridge] = []
         self.queues: list[Queue] = []
         self.tunnels: list[Tunnel] = []
+        self.lan = Lan(stacks)
         self._shared: dict[tuple[str, str], tuple[str, TapPoint]] = {}
         """A host and a name for a cable of the machine of its Xen domains -> the bridge inside, and
         the cable's end on the host."""
@@ -181,13 +185,25 @@ class Cables:
         return TapPoint(agent, uplink, "uplink"), TapPoint(wire, far, "wire")
 
     def tunnel(
-        self, link: LinkSpec, name: str, machine: str | None, peers: tuple[TunnelPeer, ...]
+        self, link: LinkSpec, name: str, machine: str | None, macs: Mapping[str | None, list[str]]
     ) -> TapPoint:
-        """Lay a link's way from a machine's wire to other machines; return its interface."""
+        """Lay a link's way from a machine's wire to other machines; return its interface.
+
+        `macs` are the MAC addresses of the link's nodes, by their machine.
+        """
         wire, tunnel = wire_agent(machine), short(f"tunnel.{name}")
         identifier = self._stacks.vnis[name]
         mac = self._stacks.mac(wire, tunnel)
         here = machine or LOCAL_MACHINE
+        peers = tuple(
+            TunnelPeer(other or LOCAL_MACHINE, tuple(dict.fromkeys(theirs)))
+            for other, theirs in macs.items()
+            if other != machine
+        )
+        if self._stacks.lab.data_plane == "ethernet":
+            own = tuple(dict.fromkeys(macs[machine]))
+            self.lan.add(LanPort(wire, tunnel, name, mac, link.mtu, here, peers, own, ""))
+            return TapPoint(wire, tunnel, "tunnel")
         self.tunnels.append(Tunnel(wire, tunnel, name, mac, link.mtu, identifier, here, peers))
         return TapPoint(wire, tunnel, "tunnel")
 

@@ -11,6 +11,9 @@ from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.kept import KeptPlan
 from delaylab.routing.router import NodePrograms
 
+NOT_KNOWN = "?"
+"""Stands for an interface of a machine that was not asked, where a plan is printed."""
+
 
 @dataclass(frozen=True)
 class Guest:
@@ -155,6 +158,38 @@ class Tunnel:
 
 
 @dataclass(frozen=True)
+class LanPort:
+    """A link's way to other machines on a LAN: its frames as they are, by `by` of `machine`.
+
+    `own` are the MAC addresses of the link's nodes here. What they send to an IPv4 multicast group
+    leaves to the address `to`. `by` is empty until it is known.
+    """
+
+    agent: str
+    name: str
+    link: str
+    mac: str
+    mtu: int
+    machine: str
+    peers: tuple[TunnelPeer, ...]
+    own: tuple[str, ...]
+    to: str
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The multicast groups of links on a LAN, which `machine` joins by its interface `by`."""
+
+    agent: str
+    name: str
+    mac: str
+    machine: str
+    groups: tuple[str, ...]
+    by: str = ""
+
+
+@dataclass(frozen=True)
 class Address:
     """An address with its prefix on an interface."""
 
@@ -233,6 +268,8 @@ Operation = (
     | DomainCable
     | Bridge
     | Tunnel
+    | LanPort
+    | Groups
     | Address
     | Queue
     | Offloads
@@ -283,14 +320,23 @@ def operation_message(operation: Operation) -> JsonObject:
             "bridge": operation.bridge,
             "node": operation.card.agent,
         }
-    if isinstance(operation, Tunnel):
-        return _tunnel_message(operation)
+    if isinstance(operation, Tunnel | LanPort | Groups):
+        return _outward_message(operation)
     fields = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in vars(operation).items()
         if value is not None
     }
     return {"do": type(operation).__name__.lower(), **_renamed(fields)}
+
+
+def _outward_message(operation: Tunnel | LanPort | Groups) -> JsonObject:
+    """Return what joins a link with other machines in the fabric's form."""
+    if isinstance(operation, Tunnel):
+        return _tunnel_message(operation)
+    if isinstance(operation, LanPort):
+        return _lan_port_message(operation)
+    return _groups_message(operation)
 
 
 def _tunnel_message(tunnel: Tunnel) -> JsonObject:
@@ -307,6 +353,31 @@ def _tunnel_message(tunnel: Tunnel) -> JsonObject:
             {"address": peer.address or peer.machine, "macs": list(peer.macs)}
             for peer in tunnel.peers
         ],
+    }
+
+
+def _lan_port_message(port: LanPort) -> JsonObject:
+    return {
+        "do": "lan",
+        "in": port.agent,
+        "name": port.name,
+        "mac": port.mac,
+        "mtu": port.mtu,
+        "by": port.by or NOT_KNOWN,
+        "from": list(port.own),
+        "to": port.to,
+        "peers": [mac for peer in port.peers for mac in peer.macs],
+    }
+
+
+def _groups_message(groups: Groups) -> JsonObject:
+    return {
+        "do": "groups",
+        "in": groups.agent,
+        "name": groups.name,
+        "mac": groups.mac,
+        "by": groups.by or NOT_KNOWN,
+        "groups": list(groups.groups),
     }
 
 

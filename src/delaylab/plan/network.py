@@ -21,7 +21,6 @@ from delaylab.plan.model import (
     RealInterface,
     Steering,
     TapDevice,
-    TunnelPeer,
     Veth,
 )
 from delaylab.plan.reach import Stacks
@@ -32,7 +31,7 @@ from delaylab.plan.static_routes import StaticRoutes
 from delaylab.spec.conditions.round_trip import one_way_ns, tries
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import by_name, costs
-from delaylab.spec.this_machine import HERE, LOCAL_MACHINE
+from delaylab.spec.this_machine import HERE
 from delaylab.spec.timeline.model import ChangeSpec
 from delaylab.spec.timeline.steps import changes_of_links, conditioned
 
@@ -72,6 +71,8 @@ class Network:
         yield from self._cables.laid
         yield from self._cables.inner
         yield from self._cables.tunnels
+        yield from self._cables.lan.ports
+        yield from self._cables.lan.groups()
         yield from self._cables.bridges
         yield from self._addresses
         loopbacks = {self._stacks.networks[node]: own for node, own in self.loopbacks.items()}
@@ -158,17 +159,16 @@ class Network:
             macs[self.lab.machine_of(each.host)].append(each.mac)
         ends = {}
         for machine, ports in wire_ports.items():
-            peers = tuple(
-                TunnelPeer(other or LOCAL_MACHINE, tuple(dict.fromkeys(theirs)))
-                for other, theirs in macs.items()
-                if other != machine
-            )
-            ends[machine] = self._cables.tunnel(link, name, machine, peers)
+            ends[machine] = self._cables.tunnel(link, name, machine, macs)
             ports.append(ends[machine].interface)
         return [
             replace(each, outward=(*each.outward, ends[self.lab.machine_of(each.host)]))
             for each in attachments
         ]
+
+    def settings_of_wire(self, machine: str | None) -> dict[str, str]:
+        """Return the settings of a machine's wire for what its links need there."""
+        return self._cables.lan.settings(machine)
 
     def inner(self, node: str) -> tuple[DomainCable, ...]:
         """Return the cables of a node that is a Xen domain."""

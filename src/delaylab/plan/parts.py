@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from delaylab.plan.agent_names import MACHINE, NEW, WIRE
 from delaylab.plan.model import (
     Agent,
     DomainCable,
+    Groups,
+    LanPort,
     Operation,
     Plan,
     TapDevice,
@@ -19,11 +22,14 @@ from delaylab.plan.model import (
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
-def parts(plan: Plan, addresses: Mapping[str, str]) -> dict[str, Plan]:
+def parts(
+    plan: Plan, addresses: Mapping[str, str], interfaces: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Plan]:
     """Return the plan of each machine, by its name; this machine's only if it has a part.
 
-    `addresses` are those by which machines reach each other, for every machine with a tunnel. All
-    parts keep what holds of the whole lab while it runs: each machine knows all of its nodes.
+    `addresses` are those by which machines reach each other, for every machine with a tunnel;
+    `interfaces` those on the LAN of machines for which the file names none. All parts keep what
+    holds of the whole lab while it runs: each machine knows all of its nodes.
     """
     machine_of = {agent.name: _machine_of(plan, agent) for agent in plan.agents}
     agents: dict[str, list[Agent]] = defaultdict(list)
@@ -31,16 +37,17 @@ def parts(plan: Plan, addresses: Mapping[str, str]) -> dict[str, Plan]:
     for agent in plan.agents:
         agents[machine_of[agent.name]].append(agent)
     for operation in plan.operations:
-        operations[machine_of[_agent_of(operation)]].append(_addressed(operation, addresses))
+        machine = machine_of[_agent_of(operation)]
+        operations[machine].append(_addressed(operation, addresses, interfaces))
     return {
         machine: replace(plan, agents=tuple(own), operations=tuple(operations[machine]))
         for machine, own in agents.items()
     }
 
 
-def tunnels(plan: Plan) -> list[Tunnel]:
-    """Return the tunnels of a plan."""
-    return [each for each in plan.operations if isinstance(each, Tunnel)]
+def tunnels(plan: Plan) -> list[Tunnel | LanPort]:
+    """Return the ways of a plan's links from one machine to others."""
+    return [each for each in plan.operations if isinstance(each, Tunnel | LanPort)]
 
 
 def _machine_of(plan: Plan, agent: Agent) -> str:
@@ -64,8 +71,12 @@ def _agent_of(operation: Operation) -> str:
     return operation.machine if isinstance(operation, DomainCable) else operation.agent
 
 
-def _addressed(operation: Operation, addresses: Mapping[str, str]) -> Operation:
-    """Return an operation with the addresses of the machines that it names."""
+def _addressed(
+    operation: Operation, addresses: Mapping[str, str], interfaces: Mapping[str, str]
+) -> Operation:
+    """Return an operation with the addresses and interfaces of the machines that it names."""
+    if isinstance(operation, LanPort | Groups) and not operation.by:
+        return replace(operation, by=interfaces[operation.machine])
     if not isinstance(operation, Tunnel):
         return operation
     peers = tuple(replace(peer, address=addresses[peer.machine]) for peer in operation.peers)

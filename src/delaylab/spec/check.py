@@ -94,6 +94,9 @@ def _check_machines(lab: LabSpec, document: Document, at: Location, problems: Pr
         problems.found.append(document.refuse(what, place, "give it another name"))
     targets: dict[str, str] = {}
     for name, machine in lab.machines.items():
+        if machine.interfaces and lab.data_plane != "ethernet":
+            what = f"machine {name!r} has `interfaces`, which only `data_plane: ethernet` uses"
+            problems.found.append(document.refuse(what, (*at, "machines", name, "interfaces")))
         other = targets.setdefault(machine.ssh, name)
         if other != name:
             what = f"machines {other!r} and {name!r} are one: both are reached as {machine.ssh}"

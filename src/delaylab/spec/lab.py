@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, IPvAnyAddress, model_validator
 
-from delaylab.spec.base import Cpus, Name, Shorthand, Spec, SshTarget
+from delaylab.spec.base import Cpus, InterfaceName, Name, Shorthand, Spec, SshTarget
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
@@ -18,6 +18,7 @@ from delaylab.units import Duration, Rate, Size
 
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
+DataPlane = Literal["vxlan", "ethernet"]
 
 
 class UplinkSpec(Spec):
@@ -88,6 +89,12 @@ class MachineSpec(Spec):
         None,
         description="The address by which the other machines reach it, for links between them; "
         "left out, it is the one that ssh has reached.",
+    )
+    interfaces: list[InterfaceName] = Field(
+        default_factory=list,
+        description="The machine's interfaces on the LAN, for `data_plane: ethernet`: links are "
+        "divided among them by their `bandwidth`. Left out, it is the one by which the machine "
+        "reaches the others.",
     )
     symmetric: Duration | None = Field(
         None,
@@ -195,6 +202,11 @@ class LabSpec(Spec):
     machines: dict[Name, MachineSpec] = Field(
         default_factory=dict,
         description="Other machines that carry hosts of the lab, by name.",
+    )
+    data_plane: DataPlane = Field(
+        "vxlan",
+        description="How frames get from one machine to another: `vxlan` puts them into UDP, which "
+        "any network carries; `ethernet` sends them as they are, on a LAN that the machines share.",
     )
     hosts: dict[Name, HostSpec] = Field(
         default_factory=dict,

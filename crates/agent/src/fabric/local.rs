@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::fd::AsFd;
 
+use delaylab_os::clsact::lan;
 use delaylab_os::files::mount;
 use delaylab_os::interface as tap_device;
 use delaylab_os::interface::{self, interface_index};
@@ -13,7 +14,8 @@ use delaylab_proto::{Context, Failure};
 use super::message;
 use crate::network::batch::{Batch, Verb};
 use crate::network::{bridge, neighbours};
-use crate::protocol::lab::{Bridge, End, Neighbours, Operation, Tunnel};
+use crate::protocol::lab::{Bridge, End, Neighbours, Operation};
+use crate::protocol::outward::{Groups, LanPort, Tunnel};
 
 /// The interface index of `lo` in every namespace.
 pub(super) const LOOPBACK: u32 = 1;
@@ -30,6 +32,9 @@ pub(super) struct Local<'a> {
     pub tap_devices: Vec<&'a End>,
     /// The tunnels, which are there when this namespace is built.
     pub tunnels: Vec<&'a Tunnel>,
+    /// The links' ports on LANs, and the interfaces that join groups there; they exist, too.
+    pub lan_ports: Vec<&'a LanPort>,
+    pub groups: Vec<&'a Groups>,
     pub settings: Vec<&'a Operation>,
     /// True if links will have bridges here that the plan does not name.
     pub bridged: bool,
@@ -74,16 +79,46 @@ impl Local<'_> {
         }
         batch.flush()?;
         let tunnels = self.tunnels.iter().map(|tunnel| tunnel.name.as_str());
+        let lan_ports = self.lan_ports.iter().map(|port| port.name.as_str());
+        let outward = tunnels.chain(lan_ports);
         // Do this before the interfaces are up: the kernel would start to send at once.
-        bridge::quieten(self.ports.iter().copied().chain(self.unused_bridges()).chain(tunnels))?;
+        bridge::quieten(self.ports.iter().copied().chain(self.unused_bridges()).chain(outward))?;
+        self.rewrite_multicast()?;
         self.configure(&mut batch)?;
         self.raise(&mut batch, alias)?;
         self.wait_for_neighbours(&mut batch)?;
         self.resolve(&mut batch)?;
         self.route(&mut batch)?;
+        self.join_groups(&mut batch)?;
         batch.finish()?;
         self.set_offloads()?;
         self.steer()
+    }
+
+    /// Let multicast leave on a LAN to its link alone.
+    fn rewrite_multicast(&self) -> Result<(), Failure> {
+        if self.lan_ports.is_empty() {
+            return Ok(());
+        }
+        let leaves_to = |port: &&LanPort| {
+            let to = port.to.0;
+            port.from.iter().map(move |mac| (mac.0, to)).collect::<Vec<_>>()
+        };
+        let leaves_to: Vec<_> = self.lan_ports.iter().flat_map(leaves_to).collect();
+        lan::rewrite_multicast(self.lan_ports.iter().map(|port| port.name.as_str()), &leaves_to)
+            .with_context(|| format!("load the program of links on a LAN in {}", self.agent))
+    }
+
+    /// Join the groups of links on a LAN, by interfaces that are up: the kernel reports at once.
+    fn join_groups(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for interface in &self.groups {
+            let index = self.made[interface.name.as_str()];
+            for group in &interface.groups {
+                let what = format!("join group {group} by {} in {}", interface.name, self.agent);
+                batch.push(what, Verb::Create, message::membership(*group, index))?;
+            }
+        }
+        Ok(())
     }
 
     /// Return the bridges that no node's stack uses. The host's stack would take what nodes send to them, and

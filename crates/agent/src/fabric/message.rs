@@ -1,12 +1,13 @@
 //! rtnetlink(7) messages for the operations of a plan.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use netlink_packet_route::address::{
-    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, AddressScope,
 };
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoKind, InfoMacVlan, InfoVeth, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo,
+    LinkMessage, MacVlanFlags, MacVlanMacAddressMode, MacVlanMode,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
@@ -19,8 +20,9 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::network::bridge;
 use crate::network::tbf::Bucket;
-use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route, RouteKind, Tunnel};
+use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route, RouteKind};
 use crate::protocol::mac::Mac;
+use crate::protocol::outward::{Groups, LanPort, Tunnel};
 
 /// The transmit queue length of a virtual machine's TAP, in packets. The kernel's default of 1000 loses
 /// bursts while the virtual CPU is not scheduled.
@@ -117,6 +119,55 @@ pub(super) fn tunnel(of: &Tunnel, place: &VethEnd) -> RouteNetlinkMessage {
         LinkInfo::Data(InfoData::Vxlan(options)),
     ]));
     RouteNetlinkMessage::NewLink(link)
+}
+
+/// Create the port of a link on a LAN in the namespace of a process, on an interface of this process's namespace. It
+/// receives what the link's nodes on other machines send, whatever their destination, and nothing else receives that.
+pub(super) fn lan_port(of: &LanPort, by: u32, place: &VethEnd) -> RouteNetlinkMessage {
+    let sources = of.peers.iter().map(|mac| InfoMacVlan::MacAddr(mac.0)).collect();
+    let options = vec![
+        InfoMacVlan::Mode(MacVlanMode::Source),
+        InfoMacVlan::Flags(MacVlanFlags::NoDst),
+        InfoMacVlan::MacAddrMode(MacVlanMacAddressMode::Set),
+        InfoMacVlan::MacAddrData(sources),
+    ];
+    on_lan(named(&of.name, of.mac, of.mtu), by, place, options)
+}
+
+/// Create the interface that joins groups on a LAN, as [`lan_port`] does: apart from all others on that interface.
+pub(super) fn groups(of: &Groups, by: u32, place: &VethEnd) -> RouteNetlinkMessage {
+    let options = vec![InfoMacVlan::Mode(MacVlanMode::Private)];
+    on_lan(named(&of.name, of.mac, None), by, place, options)
+}
+
+fn on_lan(
+    mut link: LinkMessage,
+    by: u32,
+    place: &VethEnd,
+    options: Vec<InfoMacVlan>,
+) -> RouteNetlinkMessage {
+    link.header.index = place.index;
+    link.attributes.push(LinkAttribute::NetNsPid(place.pid));
+    link.attributes.push(LinkAttribute::Link(by));
+    link.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::Kind(InfoKind::MacVlan),
+        LinkInfo::Data(InfoData::MacVlan(options)),
+    ]));
+    RouteNetlinkMessage::NewLink(link)
+}
+
+/// Join a group by an address of its interface: the kernel is a member as long as the interface is there.
+pub(super) fn membership(group: Ipv4Addr, index: u32) -> RouteNetlinkMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = AddressFamily::Inet;
+    message.header.prefix_len = 32;
+    // No packet comes from such an address: reports have 0.0.0.0 (RFC 4541, section 2.1.1).
+    message.header.scope = AddressScope::Host;
+    message.header.index = index;
+    message.attributes.push(AddressAttribute::Local(group.into()));
+    message.attributes.push(AddressAttribute::Address(group.into()));
+    message.attributes.push(AddressAttribute::Flags(AddressFlags::Mcautojoin));
+    RouteNetlinkMessage::NewAddress(message)
 }
 
 /// Return the entries of a tunnel's table: each node's frames to its machine, all others to every machine.

@@ -11,6 +11,7 @@
 //! - [`domains`]: Xen domains, which the kernel does not end with the lab's processes.
 //! - [`running`]: the labs that are up on this machine, for clients on others.
 //! - [`network`]: the plan's operations as netlink requests, one batch per namespace.
+//! - [`outward`]: the interfaces that links to other machines leave by.
 //! - [`cgroups`]: control groups of agents.
 
 mod agent;
@@ -25,6 +26,7 @@ mod message;
 mod names;
 mod nat;
 mod network;
+mod outward;
 mod own_folders;
 mod plan;
 mod real_interface;

@@ -12,11 +12,12 @@ use delaylab_proto::{Context, Failure};
 
 use super::local::{self, Local};
 use super::message::{self, VethEnd};
+use super::outward::Outward;
 use super::plan::NetNs;
 use super::report::Roster;
 use crate::link;
 use crate::network::batch::{Batch, Verb};
-use crate::protocol::lab::{Build, End, Operation, Tunnel};
+use crate::protocol::lab::{Build, End, Operation};
 use crate::protocol::links::EngineKind;
 
 /// The longest name of an interface: IFNAMSIZ without the final zero.
@@ -33,7 +34,7 @@ pub(super) struct Network<'a> {
     alias: String,
     rootless: bool,
     veths: Vec<(&'a [End; 2], [NetNs; 2])>,
-    tunnels: Vec<(&'a Tunnel, NetNs)>,
+    outward: Vec<(Outward<'a>, NetNs)>,
     locals: BTreeMap<NetNs, Local<'a>>,
     namespaces: HashMap<&'a str, NetNs>,
     /// The last interface index used; indices are unique in the whole lab. If both ends of a veth had the
@@ -57,7 +58,7 @@ impl<'a> Network<'a> {
             alias: format!("delaylab:{}", build.lab),
             rootless: build.rootless,
             veths: Vec::new(),
-            tunnels: Vec::new(),
+            outward: Vec::new(),
             locals: BTreeMap::new(),
             namespaces: names.clone().zip(namespaces.iter().copied()).collect(),
             last_index: first_free()?,
@@ -126,18 +127,9 @@ impl<'a> Network<'a> {
                 }
                 self.local(netns).bridges.push(bridge);
             }
-            Operation::Tunnel(tunnel) => {
-                let netns = self.interface(&tunnel.r#in, &tunnel.name)?;
-                if netns == NetNs::Machine {
-                    return Err(outlives(&tunnel.name));
-                }
-                if self.rootless {
-                    let what = format!("make tunnel {} in {}", tunnel.name, tunnel.r#in);
-                    return Err(Failure::new(what, "links between machines need root"));
-                }
-                self.local(netns).tunnels.push(tunnel);
-                self.tunnels.push((tunnel, netns));
-            }
+            Operation::Tunnel(tunnel) => self.add_outward(Outward::Tunnel(tunnel))?,
+            Operation::LanPort(port) => self.add_outward(Outward::LanPort(port))?,
+            Operation::Groups(groups) => self.add_outward(Outward::Groups(groups))?,
             Operation::Address(address) => self.set(operation, &address.r#in, Some(&address.on))?,
             Operation::Queue(queue) => self.set(operation, &queue.r#in, Some(&queue.on))?,
             Operation::Offloads { r#in, on, .. } | Operation::Steering { r#in, on, .. } => {
@@ -149,6 +141,25 @@ impl<'a> Network<'a> {
             Operation::Resolved(known) => self.set(operation, &known.r#in, Some(&known.on))?,
             Operation::Route(route) => self.set(operation, &route.r#in, route.on.as_deref())?,
         }
+        Ok(())
+    }
+
+    fn add_outward(&mut self, interface: Outward<'a>) -> Result<(), Failure> {
+        let (agent, name) = interface.place();
+        let netns = self.interface(agent, name)?;
+        if netns == NetNs::Machine {
+            return Err(outlives(name));
+        }
+        if self.rootless {
+            return Err(Failure::new(interface.what(), "links between machines need root"));
+        }
+        let local = self.local(netns);
+        match interface {
+            Outward::Tunnel(tunnel) => local.tunnels.push(tunnel),
+            Outward::LanPort(port) => local.lan_ports.push(port),
+            Outward::Groups(groups) => local.groups.push(groups),
+        }
+        self.outward.push((interface, netns));
         Ok(())
     }
 
@@ -223,7 +234,7 @@ impl<'a> Network<'a> {
     /// afterwards in any one of the lab's.
     pub(super) fn build(mut self, roster: &mut Roster) -> Result<bool, Failure> {
         if !self.build_veths(roster)?
-            || !self.build_tunnels(roster)?
+            || !self.build_outward(roster)?
             || !roster.wait_for_all().map_err(unreadable)?
         {
             return Ok(false);
@@ -241,24 +252,23 @@ impl<'a> Network<'a> {
         Ok(true)
     }
 
-    /// Create the tunnels, whose packets take the network of the machine. Return false if an agent died.
-    fn build_tunnels(&self, roster: &mut Roster) -> Result<bool, Failure> {
-        if self.tunnels.is_empty() {
+    /// Create the interfaces whose packets take the network of the machine. Return false if an agent died.
+    fn build_outward(&self, roster: &mut Roster) -> Result<bool, Failure> {
+        if self.outward.is_empty() {
             return Ok(true);
         }
         let socket = local::open()?;
         let mut batch = Batch::new(&socket);
-        for (tunnel, netns) in &self.tunnels {
+        for (interface, netns) in &self.outward {
             let Some(index) = agent(*netns) else { continue };
             if !roster.wait_for(index).map_err(unreadable)? {
                 return Ok(false);
             }
             let place = VethEnd {
                 pid: roster.pid(index).map_or_else(std::process::id, i32::cast_unsigned),
-                index: self.locals[netns].made[tunnel.name.as_str()],
+                index: self.locals[netns].made[interface.place().1],
             };
-            let what = format!("make tunnel {} in {}", tunnel.name, tunnel.r#in);
-            batch.push(what, Verb::Create, message::tunnel(tunnel, &place))?;
+            batch.push(interface.what(), Verb::Create, interface.message(&place)?)?;
         }
         batch.finish()?;
         Ok(true)

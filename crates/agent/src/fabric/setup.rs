@@ -133,7 +133,9 @@ fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
         Operation::Veth { .. }
         | Operation::TapDevice(_)
         | Operation::Bridge(_)
-        | Operation::Tunnel(_) => {
+        | Operation::Tunnel(_)
+        | Operation::LanPort(_)
+        | Operation::Groups(_) => {
             return Err(Failure::new("set up a machine", "it can only be given settings"));
         }
     };

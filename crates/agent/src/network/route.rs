@@ -13,5 +13,6 @@ pub(crate) fn serve(Route { to }: Route, _: &mut Session) -> Result<RouteDone, F
     let name = nix::net::if_::if_indextoname(hop.interface).context("name an interface")?;
     let interface = name.to_string_lossy().into_owned();
     let mtu = interface::facts(&interface).context("read an interface's MTU")?.mtu;
-    Ok(RouteDone { interface, source: hop.source, mtu })
+    let gateway = Some(hop.neighbour).filter(|neighbour| *neighbour != to);
+    Ok(RouteDone { interface, source: hop.source, gateway, mtu })
 }

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::links::EngineLinks;
 use super::mac::Mac;
+use super::outward::{Groups, LanPort, Tunnel};
 use crate::capabilities::Kept;
 
 /// Build a lab, and keep it.
@@ -167,6 +168,9 @@ pub(crate) enum Operation {
     TapDevice(End),
     Bridge(Bridge),
     Tunnel(Tunnel),
+    #[serde(rename = "lan")]
+    LanPort(LanPort),
+    Groups(Groups),
     Address(Address),
     Queue(Queue),
     Offloads {
@@ -227,32 +231,6 @@ pub(crate) struct Bridge {
     pub mtu: Option<u32>,
     #[serde(default)]
     pub ports: Vec<String>,
-}
-
-/// A link's way to other machines: an interface whose frames go by VXLAN (RFC 7348) over the network of this machine.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Tunnel {
-    pub r#in: String,
-    pub name: String,
-    #[serde(default)]
-    pub mac: Option<Mac>,
-    #[serde(default)]
-    pub mtu: Option<u32>,
-    /// The VXLAN network identifier.
-    pub id: u32,
-    /// The address of this machine.
-    pub local: IpAddr,
-    pub peers: Vec<TunnelPeer>,
-}
-
-/// Another machine that a link is on, and the MAC addresses of the link's nodes there.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TunnelPeer {
-    pub address: IpAddr,
-    #[serde(default)]
-    pub macs: Vec<Mac>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -18,6 +18,7 @@ pub(crate) mod machine;
 pub(crate) mod measuring;
 pub(crate) mod network;
 pub(crate) mod observing;
+pub(crate) mod outward;
 pub(crate) mod programs;
 pub(crate) mod requests;
 pub(crate) mod running;

@@ -80,6 +80,8 @@ pub(crate) struct RouteDone {
     pub interface: String,
     /// The address that packets come from which name none.
     pub source: Option<IpAddr>,
+    /// The router that takes the packets; none on the way to an address of the interface's own network.
+    pub gateway: Option<IpAddr>,
     /// The length of the longest packet at the interface, in bytes.
     pub mtu: u32,
 }
