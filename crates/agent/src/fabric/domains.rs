@@ -64,6 +64,7 @@ fn once_released(mark: &Path) -> io::Result<File> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
+            // A wait for a lock has no deadline, and no event tells of its release.
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOOK),
             Err(TryLockError::WouldBlock) => {
                 let what = format!("{} is still locked by who starts a domain", mark.display());

@@ -31,6 +31,7 @@ def opened(guest: Path) -> int:
         except FileNotFoundError:
             if time.monotonic() > deadline_s:
                 raise DelaylabError("its monitor does not listen", str(guest)) from None
+            # The standard library has no wait for a name (inotify). It is there in milliseconds.
             time.sleep(LOOK_S)
 
 
