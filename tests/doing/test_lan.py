@@ -219,6 +219,7 @@ def joined(three: Lan, group: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_arp_stays_as_it_is_and_reaches_its_link_only(three: Lan) -> None:
     three.up(LAB)
     (address,) = shown(three, "a", "three")["addr_info"]
