@@ -57,7 +57,7 @@ class Awaited:
 def awaiting(lab: Lab) -> Iterator[Awaited | None]:
     """Observe a lab's routers, whose daemons may start later; None if no tables are foreseen.
 
-    An observer that begins before the daemons do not compete with it reads all tables at once.
+    Call it before the daemons start: they would compete with its first reading for the CPUs.
     """
     if not _settings(lab) or why_unforeseen(lab.spec) is not None:
         yield None
