@@ -17,7 +17,7 @@ from delaylab.spec.source import parse
 from delaylab.units import Duration
 from delaylab.verbs.converge import Break, converge
 from tests.doing.conftest import Run, as_json, our_processes
-from tests.doing.observed import everywhere
+from tests.doing.observed import everywhere, said
 
 pytestmark = pytest.mark.root
 RING = """
@@ -63,6 +63,21 @@ def test_up_returns_when_every_table_is_right(daemon: str) -> None:
         assert down.event_ns <= (down.detected_ns or 0) <= down.right_ns
         assert all(each.end_ns is not None for each in (*down.holes, *down.loops))
         assert differences(wanted, everywhere(lab)) == [], "as at first"
+
+
+def test_routers_whose_links_are_not_announced_reach_each_other_by_loopbacks() -> None:
+    """The tables have no link but one's own, also after a failure; replies go to loopbacks."""
+    text = ring("bird", ("dead: 4s", "dead: 4s, prefix_suppression: true"))
+    with temporary(lab_from(parse(text, "ring.yaml"))) as lab:
+        wanted = expected_tables(topology(lab.spec, lab.plan))
+        assert differences(wanted, everywhere(lab)) == []
+        (down,) = converge(lab, [Break("down", ("b",))], TIMEOUT)
+        assert down.right_ns is not None
+        for version in (4, 6):
+            found = lab.plan.nodes["r-3"].loopback(version)
+            assert found is not None
+            # The request comes from an address that r-3 has a route to, or no answer comes.
+            said(lab, "r-2", "ping", "-c", "1", "-W", "5", found)
 
 
 def test_what_a_silent_link_and_a_dead_router_do_is_seen(delaylab: Run, tmp_path: Path) -> None:

@@ -20,12 +20,14 @@ from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
 from delaylab.plan.path import node_paths
+from delaylab.plan.probe_way import probe_way
 from delaylab.plan.routed_topology import topology, why_unforeseen
 from delaylab.routing.adjacencies import changes
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.names import by_name
 from delaylab.spec.source import parse
+from delaylab.spec.study.model import ProbeSpec
 
 SQUARE = """
 lab: square
@@ -79,6 +81,7 @@ def both_ends(lab: LabSpec, link: str) -> set[End]:
         ),
         (("count: 4", "count: 4, kind: native"), "no network stack of its own for routing daemons"),
         (("{ospf: {hello: 1s, dead: 4s}}", "{bgp: {hold: 2s}}"), "`hold` (2s) has to be 3s at"),
+        (("dead: 4s", "dead: 4s, prefix_suppression: true"), "FRR 8.4 has no `prefix_suppressi"),
         (("{ospf: {hello: 1s, dead: 4s}}", "rip"), "routing"),
     ],
 )
@@ -207,6 +210,67 @@ def test_paths_within_an_area_come_before_shorter_ones_outside() -> None:
     assert {hop.device for hop in tables["r-2"][on_c]} == {"b"}
     assert {hop.device for hop in tables["r-1"][on_c]} == {"d"}
     assert why_unforeseen(lab) == "FRR's OSPFv3 takes other paths between areas than RFC 5340 says"
+
+
+SUPPRESSED = SQUARE.replace("{ospf", "{by: bird, ospf").replace(
+    "dead: 4s", "dead: 4s, prefix_suppression: true"
+)
+
+
+def test_networks_of_links_between_routers_are_not_announced_if_the_file_says_so() -> None:
+    lab, plan = planned(SUPPRESSED)
+    written = config(SUPPRESSED)
+    for version in (4, 6):
+        assert f"krt_prefsrc = {plan.nodes['r-1'].loopback(version)}; accept;" in written
+    ends = [plan.attachment("r-1", link) for link in ("a", "d", "edge")]
+    between, _, edge = ([str(ip_interface(each).network) for each in end.addresses] for end in ends)
+    assert all(f"    stubnet {network} {{ hidden; }};" in written for network in between)
+    assert not any(f"stubnet {network}" in written for network in edge), "a host is there"
+    tables = expected_tables(topology(lab, plan))
+    loopbacks = {each for node in tables for each in plan.nodes[node].loopbacks}
+    assert all(network in tables["r-1"] for network in between), "the kernel has its own"
+    assert not any(network in tables["r-3"] for network in between)
+    assert loopbacks - set(plan.nodes["r-3"].loopbacks) < tables["r-3"].keys()
+    assert set(edge) < tables["r-3"].keys()
+    assert "hidden" not in config(SUPPRESSED.replace("prefix_suppression: true", "retransmit: 5s"))
+
+
+def test_a_link_that_one_of_its_routers_announces_is_in_all_tables() -> None:
+    one = SQUARE.replace(
+        "r: {forwards: true, count: 4}",
+        "r: {forwards: true, count: 3}\n"
+        "  r-4: {forwards: true, routing: {by: bird, ospf: {prefix_suppression: true}}}",
+    )
+    lab, plan = planned(one)
+    on_c = str(ip_interface(plan.attachment("r-4", "c").addresses[0]).network)
+    assert on_c in expected_tables(topology(lab, plan))["r-1"]
+    gone = expected_tables(topology(lab, plan), Faults(down={("r-4", "c"), ("r-3", "c")}))
+    assert not any(
+        str(ip_interface(text).ip) in prefix
+        for text in plan.attachment("r-4", "c").addresses
+        for prefix in gone["r-1"]
+    ), "not even the address of a port without carrier"
+
+
+def test_a_probe_to_an_address_that_is_not_announced_is_refused() -> None:
+    lab, plan = planned(SUPPRESSED)
+
+    def probed(sender: str, over: str | None) -> None:
+        named = {"from": sender, "to": "r-3", "over": over}
+        probe_way(plan, lab, ProbeSpec.model_validate(named))
+
+    probed("h", None)
+    probed("r-2", "b")
+    with pytest.raises(BadInput, match="the address of 'r-3' on link 'b' is not announced"):
+        probed("h", "b")
+    back = ProbeSpec.model_validate({"from": "r-3", "to": "r-1", "over": "edge"})
+    with pytest.raises(BadInput, match=r"'r-3' on link '[bc]' is not announced"):
+        probe_way(plan, lab, back)
+
+
+def test_bird_computes_routes_as_seldom_as_the_file_says() -> None:
+    assert "  tick 1;\n" in config(SUPPRESSED)
+    assert "  tick 3;\n" in config(SUPPRESSED.replace("dead: 4s", "dead: 4s, spf_hold: 2100ms"))
 
 
 def test_bgp_has_an_as_number_for_each_router_and_needs_no_costs() -> None:

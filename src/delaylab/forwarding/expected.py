@@ -71,13 +71,14 @@ class _Network:
             if port.keeps_address and port not in ports and faults.speaks(port.node):
                 area.members[port.node] = None
                 address = port.addresses.get(version)
-                if address is not None:
+                if address is not None and not port.hidden:
                     area.advertised[f"{address}/{32 if version == 4 else 128}"][port.node] = 0
         for port in (each for each in ports if faults.speaks(each.node)):
             area.members[port.node] = None
             for prefix in port.networks:
                 if _is_of(prefix, version):
-                    area.advertised[prefix][port.node] = segment.cost
+                    if not port.hidden:
+                        area.advertised[prefix][port.node] = segment.cost
                     self._connected[port.node][prefix] = frozenset({NextHop(port.device)})
         heard = [each for each in ports if faults.exchanges(each.node, segment.link)]
         for port in heard:

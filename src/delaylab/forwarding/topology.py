@@ -13,7 +13,8 @@ class Port:
     `networks` are the prefixes of its addresses, and `addresses` these by IP version, without
     prefixes. With `by_global` the router's next hops of IPv6 are global addresses, not link-local
     ones as usual. With `keeps_address` the router announces the addresses of a port without carrier
-    (RFC 2328, section 12.4.1.1, state Loopback).
+    (RFC 2328, section 12.4.1.1, state Loopback). A port that is `hidden` has networks and addresses
+    that the router does not announce (RFC 6860).
     """
 
     node: str
@@ -23,6 +24,7 @@ class Port:
     link_local: str
     by_global: bool = False
     keeps_address: bool = False
+    hidden: bool = False
 
     def gateway(self, to: Port, version: int) -> str | None:
         """Return the address by which this router names another one as next hop, if it has one."""

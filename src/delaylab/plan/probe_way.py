@@ -16,6 +16,7 @@ from delaylab.plan.probe_end import ProbeEnd
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, TUNNEL, WIRE, location, role
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links
+from delaylab.spec.routing.hidden import hidden_links
 from delaylab.spec.study.model import ProbeSpec
 
 NO_SOCKET = {
@@ -103,6 +104,7 @@ class ProbeWay:
 def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     there = node_paths(plan, lab, probe.sender, probe.to, probe.over)
+    _check_announced(lab, probe, there[0])
     # A reply goes to the address that the request came from: a loopback's, or that on its link.
     arrives_by = None if _loopback(plan, lab, probe, probe.sender) else there[0].links[0]
     back = node_paths(plan, lab, probe.to, probe.sender, arrives_by)
@@ -114,6 +116,18 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     planned = set(found.every_tap)
     beside = dict.fromkeys(tap for tap in _beside(plan, lab, probe) if tap not in planned)
     return replace(found, beside=tuple(beside))
+
+
+def _check_announced(lab: LabSpec, probe: ProbeSpec, path: NodePath) -> None:
+    """Raise BadInput if a probe names a link, and routers do not know the addresses of its ends."""
+    if probe.over is None or len(path.links) == 1:
+        return
+    hidden = hidden_links(lab)
+    for node, link in ((probe.to, probe.over), (probe.sender, path.links[0])):
+        if link in hidden:
+            what = f"the address of {node!r} on link {link!r} is not announced"
+            fix = "leave out `over`, which asks for it, or `prefix_suppression`"
+            raise BadInput(what, fix=fix)
 
 
 def _beside(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> Iterator[TapPoint]:

@@ -97,10 +97,12 @@ def _segment(
     first = routed[here[0].node]
     area = first.ospf.area_of(name) if first.ospf else ""
     cost = 1 if first.protocols == ["bgp"] else link.cost
-    return Segment(name, cost, tuple(_port(each, routed[each.node]) for each in here), area)
+    transit = link.between is not None and len(here) == len(link.members)
+    ports = tuple(_port(each, routed[each.node], transit=transit) for each in here)
+    return Segment(name, cost, ports, area)
 
 
-def _port(each: Attachment, routing: RoutingSpec) -> Port:
+def _port(each: Attachment, routing: RoutingSpec, *, transit: bool) -> Port:
     addresses: dict[int, str] = {
         interface.version: str(interface.ip) for interface in each.interfaces()
     }
@@ -114,6 +116,7 @@ def _port(each: Attachment, routing: RoutingSpec) -> Port:
         link_local(each.mac),
         by_global=by_global,
         keeps_address=routing.by == "bird" and routing.ospf is not None,
+        hidden=transit and routing.ospf is not None and routing.ospf.prefix_suppression,
     )
 
 

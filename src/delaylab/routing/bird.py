@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_interface
 
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.router import NodePrograms, Port, Router, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
-from delaylab.spec.routing.model import BgpSpec, OspfSpec, seconds
+from delaylab.spec.routing.model import SECOND, BgpSpec, OspfSpec, seconds
 
 CONFIG = "/etc/bird/bird.conf"
 CONTROL = "/run/bird/bird.ctl"
@@ -34,7 +35,7 @@ def config(router: Router) -> str:
     # Routes to the router's own networks come from the kernel, not from a protocol.
     lines += ["protocol direct {", *(f"  ipv{version};" for version in router.ip), "}"]
     for version in router.ip:
-        lines += _kernel(version)
+        lines += _kernel(router, version)
         if routing.ospf:
             lines += _ospf(router, routing.ospf, version)
     if routing.bgp:
@@ -42,17 +43,29 @@ def config(router: Router) -> str:
     return "\n".join(lines) + "\n" + routing.added
 
 
-def _kernel(version: int) -> Iterator[str]:
+def _kernel(router: Router, version: int) -> Iterator[str]:
     yield f"protocol kernel kernel{version} {{"
-    yield f"  ipv{version} {{ import none; export filter {{ {TO_KERNEL} }}; }};"
+    yield f"  ipv{version} {{ import none; export filter {{ {_to_kernel(router, version)} }}; }};"
     yield f"  merge paths on limit {MOST_PATHS};"
     yield "}"
+
+
+def _to_kernel(router: Router, version: int) -> str:
+    """Return the filter of routes to the kernel.
+
+    If other routers do not know the addresses of links, the router sends from its loopback's.
+    """
+    own = next(of_version(router.loopbacks, version), None)
+    if own is None or not any(router.hides(port) for port in router.ports):
+        return TO_KERNEL
+    return TO_KERNEL.replace("accept;", f"krt_prefsrc = {own}; accept;")
 
 
 def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
     # BIRD calls OSPF version 2 `v2`, and that for IPv6 `v3`.
     yield f"protocol ospf v{2 if version == 4 else 3} ospf{version} {{"
     yield "  debug { events };"
+    yield f"  tick {max(1, -(-ospf.spf_hold.ns // SECOND))};"
     yield f"  ipv{version} {{ import all; export none; }};"
     yield f"  ecmp on limit {MOST_PATHS};"
     areas = dict.fromkeys(ospf.area_of(port.link) for port in router.ports)
@@ -61,12 +74,21 @@ def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
         for port in router.ports:
             if ospf.area_of(port.link) == area:
                 yield from _interface(ospf, port, version)
+                if router.hides(port):
+                    yield from _hidden(port, version)
         if area == router.area_of_loopback(ospf):
             # OSPFv3 is not spoken on `lo`, which has no link-local address.
             for address in of_version(router.loopbacks, version):
                 yield f"    stubnet {address}/{32 if version == 4 else 128};"
         yield "  };"
     yield "}"
+
+
+def _hidden(port: Port, version: int) -> Iterator[str]:
+    """Yield the lines by which the networks of a port are not announced."""
+    for network in (ip_interface(text).network for text in port.addresses):
+        if network.version == version:
+            yield f"    stubnet {network} {{ hidden; }};"
 
 
 def _interface(ospf: OspfSpec, port: Port, version: int) -> Iterator[str]:

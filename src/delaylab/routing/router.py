@@ -58,6 +58,12 @@ class Router:
     as_number: int | None = None
     inside: tuple[Peer, ...] = ()
 
+    def hides(self, port: Port) -> bool:
+        """Return True if OSPF does not announce the networks of a port: routers alone are there."""
+        ospf = self.routing.ospf
+        suppressed = ospf is not None and ospf.prefix_suppression
+        return suppressed and port.network == "point-to-point" and bool(port.peers)
+
     def area_of_loopback(self, ospf: OspfSpec) -> str:
         """Return the area of OSPF that the router's loopback is in."""
         return ospf.area_of_loopback(port.link for port in self.ports)

@@ -55,6 +55,8 @@ def _problems(lab: LabSpec, name: str, routing: RoutingSpec) -> Iterator[tuple[s
             yield f"BIRD has no {protocol.upper()}", "say `by: frr`"
     if routing.by == "bird" and routing.ospf and seconds(routing.ospf.retransmit) < BIRD_RETRANSMIT:
         yield "BIRD has no `retransmit` below 2s", "say `retransmit: 2s`, or `by: frr`"
+    if routing.by == "frr" and routing.ospf and routing.ospf.prefix_suppression:
+        yield "FRR 8.4 has no `prefix_suppression`", "leave it out, or say `by: bird`"
     known = {each for name, several in links_of(lab).items() for each in (name, *several)}
     ospf = routing.ospf
     for link in (*ospf.areas, *ospf.nbma) if ospf else ():

@@ -98,8 +98,8 @@ class OspfSpec(Spec):
     )
     spf_hold: Duration = Field(
         _duration("50ms"),
-        description="The least time between two computations; it grows while changes go on, at "
-        "most to a hundredfold. FRR only.",
+        description="The least time between two computations of routes. With FRR it grows while "
+        "changes go on, at most to a hundredfold; BIRD rounds it up to whole seconds.",
     )
     lsa_interval: Duration = Field(
         _duration("5s"),
@@ -115,6 +115,12 @@ class OspfSpec(Spec):
         default_factory=list,
         description="The links with `join` on which routers find each other by their configured "
         "addresses and not by multicast (non-broadcast multi-access).",
+    )
+    prefix_suppression: bool = Field(
+        False,
+        description="Do not announce the network of a link with `between` that joins two routers "
+        "(RFC 6860): routers are then reached by their loopbacks alone, and tables are shorter. "
+        "BIRD only.",
     )
 
     def area_of(self, link: str) -> str:
