@@ -49,6 +49,18 @@ def test_up_ps_exec_down(delaylab: Run, testbed: Path, run_directory: Path) -> N
     assert left_behind(run_directory) == []
 
 
+def test_up_of_many_nodes_says_how_many_and_ps_lists_them(delaylab: Run, tmp_path: Path) -> None:
+    file = tmp_path / "line.yaml"
+    delaylab("generate", "line", "101", "-o", str(file))
+    up = delaylab("up", str(file))
+    assert up.stdout.splitlines()[0] == (
+        "line: 101 nodes and 100 links are up; `delaylab ps` lists them"
+    )
+    assert "INTERFACE" not in up.stdout
+    # A title, an interface for each end of a link.
+    assert len(delaylab("ps").stdout.splitlines()) >= 1 + 2 * 100
+
+
 def test_ps_names_namespaces_that_other_tools_enter(delaylab: Run, testbed: Path) -> None:
     up = as_json(delaylab("up", str(testbed), "--json"))
     for node in up["nodes"]:

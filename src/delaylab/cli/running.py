@@ -105,7 +105,7 @@ def up(
             routing = {} if found is None else {"routing": asdict(found)}
             print_json({**labs.described(started), **routing})
         else:
-            labs.print_labs([started], console)
+            labs.print_started(started, console)
             if started.converged is not None:
                 console.print(f"{started.name}: {started.converged.line()}", soft_wrap=True)
             for warning in started.warnings:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from delaylab.verbs.link_states import EngineState
 
 TITLES = ("LAB", "NODE", "KIND", "HOST", "PID", "INTERFACE", "LINK", "TO", "ADDRESSES")
+MOST_LISTED = 100
+"""The most nodes of a lab that `up` lists: it is to be seen whether the lab is as it should be."""
 MOST_PROGRAMS = 20
 """The most running programs of a lab that have a line each."""
 NAMED = 3
@@ -43,6 +45,19 @@ def find_on(machines: Sequence[str]) -> None:
         clusters.adopt(target)
 
 
+def print_started(lab: Lab, console: Console) -> None:
+    """Print a lab that has just been started: its nodes unless they are many, its links' state."""
+    if len(lab.spec.nodes) <= MOST_LISTED:
+        print_labs([lab], console)
+        return
+    console.print(
+        f"{lab.name}: {len(lab.spec.nodes)} nodes and {len(lab.spec.links)} links are up; "
+        "`delaylab ps` lists them",
+        soft_wrap=True,
+    )
+    _print_states([lab], [describe(lab)], console)
+
+
 def print_labs(labs: list[Lab], console: Console) -> None:
     """Print running labs, their nodes, and the state of their links."""
     if not labs:
@@ -51,6 +66,11 @@ def print_labs(labs: list[Lab], console: Console) -> None:
     known = [describe(one) for one in labs]
     rows = [TITLES, *(row for about in known for row in _rows(about))]
     print_lines(columns(rows, console.width), console)
+    _print_states(labs, known, console)
+
+
+def _print_states(labs: list[Lab], known: list[LabDescription], console: Console) -> None:
+    """Print what does not run as it should, the programs, and the state of the links."""
     for one, about in zip(labs, known, strict=True):
         for machine, why in about.unreachable.items():
             console.print(f"{one.name}: machine {machine}: {why}", style="red", soft_wrap=True)
