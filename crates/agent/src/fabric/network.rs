@@ -79,12 +79,16 @@ impl<'a> Network<'a> {
                 return Err(Failure::new(what, "one with a guest carries no links"));
             }
             link::check(links)?;
+            let netns = network.netns(&agent.name)?;
+            if netns == NetNs::Machine {
+                // The kernel's engine would make a bridge there, the own one send by its loopback.
+                return Err(Failure::new(
+                    format!("start agent {}", agent.name),
+                    "it would carry links in the machine's own network",
+                ));
+            }
             if links.engine == EngineKind::Kernel {
                 link::kernel::check(links)?;
-                let netns = network.netns(&agent.name)?;
-                if netns == NetNs::Machine {
-                    return Err(outlives("bridge~0"));
-                }
                 network.local(netns).bridged = true;
             }
             for card in links.members().filter_map(|(_, member)| member.card.as_ref()) {
