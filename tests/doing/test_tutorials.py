@@ -10,15 +10,20 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.doing.conftest import DELAYLAB
+from tests.doing.own_machine import within
+from tests.doing.ssh_machines import Lan, lan
 
 TUTORIALS = sorted((Path(__file__).parent.parent.parent / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+OVER_MACHINES = "machines"
+"""The tutorial that needs machines `m1` to `m3`, which ssh reaches."""
 DONE = "--- command ended with exit code "
 VALUE = re.compile(r"(?<![\w.])(?:[-+−]?\d[\d.,]*(?:e[-+]?\d+)?|–)(?:\s?(?:ns|µs|ms|s|%)(?!\w))?")
 
@@ -72,21 +77,27 @@ def missing(command: Command, printed: str) -> str | None:
     return None
 
 
-def printed(commands: list[Command], folder: Path) -> list[str]:
-    """Run a session in one shell; return what each command printed. Each must end with 0."""
+def printed(commands: list[Command], folder: Path, machines: Lan | None = None) -> list[str]:
+    """Run a session in one shell; return what each command printed. Each must end with 0.
+
+    With `machines` the shell is on the user's machine of their LAN.
+    """
     script = "".join(f"{each.line}\ncode=$?; echo; echo '{DONE}'$code\n" for each in commands)
-    path = f"{DELAYLAB.parent}:{os.environ['PATH']}"
+    place, variables = (
+        ([], os.environ) if machines is None else (within(machines.user), machines.environment)
+    )
+    path = f"{DELAYLAB.parent}:{variables['PATH']}"
     with (folder / ".output").open("w+") as output:
         # Into a file: a command in the background may outlive the session's last command.
         subprocess.run(
-            ["bash", "-c", script],
+            [*place, "bash", "-c", script],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             timeout=180,
             check=True,
             cwd=folder,
-            env=os.environ | {"PATH": path, "COLUMNS": "80"},
+            env={**variables, "PATH": path, "COLUMNS": "80"},
         )
         output.seek(0)
         *texts, _ = re.split(rf"^{DONE}(\d+)\n", output.read(), flags=re.MULTILINE)
@@ -101,13 +112,19 @@ def printed(commands: list[Command], folder: Path) -> list[str]:
 def test_a_tutorial_does_what_it_says(tutorial: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     folder.mkdir()
-    for step in steps(tutorial.read_text()):
-        if isinstance(step, tuple):
-            (folder / step[0]).write_text(step[1])
-            continue
-        for command, text in zip(step, printed(step, folder), strict=True):
-            absent = missing(command, text)
-            assert absent is None, f"{command.line} did not print {absent!r}, but\n{text}"
+    with ExitStack() as stack:
+        machines = None
+        if tutorial.stem == OVER_MACHINES:
+            place = tmp_path / "lan"
+            place.mkdir()
+            machines = stack.enter_context(lan(place, ["m1", "m2", "m3"]))
+        for step in steps(tutorial.read_text()):
+            if isinstance(step, tuple):
+                (folder / step[0]).write_text(step[1])
+                continue
+            for command, text in zip(step, printed(step, folder, machines), strict=True):
+                absent = missing(command, text)
+                assert absent is None, f"{command.line} did not print {absent!r}, but\n{text}"
 
 
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
@@ -117,8 +134,8 @@ def test_no_block_escapes_the_test(tutorial: Path) -> None:
     assert [block for block in blocks if not block[1] and block[0] != "console"] == []
 
 
-def test_there_are_six_and_each_shows_output() -> None:
-    assert len(TUTORIALS) == 6
+def test_there_are_seven_and_each_shows_output() -> None:
+    assert len(TUTORIALS) == 7
     for tutorial in TUTORIALS:
         sessions = [step for step in steps(tutorial.read_text()) if isinstance(step, list)]
         assert sum(len(parts(command)) for each in sessions for command in each) >= 10, tutorial
