@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from delaylab.api.maps import import_map
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import differences
 from delaylab.forwarding.topology import Faults
+from delaylab.lab import converged
+from delaylab.lab.observer import Observer, observing
+from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.routed_topology import topology
 from delaylab.spec.load import lab_from
@@ -63,6 +69,36 @@ def test_up_returns_when_every_table_is_right(daemon: str) -> None:
         assert down.event_ns <= (down.detected_ns or 0) <= down.right_ns
         assert all(each.end_ns is not None for each in (*down.holes, *down.loops))
         assert differences(wanted, everywhere(lab)) == [], "as at first"
+
+
+def test_of_many_routers_a_few_are_observed_before_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets that hear of routes cost at every change of one, so most come late."""
+    asked: list[Sequence[str] | None] = []
+
+    def noted(lab: Lab, only: Sequence[str] | None = None) -> AbstractContextManager[Observer]:
+        asked.append(only)
+        return observing(lab, only=only)
+
+    monkeypatch.setattr(converged, "MANY", 4)
+    monkeypatch.setattr(converged, "FEW", 2)
+    monkeypatch.setattr(converged, "observing", noted)
+    with temporary(lab_from(parse(ring("bird"), "ring.yaml"))) as lab:
+        assert asked == [["r-1", "r-3"], None]
+        assert lab.converged is not None
+        assert lab.converged.routers == 4
+        wanted = expected_tables(topology(lab.spec, lab.plan))
+        assert differences(wanted, everywhere(lab)) == []
+
+
+@pytest.mark.slow
+def test_852_routers_converge() -> None:
+    """All tables of a map of Europe are right with BIRD, each router's loopback announced."""
+    timers = "hello: 2s, dead: 20s, retransmit: 20s, spf_hold: 4s"
+    routing = f"{{by: bird, ospf: {{{timers}, prefix_suppression: true}}, timeout: 10min}}"
+    text = import_map("topohub:backbone/europe").text
+    with temporary(lab_from(parse(f"{text}\nrouting: {routing}\n", "europe.yaml"))) as lab:
+        assert lab.converged is not None
+        assert lab.converged.routers == 852
 
 
 def test_routers_whose_links_are_not_announced_reach_each_other_by_loopbacks() -> None:

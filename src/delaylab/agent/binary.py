@@ -16,6 +16,8 @@ from delaylab.errors import DelaylabError, NotHere
 from delaylab.io.printable import one_line
 
 NAME = "delaylab-agent"
+ENDED_S = 5.0
+"""The patience for an agent that runs outside of all labs to end with its session."""
 LIBRARY = "lib/delaylab/libdelaylab_replay.so"
 
 
@@ -116,6 +118,11 @@ def local_session() -> Session:
         stdin.close()
         # Closed first: an agent with more output would otherwise wait for a reader.
         stdout.close()
-        process.wait()
+        try:
+            process.wait(ENDED_S)
+        except subprocess.TimeoutExpired:
+            # Nothing waits for its results any more: an observer may be deep in a flood of changes.
+            process.kill()
+            process.wait()
 
     return Session(NAME, Descriptors(stdout.fileno(), stdin.fileno(), close))

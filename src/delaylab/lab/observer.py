@@ -8,7 +8,7 @@ machine, is observed by the agent inside.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -161,8 +161,10 @@ def _taken(source: _Source) -> list[Change]:
 
 
 @contextmanager
-def observing(lab: Lab, room_bytes: int = 4 << 20) -> Iterator[Observer]:
-    """Observe the forwarding tables of all nodes; `tables` has those at the start.
+def observing(
+    lab: Lab, room_bytes: int = 4 << 20, only: Collection[str] | None = None
+) -> Iterator[Observer]:
+    """Observe the forwarding tables of all nodes, or of some; `tables` has those at the start.
 
     `room_bytes` are the bytes of messages about a node that may wait in the kernel to be read.
     Raises AgentError if a node cannot be observed, such as one that has ended.
@@ -170,7 +172,7 @@ def observing(lab: Lab, room_bytes: int = 4 << 20) -> Iterator[Observer]:
     sources: list[_Source] = []
     sessions: list[Session] = []
     try:
-        by_machine, apart = _places(lab)
+        by_machine, apart = _places(lab, lab.plan.nodes if only is None else only)
         for machine, here in by_machine.items():
             session = machine.session()
             sessions.append(session)
@@ -198,14 +200,17 @@ def observing(lab: Lab, room_bytes: int = 4 << 20) -> Iterator[Observer]:
             session.close()
 
 
-def _places(lab: Lab) -> tuple[dict[Machine, dict[str, list[str]]], dict[str, list[str]]]:
+def _places(
+    lab: Lab, nodes: Collection[str]
+) -> tuple[dict[Machine, dict[str, list[str]]], dict[str, list[str]]]:
     """Return the agents of nodes in each machine's kernel, and those with a kernel of their own.
 
     Each agent has the nodes in its stack.
     """
     by_machine: dict[Machine, dict[str, list[str]]] = {}
     apart: dict[str, list[str]] = {}
-    for name, node in lab.plan.nodes.items():
+    for name in nodes:
+        node = lab.plan.nodes[name]
         if any(each.other_kernel for each in node.attachments):
             apart.setdefault(node.stack, []).append(name)
         else:
