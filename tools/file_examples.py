@@ -102,7 +102,8 @@ _TEXTS: dict[type[BaseModel], str] = {
         """,
     InterfaceSpec: """
         hosts:
-          h1: {interfaces: {eth1: 1Gbit, eth2: {rate: 1Gbit, domain: backbone}}}
+          h1: {interfaces: {eth1: 1Gbit, eth2: {rate: 1Gbit, queue: 100}}, across: always}
+          h2: {interfaces: {eth1: {rate: 1Gbit, domain: backbone}}}
         """,
     PlaceSpec: """
         nodes:

@@ -2,44 +2,57 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from delaylab.placement.problem import MOST_MACS, Infeasible, Interface, Link, Problem
+from delaylab.placement.problem import MOST_MACS, Host, Infeasible, Interface, Link, Problem
 from delaylab.units import Rate
 
 
 @dataclass(frozen=True)
 class End:
-    """A host's end of a link to other hosts."""
+    """A host's end of a link that leaves it, or that of one `node` of a host with `across`."""
 
     link: str
     host: str
     interface: str
+    node: str | None = None
 
 
-def ends_of(problem: Problem, host_of: tuple[int, ...]) -> tuple[End, ...]:
-    """Return the interface of each host's end of each link between hosts.
+@dataclass(frozen=True)
+class _Leaving:
+    """A host that a link leaves, by its number; of a host with `across`, with one of its nodes."""
+
+    host: int
+    node: int | None = None
+
+
+def ends_of(
+    problem: Problem, host_of: tuple[int, ...], *, must_fit: bool = True
+) -> tuple[End, ...]:
+    """Return the interface of each host's end of each link that leaves it.
 
     Links come by falling bandwidth. Each takes the broadcast domain, and in it the interfaces, that
-    it fills the least (worst fit; vem2006, section III C). Hosts without `interfaces` have no ends.
-    Raises Infeasible if a link fits no interface, or a domain has more MAC addresses than switches
-    keep.
+    it fills the least (worst fit; vem2006, section III C), unless it names one. Hosts without
+    `interfaces` have no ends. Raises Infeasible if no interfaces of one domain join the ends of a
+    link. With `must_fit`, it raises Infeasible also if a link fits no interface, or a domain has
+    more MAC addresses than switches keep.
     """
     used: Counter[tuple[int, str]] = Counter()
     macs: Counter[str] = Counter()
     found: list[End] = []
     for link in sorted(problem.links, key=lambda each: (-each.bandwidth, each.name)):
-        hosts = sorted({host_of[member] for member in link.members})
-        if len(hosts) == 1 or not all(problem.hosts[host].interfaces for host in hosts):
+        leaving = _leaving(problem, link, host_of)
+        if not leaving:
             continue
-        chosen = _chosen(problem, link, hosts, used)
-        for host, interface in zip(hosts, chosen, strict=True):
-            used[host, interface.name] += link.bandwidth
-            found.append(End(link.name, problem.hosts[host].name, interface.name))
+        chosen = _chosen(problem, link, leaving, used, must_fit=must_fit)
+        for each, interface in zip(leaving, chosen, strict=True):
+            used[each.host, interface.name] += link.bandwidth
+            node = None if each.node is None else problem.nodes[each.node]
+            found.append(End(link.name, problem.hosts[each.host].name, interface.name, node))
         macs[chosen[0].domain] += len(link.members)
     for domain, count in macs.items():
-        if count > MOST_MACS:
+        if must_fit and count > MOST_MACS:
             raise Infeasible(
                 f"broadcast domain {domain!r} has {count} MAC addresses, {count - MOST_MACS} more "
                 "than a switch keeps",
@@ -48,36 +61,101 @@ def ends_of(problem: Problem, host_of: tuple[int, ...]) -> tuple[End, ...]:
     return tuple(found)
 
 
+def _leaving(problem: Problem, link: Link, host_of: tuple[int, ...]) -> list[_Leaving]:
+    """Return the ends by which a link leaves hosts with interfaces; none if it leaves no host."""
+    found: list[_Leaving] = []
+    on = defaultdict[int, list[int]](list)
+    for member in link.members:
+        on[host_of[member]].append(member)
+    for host, here in sorted(on.items()):
+        across = problem.hosts[host].across
+        found += [_Leaving(host, member) for member in here] if across else [_Leaving(host)]
+    if len(found) < 2:
+        return []
+    return [each for each in found if problem.hosts[each.host].interfaces]
+
+
 def _chosen(
-    problem: Problem, link: Link, hosts: list[int], used: Counter[tuple[int, str]]
+    problem: Problem,
+    link: Link,
+    leaving: list[_Leaving],
+    used: Counter[tuple[int, str]],
+    *,
+    must_fit: bool,
 ) -> list[Interface]:
-    domains = sorted(frozenset.intersection(*(problem.hosts[host].domains for host in hosts)))
+    hosts = [problem.hosts[each.host] for each in leaving]
+    domains = sorted(frozenset.intersection(*(host.domains for host in hosts)))
     if not domains:
-        names = ", ".join(problem.hosts[host].name for host in hosts)
+        names = ", ".join(dict.fromkeys(host.name for host in hosts))
         raise Infeasible(f"link {link.name!r} joins hosts {names}, which share no broadcast domain")
     best: tuple[float, list[Interface]] | None = None
     for domain in domains:
-        emptiest = [_emptiest(problem, host, domain, used) for host in hosts]
+        emptiest = _emptiest(problem, link, leaving, domain, used)
+        if emptiest is None:
+            continue
         fullest = max(
-            (used[host, each.name] + link.bandwidth) / each.rate
-            for host, each in zip(hosts, emptiest, strict=True)
+            (used[each.host, interface.name] + link.bandwidth) / interface.rate
+            for each, interface in zip(leaving, emptiest, strict=True)
         )
         if best is None or fullest < best[0]:
             best = fullest, emptiest
-    assert best is not None
-    for host, each in zip(hosts, best[1], strict=True):
-        over = used[host, each.name] + link.bandwidth - each.rate
-        if over > 0:
+    if best is None:
+        raise _no_domain(link, hosts)
+    for each, interface in zip(leaving, best[1], strict=True):
+        over = used[each.host, interface.name] + link.bandwidth - interface.rate
+        if must_fit and over > 0:
             needs, lacks = Rate(link.bandwidth), Rate(over)
             raise Infeasible(
                 f"link {link.name!r} needs {needs} of an interface of host "
-                f"{problem.hosts[host].name!r}; the emptiest, {each.name}, lacks {lacks} of it"
+                f"{problem.hosts[each.host].name!r}; the emptiest, {interface.name}, lacks {lacks} "
+                "of it"
             )
     return best[1]
 
 
 def _emptiest(
-    problem: Problem, host: int, domain: str, used: Counter[tuple[int, str]]
-) -> Interface:
-    inside = [each for each in problem.hosts[host].interfaces if each.domain == domain]
-    return min(inside, key=lambda each: (used[host, each.name] / each.rate, each.name))
+    problem: Problem,
+    link: Link,
+    leaving: list[_Leaving],
+    domain: str,
+    used: Counter[tuple[int, str]],
+) -> list[Interface] | None:
+    """Return the emptiest interface of a domain for each end; None if an end finds none there.
+
+    Nodes of one host with `across` get one each.
+    """
+    named, taken = dict(link.interfaces), set[tuple[int, str]]()
+    found = []
+    for end in leaving:
+        host = problem.hosts[end.host]
+        inside = [
+            each
+            for each in host.interfaces
+            if each.domain == domain
+            and (end.host, each.name) not in taken
+            and named.get(host.name, each.name) == each.name
+        ]
+        if not inside:
+            return None
+        found.append(
+            min(inside, key=lambda each: (used[end.host, each.name] / each.rate, each.name))
+        )
+        taken.add((end.host, found[-1].name))
+    return found
+
+
+def _no_domain(link: Link, hosts: list[Host]) -> Infeasible:
+    """Return the error for a link whose ends find no interfaces of one broadcast domain."""
+    for host in hosts:
+        nodes, names = hosts.count(host), len(host.interfaces)
+        if nodes > max(sum(a.domain == b.domain for b in host.interfaces) for a in host.interfaces):
+            return Infeasible(
+                f"link {link.name!r} joins {nodes} nodes of host {host.name!r}, each of which "
+                f"leaves by an interface of its own (`across`); the host has {names}",
+                fix="give it more interfaces of one domain, or join fewer of its nodes",
+            )
+    named = ", ".join(f"{host} by {interface}" for host, interface in link.interfaces)
+    return Infeasible(
+        f"link {link.name!r} leaves {named}: not all of its hosts reach each other that way",
+        fix="name interfaces of one broadcast domain",
+    )

@@ -110,11 +110,13 @@ def place(problem: Problem, method: Method | Literal["auto"] = "auto") -> Placem
 def measured(problem: Problem) -> Placement:
     """Return the placement of a problem in which every node is bound to a host.
 
-    Raises Infeasible if a host is given more nodes than it takes.
+    Raises Infeasible if a host is given more nodes than it takes, or a link joins hosts that do not
+    reach each other.
     """
     host_of = tuple(0 if host is None else host for host in problem.pinned)
     bound = grouped(replace(problem, together=())).bound
-    return Placement(problem, "given", host_of, (), bound)
+    ends = ends_of(problem, host_of, must_fit=False)
+    return Placement(problem, "given", host_of, ends, bound)
 
 
 def _refuse_domains(groups: Groups) -> None:

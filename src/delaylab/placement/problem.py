@@ -40,6 +40,8 @@ class Host:
     name: str
     most_nodes: int | None = None
     interfaces: tuple[Interface, ...] = ()
+    across: bool = False
+    """True if also what its nodes send each other leaves by an interface."""
 
     @property
     def rate(self) -> int:
@@ -59,6 +61,8 @@ class Link:
     name: str
     members: tuple[int, ...]
     bandwidth: int
+    interfaces: tuple[tuple[str, str], ...] = ()
+    """The interface by which the link leaves a host, for the hosts of which that is said."""
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,13 @@ from dataclasses import replace
 from delaylab.errors import BadInput
 from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
+from delaylab.plan.capacities import ETHERNET_HEADER, Capacities
 from delaylab.plan.lan import Lan
-from delaylab.plan.model import (
-    Bridge,
-    DomainCable,
-    End,
-    LanPort,
-    Queue,
-    TapDevice,
-    Tunnel,
-    TunnelPeer,
-    Veth,
-)
+from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
+from delaylab.plan.outward import LanPort, Tunnel, TunnelPeer
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import LinkSpec, UplinkSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
-
-ETHERNET_HEADER = 14
 
 
 class Cables:
@@ -47,6 +37,7 @@ class Cables:
         self.queues: list[Queue] = []
         self.tunnels: list[Tunnel] = []
         self.lan = Lan(stacks)
+        self.capacities = Capacities(stacks)
         self._shared: dict[tuple[str, str], tuple[str, TapPoint]] = {}
         """A host and a name for a cable of the machine of its Xen domains -> the bridge inside, and
         the cable's end on the host."""
@@ -169,19 +160,23 @@ class Cables:
         self.bridges.append(Bridge(agent, bridge, self._stacks.mac(agent, bridge), tuple(ports)))
         return bridge
 
-    def uplink(self, link: LinkSpec, name: str, host: str) -> tuple[TapPoint, TapPoint]:
-        """Lay the cable from a host to its machine's wire for one link.
+    def uplink(
+        self, link: LinkSpec, name: str, host: str, node: str | None = None
+    ) -> tuple[TapPoint, TapPoint]:
+        """Lay the cable from a host to its machine's wire for one link, or for one `node` of it.
 
         Returns its ends, the host's first.
         """
+        around = name if node is None else f"{name}.{node}"
         agent, wire = host_agent(host), wire_agent(self._stacks.lab.machine_of(host))
-        uplink, far = short(f"uplink.{name}"), vif_name(host, name)
+        uplink, far = short(f"uplink.{around}"), vif_name(host, around)
         self.laid.append(
             Veth((self._stacks.end(agent, uplink, link), self._stacks.end(wire, far, link)))
         )
         spec = self._stacks.lab.hosts[host].uplink
         if spec:
             self.queues.append(_queue(agent, uplink, spec, link.mtu))
+        self.capacities.add(link, name, host, node, uplink, far)
         return TapPoint(agent, uplink, "uplink"), TapPoint(wire, far, "wire")
 
     def tunnel(

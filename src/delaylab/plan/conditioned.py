@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from delaylab.errors import BadInput
@@ -23,6 +23,22 @@ from delaylab.spec.conditions.merge import merge
 from delaylab.spec.lab import EngineSpec, LabSpec, LinkSpec
 from delaylab.spec.timeline.model import ChangeSpec
 from delaylab.spec.timeline.steps import changes_of_links
+
+
+@dataclass(frozen=True)
+class Part:
+    """The ports of a link on a host, and the uplink by which it leaves, if it does.
+
+    A host with `across` has a part for each stack.
+    """
+
+    uplink: str | None
+    ports: dict[str, list[Attachment]] = field(default_factory=dict)
+
+    @property
+    def macs(self) -> frozenset[str]:
+        """Return the MAC addresses behind the ports."""
+        return frozenset(each.mac for mates in self.ports.values() for each in mates)
 
 
 @dataclass(frozen=True)
@@ -57,10 +73,14 @@ class ConditionedLink:
             found.setdefault(each.host, {}).setdefault(each.port, []).append(each)
         return found
 
-    def uplink(self, host: str) -> str | None:
-        """Return the interface of a host by which the link leaves it; None if it does not."""
-        steps = (each.step("uplink") for each in self.attachments if each.host == host)
-        return next((step.interface for step in steps if step), None)
+    def parts(self, host: str) -> list[Part]:
+        """Return the parts of the link on a host; one, unless the host has `across`."""
+        found: dict[str | None, Part] = {}
+        for port, mates in self.ports[host].items():
+            step = mates[0].step("uplink")
+            uplink = None if step is None else step.interface
+            found.setdefault(uplink, Part(uplink)).ports[port] = mates
+        return list(found.values())
 
     def senders(self, host: str) -> dict[str, str]:
         """Return the nodes of a host, each with the node by which the engine knows its stack."""
@@ -70,7 +90,7 @@ class ConditionedLink:
     def check(self) -> None:
         """Raise BadInput if the link stays in one stack, or its senders cannot be told apart."""
         for host, ports in self.ports.items():
-            if len(ports) + (self.uplink(host) is not None) < 2:
+            if any(len(part.ports) + (part.uplink is not None) < 2 for part in self.parts(host)):
                 all_here = ", ".join(self.senders(host))
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():
@@ -141,12 +161,12 @@ def engine_links(
         seed=lab.seed,
         realtime=engine.realtime,
         memory_bytes=engine.memory.bytes,
-        links=tuple(_engine_link(link, host) for link in here),
+        links=tuple(_engine_link(link, part) for link in here for part in link.parts(host)),
         timeline=tuple(_timeline(changes_of_links(lab), host, here)),
     )
 
 
-def _engine_link(link: ConditionedLink, host: str) -> EngineLink:
+def _engine_link(link: ConditionedLink, part: Part) -> EngineLink:
     members = [
         Port(
             port,
@@ -157,12 +177,12 @@ def _engine_link(link: ConditionedLink, host: str) -> EngineLink:
             link.conditions[mates[0].node],
             link.received.get(mates[0].node),
         )
-        for port, mates in link.ports[host].items()
+        for port, mates in part.ports.items()
     ]
-    uplink = link.uplink(host)
-    if uplink is not None:
-        far = (each.mac for each in link.attachments if each.host != host)
-        members.append(Port(uplink, None, None, None, tuple(dict.fromkeys(far)), NOTHING))
+    if part.uplink is not None:
+        here = part.macs
+        far = (each.mac for each in link.attachments if each.mac not in here)
+        members.append(Port(part.uplink, None, None, None, tuple(dict.fromkeys(far)), NOTHING))
     return EngineLink(link.name, link.link.mtu, tuple(members))
 
 

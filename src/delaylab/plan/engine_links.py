@@ -53,7 +53,7 @@ class Port(Message):
 
 @dataclass(frozen=True)
 class EngineLink(Message):
-    """The part of one link on one host."""
+    """The part of one link on one host, or one of its parts there (`across`)."""
 
     link: str
     mtu: int
@@ -99,4 +99,4 @@ class EngineLinks(Message):
 
     def ports(self, link: str) -> tuple[Port, ...]:
         """Return the ports of a link; none if the engine does not carry it."""
-        return next((one.members for one in self.links if one.link == link), ())
+        return tuple(port for one in self.links if one.link == link for port in one.members)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from delaylab.plan.agent_names import wire_agent
-from delaylab.plan.model import Groups, LanPort
+from delaylab.plan.outward import Groups, LanPort
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.tunnels import group_mac, groups
 from delaylab.spec.names import named_links

@@ -9,10 +9,8 @@ from delaylab.io.values import JsonObject
 from delaylab.plan.agent_names import NEW
 from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.kept import KeptPlan
+from delaylab.plan.outward import Outward, outward_message
 from delaylab.routing.router import NodePrograms
-
-NOT_KNOWN = "?"
-"""Stands for an interface of a machine that was not asked, where a plan is printed."""
 
 
 @dataclass(frozen=True)
@@ -128,68 +126,6 @@ class Bridge:
 
 
 @dataclass(frozen=True)
-class TunnelPeer:
-    """Another machine that a link is on, and the MAC addresses of the link's nodes there.
-
-    `address` is the machine's, empty until it is known.
-    """
-
-    machine: str
-    macs: tuple[str, ...]
-    address: str = ""
-
-
-@dataclass(frozen=True)
-class Tunnel:
-    """A link's way to other machines: its frames by VXLAN over the network of `machine`.
-
-    `id` is the VXLAN network identifier. `local` is the machine's address, empty until it is known.
-    """
-
-    agent: str
-    name: str
-    link: str
-    mac: str
-    mtu: int
-    id: int
-    machine: str
-    peers: tuple[TunnelPeer, ...]
-    local: str = ""
-
-
-@dataclass(frozen=True)
-class LanPort:
-    """A link's way to other machines on a LAN: its frames as they are, by `by` of `machine`.
-
-    `own` are the MAC addresses of the link's nodes here. What they send to an IPv4 multicast group
-    leaves to the address `to`. `by` is empty until it is known.
-    """
-
-    agent: str
-    name: str
-    link: str
-    mac: str
-    mtu: int
-    machine: str
-    peers: tuple[TunnelPeer, ...]
-    own: tuple[str, ...]
-    to: str
-    by: str = ""
-
-
-@dataclass(frozen=True)
-class Groups:
-    """The multicast groups of links on a LAN, which `machine` joins by its interface `by`."""
-
-    agent: str
-    name: str
-    mac: str
-    machine: str
-    groups: tuple[str, ...]
-    by: str = ""
-
-
-@dataclass(frozen=True)
 class Address:
     """An address with its prefix on an interface."""
 
@@ -204,6 +140,23 @@ class Queue:
 
     agent: str
     on: str
+    rate_bps: int
+    burst_bytes: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The rate that interfaces share: a token bucket for all that leaves by those in `of`.
+
+    `name` is the interface in whose queue their frames wait.
+    """
+
+    agent: str
+    name: str
+    mac: str
+    mtu: int
+    of: tuple[str, ...]
     rate_bps: int
     burst_bytes: int
     limit_bytes: int
@@ -267,11 +220,10 @@ Operation = (
     | TapDevice
     | DomainCable
     | Bridge
-    | Tunnel
-    | LanPort
-    | Groups
+    | Outward
     | Address
     | Queue
+    | Capacity
     | Offloads
     | Steering
     | Neighbours
@@ -320,65 +272,14 @@ def operation_message(operation: Operation) -> JsonObject:
             "bridge": operation.bridge,
             "node": operation.card.agent,
         }
-    if isinstance(operation, Tunnel | LanPort | Groups):
-        return _outward_message(operation)
+    if isinstance(operation, Outward):
+        return outward_message(operation)
     fields = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in vars(operation).items()
         if value is not None
     }
     return {"do": type(operation).__name__.lower(), **_renamed(fields)}
-
-
-def _outward_message(operation: Tunnel | LanPort | Groups) -> JsonObject:
-    """Return what joins a link with other machines in the fabric's form."""
-    if isinstance(operation, Tunnel):
-        return _tunnel_message(operation)
-    if isinstance(operation, LanPort):
-        return _lan_port_message(operation)
-    return _groups_message(operation)
-
-
-def _tunnel_message(tunnel: Tunnel) -> JsonObject:
-    """Return a tunnel in the fabric's form; machines whose address is not known have their name."""
-    return {
-        "do": "tunnel",
-        "in": tunnel.agent,
-        "name": tunnel.name,
-        "mac": tunnel.mac,
-        "mtu": tunnel.mtu,
-        "id": tunnel.id,
-        "local": tunnel.local or tunnel.machine,
-        "peers": [
-            {"address": peer.address or peer.machine, "macs": list(peer.macs)}
-            for peer in tunnel.peers
-        ],
-    }
-
-
-def _lan_port_message(port: LanPort) -> JsonObject:
-    return {
-        "do": "lan",
-        "in": port.agent,
-        "name": port.name,
-        "mac": port.mac,
-        "mtu": port.mtu,
-        "by": port.by or NOT_KNOWN,
-        "from": list(port.own),
-        "to": port.to,
-        "peers": [mac for peer in port.peers for mac in peer.macs],
-    }
-
-
-def _groups_message(groups: Groups) -> JsonObject:
-    return {
-        "do": "groups",
-        "in": groups.agent,
-        "name": groups.name,
-        "mac": groups.mac,
-        "by": groups.by or NOT_KNOWN,
-        "groups": list(groups.groups),
-    }
 
 
 def _renamed(fields: JsonObject) -> JsonObject:

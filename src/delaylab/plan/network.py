@@ -55,7 +55,7 @@ class Network:
         self._timeline = defaultdict[str, list[ChangeSpec]](list)
         for change in changes_of_links(lab):
             self._timeline[change.link].append(change)
-        self._slow = any(host.uplink for host in lab.hosts.values())
+        self._slow = any(host.uplink or host.interfaces for host in lab.hosts.values())
 
     @property
     def forwarding(self) -> set[str]:
@@ -89,6 +89,7 @@ class Network:
             yield from given.without(found)
         yield from given.given
         yield from self._cables.queues
+        yield from self._cables.capacities.operations()
         yield from self._offloads()
         if self.conditioned:  # without an engine's links there is nothing to steer or to wait for
             yield from dict.fromkeys(self._steering())
@@ -118,7 +119,7 @@ class Network:
 
     def _is_one_cable(self, link: LinkSpec) -> bool:
         """Return True if a veth between two stacks of one host is all that a link needs."""
-        if link.between is None:
+        if link.between is None or self.lab.leaves_host(link.between):
             return False
         hosts = {self._stacks.hosts[node] for node in link.between}
         kernels = (self._stacks.kind(node).own_kernel for node in link.between)
@@ -126,15 +127,17 @@ class Network:
 
     def _over_hosts(self, link: LinkSpec, name: str) -> list[Attachment]:
         """Lay a link's part on each host, and join the parts at the wire if there are several."""
-        by_host: dict[str, list[str]] = defaultdict(list)
+        parts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
         for node in link.members:
-            by_host[self._stacks.hosts[node]].append(node)
+            parts[self._stacks.hosts[node], self._leaves_alone(node)].append(node)
         lay = self._on_engine if name in self._conditioned else self._on_host
         attachments = list[Attachment]()
         wire_ports: dict[str | None, list[str]] = defaultdict(list)
-        for host, nodes in by_host.items():
-            ends = self._cables.uplink(link, name, host) if len(by_host) > 1 else ()
-            here = lay(link, name, nodes, ends[0].interface if ends else None)
+        for (host, alone), nodes in parts.items():
+            first = None if alone is None else nodes[0]
+            ends = self._cables.uplink(link, name, host, first) if len(parts) > 1 else ()
+            around = name if first is None else f"{name}.{first}"
+            here = lay(link, name, nodes, around, ends[0].interface if ends else None)
             attachments += [replace(each, outward=(*each.outward, *ends)) for each in here]
             wire_ports[self.lab.machine_of(host)] += [end.interface for end in ends[1:]]
         attachments = self._over_machines(link, name, attachments, wire_ports)
@@ -143,6 +146,11 @@ class Network:
                 self.wires[machine] = None
                 self._cables.bridge(wire_agent(machine), name, ports)
         return sorted(attachments, key=lambda each: link.members.index(each.node))
+
+    def _leaves_alone(self, node: str) -> str | None:
+        """Return the stack of a node if its frames leave its host even to others there."""
+        across = self.lab.across(self._stacks.hosts[node])
+        return self._stacks.networks[node] if across else None
 
     def _over_machines(
         self,
@@ -182,9 +190,12 @@ class Network:
         return tuple(self._cables.cards_of[agent])
 
     def _on_host(
-        self, link: LinkSpec, name: str, members: list[str], uplink: str | None
+        self, link: LinkSpec, name: str, members: list[str], around: str, uplink: str | None
     ) -> list[Attachment]:
-        """Lay one host's part of a link: its nodes' cables, and a bridge with the uplink."""
+        """Lay one part of a link: its nodes' cables, and a bridge with the uplink.
+
+        `around` is the name of the bridge: each part on a host has its own.
+        """
         agent, ports = self._stacks.host(members[0]), dict[str, None]()
         attachments, in_host = list[Attachment](), list[str]()
         bridged = False
@@ -194,10 +205,10 @@ class Network:
                 attachments.append(replace(mate, node=node))
             elif self._stacks.kind(node).hypervisor_bridged:
                 # The hypervisor itself puts the cable into the bridge.
-                attachments.append(self._cables.back(link, name, node, short(f"br-{name}")))
+                attachments.append(self._cables.back(link, name, node, short(f"br-{around}")))
                 bridged = True
             elif self._stacks.has_cable(node):
-                attachments.append(self._cables.join(link, name, node, name))
+                attachments.append(self._cables.join(link, name, node, around))
                 ports[attachments[-1].outward[-1].interface] = None
             else:
                 in_host.append(node)
@@ -205,13 +216,13 @@ class Network:
         shared = uplink
         if ports or bridged or shared is None:
             all_ports = [*ports, uplink] if uplink else [*ports]
-            shared = self._cables.bridge(agent, name, all_ports)
+            shared = self._cables.bridge(agent, around, all_ports)
         return attachments + [self._cables.in_host(link, name, node, shared) for node in in_host]
 
     def _on_engine(
-        self, link: LinkSpec, name: str, members: list[str], _uplink: str | None
+        self, link: LinkSpec, name: str, members: list[str], _around: str, _uplink: str | None
     ) -> list[Attachment]:
-        """Lay one host's part of a link with conditions: a port of the engine for each stack."""
+        """Lay one part of a link with conditions: a port of the engine for each stack."""
         attachments = list[Attachment]()
         for node in members:
             mate = self._mate(node, attachments)

@@ -213,15 +213,16 @@ def way_over(
 
 
 class _Crossed(NamedTuple):
-    """Boundaries between the ends of a link on a way: of hosts, and of machines."""
+    """Boundaries that a way crosses on a link: of a host, and of a machine."""
 
     hosts: bool
     machines: bool
 
 
 def _crossed(lab: LabSpec, nodes: Iterable[str]) -> _Crossed:
-    hosts = {lab.host_of(node) for node in nodes}
-    return _Crossed(len(hosts) > 1, len({lab.machine_of(host) for host in hosts}) > 1)
+    nodes = list(nodes)
+    machines = {lab.machine_of(lab.host_of(node)) for node in nodes}
+    return _Crossed(lab.leaves_host(nodes), len(machines) > 1)
 
 
 @dataclass(frozen=True)

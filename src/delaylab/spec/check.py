@@ -7,6 +7,7 @@ from collections import Counter
 from functools import partial
 
 from delaylab.spec.addresses import why_no_address
+from delaylab.spec.check_interfaces import check_host_interfaces
 from delaylab.spec.conditions.check import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
@@ -33,6 +34,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     _check_routes(lab, document, at, problems)
     _check_links(lab, document, at, problems)
     problems.report()
+    check_host_interfaces(lab, document, at, problems)
     problems.gather(lambda: _check_link_names(lab, document, at))
     _check_addresses(lab, document, at, problems)
     check_routing(lab, document, at, problems)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, IPvAnyAddress, model_validator
+from pydantic import BeforeValidator, Field, IPvAnyAddress, model_validator
 
 from delaylab.spec.base import Cpus, InterfaceName, Name, Shorthand, Spec, SshTarget
 from delaylab.spec.conditions.model import ConditionsSpec
@@ -77,6 +78,15 @@ class XenSpec(Spec):
     )
 
 
+def _names_alone(given: object) -> object:
+    if isinstance(given, dict):
+        raise ValueError(
+            "a machine's interfaces are named in a list: the rates are those of its cards; "
+            "`interfaces` of a host can have others"
+        )
+    return given
+
+
 class MachineSpec(Spec):
     """Another machine that carries hosts: any Linux machine that this user reaches by ssh."""
 
@@ -90,7 +100,7 @@ class MachineSpec(Spec):
         description="The address by which the other machines reach it, for links between them; "
         "left out, it is the one that ssh has reached.",
     )
-    interfaces: list[InterfaceName] = Field(
+    interfaces: Annotated[list[InterfaceName], BeforeValidator(_names_alone)] = Field(
         default_factory=list,
         description="The machine's interfaces on the LAN, for `data_plane: ethernet`: links are "
         "divided among them by their `bandwidth`. Left out, it is the one by which the machine "
@@ -126,8 +136,14 @@ class HostSpec(Spec):
     )
     interfaces: dict[Name, InterfaceSpec] = Field(
         default_factory=dict,
-        description="The interfaces towards other hosts, each with its rate, among which a "
-        "placement divides the links that leave the host. They are not enforced; `uplink` is.",
+        description="The interfaces towards other hosts, each with its rate, which the links that "
+        "leave the host share. Links are divided among them by their `bandwidth`, unless they name "
+        "one.",
+    )
+    across: Literal["always"] | None = Field(
+        None,
+        description="`always` lets also what nodes of this host send each other leave by one of "
+        "its interfaces and come back by another one. Left out, it stays on the host.",
     )
 
 
@@ -165,6 +181,11 @@ class LinkSpec(ConditionsSpec):
         None,
         description="The rate that the link needs in each direction, for deciding which machine "
         "carries which node. It is not enforced; `rate` is.",
+    )
+    interfaces: dict[Name, Name] = Field(
+        default_factory=dict,
+        description="The interface by which the link leaves a host, by the host's name; for other "
+        "hosts one is chosen.",
     )
     addresses: dict[Name, str] = Field(
         default_factory=dict,
@@ -299,6 +320,15 @@ class LabSpec(Spec):
     def host_of(self, node: str) -> str:
         """Return the name of the host that carries a node."""
         return self.nodes[node].host or next(iter(self.hosts), HERE)
+
+    def leaves_host(self, nodes: Iterable[str]) -> bool:
+        """Return True if what these nodes send each other on a link leaves their host."""
+        hosts = {self.host_of(node) for node in nodes}
+        return len(hosts) > 1 or any(self.across(host) for host in hosts)
+
+    def across(self, host: str) -> bool:
+        """Return True if what nodes of a host send each other leaves it, too."""
+        return host in self.hosts and self.hosts[host].across is not None
 
     def cpus_of(self, node: str) -> list[int] | None:
         """Return the CPUs that a node may use: its own, or its host's; None if it may use all."""

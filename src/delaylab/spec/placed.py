@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from delaylab.placement import Host, Interface, Link, Placement, Problem, measured, place
+from collections.abc import Mapping
+from dataclasses import replace
+
+from delaylab.placement import (
+    End,
+    Host,
+    Interface,
+    Link,
+    Placement,
+    Problem,
+    ends_of,
+    measured,
+    place,
+)
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.lab import HostSpec, LabSpec, LinkSpec
 from delaylab.spec.names import named_links
@@ -30,11 +43,33 @@ def placement_of(lab: LabSpec) -> Placement:
     return measured(problem_of(lab, lab.place or PlacementSpec()))
 
 
-def problem_of(lab: LabSpec, spec: PlacementSpec) -> Problem:
+def interfaces_of(lab: LabSpec, stacks: Mapping[str, str]) -> tuple[End, ...]:
+    """Return the interfaces by which links leave hosts, for a lab whose nodes all have a host.
+
+    `stacks` are the stacks of nodes: those of one stack leave together, as the first of them.
+    Raises Infeasible if interfaces in different broadcast domains would have to reach each other.
+    """
+    if not any(host.interfaces for host in lab.hosts.values()):
+        return ()
+    problem = problem_of(lab, PlacementSpec(), every_interface=True)
+    names, number = problem.nodes, {name: index for index, name in enumerate(lab.hosts)}
+    links = []
+    for link in problem.links:
+        firsts: dict[str, int] = {}
+        for member in link.members:
+            firsts.setdefault(stacks[names[member]], member)
+        members = tuple(firsts.values())
+        links.append(replace(link, members=members))
+    host_of = tuple(number[lab.host_of(node)] for node in lab.nodes)
+    return ends_of(replace(problem, links=tuple(links)), host_of, must_fit=False)
+
+
+def problem_of(lab: LabSpec, spec: PlacementSpec, *, every_interface: bool = False) -> Problem:
     """Return the placement problem of a lab whose `count:` are written out.
 
     A link counts with its `bandwidth`, else with its rate; one without either with the median of
-    the others. If no link has any, each counts the same.
+    the others. If no link has any, each counts the same; then only `every_interface` counts
+    interfaces.
     """
     number = {name: index for index, name in enumerate(lab.nodes)}
     host_number = {name: index for index, name in enumerate(lab.hosts)}
@@ -43,14 +78,22 @@ def problem_of(lab: LabSpec, spec: PlacementSpec) -> Problem:
     known = [each for each in needs if each is not None]
     usual = sorted(known)[len(known) // 2] if known else 1
     made = (
-        Link(name, tuple(number[each] for each in link.members), usual if need is None else need)
+        Link(
+            name,
+            tuple(number[each] for each in link.members),
+            usual if need is None else need,
+            tuple(link.interfaces.items()),
+        )
         for (name, link), need in zip(links, needs, strict=True)
     )
     return Problem(
         nodes=tuple(lab.nodes),
         links=tuple(made),
         # What links need is not known in bit/s then, so it fills no interface.
-        hosts=tuple(_host(name, host, counted=bool(known)) for name, host in lab.hosts.items()),
+        hosts=tuple(
+            _host(name, host, counted=bool(known) or every_interface)
+            for name, host in lab.hosts.items()
+        ),
         pinned=tuple(
             None if node.host is None else host_number[node.host] for node in lab.nodes.values()
         ),
@@ -65,6 +108,7 @@ def _host(name: str, spec: HostSpec, *, counted: bool) -> Host:
         name,
         spec.nodes,
         tuple(Interface(each, said.rate.bps, said.domain) for each, said in interfaces),
+        across=spec.across is not None,
     )
 
 

@@ -19,16 +19,24 @@ def _some(rate: Rate) -> Rate:
 
 
 class InterfaceSpec(Shorthand):
-    """An interface of a host towards other hosts, as a placement counts it."""
+    """An interface of a host towards other hosts, which the links that leave by it share."""
 
     MAIN: ClassVar[str] = "rate"
     rate: Annotated[Rate, AfterValidator(_some)] = Field(
-        description="The rate of the interface in each direction."
+        description="The rate of the interface in each direction, for all links together. A frame "
+        "counts from its Ethernet header on, without preamble, check sequence and gap."
     )
     domain: Name = Field(
         "lan",
         description="The broadcast domain that the interface is in: only interfaces of one domain "
         "reach each other.",
+    )
+    queue: int = Field(
+        1000,
+        gt=0,
+        le=1_000_000,
+        description="The largest number of full-size frames of all links that wait for the rate, "
+        "in each direction; frames beyond it are dropped.",
     )
 
 

@@ -13,8 +13,9 @@ use delaylab_proto::{Context, Failure};
 
 use super::message;
 use crate::network::batch::{Batch, Verb};
+use crate::network::redirect::{self, Hook};
 use crate::network::{bridge, neighbours};
-use crate::protocol::lab::{Bridge, End, Neighbours, Operation};
+use crate::protocol::lab::{Bridge, Capacity, End, Neighbours, Operation};
 use crate::protocol::outward::{Groups, LanPort, Tunnel};
 
 /// The interface index of `lo` in every namespace.
@@ -30,6 +31,7 @@ pub(super) struct Local<'a> {
     pub made: BTreeMap<&'a str, u32>,
     pub bridges: Vec<&'a Bridge>,
     pub tap_devices: Vec<&'a End>,
+    pub capacities: Vec<&'a Capacity>,
     /// The tunnels, which are there when this namespace is built.
     pub tunnels: Vec<&'a Tunnel>,
     /// The links' ports on LANs, and the interfaces that join groups there; they exist, too.
@@ -70,6 +72,11 @@ impl Local<'_> {
             let index = self.made[bridge.name.as_str()];
             batch.push(what, Verb::Create, message::bridge(bridge, index))?;
         }
+        for capacity in &self.capacities {
+            let what = format!("make interface {} in {agent}", capacity.name);
+            let index = self.made[capacity.name.as_str()];
+            batch.push(what, Verb::Create, message::capacity(capacity, index))?;
+        }
         for tunnel in &self.tunnels {
             let index = self.made[tunnel.name.as_str()];
             for entry in message::tunnel_entries(tunnel, index) {
@@ -80,11 +87,13 @@ impl Local<'_> {
         batch.flush()?;
         let tunnels = self.tunnels.iter().map(|tunnel| tunnel.name.as_str());
         let lan_ports = self.lan_ports.iter().map(|port| port.name.as_str());
-        let outward = tunnels.chain(lan_ports);
+        let capacities = self.capacities.iter().map(|capacity| capacity.name.as_str());
+        let outward = tunnels.chain(lan_ports).chain(capacities);
         // Do this before the interfaces are up: the kernel would start to send at once.
         bridge::quieten(self.ports.iter().copied().chain(self.unused_bridges()).chain(outward))?;
         self.rewrite_multicast()?;
         self.configure(&mut batch)?;
+        self.share_rates(&mut batch)?;
         self.raise(&mut batch, alias)?;
         self.wait_for_neighbours(&mut batch)?;
         self.resolve(&mut batch)?;
@@ -154,6 +163,22 @@ impl Local<'_> {
                 _ => continue,
             };
             batch.push(what, Verb::Create, message)?;
+        }
+        Ok(())
+    }
+
+    /// Lead what leaves by interfaces that share a rate through the queue of that rate.
+    fn share_rates(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for capacity in &self.capacities {
+            let index = self.made[capacity.name.as_str()];
+            let what = format!("set the rate of {} in {}", capacity.name, self.agent);
+            batch.push(what, Verb::Create, message::shared_rate(capacity, index))?;
+            for name in &capacity.of {
+                let port = self.made[name.as_str()];
+                let what = format!("let {name} in {} leave by {}", self.agent, capacity.name);
+                batch.push(what.clone(), Verb::Create, redirect::leaving(port))?;
+                batch.push(what, Verb::Create, redirect::redirect(port, Hook::Leaving, index))?;
+            }
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::network::bridge;
 use crate::network::tbf::Bucket;
-use crate::protocol::lab::{Bridge, End, Prefix, Queue, Route, RouteKind};
+use crate::protocol::lab::{Bridge, Capacity, End, Prefix, Queue, Route, RouteKind};
 use crate::protocol::mac::Mac;
 use crate::protocol::outward::{Groups, LanPort, Tunnel};
 
@@ -265,6 +265,23 @@ pub(super) fn route(to: Prefix, route: &Route, index: Option<u32>) -> RouteNetli
 /// Create a token bucket filter as the interface's root qdisc.
 pub(super) fn queue(queue: &Queue, index: u32) -> RouteNetlinkMessage {
     let Queue { rate_bps, burst_bytes, limit_bytes, .. } = *queue;
+    let bucket = Bucket { rate_bps, burst_bytes, limit_bytes, ..Bucket::default() };
+    RouteNetlinkMessage::NewQueueDiscipline(bucket.of_interface(index))
+}
+
+/// Create the interface that holds what waits for a shared rate.
+pub(super) fn capacity(of: &Capacity, index: u32) -> RouteNetlinkMessage {
+    let mut link = named(&of.name, of.mac, of.mtu);
+    link.header.index = index;
+    // With several queues, frames of one flow could overtake each other.
+    link.attributes.push(LinkAttribute::NumTxQueues(1));
+    link.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]));
+    RouteNetlinkMessage::NewLink(link)
+}
+
+/// Create the token bucket of a shared rate.
+pub(super) fn shared_rate(of: &Capacity, index: u32) -> RouteNetlinkMessage {
+    let Capacity { rate_bps, burst_bytes, limit_bytes, .. } = *of;
     let bucket = Bucket { rate_bps, burst_bytes, limit_bytes, ..Bucket::default() };
     RouteNetlinkMessage::NewQueueDiscipline(bucket.of_interface(index))
 }

@@ -115,17 +115,11 @@ impl<'a> Network<'a> {
                 self.veths.push((ends, namespaces));
             }
             Operation::TapDevice(end) => {
-                let netns = self.interface(&end.r#in, &end.name)?;
-                if netns == NetNs::Machine {
-                    return Err(outlives(&end.name));
-                }
+                let netns = self.in_lab(&end.r#in, &end.name)?;
                 self.local(netns).tap_devices.push(end);
             }
             Operation::Bridge(bridge) => {
-                let netns = self.interface(&bridge.r#in, &bridge.name)?;
-                if netns == NetNs::Machine {
-                    return Err(outlives(&bridge.name));
-                }
+                let netns = self.in_lab(&bridge.r#in, &bridge.name)?;
                 for port in &bridge.ports {
                     self.made(&bridge.r#in, port)?;
                 }
@@ -136,6 +130,13 @@ impl<'a> Network<'a> {
             Operation::Groups(groups) => self.add_outward(Outward::Groups(groups))?,
             Operation::Address(address) => self.set(operation, &address.r#in, Some(&address.on))?,
             Operation::Queue(queue) => self.set(operation, &queue.r#in, Some(&queue.on))?,
+            Operation::Capacity(capacity) => {
+                let netns = self.in_lab(&capacity.r#in, &capacity.name)?;
+                for port in &capacity.of {
+                    self.made(&capacity.r#in, port)?;
+                }
+                self.local(netns).capacities.push(capacity);
+            }
             Operation::Offloads { r#in, on, .. } | Operation::Steering { r#in, on, .. } => {
                 self.set(operation, r#in, Some(on))?
             }
@@ -150,10 +151,7 @@ impl<'a> Network<'a> {
 
     fn add_outward(&mut self, interface: Outward<'a>) -> Result<(), Failure> {
         let (agent, name) = interface.place();
-        let netns = self.interface(agent, name)?;
-        if netns == NetNs::Machine {
-            return Err(outlives(name));
-        }
+        let netns = self.in_lab(agent, name)?;
         if self.rootless {
             return Err(Failure::new(interface.what(), "links between machines need root"));
         }
@@ -213,6 +211,14 @@ impl<'a> Network<'a> {
         match local.made.insert(name, index) {
             None => Ok(netns),
             Some(_) => Err(Failure::new(what(), "the plan makes two of this name there")),
+        }
+    }
+
+    /// Record that the plan creates an interface in a namespace of the lab, which ends with it.
+    fn in_lab(&mut self, agent: &str, name: &'a str) -> Result<NetNs, Failure> {
+        match self.interface(agent, name)? {
+            NetNs::Machine => Err(outlives(name)),
+            netns @ NetNs::Of(_) => Ok(netns),
         }
     }
 

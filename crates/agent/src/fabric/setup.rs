@@ -135,7 +135,8 @@ fn check(operation: &Operation, local: &Local) -> Result<(), Failure> {
         | Operation::Bridge(_)
         | Operation::Tunnel(_)
         | Operation::LanPort(_)
-        | Operation::Groups(_) => {
+        | Operation::Groups(_)
+        | Operation::Capacity(_) => {
             return Err(Failure::new("set up a machine", "it can only be given settings"));
         }
     };

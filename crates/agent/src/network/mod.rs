@@ -5,11 +5,13 @@
 //! - [`carrier`](mod@carrier): the state of a card whose driver knows no carrier.
 //! - [`counters`]: the kernel's counters of interfaces and protocols. [`route`]: the interface
 //!   to an address. [`neighbours`]: how long stacks ask for them.
+//! - [`redirect`]: a way for frames through the queue of another interface.
 
 pub(crate) mod batch;
 pub(crate) mod bridge;
 pub(crate) mod carrier;
 pub(crate) mod counters;
 pub(crate) mod neighbours;
+pub(crate) mod redirect;
 pub(crate) mod route;
 pub(crate) mod tbf;

@@ -173,6 +173,7 @@ pub(crate) enum Operation {
     Groups(Groups),
     Address(Address),
     Queue(Queue),
+    Capacity(Capacity),
     Offloads {
         r#in: String,
         on: String,
@@ -250,6 +251,25 @@ pub(crate) struct Queue {
     /// The rate in bits per second.
     pub rate_bps: u64,
     pub burst_bytes: u32,
+    pub limit_bytes: u32,
+}
+
+/// A rate that interfaces share: an interface (an ifb) through whose token bucket everything passes that leaves by them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Capacity {
+    pub r#in: String,
+    pub name: String,
+    #[serde(default)]
+    pub mac: Option<Mac>,
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// The interfaces that share it, each with a queue of no length of its own.
+    pub of: Vec<String>,
+    /// The rate in bits per second.
+    pub rate_bps: u64,
+    pub burst_bytes: u32,
+    /// The bytes of all interfaces together that may wait.
     pub limit_bytes: u32,
 }
 

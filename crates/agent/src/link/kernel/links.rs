@@ -14,6 +14,7 @@ use super::qdisc::{self, Qdisc, Step};
 use super::setup::Setup;
 use crate::network::batch::{Batch, Verb};
 use crate::network::bridge;
+use crate::network::redirect::{Hook, redirect};
 use crate::protocol::links::{EngineLinks, Link};
 
 /// The kernel's objects of one direction.
@@ -137,7 +138,7 @@ impl KernelLinks {
         if !hooked {
             batch.push(what.to_owned(), Verb::Create, message::ingress(port))?;
         }
-        batch.push(what.to_owned(), Verb::Create, message::redirect(port, ifb))?;
+        batch.push(what.to_owned(), Verb::Create, redirect(port, Hook::Received, ifb))?;
         batch.finish()
     }
 

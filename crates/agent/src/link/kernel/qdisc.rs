@@ -3,6 +3,7 @@
 use delaylab_os::clsact::Chances;
 
 use super::setup::{Netem, RateQueue, Setup, Shape};
+use crate::network::redirect::attribute;
 use crate::network::tbf;
 
 const NETEM: u32 = 0x1_0000;
@@ -93,15 +94,6 @@ pub(super) fn steps(before: &[Qdisc], after: &[Qdisc]) -> Result<Vec<Step>, Stri
 
 const OTHER_ROOM: &str = "the kernel would drop what waits, to make the queue one of another kind (packets, bytes, codel): \
 bring the lab up with it";
-
-/// Format a netlink attribute, padded.
-pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
 
 fn netem(options: &Netem) -> Vec<u8> {
     let (share, gap) = options.reorder.unwrap_or((0.0, 0));

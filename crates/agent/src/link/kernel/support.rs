@@ -18,6 +18,7 @@ use super::message;
 use super::qdisc::{self, Qdisc};
 use super::setup::{Netem, RateQueue, Setup, Shape};
 use crate::network::batch::{Batch, Verb};
+use crate::network::redirect::{Hook, redirect};
 
 /// A feature of the kernel that links may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -136,7 +137,7 @@ fn try_all() -> Result<Support, Failure> {
     note(Feature::Ifb, one(message::ifb("ifb~", 1500)));
     note(Feature::Bridge, one(message::bridge("bridge~", 1500)));
     note(Feature::Clsact, one(message::ingress(LOOPBACK)));
-    note(Feature::Mirred, one(message::redirect(LOOPBACK, LOOPBACK)));
+    note(Feature::Mirred, one(redirect(LOOPBACK, Hook::Received, LOOPBACK)));
     let never = Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
     let program =
         LossProgram::load().and_then(|mut program| program.attach("lo", Queue::Made, &never));

@@ -1,0 +1,77 @@
+"""Interfaces of hosts, whose rates are shared by the links that leave by them. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from delaylab.plan.agent_names import host_agent, wire_agent
+from delaylab.plan.model import Capacity
+from delaylab.plan.stacks import NodeStacks, short
+from delaylab.spec.lab import LinkSpec
+from delaylab.spec.placed import interfaces_of
+
+ETHERNET_HEADER = 14
+BURST_BYTES = 16 * 1024
+"""The bytes that may leave at once after a pause, if no frame is longer."""
+MOST_BYTES = (1 << 32) - 1
+"""The longest queue of a token bucket (linux/pkt_sched.h, `tc_tbf_qopt`)."""
+
+
+@dataclass(frozen=True)
+class _Uplink:
+    """A link's cable between a host and the wire."""
+
+    near: str
+    far: str
+    mtu: int
+
+
+class Capacities:
+    """A collector of the uplinks that share each interface of a host.
+
+    An interface has two queues: what leaves the host waits in the host, and what comes to it waits
+    in the wire.
+    """
+
+    def __init__(self, stacks: NodeStacks) -> None:
+        self._stacks = stacks
+        ends = interfaces_of(stacks.lab, stacks.networks)
+        self._chosen = {(end.link, end.host, end.node): end.interface for end in ends}
+        self._uplinks: dict[tuple[str, str], list[_Uplink]] = defaultdict(list)
+        """A host and its interface -> the uplinks of the links that leave by it."""
+
+    def add(
+        self, link: LinkSpec, name: str, host: str, node: str | None, near: str, far: str
+    ) -> None:
+        """Add a link's uplink; `node` is its only one on a host where each leaves by its own."""
+        interface = self._chosen.get((name, host, node))
+        if interface is not None:
+            self._uplinks[host, interface].append(_Uplink(near, far, link.mtu))
+
+    def operations(self) -> Iterator[Capacity]:
+        """Yield the two queues of each interface by which a link leaves."""
+        for (host, interface), uplinks in self._uplinks.items():
+            wire = wire_agent(self._stacks.lab.machine_of(host))
+            near, far = (each.near for each in uplinks), (each.far for each in uplinks)
+            mtu = max(each.mtu for each in uplinks)
+            yield self._capacity(host, interface, host_agent(host), short(interface), mtu, *near)
+            # No name of a host or a link has an underscore.
+            in_wire = short(f"{host}_{interface}")
+            yield self._capacity(host, interface, wire, in_wire, mtu, *far)
+
+    def _capacity(
+        self, host: str, interface: str, agent: str, name: str, mtu: int, *of: str
+    ) -> Capacity:
+        spec, longest = self._stacks.lab.hosts[host].interfaces[interface], mtu + ETHERNET_HEADER
+        return Capacity(
+            agent,
+            name,
+            self._stacks.mac(agent, name),
+            mtu,
+            of,
+            spec.rate.bps,
+            max(BURST_BYTES, longest),
+            min(spec.queue * longest, MOST_BYTES),
+        )
