@@ -22,8 +22,8 @@ from tests.doing.ssh_machines import Lan, lan
 
 TUTORIALS = sorted((Path(__file__).parent.parent.parent / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-OVER_MACHINES = "machines"
-"""The tutorial that needs machines `m1` to `m3`, which ssh reaches."""
+OVER_MACHINES = {"machines": 3, "cluster": 4}
+"""The tutorials that need machines `m1`, `m2`, …, which ssh reaches: how many."""
 DONE = "--- command ended with exit code "
 VALUE = re.compile(r"(?<![\w.])(?:[-+−]?\d[\d.,]*(?:e[-+]?\d+)?|–)(?:\s?(?:ns|µs|ms|s|%)(?!\w))?")
 
@@ -114,10 +114,11 @@ def test_a_tutorial_does_what_it_says(tutorial: Path, tmp_path: Path) -> None:
     folder.mkdir()
     with ExitStack() as stack:
         machines = None
-        if tutorial.stem == OVER_MACHINES:
+        if many := OVER_MACHINES.get(tutorial.stem):
             place = tmp_path / "lan"
             place.mkdir()
-            machines = stack.enter_context(lan(place, ["m1", "m2", "m3"]))
+            names = [f"m{number}" for number in range(1, many + 1)]
+            machines = stack.enter_context(lan(place, names))
         for step in steps(tutorial.read_text()):
             if isinstance(step, tuple):
                 (folder / step[0]).write_text(step[1])
@@ -134,8 +135,8 @@ def test_no_block_escapes_the_test(tutorial: Path) -> None:
     assert [block for block in blocks if not block[1] and block[0] != "console"] == []
 
 
-def test_there_are_seven_and_each_shows_output() -> None:
-    assert len(TUTORIALS) == 7
+def test_there_are_eight_and_each_shows_output() -> None:
+    assert len(TUTORIALS) == 8
     for tutorial in TUTORIALS:
         sessions = [step for step in steps(tutorial.read_text()) if isinstance(step, list)]
         assert sum(len(parts(command)) for each in sessions for command in each) >= 10, tutorial

@@ -159,7 +159,7 @@ pub struct Rate {
     pub minimum_bytes: u32,
     /// The times per second at which a budget of bytes is set anew, in place of a time for each frame: a frame
     /// passes at once while a byte of the budget is left, and the next one waits for the next budget. It is how
-    /// V-eM shapes (Apostolopoulos and Hasapis 2006, IV B).
+    /// V-eM shapes (Apostolopoulos and Chasapis 2006, IV B).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refills: Option<u32>,
 }
