@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -62,6 +61,8 @@ class DoesNotFit(NotHere):
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'X'?` for a name that is near to a known one; "" if none is."""
+    import difflib  # noqa: PLC0415  it takes 2 ms, and few verbs fail
+
     close = difflib.get_close_matches(given, list(known), 1, cutoff=NEAR)
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 _TEXT = re.compile(r"\s*(?P<number>[0-9]{1,24}(?:\.[0-9]{1,18})?)\s*(?P<unit>[A-Za-zµμ%]*)\s*")
 
@@ -101,6 +102,8 @@ class Quantity:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema  # noqa: PLC0415  options of verbs are no models
+
         def read(value: object) -> Quantity:
             if isinstance(value, cls):
                 return value

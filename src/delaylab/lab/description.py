@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from delaylab.agent.program_requests import ProgramStates
 from delaylab.lab import health
-from delaylab.lab import programs as programs_of
+from delaylab.lab.program_folders import with_programs
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
+
+if TYPE_CHECKING:
+    from delaylab.agent.program_requests import ProgramStates
 
 State = Literal["running", "stopped", "killed", "dead", "unreachable"]
 
@@ -82,8 +84,7 @@ def describe(lab: Lab) -> LabDescription:
     """Return the description of a lab; asks its agents whether they live."""
     gone = health.dead(lab)
     hosts = [agent for agent in lab.keeper.agents if agent.startswith("host.")]
-    lost = (agent for agent in lab.keeper.agents if lab.is_lost(agent))
-    programs = programs_of.node_states(lab, {*gone, *lost})
+    programs = _node_states(lab, gone)
     return LabDescription(
         lab=lab.name,
         keeper=lab.keeper.pid,
@@ -92,6 +93,17 @@ def describe(lab: Lab) -> LabDescription:
         dead=gone,
         unreachable=lab.unreachable,
     )
+
+
+def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramStates]:
+    """Return the state of each node that may have programs and whose agent answers."""
+    asked = with_programs(lab)
+    if not asked:
+        return {}
+    from delaylab.lab.programs import node_states  # noqa: PLC0415  see `program_folders`
+
+    lost = (agent for agent in lab.keeper.agents if lab.is_lost(agent))
+    return node_states(lab, {*gone, *lost}, asked)
 
 
 def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:

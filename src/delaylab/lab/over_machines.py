@@ -15,7 +15,8 @@ from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.machines.building import JointKeeper, Part, build_all
-from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, forget, remember
+from delaylab.machines.cluster_files import forget
+from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, remember
 from delaylab.machines.ssh import SshMachine
 from delaylab.machines.underlay import addresses, check, lan_interfaces, round_trips
 from delaylab.plan.build import build

@@ -1,4 +1,4 @@
-"""The files of nodes, and the programs that run as long as their nodes."""
+"""The programs that run as long as their nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from delaylab.agent.program_requests import (
     Controlled,
     Deed,
     End,
-    NodeFile,
     Order,
     OrdersDone,
     Output,
@@ -29,9 +28,9 @@ from delaylab.agent.program_requests import (
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
+from delaylab.lab.program_folders import folder_of, with_programs
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
-from delaylab.routing.router import NodePrograms
 
 if TYPE_CHECKING:
     from delaylab.spec.programs import ProgramSpec
@@ -41,44 +40,6 @@ STATES_S = 5.0
 """Seconds that all nodes together have to report the state of their programs."""
 ENDED_S = 20.0
 """Seconds that an agent has, beyond a program's own time, to say that it ended it."""
-PROGRAMS = ".programs.work"
-"""The end of the names of folders in the lab's, which the keeper removes: one for each node that
-shares this machine's `/run`, with the programs that were started after the lab."""
-
-
-def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
-    """Write the files of all nodes and start their programs; return once all are ready.
-
-    Nodes start side by side, the programs of a node one after the other, its routing daemons first.
-    Raises DelaylabError for the first node that cannot.
-    """
-    sessions: dict[str, Session] = {}
-    for name, node in lab.spec.nodes.items():
-        made = daemons.get(name, NodePrograms())
-        files, programs = {**made.files, **node.files}, [*made.programs, *node.start]
-        if files or programs:
-            sessions[name] = _start(lab, name, NodePrograms(files, programs))
-    for name, session in sessions.items():
-        try:
-            session.finish()
-        except AgentError as error:
-            raise DelaylabError(error.what, f"node {name}", error.fix) from None
-        session.close()
-
-
-def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
-    node, session = lab.spec.nodes[name], lab.node_session(name)
-    session.start(
-        Start(
-            within=lab.plan.nodes[name].own_folders,
-            files=[
-                NodeFile(path, file.content, int(file.mode, 8), file.owner)
-                for path, file in given.files.items()
-            ],
-            programs=[_program(each, node.env) for each in given.programs],
-        )
-    )
-    return session
 
 
 def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
@@ -88,7 +49,7 @@ def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
     """
     found, taken = lab.planned(node), {each.name for each in states(lab, only={node})[node]}
     names = (f"{spec.called}{number}" for number in chain([""], count(2)))
-    program = replace(_program(spec, found.env), name=next(n for n in names if n not in taken))
+    program = replace(program_of(spec, found.env), name=next(n for n in names if n not in taken))
     session = lab.node_session(node)
     try:
         session.start(Start(programs=[program], folder=folder_of(lab, node)))
@@ -110,7 +71,8 @@ def end(lab: Lab, node: str, program: str, timeout: Duration) -> ProgramState:
         session.close()
 
 
-def _program(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
+def program_of(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
+    """Return a program of a lab file as its agent starts it; `env` are its node's variables."""
     return Program(
         spec.called,
         spec.argv,
@@ -118,12 +80,6 @@ def _program(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
         spec.ready,
         spec.timeout.ns // 1_000_000,
     )
-
-
-def folder_of(lab: Lab, node: str) -> str | None:
-    """Return the folder for a node's programs; None if it has a `/run` of its own for them."""
-    own = lab.has_own_root(node) or lab.plan.nodes[node].own_folders
-    return None if own else str(lab.folder_of(node_agent(node)) / f"{node}{PROGRAMS}")
 
 
 def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Controlled:
@@ -190,7 +146,7 @@ def node_states(
     Nodes whose agent is `gone` are left out.
     """
     asked = {}
-    for name in _with_programs(lab) if only is None else only:
+    for name in with_programs(lab) if only is None else only:
         if node_agent(name) not in gone:
             session = lab.node_session(name)
             asked[name] = session, session.start(Programs(folder=folder_of(lab, name)))
@@ -203,19 +159,6 @@ def node_states(
             found[name] = result.done
         session.close()
     return found
-
-
-def _with_programs(lab: Lab) -> list[str]:
-    """Return the nodes that may have programs: others than those of the lab file are found there.
-
-    A guest keeps the state of its programs itself, so each is asked.
-    """
-    kept = {name.removesuffix(PROGRAMS) for name in lab.names() if name.endswith(PROGRAMS)}
-    return [
-        name
-        for name, node in lab.plan.nodes.items()
-        if node.programs or node.own_root or name in kept
-    ]
 
 
 def output(lab: Lab, node: str, program: str) -> bytes:

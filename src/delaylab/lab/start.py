@@ -14,8 +14,8 @@ from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
 from delaylab.lab import files, link_changes, machine_stack, memory, packages, timeline
 from delaylab.lab.cpus import check_cpus
+from delaylab.lab.first_programs import start_programs
 from delaylab.lab.neighbours import note_on_neighbours
-from delaylab.lab.programs import start_programs
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.plan.build import build

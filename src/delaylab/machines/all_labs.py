@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from delaylab.machines import cluster_files
 from delaylab.machines.local import LOCAL
 from delaylab.machines.machine import RunningLab
 
@@ -11,7 +12,9 @@ def running_labs() -> list[RunningLab]:
 
     The part that this machine has of a lab over several is no lab of its own.
     """
+    own = [lab for lab in LOCAL.labs() if not lab.is_part]
+    if not cluster_files.any_known():
+        return sorted(own, key=lambda lab: lab.name)
     from delaylab.machines import clusters  # noqa: PLC0415  few labs are over several machines
 
-    own = [lab for lab in LOCAL.labs() if not clusters.is_part(lab)]
     return sorted([*own, *clusters.running()], key=lambda lab: lab.name)

@@ -1,13 +1,7 @@
-"""Labs over several machines, as this machine knows them.
-
-A file for each of them is in the run directory, `.clusters/LAB.json`: the machines, how they are
-reached, and what their keepers answered. It is there before any part of the lab is kept, and is
-removed when all parts are gone: what a machine that could not be reached still has is known.
-"""
+"""Labs over several machines, as this machine knows them by their files (`cluster_files`)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,13 +14,10 @@ from delaylab.agent.replies import Built
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.machines import registry
-from delaylab.machines.directory import NotTrusted, TrustedDirectory
+from delaylab.machines import cluster_files, registry
 from delaylab.machines.local import LOCAL
 from delaylab.machines.machine import LabRecord, Machine, OtherVersion, RunningLab
-from delaylab.machines.registry import run_directory
 from delaylab.machines.ssh import SshMachine
-from delaylab.machines.sweep import CLUSTERS
 
 
 class PartFile(BaseModel):
@@ -97,7 +88,7 @@ class ClusterAccess:
             why = "; ".join(f"{name}: {error.what}" for name, error in left.items())
             again = f"once it is back: delaylab down {self._lab.name}"
             raise DelaylabError(f"its part is still on {why}", f"lab {self._lab.name}", again)
-        forget(self._lab.name)
+        cluster_files.forget(self._lab.name)
 
     def _why_left(self, machine: str) -> DelaylabError | None:
         """Take down the part on a machine; return why it is left there, or None."""
@@ -213,38 +204,14 @@ def _notes(part: PartFile) -> list[str]:
 
 def remember(name: str, file: ClusterFile) -> None:
     """Write the file of a lab, as a whole or not at all."""
-    folder = run_directory() / CLUSTERS
-    folder.mkdir(mode=0o700, exist_ok=True)
-    draft = folder / f".{name}.{os.getpid()}"
-    draft.write_text(file.model_dump_json(), encoding="utf-8")
-    draft.replace(folder / f"{name}.json")
-
-
-def forget(name: str) -> None:
-    """Remove the file of a lab, and the folder if it is the last one."""
-    folder = run_directory() / CLUSTERS
-    (folder / f"{name}.json").unlink(missing_ok=True)
-    with suppress(OSError):
-        folder.rmdir()
+    cluster_files.write(name, file.model_dump_json())
 
 
 def running() -> Iterator[ClusterLab]:
     """Yield the labs over several machines that this machine knows; what is not one is left out."""
-    for name, text in _files():
+    for name, text in cluster_files.read_all():
         with suppress(ValidationError):
             yield ClusterLab(name, ClusterFile.model_validate_json(text))
-
-
-def _files() -> Iterator[tuple[str, bytes]]:
-    try:
-        folder = TrustedDirectory.open(run_directory()).enter(CLUSTERS)
-        names = folder.names()
-    except (OSError, NotTrusted):
-        return
-    for name in names:
-        if name.endswith(".json"):
-            with suppress(OSError), os.fdopen(folder.file(name), "rb") as file:
-                yield name.removesuffix(".json"), file.read()
 
 
 def adopt(target: str) -> list[str]:
@@ -257,7 +224,7 @@ def adopt(target: str) -> list[str]:
     first, found = SshMachine(target, target), []
     registry.make()
     for part in first.labs():
-        if is_part(part) and part.name not in {lab.name for lab in running()}:
+        if part.is_part and part.name not in {lab.name for lab in running()}:
             remember(part.name, _whole_or_part(part, target))
             found.append(part.name)
     return found
@@ -290,8 +257,3 @@ def _same(part: RunningLab, machine: SshMachine) -> RunningLab:
         if (lab.name, lab.record.created) == (part.name, part.record.created):
             return lab
     raise PartGone(f"has no part of lab {part.name!r} any more", f"machine {machine.name}")
-
-
-def is_part(lab: RunningLab) -> bool:
-    """Return True for the part of a lab over several machines that this machine carries."""
-    return bool(lab.record.machine)

@@ -85,6 +85,11 @@ class RunningLab:
         return None
 
     @property
+    def is_part(self) -> bool:
+        """Return True for the part of a lab over several machines that this machine carries."""
+        return bool(self.record.machine)
+
+    @property
     def places(self) -> Mapping[str, Machine]:
         """Return the machines that carry the lab, by their names in it."""
         return {self.machine.name: self.machine}

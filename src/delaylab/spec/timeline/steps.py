@@ -23,11 +23,6 @@ Deed = Literal["freeze", "continue", "kill", "start"]
 """A thing that is done to a node's programs."""
 End = tuple[str, str]
 """A node, and a link that it is on."""
-_SETS: dict[LinkState, ConditionsSpec] = {
-    "up": ConditionsSpec.model_validate({"state": "up"}),
-    "down": ConditionsSpec.model_validate({"state": "down"}),
-    "silent": ConditionsSpec.model_validate({"state": "silent"}),
-}
 _OF_LINKS: dict[str, LinkState] = {
     "down": "down",
     "flap": "down",
@@ -268,8 +263,9 @@ class _State:
                 state = self._state_of(link, name, node)
                 if state != self.told[node, name]:
                     self.told[node, name] = state
+                    conditions = ConditionsSpec(state=state)
                     yield ChangeSpec(
-                        at=Duration(at_ns), link=name, node=node, conditions=_SETS[state]
+                        at=Duration(at_ns), link=name, node=node, conditions=conditions
                     )
 
     def _state_of(self, link: LinkSpec, name: str, node: str) -> LinkState:

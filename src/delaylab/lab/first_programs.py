@@ -1,0 +1,48 @@
+"""The files of a new lab's nodes, and the programs that start with their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from delaylab.agent.program_requests import NodeFile, Start
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
+from delaylab.errors import DelaylabError
+from delaylab.lab.programs import program_of
+from delaylab.lab.running import Lab
+from delaylab.routing.router import NodePrograms
+
+
+def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
+    """Write the files of all nodes and start their programs; return once all are ready.
+
+    Nodes start side by side, the programs of a node one after the other, its routing daemons first.
+    Raises DelaylabError for the first node that cannot.
+    """
+    sessions: dict[str, Session] = {}
+    for name, node in lab.spec.nodes.items():
+        made = daemons.get(name, NodePrograms())
+        files, programs = {**made.files, **node.files}, [*made.programs, *node.start]
+        if files or programs:
+            sessions[name] = _start(lab, name, NodePrograms(files, programs))
+    for name, session in sessions.items():
+        try:
+            session.finish()
+        except AgentError as error:
+            raise DelaylabError(error.what, f"node {name}", error.fix) from None
+        session.close()
+
+
+def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
+    node, session = lab.spec.nodes[name], lab.node_session(name)
+    session.start(
+        Start(
+            within=lab.plan.nodes[name].own_folders,
+            files=[
+                NodeFile(path, file.content, int(file.mode, 8), file.owner)
+                for path, file in given.files.items()
+            ],
+            programs=[program_of(each, node.env) for each in given.programs],
+        )
+    )
+    return session
