@@ -9,7 +9,7 @@ import pytest
 
 from delaylab.report import sections
 from delaylab.report.sections.registry import PAGE, STUDY_JSON, TERMINAL, TRIAL_JSON
-from delaylab.report.templating import TEMPLATES
+from delaylab.report.style import TEMPLATES
 
 FORMS = {
     "terminal": TERMINAL,

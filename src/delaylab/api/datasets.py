@@ -26,7 +26,7 @@ from delaylab.dataset.records.tables import PROBES, PROGRESS, Schema
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import FACTOR, Study
 from delaylab.papers.findings import findings
-from delaylab.verbs.study_file import given
+from delaylab.verbs.given import given
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper

@@ -80,7 +80,8 @@ def run(
     if dry_run:
         # It makes thousands of small tables, for which threads of Polars would wait for each other.
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    from delaylab.verbs.study_file import check_choice, given, load, parse_only
+    from delaylab.verbs.given import given, parse_only
+    from delaylab.verbs.study_file import check_choice, load
 
     levels = parse_only(only or [])
     changed = bool(only) or scale != "quick"
@@ -147,7 +148,7 @@ def report(
 
     study = read_intact(directory)  # damage is found before the slow imports
     from delaylab.verbs import datasets
-    from delaylab.verbs.study_file import given, later_claims
+    from delaylab.verbs.given import given, later_claims
 
     repeated = given(paper)
     path = datasets.report(study, repeated, later_claims(claims, study, repeated))
@@ -184,7 +185,7 @@ def charts(
 
     study = read_intact(directory)  # damage is found before the slow imports
     from delaylab.verbs import charts as drawn
-    from delaylab.verbs.study_file import given
+    from delaylab.verbs.given import given
 
     wanted: dict[drawn.Format, bool] = {"pdf": pdf, "svg": svg, "png": png}
     formats: list[drawn.Format] = [each for each, yes in wanted.items() if yes] or ["pdf"]
@@ -229,7 +230,7 @@ def show(
         check_intact(study)
         return
     from delaylab.verbs import datasets
-    from delaylab.verbs.study_file import given, later_claims
+    from delaylab.verbs.given import given, later_claims
 
     repeated = given(paper)
     later = later_claims(claims, study, repeated)

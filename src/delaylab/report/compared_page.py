@@ -14,6 +14,7 @@ from delaylab.charts.vega import Chart
 from delaylab.io.files import write_text
 from delaylab.report import templating
 from delaylab.report.compared import ONCE, headline, named, note, row
+from delaylab.report.style import style_sheet
 
 
 def write_page(found: Comparison, target: Path) -> None:
@@ -32,7 +33,7 @@ def render(found: Comparison) -> str:
         record=first.study.record,
         charts=drawings(found),
         once=ONCE,
-        style=templating.style_sheet(),
+        style=style_sheet(),
     )
 
 

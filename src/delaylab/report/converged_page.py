@@ -11,6 +11,7 @@ from delaylab.charts.convergence import timeline_of_outcomes
 from delaylab.forwarding.detours import Way
 from delaylab.forwarding.fates import Interval
 from delaylab.report import templating
+from delaylab.report.style import style_sheet
 
 HEAD = (
     *("event", "detected", "last change", "all right", "black holes", "loops", "lost messages"),
@@ -38,7 +39,7 @@ def render(lab: str, outcomes: Sequence[Outcome]) -> str:
         rows=[cells(each) for each in outcomes],
         note=NOTE,
         outcomes=outcomes,
-        style=templating.style_sheet(),
+        style=style_sheet(),
     )
 
 

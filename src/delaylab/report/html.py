@@ -20,6 +20,7 @@ from delaylab.report import templating
 from delaylab.report.forest import forest
 from delaylab.report.sections.registry import PAGE
 from delaylab.report.sections.section import Drawing, Report
+from delaylab.report.style import style_sheet
 
 CHARTS = "charts"
 
@@ -86,7 +87,7 @@ def render(report: Report) -> tuple[str, list[Drawing]]:
         text += whole.get_template(f"sections/{name}.html.j2").render(found.values)
         drawings += found.drawings
     page = environment.get_template("report.html.j2")
-    return page.render(sections=Markup(text), style=templating.style_sheet()), drawings
+    return page.render(sections=Markup(text), style=style_sheet()), drawings
 
 
 def _write_charts(place: Path, drawings: list[Drawing]) -> None:

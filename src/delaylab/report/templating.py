@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-TEMPLATES = Path(__file__).parent / "templates"
+from delaylab.report.style import TEMPLATES
+
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 CODE = re.compile(r"`([^`]+)`")
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -26,11 +26,6 @@ def environment() -> Environment:
     found.filters["unbroken"] = unbroken
     found.filters["marked"] = marked
     return found
-
-
-def style_sheet() -> str:
-    """Return the style sheet of all pages."""
-    return (TEMPLATES / "report.css").read_text(encoding="utf-8")
 
 
 def unbroken(text: str) -> str:

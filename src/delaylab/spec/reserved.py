@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.source import Document, Location, Problems
+from typing import TYPE_CHECKING
+
 from delaylab.spec.this_machine import HERE
+
+if TYPE_CHECKING:
+    from delaylab.spec.lab import LabSpec
+    from delaylab.spec.source import Document, Location, Problems
 
 
 def reserved_cpus(lab: LabSpec) -> list[tuple[list[int], list[str]]]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from delaylab.analysis.analyse import Analysed, analysed
-from delaylab.analysis.compared.many import Comparison, compare_levels, compare_studies
 from delaylab.dataset.store import Study
 from delaylab.io.terminal import terminal
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper
 from delaylab.verbs.progress_bar import bar
-from delaylab.verbs.sides import Sides
+
+if TYPE_CHECKING:
+    from delaylab.analysis.compared.many import Comparison
+    from delaylab.verbs.sides import Sides
 
 
 def analysis_of(study: Study) -> Analysed:
@@ -63,6 +66,9 @@ def compared(studies: Sequence[Study], given: Sides) -> Comparison:
 
     Raise `BadInput` for a factor or a level that the dataset does not have.
     """
+    # `show` and `report` do not import the models of study files, which are compared, too.
+    from delaylab.analysis.compared.many import compare_levels, compare_studies  # noqa: PLC0415
+
     with bar(terminal(stderr=True)) as progress:
         if given.factor:
             (study,) = studies

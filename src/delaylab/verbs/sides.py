@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from delaylab.errors import BadInput
-from delaylab.verbs.study_file import parse_only
+from delaylab.verbs.given import parse_only
 
 EXAMPLE = "delaylab compare DIR kind=native kind=lxc"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, is_paper
 from delaylab.spec.source import read
-from delaylab.spec.study.check_claims import claims_from
 from delaylab.spec.study.combine import StudyFile
 from delaylab.spec.study.load import study_from
 from delaylab.topology.in_studies import with_maps
+from delaylab.verbs.given import given
 
 if TYPE_CHECKING:
-    from delaylab.dataset.store import Study
-    from delaylab.papers.findings import Later
     from delaylab.papers.paper import Paper
 
 
@@ -31,20 +28,6 @@ class LoadedStudy:
     study: StudyFile
     paper: Paper | None = None
     paper_text: str = ""
-
-
-def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
-    """Read `factor=level` arguments; several levels of one factor add up.
-
-    Raise BadInput for an argument of another form.
-    """
-    only: dict[str, set[str]] = {}
-    for pair in pairs:
-        factor, equals, level = pair.partition("=")
-        if not equals or not factor or not level:
-            raise BadInput(f"--only wants factor=level, got {pair!r}")
-        only.setdefault(factor, set()).add(level)
-    return only
 
 
 def check_choice(
@@ -100,34 +83,3 @@ def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:
             fix = f"one of: {listed}" if listed else "leave it out: the study's paper has no claims"
             raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), fix)
     return LoadedStudy(loaded, repeated, text)
-
-
-def later_claims(path: Path | None, study: Study, paper: Paper | None) -> Later:
-    """Return the claims of a file that were chosen after the data of a study; none without one.
-
-    Raise BadInput if a claim is invalid, or is neither an own one nor one of the study's paper.
-    """
-    if path is None:
-        return ()
-    document = read(path)
-    probed = any(trial.probed for trial in study.trials)
-    found = claims_from(document, study.record.factors, probed=probed)
-    names = [name for name in found if isinstance(name, str)]
-    if names:
-        from delaylab.papers.loading import claims  # noqa: PLC0415  as above
-
-        known = claims(paper)
-        for position, claim in enumerate(found):
-            if isinstance(claim, str) and claim not in known:
-                fix = f"one of: {', '.join(known)}" if known else "no paper has claims here"
-                raise document.refuse(f"no claim {claim!r}", ("claims", position), fix)
-    return found
-
-
-def given(paper: str | None) -> Paper | None:
-    """Return the paper that `--paper` names, None if it is left out."""
-    if not paper:
-        return None
-    from delaylab.papers.loading import given as loaded  # noqa: PLC0415  as above
-
-    return loaded(paper)

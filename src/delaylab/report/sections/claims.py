@@ -16,7 +16,7 @@ from delaylab.papers.findings import Claimed
 from delaylab.report.forest import NOTE as DRAWN
 from delaylab.report.forest import ClaimDrawing
 from delaylab.report.sections.section import WIDE, Html, Report, interval
-from delaylab.report.templating import style_sheet
+from delaylab.report.style import style_sheet
 
 AFTER = (
     "These claims were chosen when the data were there, so a verdict explores and does not "

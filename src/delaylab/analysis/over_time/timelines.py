@@ -1,0 +1,62 @@
+"""Changes of links' conditions by timelines, as a study file configured them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from delaylab.analysis.over_time.changes import Change
+from delaylab.analysis.usable import usable
+from delaylab.dataset.store import Study
+from delaylab.errors import BadInput
+from delaylab.spec.source import Document
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import study_from
+from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
+
+SECOND_NS = 10**9
+
+
+def configured(study: Study) -> list[tuple[Mapping[str, str], list[Change]]]:
+    """Return the levels of each combination of a study, with the changes in their trials.
+
+    Return an empty list if this version cannot read the study file, which another one wrote.
+    """
+    document = Document(str(study.directory / "study.json"), study.record.spec, {})
+    try:
+        with usable(str(study.directory)):
+            found = list(combinations(study_from(document), study.record.scale))
+    except BadInput:
+        return []
+    return [(each.levels, [_moment(moment) for moment in each.lab.timeline]) for each in found]
+
+
+def _moment(spec: MomentSpec) -> Change:
+    if isinstance(spec, LinkEventSpec | NodeEventSpec):
+        return Change(spec.at.ns / SECOND_NS, spec.words)
+    assert isinstance(spec, ChangeSpec)
+    return _change(spec)
+
+
+def _change(spec: ChangeSpec) -> Change:
+    conditions = spec.conditions.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    said = ", ".join(f"{name} {_in_words(value)}" for name, value in conditions.items())
+    link = f"{spec.link} from {spec.node}" if spec.node else spec.link
+    return Change(spec.at.ns / SECOND_NS, f"{link}: {said}")
+
+
+def _in_words(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        # The share of a loss is what its short form gives: `loss: 1%`.
+        parts = (
+            _in_words(part) if name == "share" else _part(name, part)
+            for name, part in value.items()
+        )
+        return " ".join(parts)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _part(name: str, value: object) -> str:
+    return name if value is None else f"{name} {_in_words(value)}"

@@ -1,0 +1,66 @@
+"""What a user gives beside a study or a dataset: levels, a paper, and later claims.
+
+Read without the models of study files, which `show` and `report` do not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from delaylab.errors import BadInput
+
+if TYPE_CHECKING:
+    from delaylab.dataset.store import Study
+    from delaylab.papers.findings import Later
+    from delaylab.papers.paper import Paper
+
+
+def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
+    """Read `factor=level` arguments; several levels of one factor add up.
+
+    Raise BadInput for an argument of another form.
+    """
+    only: dict[str, set[str]] = {}
+    for pair in pairs:
+        factor, equals, level = pair.partition("=")
+        if not equals or not factor or not level:
+            raise BadInput(f"--only wants factor=level, got {pair!r}")
+        only.setdefault(factor, set()).add(level)
+    return only
+
+
+def later_claims(path: Path | None, study: Study, paper: Paper | None) -> Later:
+    """Return the claims of a file that were chosen after the data of a study; none without one.
+
+    Raise BadInput if a claim is invalid, or is neither an own one nor one of the study's paper.
+    """
+    if path is None:
+        return ()
+    # Few give any, and the models of files take 30 ms to import.
+    from delaylab.spec.source import read  # noqa: PLC0415
+    from delaylab.spec.study.check_claims import claims_from  # noqa: PLC0415
+
+    document = read(path)
+    probed = any(trial.probed for trial in study.trials)
+    found = claims_from(document, study.record.factors, probed=probed)
+    names = [name for name in found if isinstance(name, str)]
+    if names:
+        from delaylab.papers.loading import claims  # noqa: PLC0415  analyses are slow to import
+
+        known = claims(paper)
+        for position, claim in enumerate(found):
+            if isinstance(claim, str) and claim not in known:
+                fix = f"one of: {', '.join(known)}" if known else "no paper has claims here"
+                raise document.refuse(f"no claim {claim!r}", ("claims", position), fix)
+    return found
+
+
+def given(paper: str | None) -> Paper | None:
+    """Return the paper that `--paper` names, None if it is left out."""
+    if not paper:
+        return None
+    from delaylab.papers.loading import given as loaded  # noqa: PLC0415  as above
+
+    return loaded(paper)
