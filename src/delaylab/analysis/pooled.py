@@ -94,10 +94,11 @@ def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
 
 def summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
     """Summarise columns of round trips by name; those without a value are left out."""
-    found = {name: trips.select(TRIAL, name).drop_nulls() for name in names}
+    wanted = list(names)
+    parts = (trips.lazy().select(TRIAL, name).drop_nulls() for name in wanted)
     return {
         name: summarise(by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()))
-        for name, known in found.items()
+        for name, known in zip(wanted, pl.collect_all(parts), strict=True)
         if len(known)
     }
 

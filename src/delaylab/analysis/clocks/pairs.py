@@ -110,10 +110,14 @@ def crossings(
     parts: dict[tuple[str, str], list[Crossings]] = {}
     last_clock = np.full(len(packets), -1)
     last_time = np.zeros(len(packets), dtype=np.int64)
+    clocked = [name for name in dict.fromkeys(stations) if name in clocks]
+    # Two queries for all stations: one for each of them took ten times as long.
+    seen = packets.select(pl.col(clocked).is_not_null())
+    times = packets.select(pl.col(clocked).fill_null(0))
     for station in (name for name in stations if name in clocks):
         here = index[clocks[station]]
-        rows = np.flatnonzero(packets[station].is_not_null().to_numpy())
-        now = packets[station].fill_null(0).to_numpy()
+        rows = np.flatnonzero(seen[station].to_numpy())
+        now = times[station].to_numpy()
         before = last_clock[rows]
         for other in (int(c) for c in np.unique(before) if c not in (-1, here)):
             crossed = rows[before == other]

@@ -28,6 +28,8 @@ Window = tuple[str, int, int]
 """A phase, and when it began and ended, in ns."""
 _CARRIED = r"^[^.]+\.(rx|tx)_bytes$"
 _PROGRAM = r"^program\.\d+\.(.+)$"
+SHARES = ("busy", "steal", "softirq", "pressure", "foreign")
+"""Columns of intervals that a phase has the mean of, next to those of places."""
 NAMED = 3
 """Number of programs that are named for a phase or a packet."""
 _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
@@ -251,16 +253,14 @@ def _programs(machine: pl.DataFrame) -> pl.DataFrame:
 
 def busiest(record: pl.DataFrame) -> tuple[Program, ...]:
     """Return the programs that kept most CPUs busy in intervals, the busiest first."""
-    known = record.filter(pl.col("programs").is_not_null())
-    found = (
-        known.select(pl.col("programs").explode())
-        .drop_nulls()
-        .unnest("programs")
-        .group_by("name")
-        .agg(pl.col("cpus").sum() / len(known))
-        .sort("cpus", "name", descending=[True, False])
-    )
-    return tuple(Program(name, cpus) for name, cpus in found.head(NAMED).iter_rows())
+    known = len(record) - record["programs"].null_count()
+    readings = record.select(pl.col("programs").explode().drop_nulls().struct.unnest())
+    # Summed in their order: what Polars sums in parallel differs in its last digits each time.
+    cpus: dict[str, float] = {}
+    for name, used in readings.iter_rows():
+        cpus[name] = cpus.get(name, 0.0) + used
+    found = sorted(cpus.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Program(name, used / known) for name, used in found[:NAMED])
 
 
 def _traffic(hosts: pl.DataFrame) -> pl.DataFrame:
@@ -329,22 +329,19 @@ def _flagged(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
 def _phase(name: str, table: pl.DataFrame, packets: pl.DataFrame) -> PhaseState:
     here = table.filter(pl.col("phase") == name)
     sent = packets.filter(pl.col("phase") == name)
-    places = {c.removeprefix("at "): _mean(here, c) for c in here.columns if c.startswith("at ")}
+    shares = [*SHARES, *(name for name in here.columns if name.startswith("at "))]
+    mean = here.select(pl.col(shares).cast(pl.Float64).mean()).row(0, named=True)
+    places = {name.removeprefix("at "): mean[name] for name in shares if name.startswith("at ")}
     return PhaseState(
         phase=name,
         samples=len(here),
-        busy=_mean(here, "busy"),
-        steal=_mean(here, "steal"),
-        pressure=_mean(here, "pressure"),
-        foreign_cpus=_mean(here, "foreign"),
+        busy=mean["busy"],
+        steal=mean["steal"],
+        pressure=mean["pressure"],
+        foreign_cpus=mean["foreign"],
         places={place: used for place, used in places.items() if used is not None},
         packets=len(sent),
         flagged=int(sent["flagged"].sum()),
-        softirq=_mean(here, "softirq"),
+        softirq=mean["softirq"],
         programs=busiest(here),
     )
-
-
-def _mean(table: pl.DataFrame, column: str) -> float | None:
-    mean = table.select(pl.col(column).cast(pl.Float64).mean()).item()
-    return None if mean is None else float(mean)

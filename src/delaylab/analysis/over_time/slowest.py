@@ -80,6 +80,18 @@ class TrialTimes:
         """Return the time of the first packet, at rest or not."""
         return int(str(self.packets["intended_ns"].min())) if len(self.packets) else 0
 
+    # Few packets are looked up, each by itself: a query of Polars for each would take longer.
+    def sent_ns(self, probe: int, seq: int) -> int:
+        """Return when a packet was sent."""
+        probes, seqs = (self.packets[name].to_numpy() for name in ("probe", "seq"))
+        return int(self.packets["sent_ns"][int(np.argmax((probes == probe) & (seqs == seq)))])
+
+    def interval(self, time_ns: int) -> pl.DataFrame:
+        """Return the sampled interval that a time lies in, as a table of one row or none."""
+        since, until = (self.record[name].to_numpy() for name in ("since_ns", "time_ns"))
+        inside = np.flatnonzero((since < time_ns) & (until >= time_ns))
+        return self.record.slice(int(inside[0]), 1) if len(inside) else self.record.clear()
+
 
 def slowest(
     answered: pl.DataFrame,
@@ -125,19 +137,17 @@ def _packet(
 ) -> SlowPacket:
     trial = trials[int(str(row[TRIAL]))]
     probe, seq = int(str(row["probe"])), int(str(row["seq"]))
-    alike = trial.packets.filter((pl.col("probe") == probe) & (pl.col("seq") == seq))
-    sent_ns = int(alike["sent_ns"][0])
-    state = _state(trial.record, sent_ns)
+    sent_ns = trial.sent_ns(probe, seq)
+    state = _state(trial.interval(sent_ns))
     after_s = (sent_ns - trial.start_ns) / 1e9
     return SlowPacket(trial.id, probe, seq, after_s, rtt_ns / 1000, usual_us, lost_in, *state)
 
 
 def _state(
-    record: pl.DataFrame, time_ns: int
+    inside: pl.DataFrame,
 ) -> tuple[float | None, float | None, float | None, tuple[Program, ...]]:
-    """Return the shares busy, stolen and waiting of a time's interval, and the busiest programs."""
-    inside = record.filter((pl.col("since_ns") < time_ns) & (pl.col("time_ns") >= time_ns))
+    """Return the shares busy, stolen and waiting of an interval, and the busiest programs."""
     if inside.is_empty():
         return None, None, None, ()
-    busy, steal, pressure = inside.select("busy", "steal", "pressure").row(0)
-    return busy, steal, pressure, busiest(inside)
+    first = inside.row(0, named=True)
+    return first["busy"], first["steal"], first["pressure"], busiest(inside)

@@ -113,11 +113,12 @@ def _check(table: pl.DataFrame, name: str) -> None:
 
 
 def _check_names(names: pl.Series, column: str) -> None:
-    found = names.unique().drop_nulls().cast(pl.String)
-    if len(found) > MOST_NAMES:
-        raise ValueError(f"column {column!r} holds {len(found)} names; at most {MOST_NAMES}")
+    each = names.unique()
+    found = len(each) - each.null_count()
+    if found > MOST_NAMES:
+        raise ValueError(f"column {column!r} holds {found} names; at most {MOST_NAMES}")
     allowed = NAMES[column]
-    wrong = next((name for name in found.to_list() if not allowed(name)), None)
+    wrong = next((name for name in each.to_list() if name is not None and not allowed(name)), None)
     if wrong is not None:
         raise ValueError(f"column {column!r} holds {wrong[:60]!r}, which is no {column}")
 
