@@ -15,6 +15,7 @@ from delaylab.analysis.clocks.fit import Fit, Part, Span, fit
 from delaylab.analysis.clocks.line import Nanoseconds
 from delaylab.analysis.clocks.pairs import Crossings, chain, crossings, pair
 from delaylab.analysis.clocks.ticks import tick_ns
+from delaylab.analysis.packets.when_seen import when_seen
 
 REQUEST = "request "
 RESTING = ("untapped", "before", "after")
@@ -187,8 +188,7 @@ def _stamps_of(packets: pl.DataFrame, clocks: Mapping[str, str], clock: str) -> 
 
 def _moved(series: pl.Series, hops: list[ClockPair], numbers: list[NDArray[np.intp]]) -> pl.Series:
     """Return one point's stamps in the sender's clock, null where a hop has no line for them."""
-    known = series.is_not_null().to_numpy()
-    times = series.fill_null(0).to_numpy()
+    known, times = when_seen(series)
     for hop, number in zip(reversed(hops), reversed(numbers), strict=True):
         known = known & (number >= 0)
         times = hop.to_near(times, number)

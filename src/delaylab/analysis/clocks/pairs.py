@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.line import Nanoseconds
+from delaylab.analysis.packets.when_seen import when_seen
 
 Rows = NDArray[np.intp]
 
@@ -110,14 +111,10 @@ def crossings(
     parts: dict[tuple[str, str], list[Crossings]] = {}
     last_clock = np.full(len(packets), -1)
     last_time = np.zeros(len(packets), dtype=np.int64)
-    clocked = [name for name in dict.fromkeys(stations) if name in clocks]
-    # Two queries for all stations: one for each of them took ten times as long.
-    seen = packets.select(pl.col(clocked).is_not_null())
-    times = packets.select(pl.col(clocked).fill_null(0))
     for station in (name for name in stations if name in clocks):
         here = index[clocks[station]]
-        rows = np.flatnonzero(seen[station].to_numpy())
-        now = times[station].to_numpy()
+        known, now = when_seen(packets[station])
+        rows = np.flatnonzero(known)
         before = last_clock[rows]
         for other in (int(c) for c in np.unique(before) if c not in (-1, here)):
             crossed = rows[before == other]

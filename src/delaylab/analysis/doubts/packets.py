@@ -10,6 +10,7 @@ import polars as pl
 
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.segments import columns
+from delaylab.analysis.packets.when_seen import when_seen
 from delaylab.analysis.statistics.runs import Numbers
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
@@ -207,16 +208,17 @@ def _clock(measured: pl.DataFrame, user_ns: Numbers) -> Iterator[Doubt]:
 def _backwards(measured: pl.DataFrame, trial: TrialRecord) -> Iterator[Doubt]:
     names = columns(trial.way)
     for start, end in pairwise(names):
-        step = (measured[end] - measured[start]).drop_nulls()
-        back = int((step < 0).sum())
-        if back > len(step) // 100:
+        (by_start, started), (by_end, ended) = when_seen(measured[start]), when_seen(measured[end])
+        both = by_start & by_end
+        packets, back = int(both.sum()), int((both & (ended < started)).sum())
+        if back > packets // 100:
             yield doubt(
                 DoubtKind.BACKWARDS,
-                f"{back} of {len(step)} packets were stamped at {end} before {start}",
+                f"{back} of {packets} packets were stamped at {end} before {start}",
                 f"add the segment from {start} to {end} to the next one: these points stamp in "
                 "the other order here",
                 start=start,
                 end=end,
                 backwards=back,
-                packets=len(step),
+                packets=packets,
             )

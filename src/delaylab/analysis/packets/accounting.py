@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, columns
 from delaylab.analysis.packets.trial import TrialPackets
+from delaylab.analysis.packets.when_seen import when_seen
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.points import SOCKET_POINTS, bare, role
@@ -266,10 +267,11 @@ def _overtaken(packets: pl.DataFrame, leg: str, points: list[str]) -> NDArray[np
     overtaken = np.zeros(len(packets), dtype=np.bool_)
     if all(_is_socket_of("sender", point) for point in points):
         return overtaken
-    first, last = (packets[column(leg, point)] for point in (points[0], points[-1]))
-    rows = np.flatnonzero((first.is_not_null() & last.is_not_null()).to_numpy())
-    left = np.argsort(np.argsort(first.fill_null(0).to_numpy()[rows], kind="stable"))
-    arrived = np.argsort(last.fill_null(0).to_numpy()[rows], kind="stable")
+    by_first, first = when_seen(packets[column(leg, points[0])])
+    by_last, last = when_seen(packets[column(leg, points[-1])])
+    rows = np.flatnonzero(by_first & by_last)
+    left = np.argsort(np.argsort(first[rows], kind="stable"))
+    arrived = np.argsort(last[rows], kind="stable")
     latest = np.maximum.accumulate(left[arrived])
     overtaken[rows[arrived]] = left[arrived] < latest
     return overtaken

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from delaylab.analysis.clocks.align import Alignment, align
 from delaylab.analysis.clocks.exchanges import Exchanges
 from delaylab.analysis.packets import layers
+from delaylab.analysis.packets.when_seen import when_seen
 from delaylab.dataset.records.ways import Way
 
 Nanoseconds = NDArray[np.int64]
@@ -145,9 +146,8 @@ def segments(table: pl.DataFrame, way: Way, in_host_stack: Collection[str] = ())
     last_time = table[columns(way)[0]].to_numpy().copy()
     last_point = np.zeros(len(table), dtype=np.intp)
     for index, (leg, point) in enumerate(stations[1:], start=1):
-        series = table[column(leg, point)]
-        rows = np.flatnonzero(series.is_not_null().to_numpy())
-        now = series.fill_null(0).to_numpy()
+        known, now = when_seen(table[column(leg, point)])
+        rows = np.flatnonzero(known)
         for start in np.unique(last_point[rows]).tolist():
             chosen = rows[last_point[rows] == start]
             delay = now[chosen] - last_time[chosen]
@@ -220,4 +220,5 @@ def _first_times(name: str, keys: NDArray[np.uint64], seen: pl.DataFrame) -> pl.
     never = np.iinfo(np.int64).max
     first = np.full(len(keys), never, dtype=np.int64)
     np.minimum.at(first, at[known], seen["time_ns"].to_numpy()[known])
-    return pl.Series(name, first).replace({never: None})
+    found = pl.Series(name, first)
+    return found.replace({never: None}) if np.any(first == never) else found
