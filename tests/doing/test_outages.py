@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from delaylab.analysis.over_time.changes import Change, changes
+from delaylab.analysis.over_time.changes import Change
+from delaylab.analysis.over_time.timelines import changes
 from delaylab.dataset.store import read_study
 from tests.doing.conftest import Run, as_json
 

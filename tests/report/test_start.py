@@ -13,9 +13,15 @@ from delaylab.charts.lazy import alt
 from tests import synthetic
 from tests.synthetic import Condition, constant
 
+OF_NEITHER = (
+    *("scipy", "statsmodels", "pandas", "yaml"),
+    *("delaylab.spec.lab", "delaylab.spec.study.combine", "delaylab.topology.formats"),
+    *("delaylab.plan", "delaylab.routing", "delaylab.machines", "delaylab.verbs.study_file"),
+)
+"""Libraries and models that read files, which a dataset does not need."""
 HEAVY = {
-    "show": ("scipy", "statsmodels", "pandas", "altair.vegalite", "vl_convert.vl_convert"),
-    "report": ("scipy", "statsmodels", "pandas"),
+    "show": (*OF_NEITHER, "altair.vegalite", "vl_convert.vl_convert", "jinja2", "urllib.request"),
+    "report": OF_NEITHER,
 }
 SCRIPT = """
 import sys

@@ -10,6 +10,7 @@ from typing import Any
 
 from delaylab.charts.fitted import fit
 from delaylab.charts.lazy import alt, vl_convert
+from delaylab.drawing.font import FONT
 
 # Colours of Okabe and Ito, which most colour-blind readers can tell apart, and two of Tol's.
 KINDS = {
@@ -209,5 +210,5 @@ def _styled(config: Row) -> Row:
         "view": {"stroke": None},
     }
     parts = {name: {**config.get(name, {}), **part} for name, part in style.items()}
-    whole = {"background": "transparent", "font": "system-ui, DejaVu Sans, sans-serif"}
+    whole = {"background": "transparent", "font": FONT}
     return {**config, **whole, **parts}

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
+from delaylab.drawing.font import FONT
 from delaylab.drawing.picture import Line, Picture, Spot
 from delaylab.drawing.xml import xml
 
-FONT = "system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"
 SIZES = ((8, 210.0, 10.0), (40, 150.0, 9.0), (200, 110.0, 7.0), (500, 85.0, 5.0))
 """Numbers of nodes up to which a link has a length and a node a radius, in pixels."""
 LARGE = (70.0, 4.0)

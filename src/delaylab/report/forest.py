@@ -11,13 +11,13 @@ from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
 from delaylab.analysis.claims.words import amount
 from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.charts.fitted import TooNarrow, sized
+from delaylab.drawing.font import FONT
 from delaylab.drawing.xml import xml
 
 WIDTH, RIGHT = 560, 14
 NAMES, LETTER = 0.34, 6.6
 """The largest share of the width for names, and the width of a letter."""
 ROW, TOP, BELOW = 22, 8, 24
-FONT = "system-ui, Liberation Sans, DejaVu Sans, sans-serif"
 CLASS = re.compile(r"\.([a-z]+)")
 VARIABLE = re.compile(r"--([a-z]+): (#[0-9a-f]{6})")
 MOST_ROWS = 14

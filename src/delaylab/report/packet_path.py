@@ -11,6 +11,7 @@ from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.statistics.quantiles import Tail
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.drawing.font import FONT
 from delaylab.drawing.xml import xml
 from delaylab.points import ON_HOST, RESPONDER, TUNNEL, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
@@ -84,7 +85,7 @@ def drawing(panel: Panel) -> str:
     heights = [frame.height(len(panel.groups)) for frame in frames]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {sum(heights):.0f}" '
-        f'role="img" font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif" '
+        f'role="img" font-family="{FONT}" '
         f'font-size="12" color="{DARK}" class="way" '
         f'style="min-width:{SHRUNK * width:.0f}px">',
         f"<title>The packet's way from {xml(panel.title)} and back: median, {panel.tail}</title>",

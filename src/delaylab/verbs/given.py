@@ -1,4 +1,4 @@
-"""What a user gives beside a study or a dataset: levels, a paper, and later claims.
+"""Arguments next to a study or a dataset: levels, a paper, and later claims.
 
 Read without the models of study files, which `show` and `report` do not need.
 """

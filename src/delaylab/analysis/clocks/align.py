@@ -15,7 +15,7 @@ from delaylab.analysis.clocks.fit import Fit, Part, Span, fit
 from delaylab.analysis.clocks.line import Nanoseconds
 from delaylab.analysis.clocks.pairs import Crossings, chain, crossings, pair
 from delaylab.analysis.clocks.ticks import tick_ns
-from delaylab.analysis.packets.when_seen import when_seen
+from delaylab.analysis.clocks.when_seen import when_seen
 
 REQUEST = "request "
 RESTING = ("untapped", "before", "after")

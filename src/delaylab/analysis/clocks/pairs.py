@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.line import Nanoseconds
-from delaylab.analysis.packets.when_seen import when_seen
+from delaylab.analysis.clocks.when_seen import when_seen
 
 Rows = NDArray[np.intp]
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from delaylab.analysis.clocks.when_seen import when_seen
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.segments import columns
-from delaylab.analysis.packets.when_seen import when_seen
 from delaylab.analysis.statistics.runs import Numbers
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
-from delaylab.analysis.over_time.changes import Change
+from delaylab.analysis.over_time.changes import NONE, Change, Changes, may_have_changes
 from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
 from delaylab.errors import BadInput
@@ -17,18 +16,19 @@ from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, 
 SECOND_NS = 10**9
 
 
-def configured(study: Study) -> list[tuple[Mapping[str, str], list[Change]]]:
-    """Return the levels of each combination of a study, with the changes in their trials.
-
-    Return an empty list if this version cannot read the study file, which another one wrote.
-    """
+def changes(study: Study) -> Changes:
+    """Return a study's changes; none if this version cannot read its study file."""
+    if not may_have_changes(study):  # to work out all combinations takes time
+        return NONE
     document = Document(str(study.directory / "study.json"), study.record.spec, {})
     try:
         with usable(str(study.directory)):
             found = list(combinations(study_from(document), study.record.scale))
     except BadInput:
-        return []
-    return [(each.levels, [_moment(moment) for moment in each.lab.timeline]) for each in found]
+        return NONE
+    return Changes(
+        [(each.levels, [_moment(moment) for moment in each.lab.timeline]) for each in found]
+    )
 
 
 def _moment(spec: MomentSpec) -> Change:

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from delaylab.analysis.clocks.when_seen import when_seen
 from delaylab.analysis.packets.segments import column, columns
 from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.analysis.packets.when_seen import when_seen
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.points import SOCKET_POINTS, bare, role

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.align import Alignment, align
 from delaylab.analysis.clocks.exchanges import Exchanges
+from delaylab.analysis.clocks.when_seen import when_seen
 from delaylab.analysis.packets import layers
-from delaylab.analysis.packets.when_seen import when_seen
 from delaylab.dataset.records.ways import Way
 
 Nanoseconds = NDArray[np.int64]
