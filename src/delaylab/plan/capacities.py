@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from delaylab.plan.agent_names import host_agent, wire_agent
 from delaylab.plan.model import Capacity
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import LinkSpec
-from delaylab.spec.placed import interfaces_of
+
+if TYPE_CHECKING:
+    from delaylab.placement import End
 
 ETHERNET_HEADER = 14
 BURST_BYTES = 16 * 1024
@@ -37,7 +40,7 @@ class Capacities:
 
     def __init__(self, stacks: NodeStacks) -> None:
         self._stacks = stacks
-        ends = interfaces_of(stacks.lab, stacks.networks)
+        ends = _ends(stacks)
         self._chosen = {(end.link, end.host, end.node): end.interface for end in ends}
         self._uplinks: dict[tuple[str, str], list[_Uplink]] = defaultdict(list)
         """A host and its interface -> the uplinks of the links that leave by it."""
@@ -75,3 +78,13 @@ class Capacities:
             max(BURST_BYTES, longest),
             min(spec.queue * longest, MOST_BYTES),
         )
+
+
+def _ends(stacks: NodeStacks) -> tuple[End, ...]:
+    """Return the interfaces by which links leave hosts, none if no host names its interfaces."""
+    if not any(host.interfaces for host in stacks.lab.hosts.values()):
+        return ()
+    # The methods of placement take 10 ms to import, and few labs name interfaces.
+    from delaylab.spec.placed import interfaces_of  # noqa: PLC0415
+
+    return interfaces_of(stacks.lab, stacks.networks)
