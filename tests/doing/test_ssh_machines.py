@@ -220,3 +220,30 @@ def test_doctor_tries_a_machine(two: Lan) -> None:
     two.wait_until_gone()
     unknown = two.delaylab("doctor", "--machine", "m3", "--lab", "lab.yaml", code=2).stderr
     assert "no machine 'm3'" in unknown
+
+
+CARDS = """\
+lab: cards
+machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+hosts:
+  h1: {machine: m1, interfaces: {eth1: 4Mbit, eth2: 4Mbit}, across: always}
+  h2: {machine: m2, interfaces: {eth1: 4Mbit}}
+nodes: {a: {host: h1}, b: {host: h1}, c: {host: h2}}
+links: [{join: [a, b, c], name: lan}, {between: [a, c], name: wan, delay: 20ms}]
+"""
+
+
+@pytest.mark.slow
+def test_hosts_on_other_machines_have_interfaces_that_links_share(two: Lan) -> None:
+    """The rate holds in both directions; the machine's own card has none, and is left alone."""
+    two.up(CARDS)
+    assert pings(two, "a", "c.wan") >= 40
+    assert pings(two, "a", "b.lan") < 10
+    for agent, name in (("host.h1", "eth1"), ("wire.m1", "h1_eth2"), ("wire.m2", "h2_eth1")):
+        shown = two.delaylab("exec", agent, "--", "tc", "-s", "qdisc", "show", "dev", name).stdout
+        assert "rate 4Mbit" in shown
+        sent = re.search(r"Sent \d+ bytes (\d+) pkt", shown)
+        assert sent is not None
+        assert int(sent[1]) > 0, shown
+    for name in two.names:
+        assert "tbf" not in two.on(name, "tc", "qdisc", "show")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 import yaml
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.model import Bridge, Capacity, Plan, Veth
+from delaylab.plan.parts import parts
 from delaylab.units import Rate
 from tests.ground.test_plan import planned
 
@@ -94,6 +96,28 @@ def test_with_across_no_two_nodes_of_a_host_meet_there(drawn: dict[str, object])
     for bridge in (each for each in plan.operations if isinstance(each, Bridge)):
         if bridge.agent != "wire" and hosts[bridge.agent.removeprefix("host.")].get("across"):
             assert len(bridge.ports) == 2, "a node and an uplink"
+
+
+@settings(max_examples=60, deadline=None)
+@given(labs())
+def test_interfaces_are_the_same_on_whatever_machine_a_host_is(drawn: dict[str, Any]) -> None:
+    here = plan_of(yaml.safe_dump(drawn))
+    for host in ("h1", "h2"):
+        drawn["hosts"][host] |= {"machine": "m"}
+    apart = plan_of(yaml.safe_dump({**drawn, "machines": {"m": {"ssh": "m"}}}))
+    assert [same(each) for each in of(here)] == [same(each) for each in of(apart)]
+    for machine, part in parts(apart, {"m": "192.0.2.1", "local": "192.0.2.2"}).items():
+        on = {"local": {"host.h3", "wire"}, "m": {"host.h1", "host.h2", "wire.m"}}[machine]
+        assert {each.agent for each in of(part)} <= on
+
+
+def of(plan: Plan) -> list[Capacity]:
+    return [each for each in plan.operations if isinstance(each, Capacity)]
+
+
+def same(each: Capacity) -> tuple[object, ...]:
+    """Return what does not depend on the machine, which has a wire of its own."""
+    return each.agent.partition(".m")[0], each.name, each.of, each.rate_bps, each.limit_bytes
 
 
 def every(plan: Plan) -> list[Attachment]:
