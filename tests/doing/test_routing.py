@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +14,7 @@ from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import differences
 from delaylab.forwarding.topology import Faults
-from delaylab.lab import converged
+from delaylab.lab import converged, link_engines
 from delaylab.lab.observer import Observer, observing
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -74,16 +75,22 @@ def test_up_returns_when_every_table_is_right(daemon: str) -> None:
 def test_of_many_routers_a_few_are_observed_before_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sockets that hear of routes cost at every change of one, so most come late."""
     asked: list[Sequence[str] | None] = []
+    observed_ns = 0
 
     def noted(lab: Lab, only: Sequence[str] | None = None) -> AbstractContextManager[Observer]:
+        nonlocal observed_ns
         asked.append(only)
+        observed_ns = time.time_ns()
         return observing(lab, only=only)
 
     monkeypatch.setattr(converged, "MANY", 4)
     monkeypatch.setattr(converged, "FEW", 2)
     monkeypatch.setattr(converged, "observing", noted)
+    monkeypatch.setattr(link_engines, "LARGE", 4)
     with temporary(lab_from(parse(ring("bird"), "ring.yaml"))) as lab:
         assert asked == [["r-1", "r-3"], None]
+        (engine,) = link_engines.reports(lab)
+        assert (engine.since_ns or 0) > observed_ns, "links are on time again, and count anew"
         assert lab.converged is not None
         assert lab.converged.routers == 4
         wanted = expected_tables(topology(lab.spec, lab.plan))

@@ -225,8 +225,8 @@ def test_no_operation_of_the_agent_is_left_out() -> None:
     """A monitor sends `setup`, a link engine `carrier`; `output`, `end`, `control` and `schedule`
     need a program (tests/doing/test_programs.py, test_events.py, test_timeline.py), and what is
     about a machine's labs a machine of its own (tests/doing/test_ssh_machines.py)."""
-    others = {"links", "link-set", "link-timeline", "link-restart", "output", "end", "control"}
-    others |= {"schedule", "scheduled", "record", "lab-files", "end-lab", "sweep"}
+    others = {"links", "link-set", "link-timeline", "link-pace", "link-restart", "output", "end"}
+    others |= {"control", "schedule", "scheduled", "record", "lab-files", "end-lab", "sweep"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 
@@ -283,7 +283,8 @@ def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: boo
             )
             named = {name for name in there.named if getattr(there, name) is not None}
             assert {n: getattr(there, n) for n in named} == pytest.approx(conditions.named)
-        for request in (link_requests.LinkTimeline(), link_requests.LinkRestart()):
+        eased = link_requests.LinkPace(eased=True)
+        for request in (link_requests.LinkTimeline(), eased, link_requests.LinkRestart()):
             assert session.call(request).raw == {}
         session.close()
 

@@ -73,6 +73,15 @@ class LinkTimeline(Request[replies.Nothing]):
     hold: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinkPace(Request[replies.Nothing]):
+    """Let a link engine send frames up to a millisecond late, or on time again."""
+
+    op = "link-pace"
+    reply = replies.Nothing
+    eased: bool
+
+
 class LinkRestart(Request[replies.Nothing]):
     """Start a link engine that has ended."""
 

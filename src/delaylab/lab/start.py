@@ -15,6 +15,7 @@ from delaylab.kinds import KINDS
 from delaylab.lab import files, link_changes, machine_stack, memory, packages, timeline
 from delaylab.lab.cpus import check_cpus
 from delaylab.lab.first_programs import start_programs
+from delaylab.lab.link_engines import eased
 from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
@@ -148,7 +149,7 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
         return
     from delaylab.lab import converged  # noqa: PLC0415  most labs have no daemons
 
-    with converged.awaiting(lab) as awaited:
+    with converged.awaiting(lab) as awaited, eased(lab):
         began_s = time.monotonic()
         start_programs(lab, daemons)
         lab.converged = converged.converged(lab, awaited, began_s, progress)

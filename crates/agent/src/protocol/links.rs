@@ -163,6 +163,7 @@ pub(crate) enum LinkRequest {
     Links(Links),
     LinkSet(LinkSet),
     LinkTimeline(LinkTimeline),
+    LinkPace(LinkPace),
     LinkRestart(LinkRestart),
 }
 
@@ -198,6 +199,14 @@ pub(crate) struct LinkTimeline {
     /// True to make no change of the timeline until it is restarted.
     #[serde(default)]
     pub(crate) hold: bool,
+}
+
+/// Set whether the engine may be late, to leave the CPUs to others.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkPace {
+    /// True to send frames up to a millisecond late; false to send them on time, as at the start.
+    pub eased: bool,
 }
 
 /// Restart the engine if it has ended, with the changes of `link-set`.

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
 use super::lab::Setup;
-use super::links::{EngineReport, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links};
+use super::links::{
+    EngineReport, LinkPace, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links,
+};
 use super::machine::{
     EndLab, LabFiles, LabFilesDone, Labs, LabsDone, Machine, MachineDone, Processes, ProcessesDone,
     Sweep, SweepDone,
@@ -98,6 +100,7 @@ operations! {
     "links": Links => EngineReport, events [], tables [];
     "link-set": LinkSet => LinkSetDone, events [], tables [];
     "link-timeline": LinkTimeline => Nothing, events [], tables [];
+    "link-pace": LinkPace => Nothing, events [], tables [];
     "link-restart": LinkRestart => Nothing, events [], tables [];
     "machine": Machine => MachineDone, events [], tables [];
     "processes": Processes => ProcessesDone, events [], tables [];

@@ -18,9 +18,8 @@ use super::report::{Period, PortDrops};
 use super::requests::{LinkEngine, Timeline, say_ready, say_refused, say_why, serve_requests};
 use super::supervisor::{EngineTask, take_ports_down};
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
-use crate::link::data::forward::{
-    self, Forwarder, LoopAnswer, LoopChannels, LoopCommand, LoopHandle,
-};
+use crate::link::data::commands::{self, LoopAnswer, LoopChannels, LoopCommand, LoopHandle};
+use crate::link::data::forward::Forwarder;
 use crate::link::data::sender_limits::SenderLimits;
 use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Pauses};
 use crate::timing::lateness::Lateness;
@@ -103,7 +102,7 @@ fn start(task: EngineTask<'_>, configured: ConfiguredConditions) -> Result<Start
     let links = task.links;
     let limits = SenderLimits::new(links, task.agents);
     let forwarder = Forwarder::open(links, configured.conditions())?;
-    let (forwarding, channels) = forward::pair().context("start the link engine")?;
+    let (forwarding, channels) = commands::pair().context("start the link engine")?;
     // The thread is bound to its CPUs only later, when the other thread exists.
     let own = task.cpus.map_or_else(scheduling::own_cpus, <[usize]>::len);
     let (pace, refused) = Pace::new(links.realtime, own);
@@ -167,6 +166,10 @@ impl LinkEngine for ControlThread<'_> {
                 .command(LoopCommand::Change { direction, conditions: Box::new(conditions) })?;
         }
         self.carriers.settle(&self.configured)
+    }
+
+    fn ease(&mut self, eased: bool) -> Result<(), Failure> {
+        self.forwarding.command(LoopCommand::Ease { eased })
     }
 
     fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {

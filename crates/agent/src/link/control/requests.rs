@@ -13,8 +13,8 @@ use tracing::info;
 
 use crate::link::configured::{Cause, Changed, ConfiguredConditions};
 use crate::protocol::links::{
-    Change, DirectionReport, EngineReport, LinkRequest, LinkSet, LinkSetDone, LinkTimeline, Links,
-    Moment,
+    Change, DirectionReport, EngineReport, LinkPace, LinkRequest, LinkSet, LinkSetDone,
+    LinkTimeline, Links, Moment,
 };
 use crate::protocol::programs::Nothing;
 
@@ -47,6 +47,11 @@ pub(super) trait LinkEngine {
         configured: ConfiguredConditions,
         changed: Vec<Changed>,
     ) -> Result<(), Failure>;
+
+    /// Let frames be late, or not any more; the kernel has no pace to change.
+    fn ease(&mut self, _eased: bool) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Check that all links are in place; an error ends them.
     fn check(&mut self) -> Result<(), Failure> {
@@ -122,6 +127,10 @@ fn answer(
             if hold {
                 timeline.hold();
             }
+            done(&Nothing {})
+        }
+        LinkRequest::LinkPace(LinkPace { eased }) => {
+            links.ease(eased)?;
             done(&Nothing {})
         }
         LinkRequest::LinkRestart(_) => done(&Nothing {}),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
@@ -14,11 +14,12 @@ use delaylab_wire::ETHERNET_HEADER;
 
 use super::checksum;
 use super::clock_offset::ClockOffset;
-use super::direction::{DirectionState, Event, EventQueue, Snapshot};
+use super::commands::{LoopAnswer, LoopChannels, LoopCommand};
+use super::direction::{DirectionState, Event, EventQueue};
 use super::link_table::{LinkTable, Switch};
 use super::pool::{Pool, Slot};
 use super::ports::{Intake, Outbox, fits, length};
-use crate::protocol::links::{CpuNoiseSummary, EngineLinks, Memory};
+use crate::protocol::links::EngineLinks;
 use crate::timing::pace::Pace;
 
 /// The number of frames received, or sent, before the loop turns to the other task.
@@ -32,6 +33,8 @@ const COLD_AFTER: Span = Span::from_ns(50_000);
 /// a warm-up takes up to 8 µs.
 const WARM_UP: Span = Span::from_ns(20_000);
 const TOO_LATE_TO_WARM_UP: Span = Span::from_ns(9_000);
+/// The time for which an eased loop sleeps, whatever arrives or becomes due.
+const NAP: Span = Span::from_ns(1_000_000);
 const NO_DIRECTION: u32 = u32::MAX;
 
 /// The forwarding state of all links of a host.
@@ -51,6 +54,8 @@ pub(crate) struct Forwarder {
     awake: Monotonic,
     /// The time at which the last frame was sent, or the last warm-up made.
     warm: Monotonic,
+    /// True if frames may be late by up to [`NAP`].
+    eased: bool,
 }
 
 impl Forwarder {
@@ -80,6 +85,7 @@ impl Forwarder {
             totals: Totals::default(),
             awake: now,
             warm: now,
+            eased: false,
         })
     }
 
@@ -110,9 +116,14 @@ impl Forwarder {
 
     fn wait(&mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         self.awake = Monotonic::now();
-        let next = self.warm_up(pace);
-        let on = [self.intake.fd(), channels.wake.as_fd()];
-        if pace.wait(self.awake, next, on).context("wait for frames")? {
+        let commanded = if self.eased {
+            pace.nap(NAP, channels.wake.as_fd()).context("rest")?
+        } else {
+            let next = self.warm_up(pace);
+            let on = [self.intake.fd(), channels.wake.as_fd()];
+            pace.wait(self.awake, next, on).context("wait for frames")?
+        };
+        if commanded {
             descriptor::read_some(channels.wake.as_fd(), &mut [0; 64])
                 .context("wait for frames")?;
         }
@@ -282,6 +293,10 @@ impl Forwarder {
 
     fn carry_out(&mut self, command: LoopCommand, pace: &mut Pace, channels: &LoopChannels) {
         let answer = match command {
+            LoopCommand::Ease { eased } => {
+                self.eased = eased;
+                return;
+            }
             LoopCommand::Change { direction, conditions } => {
                 let now = Monotonic::now();
                 self.directions[direction].change(*conditions, now, &mut self.events);
@@ -326,22 +341,6 @@ fn by_interface(interfaces: &[u32]) -> Vec<u32> {
     found
 }
 
-/// A command to the loop.
-pub(crate) enum LoopCommand {
-    /// Change the conditions of a direction.
-    Change { direction: usize, conditions: Box<Conditions> },
-    /// Read the counters of one direction, and reset them with `reset`.
-    Read { direction: usize, reset: bool },
-    /// Read the counters of all directions together.
-    ReadTotals { reset: bool },
-}
-
-/// An answer; answers come in the order of the commands.
-pub(crate) enum LoopAnswer {
-    Direction(Box<Snapshot>),
-    Totals(Totals, Memory, CpuNoiseSummary),
-}
-
 /// The counters of all directions together.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Totals {
@@ -352,49 +351,4 @@ pub(crate) struct Totals {
     pub dropped_ring: u64,
     /// Frames of an interface that is no port.
     pub unknown_port: u64,
-}
-
-/// The loop's ends of the channels for commands and answers.
-pub(crate) struct LoopChannels {
-    pub commands: mpsc::Receiver<LoopCommand>,
-    pub answers: mpsc::Sender<LoopAnswer>,
-    /// Readable when there may be a command.
-    pub wake: OwnedFd,
-}
-
-/// The control thread's end: it gives commands and gets their answers.
-pub(crate) struct LoopHandle {
-    commands: mpsc::Sender<LoopCommand>,
-    answers: mpsc::Receiver<LoopAnswer>,
-    wake: OwnedFd,
-}
-
-/// Create both ends of a loop's control.
-pub(crate) fn pair() -> io::Result<(LoopHandle, LoopChannels)> {
-    let (command, commands) = mpsc::channel();
-    let (answer, answers) = mpsc::channel();
-    let (woken, wake) = descriptor::pipe()?;
-    descriptor::set_nonblocking(woken.as_fd())?;
-    descriptor::set_nonblocking(wake.as_fd())?;
-    let handle = LoopHandle { commands: command, answers, wake };
-    Ok((handle, LoopChannels { commands, answers: answer, wake: woken }))
-}
-
-impl LoopHandle {
-    /// Give a command, and wake the loop if it sleeps. An error means that the loop has ended.
-    pub(crate) fn command(&self, command: LoopCommand) -> Result<(), Failure> {
-        self.commands.send(command).map_err(|_| Self::ended())?;
-        descriptor::write_some(self.wake.as_fd(), &[0]).context("wake the link engine")?;
-        Ok(())
-    }
-
-    /// Block until the next answer.
-    pub(crate) fn answer(&self) -> Result<LoopAnswer, Failure> {
-        self.answers.recv().map_err(|_| Self::ended())
-    }
-
-    /// Return the failure to report once the loop has ended.
-    pub(crate) fn ended() -> Failure {
-        Failure::new("ask the link engine", "its loop has ended")
-    }
 }

@@ -1,6 +1,6 @@
 //! The path of frames through delaylab's own engine.
 //!
-//! - [`forward`]: the loop, and the commands of the control thread to it. [`ports`]: frames in and out.
+//! - [`forward`]: the loop; [`commands`]: those of the control thread to it. [`ports`]: frames in and out.
 //! - [`link_table`]: all links in the form that the loop needs: a switch for each link, a [`direction`] for each
 //!   port, and one [`pool`] of memory.
 //! - [`checksum`]: checksums that a sender left to its interface. [`clock_offset`]: the offset between the clock of
@@ -9,6 +9,7 @@
 
 mod checksum;
 mod clock_offset;
+pub(super) mod commands;
 pub(super) mod direction;
 pub(super) mod forward;
 mod link_table;

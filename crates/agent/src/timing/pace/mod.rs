@@ -144,6 +144,14 @@ impl Pace {
         Ok(ready[1])
     }
 
+    /// Sleep for so long, whatever becomes due meanwhile. Return early, and true, if a descriptor is ready.
+    pub(crate) fn nap(&mut self, span: Span, on: BorrowedFd<'_>) -> io::Result<bool> {
+        let [ready] = poll::wait_exactly([on], Some(span.to_wait()))?;
+        self.seen = Monotonic::now();
+        self.rests.settle(self.seen);
+        Ok(ready)
+    }
+
     /// Sleep without waking up for any event.
     fn sleep(&mut self, now: Monotonic, span: Span) -> io::Result<()> {
         poll::wait_exactly([], Some(span.to_wait()))?;
@@ -193,6 +201,17 @@ mod tests {
         assert!(cpu_noise.p99_ns * 100 >= cpu_noise.held_up_ns * 95, "{cpu_noise:?}");
         pace.reset_cpu_noise();
         assert_eq!(pace.cpu_noise(), CpuNoiseSummary::default());
+    }
+
+    #[test]
+    fn a_nap_lasts_until_its_time_or_a_command() {
+        let (mut pace, _) = Pace::new(false, scheduling::own_cpus());
+        let (commands, commander) = descriptor::pipe().unwrap();
+        let (nap, began) = (Span::from_ns(2_000_000), Monotonic::now());
+        assert!(!pace.nap(nap, commands.as_fd()).unwrap());
+        assert!(Monotonic::now() - began >= nap);
+        descriptor::write_some(commander.as_fd(), &[0]).unwrap();
+        assert!(pace.nap(Span::from_ns(i64::from(i32::MAX)), commands.as_fd()).unwrap());
     }
 
     #[test]
