@@ -38,6 +38,7 @@ WORDS = st.text(max_size=12) | st.sampled_from(
         '"',
         "|",
         "\x00",
+        "\U00010000",
     ]
 )
 CHANGES = st.lists(

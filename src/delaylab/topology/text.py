@@ -16,6 +16,7 @@ PLAIN = re.compile(
     r"[A-Za-z][A-Za-z0-9_-]*|[0-9]+(\.[0-9]+)?(%|[nmu]?s|min|h|[kMGT]?bit|([kMG]|[KMG]i)?B)"
 )
 """Names and quantities, which need no quotes."""
+MOST_16_BITS = 0xFFFF
 
 
 def text_of(lab: MapLab) -> str:
@@ -45,12 +46,20 @@ def _flow(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return _scalar(value)
+        return scalar(value)
     return str(value)
 
 
-def _scalar(text: str) -> str:
+def scalar(text: str) -> str:
     """Return text so that YAML reads the same text: in double quotes unless it is plain."""
     if PLAIN.fullmatch(text) and text not in ("true", "false", "null"):
         return text
-    return json.dumps(text)
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    """Return a character as between double quotes of YAML.
+
+    JSON's escapes are YAML's, except for characters beyond 16 bits, of which JSON makes two.
+    """
+    return json.dumps(char)[1:-1] if ord(char) <= MOST_16_BITS else f"\\U{ord(char):08x}"
