@@ -27,6 +27,8 @@ MANY, FEW = 100, 16
 
 For each change of a route the kernel looks at every socket that hears of routes, in all networks
 together (`netlink_broadcast`). With one for each of 852 routers a change took twice as long."""
+PAUSE = 20
+"""The time until the nodes are asked again, as a multiple of that in which they answered."""
 NAMED = 3
 """The most wrong routes that an error names."""
 
@@ -42,6 +44,7 @@ class Awaited:
     ) -> None:
         self._lab, self._network, self._observer, self._few = lab, network, observer, few
         self._wanted = expected_tables(network, faults(lab, daemons=False))
+        self._watch = _ProgramWatch(lab)
 
     def wait(self, deadline_s: float) -> None:
         """Return when the tables of all routers are right.
@@ -59,7 +62,7 @@ class Awaited:
     def _follow(self, observer: Observer, wanted: Mapping[str, Table], deadline_s: float) -> None:
         found = Verified(wanted, observer.tables, static_prefixes(self._lab.spec, self._lab.plan))
         while not found.is_right:
-            _follow(self._lab, observer, found, deadline_s)
+            _follow(observer, found, self._watch, deadline_s)
 
     @property
     def routers(self) -> int:
@@ -121,20 +124,42 @@ def _spread(routers: Sequence[str]) -> Sequence[str] | None:
     return routers[:: len(routers) // FEW] if len(routers) >= MANY else None
 
 
-def _follow(lab: Lab, observer: Observer, found: Verified, deadline_s: float) -> None:
+class _ProgramWatch:
+    """Asks the nodes of a lab whether a program has ended.
+
+    It is asked often, and asks seldom: each node's agent needs a CPU to answer, which many routers
+    do not have to spare while they find their routes.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab, self._next_s = lab, 0.0
+
+    def look(self, *, last: bool = False) -> None:
+        """Raise DelaylabError if a program has ended, unless the nodes were asked just before.
+
+        The nodes are asked in any case if it is the `last` time.
+        """
+        began_s = time.monotonic()
+        if began_s < self._next_s and not last:
+            return
+        for node, states in programs.states(self._lab).items():
+            for program in states:
+                if program.is_dead:
+                    what = f"program {program.name} of node {node} {program.how}"
+                    words = _last_words(self._lab, node, program.name)
+                    raise DelaylabError(f"{what}, so there are no routes", f"node {node}", words)
+        took_s = time.monotonic() - began_s
+        self._next_s = time.monotonic() + took_s * PAUSE
+
+
+def _follow(observer: Observer, found: Verified, watch: _ProgramWatch, deadline_s: float) -> None:
     """Take what has changed; raise DelaylabError if that cannot end well."""
     left_s = deadline_s - time.monotonic()
     changes = observer.changes(max(0.0, min(LOOK_EVERY_S, left_s)))
     found.take(changes)
     if changes or found.is_right:
         return
-    for node, states in programs.states(lab).items():
-        for program in states:
-            if program.is_dead:
-                what = (
-                    f"program {program.name} of node {node} {program.how}, so there are no routes"
-                )
-                raise DelaylabError(what, f"node {node}", _last_words(lab, node, program.name))
+    watch.look(last=left_s <= 0)
     if left_s <= 0:
         first = "; ".join(map(str, found.examples(NAMED)))
         what = f"{found.wrong} routes are not those of the shortest paths in time: {first}"

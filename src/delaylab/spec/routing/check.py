@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import by_name, links_of, names, origins
@@ -28,17 +28,20 @@ def check_routing(lab: LabSpec, document: Document, at: Location, problems: Prob
         what = "`routes: shortest` sets the routes that the daemons of `routing` are to set"
         fix = "leave `routes` out, or `routing`"
         problems.found.append(document.refuse(what, (*at, "routes"), fix))
+    links = {each for name, several in links_of(lab).items() for each in (name, *several)}
     for name, routing in routers.items():
         own = lab.nodes[name].routing is not None
         where = (*at, "nodes", name, "routing") if own else (*at, "routing")
-        for what, fix in _problems(lab, name, routing):
+        for what, fix in _problems(lab, name, routing, links):
             problems.found.append(document.refuse(what, where, fix))
     if not problems.found:
         _check_ids(lab, routers, document, at, problems)
         problems.gather(lambda: _check_areas(lab, routers, document, at))
 
 
-def _problems(lab: LabSpec, name: str, routing: RoutingSpec) -> Iterator[tuple[str, str]]:
+def _problems(
+    lab: LabSpec, name: str, routing: RoutingSpec, links: Collection[str]
+) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the routing of one router, each with a remedy."""
     spec = lab.nodes[name]
     if not spec.forwards:
@@ -57,11 +60,10 @@ def _problems(lab: LabSpec, name: str, routing: RoutingSpec) -> Iterator[tuple[s
         yield "BIRD has no `retransmit` below 2s", "say `retransmit: 2s`, or `by: frr`"
     if routing.by == "frr" and routing.ospf and routing.ospf.prefix_suppression:
         yield "FRR 8.4 has no `prefix_suppression`", "leave it out, or say `by: bird`"
-    known = {each for name, several in links_of(lab).items() for each in (name, *several)}
     ospf = routing.ospf
     for link in (*ospf.areas, *ospf.nbma) if ospf else ():
-        if link not in known:
-            yield f"no link {link!r}", f"links: {', '.join(sorted(known)[:8])}"
+        if link not in links:
+            yield f"no link {link!r}", f"links: {', '.join(sorted(links)[:8])}"
 
 
 def _check_ids(
