@@ -12,6 +12,8 @@ from delaylab.topology.text import scalar
 @given(st.text())
 @example("\U00010000")
 @example("true")
+@example("True")
+@example("NO")
 @example("1:30")
 @example("\x85\x7f\ufeff")
 def test_yaml_reads_the_same_text(text: str) -> None:

@@ -16,6 +16,8 @@ PLAIN = re.compile(
     r"[A-Za-z][A-Za-z0-9_-]*|[0-9]+(\.[0-9]+)?(%|[nmu]?s|min|h|[kMGT]?bit|([kMG]|[KMG]i)?B)"
 )
 """Names and quantities, which need no quotes."""
+NO_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off"})
+"""Words that YAML 1.1 or 1.2 reads as something else, in several spellings."""
 MOST_16_BITS = 0xFFFF
 
 
@@ -52,7 +54,7 @@ def _flow(value: object) -> str:
 
 def scalar(text: str) -> str:
     """Return text so that YAML reads the same text: in double quotes unless it is plain."""
-    if PLAIN.fullmatch(text) and text not in ("true", "false", "null"):
+    if PLAIN.fullmatch(text) and text.lower() not in NO_TEXT:
         return text
     return f'"{"".join(map(_escaped, text))}"'
 
