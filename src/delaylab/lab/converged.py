@@ -28,7 +28,7 @@ MANY, FEW = 100, 16
 For each change of a route the kernel looks at every socket that hears of routes, in all networks
 together (`netlink_broadcast`). With one for each of 852 routers a change took twice as long."""
 PAUSE = 20
-"""The time until the nodes are asked again, as a multiple of that in which they answered."""
+"""The time until the nodes are asked again, as a multiple of the time that they took to answer."""
 NAMED = 3
 """The most wrong routes that an error names."""
 
@@ -125,19 +125,19 @@ def _spread(routers: Sequence[str]) -> Sequence[str] | None:
 
 
 class _ProgramWatch:
-    """Asks the nodes of a lab whether a program has ended.
+    """The search for programs of a lab that have ended.
 
-    It is asked often, and asks seldom: each node's agent needs a CPU to answer, which many routers
-    do not have to spare while they find their routes.
+    To answer, each node's agent needs a CPU. While 852 routers find their routes, asking all of
+    them takes a second, so the nodes are asked for at most a twentieth of the time.
     """
 
     def __init__(self, lab: Lab) -> None:
         self._lab, self._next_s = lab, 0.0
 
     def look(self, *, last: bool = False) -> None:
-        """Raise DelaylabError if a program has ended, unless the nodes were asked just before.
+        """Raise DelaylabError if a program has ended.
 
-        The nodes are asked in any case if it is the `last` time.
+        Return at once if the nodes were asked a short time ago, unless this is the `last` time.
         """
         began_s = time.monotonic()
         if began_s < self._next_s and not last:
