@@ -29,11 +29,11 @@ def text_of(lab: MapLab) -> str:
     nodes = [_entry(name, fields, lab.comments.get(name)) for name, fields in lab.nodes.items()]
     links = [f"  - {_flow(fields)}" for fields in lab.links]
     listed = ["links:", *links] if links else []
-    return "\n".join([*comment, f"lab: {lab.name}", "nodes:", *nodes, *listed, ""])
+    return "\n".join([*comment, f"lab: {scalar(lab.name)}", "nodes:", *nodes, *listed, ""])
 
 
 def _entry(name: str, fields: Mapping[str, object], comment: str | None) -> str:
-    line = f"  {name}: {_flow(fields)}"
+    line = f"  {scalar(name)}: {_flow(fields)}"
     if comment is None or slug(comment) == name:
         return line
     return f"{line}  # {one_line(comment)}"
