@@ -1,4 +1,4 @@
-"""What a verb imports, as a process of its own."""
+"""Modules that a verb imports, found by running it in a process of its own."""
 
 from __future__ import annotations
 

@@ -75,10 +75,11 @@ def call(lab: Lab, agent: str, request: Request[R_co]) -> R_co:
 
 @contextmanager
 def eased(lab: Lab) -> Iterator[None]:
-    """Let frames of a large lab be up to a millisecond late, while its routers find their routes.
+    """Let frames of a large lab be up to a millisecond late while its routers find their routes.
 
-    On time, the engines would take a third of the CPUs that 852 routers need. What they count
-    begins anew at the end.
+    An engine that is on time would take a third of the CPU time that 852 routers need. At the end
+    the engines are on time again, and their counts begin anew. If an error ends the block, the
+    engines stay eased: the lab is then taken down.
     """
     large = sum(spec.forwards for spec in lab.spec.nodes.values()) >= LARGE
     for agent in agents(lab) if large else ():

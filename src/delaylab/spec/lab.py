@@ -157,8 +157,8 @@ class HostSpec(Spec):
     )
     across: Literal["always"] | None = Field(
         None,
-        description="`always` lets also what nodes of this host send each other leave by one of "
-        "its interfaces and come back by another one. Left out, it stays on the host.",
+        description="With `always`, traffic between nodes of this host leaves by one of its "
+        "interfaces and comes back by another one. Left out, it stays on the host.",
     )
 
 
