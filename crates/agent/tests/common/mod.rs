@@ -213,7 +213,10 @@ impl Home {
         // Like /tmp: everybody may create entries, and nobody may remove those of others.
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777)).unwrap();
         let agent = dir.join("agent");
-        fs::copy(AGENT, &agent).unwrap();
+        // By a process of its own: a child that another test forks while this process writes the copy would hold
+        // it open for writing, and the kernel starts no such file (ETXTBSY, execve(2)).
+        let copied = Command::new("cp").arg(AGENT).arg(&agent).status().unwrap();
+        assert!(copied.success());
         Self { dir, agent }
     }
 
