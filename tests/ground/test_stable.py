@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,17 +26,20 @@ links = st.lists(
 )
 
 
-def lab(links: list[Link], kinds: list[str], *, named: bool) -> LabSpec:
+def lab(links: list[Link], kinds: list[str], *, named: bool, addresses: str = "names") -> LabSpec:
     given = [
         link if not named else {**link, "name": f"w{number}"} for number, link in enumerate(links)
     ]
     nodes = {
-        name: {"kind": kind, "forwards": kind == "netns"}
-        for name, kind in zip(NODES, kinds, strict=True)
+        name: {
+            "kind": kind,
+            "forwards": kind == "netns",
+            "at": {"longitude": number, "latitude": 50},
+        }
+        for number, (name, kind) in enumerate(zip(NODES, kinds, strict=True))
     }
-    return LabSpec.model_validate(
-        {"lab": "x", "hosts": {"h": {}}, "ip": [4, 6], "nodes": nodes, "links": given}
-    )
+    whole = {"lab": "x", "hosts": {"h": {}}, "ip": [4, 6], "addresses": addresses}
+    return LabSpec.model_validate({**whole, "nodes": nodes, "links": given})
 
 
 def planned(spec: LabSpec) -> KeptPlan:
@@ -71,14 +75,15 @@ def same(before: Known, after: Known) -> set[tuple[str, str]]:
 kinds = st.lists(st.sampled_from(KINDS_OF_NODES), min_size=8, max_size=8)
 
 
+@pytest.mark.parametrize("by", ["names", "places"])
 @settings(max_examples=60, deadline=None)
-@given(links, kinds, st.data())
+@given(links=links, kinds=kinds, data=st.data())
 def test_a_link_that_is_removed_or_added_at_the_end_changes_nothing_else(
-    links: list[Link], kinds: list[str], data: st.DataObject
+    by: str, links: list[Link], kinds: list[str], data: st.DataObject
 ) -> None:
     native = {name for name, kind in zip(NODES, kinds, strict=True) if kind == "native"}
     links = [each for each in links if not {*(each.get("between") or each["join"])} <= native]
-    whole = lab(links, kinds, named=True)
+    whole = lab(links, kinds, named=True, addresses=by)
     if len(links) < 2:
         return
     before = planned(whole)

@@ -6,7 +6,8 @@ IPv6 addresses from the unique local prefix fd64:656c:6179::/48 (RFC 4193).
 The hash of a name says where in the pool its block should be. If that block is taken by an earlier
 link of the file, the next free one is. So a link that is added at the end changes no address, and
 one that is removed changes another's only if both had the same place: in a lab of 100 links once in
-several hundred removals.
+several hundred removals. With `addresses: places` the place of a node says where in the pool, and
+the hash of the name only where in the part for that place (cells.py).
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput
+from delaylab.plan.cells import BITS, cell_of
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
 
@@ -37,9 +39,16 @@ class _Area:
     start: int
     size: int
 
-    def place(self, name: str, size: int) -> int:
-        """Return the first address of the block that a name has here, if it is free."""
-        return self.start + _hashed(name, self.size // size) * size
+    def place(self, name: str, size: int, cell: int | None) -> int:
+        """Return the first address of the block that a name has here, if it is free.
+
+        It is in the part of the area that is a cell's, if there is one.
+        """
+        blocks = self.size // size
+        if cell is None or blocks < 1 << BITS:
+            return self.start + _hashed(name, blocks) * size
+        part = blocks >> BITS
+        return self.start + (cell * part + _hashed(name, part)) * size
 
 
 def _area(text: str) -> _Area:
@@ -76,36 +85,50 @@ def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
             continue
         owners = list(dict.fromkeys(stacks[node] for node in link.members))
         addresses: dict[str, list[str]] = {owner: [] for owner in owners}
+        cell = _cell(lab, link.members)
         if 4 in lab.ip:
-            _on_link4(name, link, blocks4, addresses)
+            _on_link4(name, link, cell, blocks4, addresses)
         if 6 in lab.ip:
-            _on_link6(name, link, blocks6, addresses)
+            _on_link6(name, link, cell, blocks6, addresses)
         links.append({node: addresses[stacks[node]] for node in link.members})
-    routers = dict.fromkeys(stacks[node] for node, spec in lab.nodes.items() if spec.forwards)
-    loopbacks = {owner: _loopback(lab, owner, blocks4, blocks6) for owner in routers}
+    routers: dict[str, str] = {}
+    for node, spec in lab.nodes.items():
+        if spec.forwards:
+            routers.setdefault(stacks[node], node)
+    loopbacks = {
+        owner: _loopback(lab, owner, _cell(lab, [node]), blocks4, blocks6)
+        for owner, node in routers.items()
+    }
     return Assigned(
         links, {node: loopbacks[stacks[node]] for node in lab.nodes if stacks[node] in routers}
     )
 
 
+def _cell(lab: LabSpec, nodes: Iterable[str]) -> int | None:
+    """Return the cell that decides the addresses of nodes; None if names decide them."""
+    return cell_of(lab.nodes[node].at for node in nodes) if lab.addresses == "places" else None
+
+
 def _on_link4(
-    name: str, link: LinkSpec, blocks: _Blocks, addresses: Mapping[str, list[str]]
+    name: str, link: LinkSpec, cell: int | None, blocks: _Blocks, addresses: Mapping[str, list[str]]
 ) -> None:
     if link.between:
-        start = blocks.take(2, CABLES4.place(name, 2))  # RFC 3021: a /31 has no network address
+        start = blocks.take(
+            2, CABLES4.place(name, 2, cell)
+        )  # RFC 3021: a /31 has no network address
         for number, texts in enumerate(addresses.values()):
             texts.append(f"{ipaddress.IPv4Address(start + number)}/31")
         return
     size = max(BROADCAST_AT_LEAST, _power_of_two(len(addresses) + 2))
-    start, length = blocks.take(size, LANS4.place(name, size)), 33 - size.bit_length()
+    start, length = blocks.take(size, LANS4.place(name, size, cell)), 33 - size.bit_length()
     for texts, number in zip(addresses.values(), _numbers(addresses, size - 2), strict=True):
         texts.append(f"{ipaddress.IPv4Address(start + number)}/{length}")
 
 
 def _on_link6(
-    name: str, link: LinkSpec, blocks: _Blocks, addresses: Mapping[str, list[str]]
+    name: str, link: LinkSpec, cell: int | None, blocks: _Blocks, addresses: Mapping[str, list[str]]
 ) -> None:
-    start = blocks.take(1 << 64, LINKS6.place(name, 1 << 64))
+    start = blocks.take(1 << 64, LINKS6.place(name, 1 << 64, cell))
     numbers = range(1, 3) if link.between else _numbers(addresses, 1 << 32)
     for texts, number in zip(addresses.values(), numbers, strict=False):
         texts.append(f"{ipaddress.IPv6Address(start + number)}/64")
@@ -122,12 +145,16 @@ def _numbers(owners: Mapping[str, list[str]], most: int) -> list[int]:
     return list(taken)
 
 
-def _loopback(lab: LabSpec, owner: str, blocks4: _Blocks, blocks6: _Blocks) -> list[str]:
+def _loopback(
+    lab: LabSpec, owner: str, cell: int | None, blocks4: _Blocks, blocks6: _Blocks
+) -> list[str]:
     found: list[str] = []
     if 4 in lab.ip:
-        found.append(f"{ipaddress.IPv4Address(blocks4.take(1, LOOPBACKS4.place(owner, 1)))}/32")
+        first = blocks4.take(1, LOOPBACKS4.place(owner, 1, cell))
+        found.append(f"{ipaddress.IPv4Address(first)}/32")
     if 6 in lab.ip:
-        found.append(f"{ipaddress.IPv6Address(blocks6.take(1, LOOPBACKS6.place(owner, 1)))}/128")
+        first = blocks6.take(1, LOOPBACKS6.place(owner, 1, cell))
+        found.append(f"{ipaddress.IPv6Address(first)}/128")
     return found
 
 

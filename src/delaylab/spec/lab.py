@@ -21,6 +21,7 @@ from delaylab.units import Duration, Rate, Size
 
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
+AddressesBy = Literal["names", "places"]
 DataPlane = Literal["vxlan", "ethernet"]
 
 
@@ -254,6 +255,12 @@ class LabSpec(Spec):
     )
     ip: list[IpVersion] = Field(
         default=[4], min_length=1, description="The IP versions that nodes get addresses of."
+    )
+    addresses: AddressesBy = Field(
+        "names",
+        description="What decides the addresses that are assigned. `names`: those of link and node "
+        "alone. `places`: where the nodes are, if they have a longitude and a latitude; networks "
+        "that are near have near addresses, and a lab of 100 routers or more needs fewer routes.",
     )
     routes: Routes | None = Field(
         None,

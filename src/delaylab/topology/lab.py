@@ -16,6 +16,8 @@ from delaylab.units import Duration, Rate
 
 MOST_COST = 65_535
 STEPS = (1, 2, 5)
+MANY = 100
+"""The number of routers from which on a plan makes routes to several networks one."""
 Fields = dict[str, object]
 
 
@@ -25,6 +27,8 @@ class MapLab:
 
     map: Map
     name: str
+    whole: Fields
+    """Fields of the lab as a whole."""
     nodes: dict[str, Fields]
     links: list[Fields]
     comments: dict[str, str]
@@ -34,7 +38,7 @@ class MapLab:
     @property
     def data(self) -> Fields:
         """Return the lab file's data."""
-        return {"lab": self.name, "nodes": self.nodes, "links": self.links}
+        return {"lab": self.name, **self.whole, "nodes": self.nodes, "links": self.links}
 
     def document(self) -> Document:
         """Return the lab as a document, whose lines are those of the source."""
@@ -60,11 +64,21 @@ def lab_of(map_: Map, name: str, options: Options) -> MapLab:
     return MapLab(
         map_,
         name,
+        _of_whole(map_, remarks),
         {node.name: _node_fields(node, options) for node in map_.nodes},
         fields,
         {node.name: node.label for node in map_.nodes if node.label},
         (*map_.assumptions, *remarks.lines()),
     )
+
+
+def _of_whole(map_: Map, remarks: Remarks) -> Fields:
+    """Return what holds of a lab as a whole: how its many routers need few routes."""
+    placed = sum(node.forwards and node.at is not None and node.at.on_earth for node in map_.nodes)
+    if placed < MANY:
+        return {}
+    remarks.say("addresses follow the places of nodes, so that routers need fewer routes")
+    return {"addresses": "places"}
 
 
 def _node_fields(node: MapNode, options: Options) -> Fields:

@@ -26,10 +26,11 @@ def text_of(lab: MapLab) -> str:
     about = f"{lab.map.format}: {len(lab.nodes)} nodes, {len(lab.links)} links."
     head = [about, *(f"{text[0].upper()}{text[1:]}." for text in lab.assumptions)]
     comment = [f"# {line}" for text in head for line in wrap(one_line(text), WIDTH)]
+    whole = [f"{key}: {_flow(value)}" for key, value in lab.whole.items()]
     nodes = [_entry(name, fields, lab.comments.get(name)) for name, fields in lab.nodes.items()]
     links = [f"  - {_flow(fields)}" for fields in lab.links]
     listed = ["links:", *links] if links else []
-    return "\n".join([*comment, f"lab: {scalar(lab.name)}", "nodes:", *nodes, *listed, ""])
+    return "\n".join([*comment, f"lab: {scalar(lab.name)}", *whole, "nodes:", *nodes, *listed, ""])
 
 
 def _entry(name: str, fields: Mapping[str, object], comment: str | None) -> str:

@@ -1,0 +1,40 @@
+"""Imported labs of many routers on the earth get addresses by place."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.topology.maps import of_text, spec
+
+
+def zoo(nodes: int, coordinates: str) -> str:
+    """Return a ring of routers as GraphML; `coordinates` are the names of two keys."""
+    first, second = coordinates.split()
+    keys = "".join(
+        f'<key attr.name="{name}" attr.type="double" for="node" id="{name}" />'
+        for name in (first, second)
+    )
+    points = "".join(
+        f'<node id="{n}"><data key="{first}">{n / 10}</data>'
+        f'<data key="{second}">{40 + n / 10}</data></node>'
+        for n in range(nodes)
+    )
+    edges = "".join(f'<edge source="{n}" target="{(n + 1) % nodes}" />' for n in range(nodes))
+    head = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    return f'{head}{keys}<graph edgedefault="undirected">{points}{edges}</graph></graphml>'
+
+
+@pytest.mark.parametrize(
+    ("nodes", "coordinates", "by"),
+    [
+        (100, "Longitude Latitude", "places"),
+        (99, "Longitude Latitude", "names"),
+        (100, "x y", "names"),
+    ],
+)
+def test_many_routers_on_the_earth_get_addresses_by_place(
+    nodes: int, coordinates: str, by: str
+) -> None:
+    made = of_text(zoo(nodes, coordinates))
+    assert spec(made).addresses == by
+    assert any("addresses follow" in line for line in made.assumptions) == (by == "places")
