@@ -1,10 +1,15 @@
-"""Routes of a lab with many routers: of all pairs at once, and as few as will do. Pure."""
+"""Routes of a lab with many routers: all paths first, then tables, as few routes as will do. Pure.
+
+What grows with the square of a lab is held in whole numbers of four bytes: the least cost from each
+router to each network. All else is made for some stacks at a time.
+"""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +17,19 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from delaylab.errors import BadInput
-from delaylab.plan.aggregates import ANY, MOST_CHOICES, Sets, aggregates
+from delaylab.plan.aggregates import MOST_CHOICES, Tree, sets
 from delaylab.plan.networks import Addresses, Table
 from delaylab.plan.reach import Gateway, Stacks
 
 MOST = 100_000_000
-"""The largest number of pairs of a router and a network. A pair needs up to 80 bytes for a while:
-5000 routers with 10 000 links, each router with a loopback, are 75 million and take 6 GB."""
+"""The largest number of pairs of a router and a network."""
+AT_A_TIME = 4_000_000
+"""The number of pairs that are worked on at a time: each takes some tens of bytes meanwhile."""
 BITS = {4: 32, 6: 128}
 
-Costs = NDArray[np.float64]
+Costs = NDArray[np.int32]
+NEVER = 1 << 30
+"""The cost to what is out of reach. A path over 10 000 links of the largest cost is cheaper."""
 
 
 def tables(
@@ -36,59 +44,78 @@ def tables(
     if len(stacks.forwarding) * len(links) > MOST:
         what = f"{len(stacks.forwarding)} routers need routes to {len(links)} networks each"
         raise BadInput(what, fix="say `routes: none` and let routing daemons summarise them")
-    costs = _costs_to(stacks, links)
-    on = _on(stacks, links)
-    hops = {
-        stack: _hops(stacks, stack, costs, on[stack], multipath=multipath) for stack in stacks.links
-    }
-    whole = [stack for stack, each in hops.items() if stack == machine or not each.can_share]
-    found: dict[str, Table] = {stack: {} for stack in hops}
-    for version in BITS:
-        shared, single = _destinations(links, addresses, version)
-        for stack, each in hops.items():
-            here = single + shared if stack in whole else single
-            found[stack] |= _one_by_one(each, here, addresses, version)
-        others = {stack: each for stack, each in hops.items() if stack not in whole}
-        for stack, table in _together(others, shared, addresses, version):
-            found[stack] |= table
+    to_links = _CostsToLinks.of(stacks, links)
+    networks = [_Networks.of(links, addresses, version) for version in BITS]
+    found: dict[str, Table] = {stack: {} for stack in stacks.links}
+    for hops in _some_hops(stacks, to_links, multipath=multipath):
+        shared = {
+            stack: each for stack, each in hops.items() if stack != machine and each.can_share
+        }
+        for of_version in networks:
+            for stack, each in hops.items():
+                alone = of_version.alone if stack in shared else of_version.each
+                _one_by_one(each, alone, addresses, of_version.version, found[stack])
+            of_version.together(shared, addresses, found)
     return found
 
 
-def _on(stacks: Stacks, links: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
-    """Return for each stack which of the links it is on."""
-    found = {stack: np.zeros(len(links), bool) for stack in stacks.links}
-    for at, link in enumerate(links):
-        for stack in stacks.on[link]:
-            if stack in found:
-                found[stack][at] = True
-    return found
+@dataclass(frozen=True)
+class _CostsToLinks:
+    """The routers with their numbers, the stacks' links by number, and the least costs.
 
-
-def _costs_to(stacks: Stacks, links: Sequence[str]) -> tuple[dict[str, int], Costs]:
-    """Return the routers with their numbers, and the least cost from each to each link.
-
-    The cost is 0 of a router that is on the link, and infinite of one that cannot reach it.
+    The cost from a router (row) to a link (column) is 0 if the router is on the link.
     """
-    number = {
-        stack: at
-        for at, stack in enumerate(each for each in stacks.links if each in stacks.forwarding)
-    }
+
+    number: dict[str, int]
+    on: dict[str, list[int]]
+    least: Costs
+
+    @classmethod
+    def of(cls, stacks: Stacks, links: Sequence[str]) -> _CostsToLinks:
+        number = {
+            stack: at
+            for at, stack in enumerate(each for each in stacks.links if each in stacks.forwarding)
+        }
+        on: dict[str, list[int]] = {stack: [] for stack in stacks.links}
+        for at, link in enumerate(links):
+            for stack in stacks.on[link]:
+                if stack in on:
+                    on[stack].append(at)
+        routers = [
+            [number[stack] for stack in stacks.on[link] if stack in number] for link in links
+        ]
+        return cls(number, on, _least(_graph(stacks, links, routers, len(number)), routers))
+
+
+def _graph(
+    stacks: Stacks, links: Sequence[str], routers: Sequence[Sequence[int]], count: int
+) -> csr_matrix:
+    """Return the graph of the routers; of two links between a pair the cheaper one."""
     edges: dict[tuple[int, int], int] = {}
-    on = [[number[stack] for stack in stacks.on[link] if stack in number] for link in links]
-    for link, routers in zip(links, on, strict=True):
+    for link, on in zip(links, routers, strict=True):
         cost = stacks.cost([link])
-        for one in routers:
-            for other in routers:
+        for one in on:
+            for other in on:
                 if one != other:
                     edges[one, other] = min(cost, edges.get((one, other), cost))
     ends = np.array([*edges], int).reshape(-1, 2).T
-    graph = csr_matrix(([*edges.values()], (ends[0], ends[1])), shape=(len(number), len(number)))
-    between = dijkstra(graph)
-    to_links = [
-        between[:, routers].min(axis=1) if routers else np.full(len(number), np.inf)
-        for routers in on
-    ]
-    return number, np.stack(to_links, axis=1)
+    return csr_matrix(([*edges.values()], (ends[0], ends[1])), shape=(count, count))
+
+
+def _least(graph: csr_matrix, routers: Sequence[Sequence[int]]) -> Costs:
+    """Return the least cost from each router to each link, whose routers are given."""
+    count = graph.shape[0]
+    least = np.full((count, len(routers)), NEVER, np.int32)
+    reached = np.array([at for at, on in enumerate(routers) if on], int)
+    flat = np.array([each for on in routers for each in on], int)
+    lengths = np.array([len(on) for on in routers if on], int)
+    starts = np.cumsum(lengths) - lengths
+    rows = max(1, AT_A_TIME // max(len(flat), 1))
+    for first in range(0, count if reached.size else 0, rows):
+        some = np.arange(first, min(first + rows, count))
+        between = np.minimum(dijkstra(graph, indices=some), NEVER).astype(np.int32)
+        least[some[:, None], reached] = np.minimum.reduceat(between[:, flat], starts, axis=1)
+    return least
 
 
 @dataclass(frozen=True)
@@ -109,40 +136,54 @@ class _Hops:
         """
         return len(self.sets) <= MOST_CHOICES and bool((self.of_link != -2).all())
 
-    def choices(self) -> Sets:
-        """Return the set of choices for each link."""
-        bits = np.uint64(1) << np.maximum(self.of_link, 0).astype(np.uint64)
-        return np.where(self.of_link < 0, ANY, bits)
+
+def _some_hops(
+    stacks: Stacks, costs: _CostsToLinks, *, multipath: bool
+) -> Iterator[dict[str, _Hops]]:
+    """Yield the next hops of all stacks, of some stacks at a time.
+
+    Those with few gateways come first: their choices fit into few bits.
+    """
+    some: dict[str, _Hops] = {}
+    gateways = {stack: _gateways(stacks, stack, costs.number) for stack in stacks.links}
+    for stack in sorted(gateways, key=lambda each: len(gateways[each])):
+        some[stack] = _hops(stacks, stack, gateways[stack], costs, multipath=multipath)
+        if len(some) * costs.least.shape[1] >= AT_A_TIME:
+            yield some
+            some = {}
+    yield some
 
 
-def _hops(
-    stacks: Stacks,
-    stack: str,
-    costs: tuple[dict[str, int], Costs],
-    here: NDArray[np.bool_],
-    *,
-    multipath: bool,
-) -> _Hops:
-    """Return the next hops of a stack; it is on the links that are True in `here`."""
-    number, to_links = costs
-    gateways = [
+def _gateways(stacks: Stacks, stack: str, number: dict[str, int]) -> list[Gateway]:
+    return [
         (gateway, over)
         for over in stacks.links[stack]
         for gateway in stacks.on[over]
         if gateway in number and gateway != stack
     ]
+
+
+def _hops(
+    stacks: Stacks, stack: str, gateways: list[Gateway], costs: _CostsToLinks, *, multipath: bool
+) -> _Hops:
+    """Return the next hops of a stack."""
+    links = costs.least.shape[1]
     if not gateways:
-        return _Hops([], np.where(here, -1, -2).astype(np.int32))
-    by_gateway = np.stack(
-        [to_links[number[gateway]] + stacks.cost([over]) for gateway, over in gateways]
-    )
+        chosen = np.full(links, -2, np.int32)
+        chosen[costs.on[stack]] = -1
+        return _Hops([], chosen)
+    rows = [costs.number[gateway] for gateway, _ in gateways]
+    by_gateway = costs.least[rows]
+    by_gateway += np.array([[stacks.cost([over])] for _, over in gateways], np.int32)
     least = by_gateway.min(axis=0)
     if multipath:
         sets, of_link = _sets(gateways, by_gateway == least)
     else:
         sets, of_link = [[each] for each in gateways], by_gateway.argmin(axis=0)
-    chosen = np.where(here, -1, np.where(np.isinf(least), -2, of_link))
-    return _Hops(sets, chosen.astype(np.int32))
+    chosen = of_link.astype(np.int32)
+    chosen[least >= NEVER] = -2
+    chosen[costs.on[stack]] = -1
+    return _Hops(sets, chosen)
 
 
 def _sets(
@@ -158,6 +199,50 @@ def _sets(
 
 Destination = tuple[int, str]
 """The number of a link, and a network there."""
+
+
+class _Networks:
+    """The networks of a lab of one IP version: those that may share routes, and others."""
+
+    def __init__(self, version: int, shared: list[Destination], alone: list[Destination]) -> None:
+        self.version, self.alone = version, alone
+        self.each = alone + shared
+        """All networks."""
+        parsed = [ipaddress.ip_network(network) for _, network in shared]
+        prefixes = [(int(each.network_address), each.prefixlen) for each in parsed]
+        self._tree = Tree(prefixes, BITS[version])
+        self._links = np.array([shared[at][0] for at in self._tree.order], int)
+        rising = sorted(range(len(self._tree.prefixes)), key=self._tree.prefixes.__getitem__)
+        self._rank = np.empty(len(rising), int)
+        self._rank[rising] = np.arange(len(rising))
+        texts = [_written(*self._tree.prefixes[at], version) for at in rising]
+        self._texts = np.array(texts, object)
+
+    @classmethod
+    def of(cls, links: Sequence[str], addresses: Addresses, version: int) -> _Networks:
+        return cls(version, *_destinations(links, addresses, version))
+
+    def together(
+        self, hops: dict[str, _Hops], addresses: Addresses, found: dict[str, Table]
+    ) -> None:
+        """Add routes that several networks share to the table of each stack."""
+        if not self._links.size or not hops:
+            return
+        most = max(len(each.sets) for each in hops.values())
+        chosen = np.stack([each.of_link[self._links] for each in hops.values()], axis=1)
+        routes = self._tree.routes(sets(chosen, most))
+        rank = self._rank[routes.prefix]
+        order = np.lexsort((rank, routes.choice, routes.table))
+        table, choice = routes.table[order], routes.choice[order]
+        texts = self._texts[rank[order]].tolist()
+        stacks = list(hops.items())
+        ends = np.flatnonzero((np.diff(table) != 0) | (np.diff(choice) != 0)) + 1
+        bounds = [0, *ends.tolist(), len(texts)] if texts else []
+        for first, end in pairwise(bounds):
+            stack, each = stacks[table[first]]
+            via = addresses.of(each.sets[choice[first]], self.version)
+            if via:
+                found[stack].setdefault(via, []).extend(texts[first:end])
 
 
 def _destinations(
@@ -193,44 +278,18 @@ def _extent(text: str) -> tuple[int, int, str]:
 
 
 def _one_by_one(
-    hops: _Hops, destinations: Iterable[Destination], addresses: Addresses, version: int
-) -> Table:
-    """Return a table with a route to each destination."""
-    table: Table = {}
+    hops: _Hops,
+    destinations: Iterable[Destination],
+    addresses: Addresses,
+    version: int,
+    table: Table,
+) -> None:
+    """Add a route to each destination to a table."""
     for at, network in destinations:
         which = int(hops.of_link[at])
         via = addresses.of(hops.sets[which], version) if which >= 0 else ()
         if via:
             table.setdefault(via, []).append(network)
-    return table
-
-
-def _together(
-    hops: Mapping[str, _Hops],
-    destinations: Sequence[Destination],
-    addresses: Addresses,
-    version: int,
-) -> Iterator[tuple[str, Table]]:
-    """Yield each stack with a table of routes that several destinations share."""
-    if not destinations or not hops:
-        return
-    at = [link for link, _ in destinations]
-    choices = np.stack([each.choices()[at] for each in hops.values()], axis=1)
-    networks = [ipaddress.ip_network(network) for _, network in destinations]
-    prefixes = [(int(each.network_address), each.prefixlen) for each in networks]
-    routes = list(aggregates(prefixes, choices, BITS[version]))
-    if not routes:
-        return
-    written = np.array([_written(prefix, length, version) for prefix, length, _ in routes])
-    chosen = np.stack([sets for *_, sets in routes], axis=1)
-    for (stack, each), of_stack in zip(hops.items(), chosen, strict=True):
-        table: Table = {}
-        for number, gateways in enumerate(each.sets):
-            there = written[of_stack == np.uint64(1) << np.uint64(number)]
-            via = addresses.of(gateways, version)
-            if via and there.size:
-                table.setdefault(via, []).extend(there.tolist())
-        yield stack, table
 
 
 def _written(prefix: int, length: int, version: int) -> str:
