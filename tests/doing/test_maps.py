@@ -21,21 +21,26 @@ pytestmark = [pytest.mark.root]
 ROOT = Path(__file__).parents[2]
 AS1755 = ROOT / "examples" / "as1755"
 LEAST = re.compile(r"^(\S+) .*= ([0-9.]+)/", re.M)
-PINGS = "for to in {to}; do echo $to $(ping -q -c {count} -i 0.2 -W 3 $to | tail -n 1) & done; wait"
+PINGS = (
+    "for to in {to}; do "
+    "echo $to $(ping -q -c {count} -i {interval} -W 3 $to | tail -n 1) & done; wait"
+)
 """Programs that ping several nodes at the same time, and print the last line of each."""
 Pair = tuple[str, str]
-LATE_MS = 0.05
-"""The most lateness in ms that the engine may add on each link, on a machine with other work."""
+LATE_MS = 0.02
+"""The most lateness in ms that engine and router may add on each link beyond what is allowed."""
 
 
-def least_trips(lab: RunningLab, pairs: Iterable[Pair], count: int) -> dict[Pair, float]:
+def least_trips(
+    lab: RunningLab, pairs: Iterable[Pair], count: int, interval: float = 0.2
+) -> dict[Pair, float]:
     """Return the least round trip in ms of each pair; all are pinged at the same time."""
     goals: dict[str, list[str]] = {}
     for start, goal in pairs:
         goals.setdefault(start, []).append(goal)
 
     def ping(start: str) -> dict[Pair, float]:
-        script = PINGS.format(to=" ".join(goals[start]), count=count)
+        script = PINGS.format(to=" ".join(goals[start]), count=count, interval=interval)
         said = lab.node(start).run(["sh", "-c", script]).stdout
         return {(start, goal): float(text) for goal, text in LEAST.findall(said)}
 
@@ -109,22 +114,24 @@ def test_every_pair_of_a_matrix_has_its_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_random_pairs_of_europe_take_as_long_as_their_paths() -> None:
-    """200 pairs over 852 routers: within 1 % or 100 µs, and what links' engine is late.
+    """200 pairs over 852 routers: most within 1 % or 100 µs, all within that and some per link.
 
-    The least of several pings counts. The engine handles a frame some microseconds after it is due,
-    and a round trip crosses up to 80 links.
+    Each pair is pinged alone, and the least of its pings counts. A round trip crosses up to 108
+    links, and each adds some microseconds: of the engine, which sends a frame after it is due, and
+    of the router. Often pinged, both have what they need in the CPU's caches.
     """
     made = delaylab.import_map("topohub:backbone/europe")
     graph, drawn = delays(made.lab), random.Random(200)
     names = list(made.lab.nodes)
     pairs = [(a, b) for a, b in (drawn.sample(names, 2) for _ in range(200))]
-    late_ms = {}
+    beyond_ms = {}
     with temporary(made.lab) as lab:
-        for some in (pairs[i : i + 10] for i in range(0, len(pairs), 10)):
-            for pair, found in least_trips(RunningLab(lab), some, count=10).items():
-                least = round_trip(graph, pair)
-                assert found >= least
-                crossed = 2 * (len(nx.dijkstra_path(graph, *pair, weight="cost")) - 1)
-                late_ms[pair] = (found - least - max(0.01 * least, 0.1)) / crossed
-    assert set(late_ms) == set(pairs)
-    assert max(late_ms.values()) <= LATE_MS, sorted(late_ms.values())
+        for pair in pairs:
+            found = least_trips(RunningLab(lab), [pair], count=60, interval=0.005)[pair]
+            least = round_trip(graph, pair)
+            assert found >= least
+            crossed = 2 * (len(nx.dijkstra_path(graph, *pair, weight="cost")) - 1)
+            beyond_ms[pair] = (found - least - max(0.01 * least, 0.1)) / crossed
+    assert max(beyond_ms.values()) <= LATE_MS, sorted(beyond_ms.values())
+    held = sum(each <= 0 for each in beyond_ms.values())
+    assert held >= len(beyond_ms) / 2, f"{held} of {len(beyond_ms)} pairs"
