@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.agent import binary
+from delaylab.agent import local_session
 
 
 def test_an_agent_that_does_not_notice_its_end_is_ended(
@@ -18,9 +18,9 @@ def test_an_agent_that_does_not_notice_its_end_is_ended(
     busy = tmp_path / "agent"
     busy.write_text(f"#!/bin/sh\necho $$ >{pid}.new; mv {pid}.new {pid}; echo; exec sleep 1000\n")
     busy.chmod(0o755)
-    monkeypatch.setattr(binary, "agent_path", lambda: busy)
-    monkeypatch.setattr(binary, "ENDED_S", 0.01)
-    session = binary.local_session()
+    monkeypatch.setattr(local_session, "agent_path", lambda: busy)
+    monkeypatch.setattr(local_session, "ENDED_S", 0.01)
+    session = local_session.local_session()
     assert os.read(session.fileno(), 1) == b"\n", "it runs"
     session.close()
     with pytest.raises(ProcessLookupError):

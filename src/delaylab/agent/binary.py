@@ -1,4 +1,4 @@
-"""Location of the agent's binary, and a session with one of its processes."""
+"""Location of the agent's binary, and what it says without a session."""
 
 from __future__ import annotations
 
@@ -9,45 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from delaylab.agent.replies import Reply
-from delaylab.agent.session import Session
-from delaylab.agent.stream import Descriptors
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.io.printable import one_line
 
 NAME = "delaylab-agent"
-ENDED_S = 5.0
-"""The patience for an agent that runs outside of all labs to end with its session."""
 LIBRARY = "lib/delaylab/libdelaylab_replay.so"
-
-
-class CallsOfLog(Reply):
-    """All calls of a recorded process in numbers, and what it was started with.
-
-    `plain_bytes` is the length that the log would have if each call stood for itself, and
-    `plain_input_bytes` that of its inputs alone. Those at the `start` are from before the process
-    waited for the first time; those that are `late` are of the second half of the recorded time,
-    which took `late_s`.
-    """
-
-    calls: int
-    outputs: int
-    signals: int
-    threads: int
-    bytes: int
-    plain_bytes: int
-    plain_input_bytes: int
-    start_bytes: int
-    plain_start_bytes: int
-    plain_start_input_bytes: int
-    late_bytes: int
-    plain_late_bytes: int
-    plain_late_input_bytes: int
-    late_s: float
-    exit: int | None
-    executable: str
-    argv: list[str]
-    env: list[str]
 
 
 def agent_path() -> Path:
@@ -80,16 +45,6 @@ def library_path() -> Path:
     return found
 
 
-def calls_of(log: Path) -> CallsOfLog:
-    """Return what is in a log of a recorded process; raise DelaylabError if it is damaged."""
-    tried = subprocess.run(
-        [agent_path(), "calls", log], capture_output=True, text=True, check=False
-    )
-    if tried.returncode != 0:
-        raise DelaylabError(one_line(tried.stderr.strip().removeprefix(f"{NAME}: ")))
-    return CallsOfLog.model_validate_json(tried.stdout)
-
-
 def kernel_parts() -> dict[str, str | None]:
     """Return the parts of the kernel that links can use: each with None, or why it is missing.
 
@@ -100,29 +55,3 @@ def kernel_parts() -> dict[str, str | None]:
         raise DelaylabError(tried.stderr.strip().removeprefix(f"{NAME}: "))
     parts: dict[str, str | None] = json.loads(tried.stdout)
     return parts
-
-
-def local_session() -> Session:
-    """Start an agent as a child process in this process's network; it ends with the session."""
-    process = subprocess.Popen(
-        [agent_path(), "serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for this process, which then stops the agent
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    stdin, stdout = process.stdin, process.stdout
-
-    def close() -> None:
-        stdin.close()
-        # Closed first: an agent with more output would otherwise wait for a reader.
-        stdout.close()
-        try:
-            process.wait(ENDED_S)
-        except subprocess.TimeoutExpired:
-            # Nothing waits for its results any more: an observer may be deep in a flood of changes.
-            process.kill()
-            process.wait()
-
-    return Session(NAME, Descriptors(stdout.fileno(), stdin.fileno(), close))

@@ -8,12 +8,13 @@ import stat
 import struct
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from delaylab.agent.result import AgentGone
-from delaylab.agent.session import Session
-from delaylab.agent.stream import Descriptors
 from delaylab.errors import NotHere
 from delaylab.io.ownership import why_not_lasting, why_not_private
+
+if TYPE_CHECKING:
+    from delaylab.agent.session import Session
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREDENTIALS = struct.Struct("3i")
@@ -84,6 +85,10 @@ class TrustedDirectory:
 
         Raises AgentGone if there is none.
         """
+        from delaylab.agent.result import AgentGone  # noqa: PLC0415  most verbs ask no agent
+        from delaylab.agent.session import Session  # noqa: PLC0415
+        from delaylab.agent.stream import Descriptors  # noqa: PLC0415
+
         stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # The directory's path may be too long for a socket, or lead elsewhere by now.

@@ -8,20 +8,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from delaylab.agent import binary
-from delaylab.agent.replies import Built
-from delaylab.agent.session import Session
 from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.errors import DelaylabError
 from delaylab.machines import process, registry
 from delaylab.machines.control_groups import LocalControlGroup
 from delaylab.machines.directory import TrustedDirectory
-from delaylab.machines.keeper import Keeper, LocalKeeper
-from delaylab.machines.keeper import build as build_here
+from delaylab.machines.keeper import Keeper
 from delaylab.machines.machine import LabRecord, Machine, RunningLab
 from delaylab.machines.sweep import SweepResult, sweep
 
 if TYPE_CHECKING:
+    from delaylab.agent.replies import Built
+    from delaylab.agent.session import Session
     from delaylab.dataset.records.study import Machine as MachineRecord
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
@@ -72,7 +70,9 @@ class LocalMachine(Machine):
 
     def kernel_parts(self) -> dict[str, str | None]:
         """Return the parts of the kernel, tried in a network namespace of its own."""
-        return binary.kernel_parts()
+        from delaylab.agent.binary import kernel_parts  # noqa: PLC0415  few verbs ask an agent
+
+        return kernel_parts()
 
     def control_group(self, folders: Mapping[str, str]) -> LocalControlGroup:
         """Return a control group by its folders."""
@@ -104,7 +104,9 @@ class LocalMachine(Machine):
 
     def session(self) -> Session:
         """Start an agent in this process's network; it ends with the session."""
-        return binary.local_session()
+        from delaylab.agent.local_session import local_session  # noqa: PLC0415  few verbs ask an agent
+
+        return local_session()
 
     def prepare(self, name: str) -> SweepResult:
         """Check the run directory, sweep it, and check that no lab of this name is up."""
@@ -120,13 +122,17 @@ class LocalMachine(Machine):
 
     def keeper(self, lab: str) -> Keeper:
         """Start a keeper for a lab, which ends with this process."""
+        from delaylab.machines.local_keeper import LocalKeeper  # noqa: PLC0415  for new labs only
+
         return LocalKeeper(lab)
 
     def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, Keeper]:
         """Start a keeper that builds the lab into a folder of the run directory."""
+        from delaylab.machines.local_keeper import build  # noqa: PLC0415  for new labs only
+
         folder = registry.run_directory() / plan.lab
         written = record.model_dump(mode="json")
-        built, kept = build_here(plan, folder, written, rootless=not self.rights().root)
+        built, kept = build(plan, folder, written, rootless=not self.rights().root)
         return RunningLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
 
     def explained(self, error: DelaylabError) -> DelaylabError:

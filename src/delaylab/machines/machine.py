@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from delaylab.agent.replies import Built
-from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.sweep import SweepResult
 
 if TYPE_CHECKING:
+    from delaylab.agent.replies import Built
+    from delaylab.agent.session import Session
     from delaylab.dataset.records.study import Machine as MachineRecord
     from delaylab.plan.kept import KeptPlan
     from delaylab.plan.kind import Rights

@@ -20,11 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
-from delaylab.agent.replies import Built
-from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.io.ownership import why_not_lasting
 from delaylab.machines.directory import NotTrusted, TrustedDirectory
@@ -32,18 +29,13 @@ from delaylab.machines.machine import LabRecord
 from delaylab.machines.process import started_at
 from delaylab.machines.sweep import SweepResult, sweep
 
+if TYPE_CHECKING:
+    from delaylab.agent.replies import Built
+    from delaylab.agent.session import Session
+
 STOP_DEADLINE_S = 20
 MARK = b"delaylab lab 1\n"
 """The first line of a lab's lock, with the number of the format."""
-
-
-class LabFile(BaseModel):
-    """The file `lab.json` of a lab that is up."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
-
-    record: LabRecord
-    keeper: Built
 
 
 @dataclass(frozen=True)
@@ -174,6 +166,8 @@ def _enter(top: TrustedDirectory, name: str) -> TrustedDirectory | None:
 def _read(place: TrustedDirectory) -> tuple[LocalAccess, LabRecord] | None:
     if not is_alive(place):
         return None
+    from delaylab.machines.lab_json import LabFile  # noqa: PLC0415  only where a lab is up
+
     try:
         with os.fdopen(place.file("lab.json"), "rb") as file:
             found = LabFile.model_validate_json(file.read())

@@ -32,9 +32,10 @@ from delaylab.errors import DelaylabError, NotHere
 from delaylab.machines.building import Part, build_all
 from delaylab.machines.connection import Connection
 from delaylab.machines.keeper import Keeper
+from delaylab.machines.lab_json import LabFile
 from delaylab.machines.local import cpu_numbers
 from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab
-from delaylab.machines.registry import STOP_DEADLINE_S, LabFile
+from delaylab.machines.registry import STOP_DEADLINE_S
 from delaylab.machines.sweep import Remains, SweepResult
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 
-from delaylab.agent.binary import CallsOfLog, calls_of
+from delaylab.agent.calls import CallsOfLog, calls_of
 from delaylab.errors import BadInput
 from delaylab.io.files import new_folder, read_bytes, write_new
 from delaylab.io.terminal import print_error

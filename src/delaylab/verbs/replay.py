@@ -15,7 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from delaylab.agent.binary import CallsOfLog, agent_path, calls_of, library_path
+from delaylab.agent.binary import agent_path, library_path
+from delaylab.agent.calls import CallsOfLog, calls_of
 from delaylab.errors import BadInput, DelaylabError, NotHere
 from delaylab.io.files import check_file
 from delaylab.io.interrupts import deferred
