@@ -121,7 +121,7 @@ def test_the_chart_draws_each_event_with_the_nodes_that_do_not_run(found: Analys
 
 def test_terminal_json_and_page_tell_the_same(found: Analysed) -> None:
     report = Report(found.study, found.groups)
-    page, _ = html.render(report)
+    page = html.render(report)
     said: Any = show.as_json(found)
     down, kill = said["trials"][0]["events"]
     assert (down["detected_s"], down["right_s"], down["cpu_bound"]) == (0.01, 0.3, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
 
 from markupsafe import Markup
@@ -9,7 +10,8 @@ from markupsafe import Markup
 from delaylab.analysis.analyse import Analysed, analysed
 from delaylab.analysis.usable import usable
 from delaylab.charts import words
-from delaylab.charts.vega import to_png
+from delaylab.charts.drawn_beside import SecondProcess
+from delaylab.charts.vega import Chart, on_white
 from delaylab.dataset.store import Study
 from delaylab.errors import DelaylabError
 from delaylab.io.files import check_own_folder, own_folder, write_new
@@ -19,7 +21,7 @@ from delaylab.progress import Progress, silent
 from delaylab.report import templating
 from delaylab.report.forest import forest
 from delaylab.report.sections.registry import PAGE
-from delaylab.report.sections.section import Drawing, Report
+from delaylab.report.sections.section import Drawing, Html, Report
 from delaylab.report.style import style_sheet
 
 CHARTS = "charts"
@@ -38,23 +40,51 @@ def write_report(
 
     Raise `BadInput` for a damaged dataset, `DelaylabError` if the files cannot be written.
     """
-    found = analysed(given, progress)
-    directory = found.study.directory
-    check_own_folder(directory / CHARTS)
-    progress("drawing the report", 1.0)
-    with usable(str(directory)):
-        text, drawings = render(Report(found.study, found.groups, paper, later))
-    target = directory / "report.html"
-    try:
-        _write_charts(directory / CHARTS, drawings)
-        write_new(target, text.encode())
-    except OSError as error:
-        raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error
+    # They start while the packets are analysed.
+    with SecondProcess() as charts, SecondProcess() as pictures:
+        found = analysed(given, progress)
+        directory = found.study.directory
+        check_own_folder(directory / CHARTS)
+        progress("drawing the report", 1.0)
+        beside = Beside(charts, pictures)
+        with usable(str(directory)):
+            text = render(Report(found.study, found.groups, paper, later), beside)
+        target = directory / "report.html"
+        try:
+            beside.write(directory / CHARTS)
+            write_new(target, text.encode())
+        except OSError as error:
+            raise DelaylabError(f"cannot be written: {error.strerror}", str(target)) from error
     return target
 
 
-def render(report: Report) -> tuple[str, list[Drawing]]:
-    """Return the page as HTML that refers to nothing outside itself, and its drawings."""
+class Beside:
+    """Drawings of a report as SVG and as PNG, which one process each makes beside this one."""
+
+    def __init__(self, charts: SecondProcess, pictures: SecondProcess) -> None:
+        self._charts, self._pictures = charts, pictures
+        self._drawings: list[tuple[Drawing, Future[bytes]]] = []
+
+    def draw(self, drawing: Drawing) -> None:
+        """Begin to draw."""
+        if isinstance(drawing, Chart):
+            drawing.drawn = self._charts.svg(drawing.spec)
+        png = self._pictures.png(lambda: on_white(drawing.svg))
+        self._drawings.append((drawing, png))
+
+    def write(self, place: Path) -> None:
+        """Write all drawings; raise OSError if that fails."""
+        own_folder(place)
+        for drawing, png in self._drawings:
+            write_new(place / f"{drawing.name}.svg", drawing.svg.encode())
+            write_new(place / f"{drawing.name}.png", png.result())
+
+
+def render(report: Report, beside: Beside | None = None) -> str:
+    """Return the page as HTML that refers to nothing outside itself.
+
+    With `beside`, its drawings are made there while this process prepares the next ones.
+    """
     environment = templating.environment()
     environment.filters |= {
         "delay": words.delay,
@@ -80,18 +110,14 @@ def render(report: Report) -> tuple[str, list[Drawing]]:
     # A section ends with the line that it is written with: the next one follows as it is.
     whole = environment.overlay(keep_trailing_newline=True)
     text = ""
-    drawings: list[Drawing] = []
+    sections: list[tuple[str, Html]] = []
     for section in PAGE:
         found = section.html(report)
-        name = section.__name__.rpartition(".")[2]
+        sections.append((section.__name__.rpartition(".")[2], found))
+        if beside is not None:
+            for drawing in found.drawings:
+                beside.draw(drawing)
+    for name, found in sections:
         text += whole.get_template(f"sections/{name}.html.j2").render(found.values)
-        drawings += found.drawings
     page = environment.get_template("report.html.j2")
-    return page.render(sections=Markup(text), style=style_sheet()), drawings
-
-
-def _write_charts(place: Path, drawings: list[Drawing]) -> None:
-    own_folder(place)
-    for drawing in drawings:
-        write_new(place / f"{drawing.name}.svg", drawing.svg.encode())
-        write_new(place / f"{drawing.name}.png", to_png(drawing.svg))
+    return page.render(sections=Markup(text), style=style_sheet())
