@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.controls import dantas2015, oliveira2022, whiteaker2011, xen_large_networks
-from tests.controls.vem2006 import isolation, links, ospf, routers, sharing
+from tests.controls.vem2006 import assignment, isolation, links, ospf, routers, sharing
 
 CONTROLS = (
     *whiteaker2011.CONTROLS,
@@ -14,5 +14,6 @@ CONTROLS = (
     *isolation.CONTROLS,
     *ospf.CONTROLS,
     *sharing.CONTROLS,
+    *assignment.CONTROLS,
     *xen_large_networks.CONTROLS,
 )

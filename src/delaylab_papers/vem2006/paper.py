@@ -1,12 +1,15 @@
-"""The paper vem2006 in five studies.
+"""The paper vem2006 in six studies.
 
-Links, isolation, virtual routers, the sharing of a CPU, convergence of OSPF.
+Links, isolation, virtual routers, the sharing of a CPU, convergence of OSPF, assignment.
 
 Each part returns no tables and charts for a study that it is not about.
 """
 
 from delaylab.papers.toolkit import Chart, Design, Group, Paper, Random, Table
 
+from .assignment import claims as of_assignment
+from .assignment import tables as assignment
+from .assignment import world as assignment_world
 from .isolation import claims as of_isolation
 from .isolation import figures as isolation
 from .isolation import world as isolation_world
@@ -32,6 +35,7 @@ CLAIMS = {
     **of_isolation.CLAIMS,
     **of_ospf.CLAIMS,
     **of_sharing.CLAIMS,
+    **of_assignment.CLAIMS,
 }
 
 
@@ -42,14 +46,16 @@ def charts(groups: list[Group]) -> list[Chart]:
 
 def tables(groups: list[Group]) -> list[Table]:
     """Return the tables of all parts."""
-    parts = (links.tables, routers.tables, isolation.tables, ospf.tables, sharing.tables)
-    return [table for part in parts for table in part(groups)]
+    parts = (links, routers, isolation, ospf, sharing, assignment)
+    return [table for part in parts for table in part.tables(groups)]
 
 
 def as_published(design: Design, random: Random) -> Group:
     """Return trials of a design of one of the studies, drawn from the paper's own numbers."""
     if "event" in design.levels:
         return ospf_world.as_published(design, random)
+    if "network" in design.levels:
+        return assignment_world.as_published(design, random)
     if "test" in design.levels:
         return sharing_world.as_published(design, random)
     if "shaping" in design.levels:

@@ -1,0 +1,1 @@
+"""Assignment of routers to machines: section III C."""

@@ -1,0 +1,55 @@
+"""Figures of assignments, as the study's planner printed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from delaylab.papers.toolkit import Floats, Group, TrialRecord, pick
+
+PLANNER = "assign"
+"""The work that assigns the routers of a network to machines."""
+NETWORK = "network"
+"""The factor that says which network."""
+METHODS = ("worst-fit", "metis", "exact")
+FEWEST = 2
+"""The fewest networks of a kind that say anything of it."""
+
+
+def networks(groups: list[Group]) -> Iterator[str]:
+    """Yield the kinds of networks, each once, in the order of the groups."""
+    if any(_figures(trial) for group in groups for trial in group.trials):
+        yield from dict.fromkeys(
+            group.factors[NETWORK] for group in groups if NETWORK in group.factors
+        )
+
+
+def groups_of(groups: list[Group], network: str) -> list[Group]:
+    """Return the groups of a kind of network, one for each seed."""
+    return pick(groups, network=network)
+
+
+def figures(groups: list[Group], network: str, name: str) -> Floats:
+    """Return a figure of the planner, one of each trial that has it.
+
+    A method without an answer has the load 0, and its other figures mean nothing.
+    """
+    load = f"{name.rpartition('-')[0]}-over"
+    return np.array(
+        [
+            found[name]
+            for group in groups_of(groups, network)
+            for trial in group.trials
+            if name in (found := _figures(trial)) and found.get(load, 1.0) > 0
+        ]
+    )
+
+
+def _figures(trial: TrialRecord) -> dict[str, float]:
+    return {
+        figure.name: figure.value
+        for work in trial.work
+        if work.work == PLANNER
+        for figure in work.figures
+    }

@@ -1,0 +1,74 @@
+"""Trials of study vem2006-assignment as the paper would have them, or another truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.papers.toolkit import (
+    Design,
+    Figure,
+    Group,
+    Random,
+    WorkDone,
+    imagined,
+    imagined_trial,
+)
+
+from .measures import NETWORK, PLANNER
+
+SIZES = {"larger": (764, 40), "largest": (3068, 160)}
+"""The links and machines of the networks that are larger than the others."""
+USUAL = (188, 10)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Truth of an imagined world.
+
+    `over` is the load of the fullest machine over the least possible one, `fits` the share of
+    networks that are assigned. The time is in ns, for a link and a machine; it grows with their
+    product to the power of `growth`. `noise` is the spread from network to network as a share.
+    """
+
+    over: float = 1.03
+    fits: float = 1.0
+    time_ns: float = 400.0
+    growth: float = 0.8
+    noise: float = 0.02
+
+
+def drawn(truth: Truth, design: Design, random: Random) -> Group:
+    """Return trials of a design whose figures follow from a truth."""
+    trials = [
+        imagined_trial(design, repeat=repeat, work=[_planner(truth, design, random)])
+        for repeat in range(design.first_repeat, design.first_repeat + design.trials)
+    ]
+    return imagined(design, {}, trials=trials, loads=[])
+
+
+def _planner(truth: Truth, design: Design, random: Random) -> WorkDone:
+    links, machines = SIZES.get(design.levels[NETWORK], USUAL)
+    usual = USUAL[0] * USUAL[1]
+    time_ns = truth.time_ns * usual * (links * machines / usual) ** truth.growth
+    fits = random.random() < truth.fits
+    values = {"links": float(links), "machines": float(machines), "fits": float(fits)}
+    spread = random.standard_normal(2)
+    over = max(1.0, truth.over * (1 + truth.noise * spread[0]))
+    values["worst-fit-over"] = over if fits else 0.0
+    values["worst-fit-across"] = 0.9
+    values["worst-fit-time"] = time_ns * max(0.1, 1 + truth.noise * spread[1])
+    return WorkDone(
+        work=PLANNER,
+        node="planner",
+        unit="runs/s",
+        rate=0.5,
+        wall_ns=2 * 10**9,
+        user_ns=10**9,
+        system_ns=10**9,
+        figures=[Figure(name=name, value=value, unit="") for name, value in values.items()],
+    )
+
+
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials of a design of the study, drawn from what the paper expects."""
+    return drawn(Truth(), design, random)
