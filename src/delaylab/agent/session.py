@@ -101,12 +101,12 @@ class Session:
             self._write(Frame(FrameKind.STDIN, b""))
         while data:
             while not self.room:
+                if any(_ends(frame) for frame in self._frames):
+                    return  # the request has ended: nobody reads the rest
                 left = None if deadline == math.inf else deadline - time.monotonic()
                 if not self._readable(left):
                     raise AgentError("the command takes no input", self.label)
                 self._frames += self._receive()
-                if any(_ends(frame) for frame in self._frames):
-                    return  # the request has ended: nobody reads the rest
             piece = data[: min(self.room, _PIECE)]
             data = data[len(piece) :]
             self._under_way += len(piece)
