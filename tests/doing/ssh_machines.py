@@ -38,7 +38,9 @@ NUMBERS = itertools.count(1)
 
 INIT = """\
 set -e
+[ -z "$CGROUPS" ] || mount --rbind /sys/fs/cgroup /mnt
 mount -t sysfs sysfs /sys
+[ -z "$CGROUPS" ] || { mount --rbind /mnt /sys/fs/cgroup; umount -l /mnt; }
 for place in /root /run /tmp; do mount -t tmpfs -o mode=755 tmpfs $place; done
 chmod 1777 /tmp
 mkdir -p /run/sshd /root/.ssh
@@ -71,6 +73,8 @@ class Lan:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     clocks: Mapping[str, str] = field(default_factory=dict)
     """The errors that agents on a machine add to its clock, by the machine's name."""
+    cgroups: bool = False
+    """True if they see this machine's control groups, which labs on several of them would share."""
 
     def delaylab(
         self, *argv: str, code: int = 0, timeout_s: float = 120
@@ -172,6 +176,7 @@ class Lan:
                 "KEY": key,
                 "HOST_KEY": host_key,
                 "ADDRESS": self.address(name),
+                "CGROUPS": "yes" if self.cgroups else "",
                 "MORE": f"SetEnv {CLOCK}={self.clocks[name]}" if name in self.clocks else "",
             },
             stdin=subprocess.DEVNULL,
@@ -197,11 +202,16 @@ class Lan:
 
 @contextmanager
 def lan(
-    folder: Path, names: Sequence[str], mtu: int = MTU, clocks: Mapping[str, str] | None = None
+    folder: Path,
+    names: Sequence[str],
+    mtu: int = MTU,
+    clocks: Mapping[str, str] | None = None,
+    *,
+    cgroups: bool = False,
 ) -> Iterator[Lan]:
     """Make a LAN of machines and remove it at the end, with all that is on them."""
     tag = f"dlm{os.getpid()}-{next(NUMBERS)}"
-    made = Lan(folder, list(names), tag, clocks=clocks or {})
+    made = Lan(folder, list(names), tag, clocks=clocks or {}, cgroups=cgroups)
     places = [tag, *(f"{tag}-{name}" for name in names)]
     try:
         for place in (*places, f"{tag}-lan"):

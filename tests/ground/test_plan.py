@@ -13,6 +13,7 @@ from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import complete
 from delaylab.lab.start import not_applied
+from delaylab.machines import LOCAL
 from delaylab.papers.studies import find
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
@@ -24,6 +25,7 @@ from delaylab.spec.source import parse
 from delaylab.spec.study.combine import combinations
 from delaylab.spec.study.load import load_study
 from delaylab.spec.study.model import ProbeSpec
+from delaylab.spec.this_machine import LOCAL_MACHINE
 from delaylab.spec.timeline.steps import changes_of_links
 from tests.plain import plain
 
@@ -364,8 +366,7 @@ def test_that_xen_is_emulated_is_said() -> None:
     # Without the files of images, which need not be built for this.
     words = tuple(word for word in machine.guest.command if "{image:" not in word)
     bare = replace(machine, guest=replace(machine.guest, command=words))
-    _, notes = complete(replace(made, agents=(bare,)))
-    (note,) = notes
+    (note,) = complete(replace(made, agents=(bare,)), {LOCAL_MACHINE: LOCAL}).notes
     assert note.kind == DoubtKind.EMULATED
     assert note.message == f"{machine.name} is a machine that is always emulated (TCG)"
 

@@ -69,7 +69,7 @@ def frame(channel: int, message: Any, kind: FrameKind = FrameKind.MESSAGE) -> by
 FACTS = {
     **dict.fromkeys(("identity", "hostname", "kernel", "cpu", "run_directory", "connection"), "x"),
     **dict.fromkeys(("user", "memory_bytes", "available_bytes", "free_bytes"), 0),
-    **{"capabilities": "zz", "cpus": "9-", "lacking": [], "has_tun": True, "labs": {"x": 1}},
+    **{"capabilities": "zz", "cpus": "9-", "lacking": [], "labs": {"x": 1}},
 }
 
 

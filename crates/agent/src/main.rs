@@ -80,6 +80,11 @@ enum Verb {
         #[arg(long)]
         name: PathBuf,
     },
+    /// Store the file or folder of a tar archive on standard input beside this agent, for guests on this machine.
+    Store {
+        /// Its name there, FOLDER/NAME.
+        name: PathBuf,
+    },
     /// Connect standard input and output to the console of a machine whose agent serves on it.
     Relay {
         /// The console's terminal device.
@@ -111,6 +116,7 @@ fn main() -> ExitCode {
         Verb::CarryOut => operations::carry_out(),
         Verb::Pack(place) => operations::pack(&place),
         Verb::Unpack { place, name } => operations::unpack(&place, &name),
+        Verb::Store { name } => machine::store::store(&name),
         Verb::Relay { device } => relay::to_console(&device),
         Verb::Call(call) => match call::run(&call) {
             Ok(code) => return ExitCode::from(code),

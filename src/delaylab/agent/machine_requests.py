@@ -29,7 +29,6 @@ class MachineFacts(Reply):
     user: Count
     capabilities: Text
     lacking: list[Text]
-    has_tun: bool
     cpu: Text
     cpus: Text
     memory_bytes: Count
@@ -45,6 +44,13 @@ class FoundProcesses(Reply):
 
     started: list[Count | None]
     children: list[Count | None]
+
+
+class StoredFiles(Reply):
+    """The folder of files that are stored on a machine, and the names of those that are not."""
+
+    folder: Text
+    missing: list[Text]
 
 
 class FoundLabs(Reply):
@@ -75,11 +81,12 @@ class Swept(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class Machine(Request[MachineFacts]):
-    """Ask for a machine's facts, and which of these programs it lacks."""
+    """Ask for a machine's facts, and which of these programs and devices it lacks."""
 
     op = "machine"
     reply = MachineFacts
     programs: Sequence[str] = ()
+    devices: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,15 @@ class Processes(Request[FoundProcesses]):
     reply = FoundProcesses
     pids: Sequence[int] = ()
     children: Sequence[Child] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored(Request[StoredFiles]):
+    """Ask where files of this machine are stored, and which of these are missing."""
+
+    op = "stored"
+    reply = StoredFiles
+    names: Sequence[str]
 
 
 class Labs(Request[FoundLabs]):

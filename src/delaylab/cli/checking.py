@@ -51,7 +51,7 @@ def doctor(
     if lab is not None and machine is None:
         raise BadInput("--lab is for --machine", fix="name a machine of the lab")
     if machine is not None:
-        _examine_machine(machine, lab, as_json=as_json)
+        _examine_machine(machine, lab, kind, build=build, as_json=as_json)
         return
     if study is not None:
         _examine_study(study, as_json=as_json)
@@ -66,13 +66,15 @@ def doctor(
         verb.print_checks(checks, console)
 
 
-def _examine_machine(name: str, lab: Path | None, *, as_json: bool) -> None:
+def _examine_machine(
+    name: str, lab: Path | None, kinds: list[str] | None, *, build: bool, as_json: bool
+) -> None:
     from delaylab.verbs import doctor as verb
     from delaylab.verbs.doctor_machine import examine
     from delaylab.verbs.progress_bar import bar
 
     with bar(terminal(stderr=True)) as progress:
-        checks = examine(name, lab, progress)
+        checks = examine(name, lab, progress, kinds, build_images=build)
     if as_json:
         print_json(verb.as_json(checks))
     else:

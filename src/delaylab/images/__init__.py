@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from delaylab.errors import BadInput, NotHere
@@ -26,6 +26,7 @@ __all__ = [
     "layers",
     "layers_of",
     "missing",
+    "name_in_cache",
     "require",
     "resolve",
     "silent",
@@ -119,17 +120,22 @@ def _made(name: str, files: dict[str, File], progress: Progress) -> dict[str, Pa
     return {word: paths[layer] / file for word, (layer, file) in files.items()}
 
 
-def resolve(text: str, progress: Progress = silent, known: dict[str, str] | None = None) -> str:
+def resolve(
+    text: str,
+    progress: Progress = silent,
+    known: dict[str, str] | None = None,
+    placed: Callable[[Path], str] = str,
+) -> str:
     """Return a text with each `{image:NAME/FILE}` replaced by that file's path, built if missing.
 
-    `{image:with-agent/INITRD}` is a user's own initrd with the agent added as its init. `known`
-    keeps paths for the next text.
+    `{image:with-agent/INITRD}` is a user's own initrd with the agent added as its init. `placed`
+    says where a file is on the machine that the text is for. `known` keeps paths for the next text.
     """
     found = {} if known is None else known
 
     def path(reference: re.Match[str]) -> str:
         if reference[0] not in found:
-            found[reference[0]] = str(_file(reference[1], reference[2], progress))
+            found[reference[0]] = placed(_file(reference[1], reference[2], progress))
         return found[reference[0]]
 
     return REFERENCE.sub(path, text)
@@ -145,6 +151,15 @@ def used(words: Iterable[str]) -> dict[str, str]:
     """Return the layers of the cache that the words of commands name, each with its key."""
     place = re.compile(rf"{re.escape(str(folder()))}/([^/,]+)-([0-9a-f]{{{KEY_LENGTH}}})/")
     return dict(sorted({found for word in words for found in place.findall(word)}))
+
+
+def name_in_cache(path: Path) -> str | None:
+    """Return the name of a layer's file, which says its content; None if it is in no layer."""
+    try:
+        layer, *rest = path.relative_to(folder()).parts
+    except ValueError:
+        return None
+    return f"{layer}/{rest[0]}" if len(rest) == 1 else None
 
 
 def _file(name: str, file: str, progress: Progress) -> Path:

@@ -11,8 +11,10 @@ import select
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from delaylab import images
 from delaylab.progress import Progress, silent
@@ -40,9 +42,18 @@ def probe(progress: Progress = silent) -> Probed:
     It is kept per user, in the folder of images.
     """
     before = known()
-    if before is not None:
-        return before
-    found, note = _boot(progress), _note()
+    return before if before is not None else kept(_here(), lambda: _boot(progress))
+
+
+def kept(name: str, tried: Callable[[], Probed]) -> Probed:
+    """Return what is known of KVM on a machine under a name; what is `tried` else, and keep that.
+
+    The name is of a boot of the machine and a user there.
+    """
+    note = _note(name)
+    with suppress(OSError, ValueError, TypeError):
+        return Probed(**json.loads(note.read_text()))
+    found = tried()
     note.parent.mkdir(parents=True, exist_ok=True)
     draft = note.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(asdict(found)))
@@ -55,13 +66,13 @@ def known() -> Probed | None:
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return Probed(f"{DEVICE} {'cannot be used' if DEVICE.exists() else 'is not there'}", 0)
     try:
-        return Probed(**json.loads(_note().read_text()))
+        return Probed(**json.loads(_note(_here()).read_text()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _note() -> Path:
-    return images.folder() / f"kvm-{_boot_id()}-{os.geteuid()}.json"
+def _note(name: str) -> Path:
+    return images.folder() / f"kvm-{name}.json"
 
 
 def _boot(progress: Progress) -> Probed:
@@ -71,7 +82,7 @@ def _boot(progress: Progress) -> Probed:
     with (
         ours,
         subprocess.Popen(
-            _command(image, theirs.fileno()),
+            command(image, f"socket,id=agent,fd={theirs.fileno()}"),
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -86,10 +97,14 @@ def _boot(progress: Progress) -> Probed:
             machine.kill()
         assert machine.stderr is not None
         complaint = machine.stderr.read().decode(errors="replace").strip().splitlines()
-    took = time.monotonic() - began
+    return outcome(said, complaint if ended else [], time.monotonic() - began)
+
+
+def outcome(said: bytes, complaint: Sequence[str], took: float) -> Probed:
+    """Return the outcome of a boot by what the guest said, and the lines of a QEMU that ended."""
     if READY in said:
         return Probed(None, took)
-    if ended and complaint:
+    if complaint:
         return Probed(complaint[-1], took)
     return Probed(f"a test guest did not boot on KVM within {DEADLINE_S:.0f} s", took)
 
@@ -107,17 +122,19 @@ def _first_words(stream: socket.socket, until: float) -> bytes:
     return said
 
 
-def _command(image: dict[str, Path], stream: int) -> list[str]:
+def command(image: Mapping[str, PurePath], stream: str) -> list[str]:
+    """Return the command that boots a guest whose agent speaks by a character device of QEMU."""
     init = "init --stream virtio:delaylab --modules virtio_pci,virtio_console"
     return [
         *("qemu-system-x86_64", "-accel", "kvm", "-machine", "pc", "-m", "192"),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-kernel", str(image["kernel"]), "-initrd", str(image["initrd"])),
         *("-append", f"quiet panic=-1 -- {init}"),
-        *("-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,fd={stream}"),
+        *("-device", "virtio-serial-pci", "-chardev", stream),
         *("-device", "virtserialport,chardev=agent,name=delaylab"),
     ]
 
 
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+def _here() -> str:
+    """Return the name of this machine's boot and this user."""
+    return f"{Path('/proc/sys/kernel/random/boot_id').read_text()[:8]}-{os.geteuid()}"

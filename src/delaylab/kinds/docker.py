@@ -26,6 +26,10 @@ class Docker(Kind[DockerNode]):
 
     name = "docker"
     boot_s = 3.0
+    not_elsewhere = (
+        "its containers would be started by a program in Python, which other machines do not get; "
+        "take kind lxc, or put its host on this machine"
+    )
 
     def can_run(self, rights: Rights, on_machine: bool) -> str | None:
         """Return a reason unless an engine is installed and this user is root."""

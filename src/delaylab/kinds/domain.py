@@ -11,6 +11,7 @@ from delaylab.spec.kinds import XenNode
 from delaylab.units import MEBIBYTE
 
 BOOT_DEADLINE_MS = 240_000
+NOT_ELSEWHERE = "Xen is not started there as yet; take kind qemu, or put its host on this machine"
 
 
 class Domain(guest.Machine[XenNode]):
@@ -22,6 +23,7 @@ class Domain(guest.Machine[XenNode]):
 
     name = "xen"
     hypervisor_bridged = True
+    not_elsewhere = NOT_ELSEWHERE
     memory_mib = 192
     overhead_mib = 24
     deadline_ms = BOOT_DEADLINE_MS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from delaylab.errors import BadInput
@@ -11,6 +11,7 @@ from delaylab.io.values import JsonObject
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import TUN, Kind, Node, OfKind, Rights
 from delaylab.plan.model import Agent, Guest
+from delaylab.plan.references import to_file
 from delaylab.spec.kinds import HostedNode, ImageNode, KernelNode, QemuNode, XenNode
 from delaylab.units import MEBIBYTE
 
@@ -51,14 +52,15 @@ def image_file(image: str, spec: HostedNode, file: str) -> str:
     return f"{{image:{':'.join([image, *sorted({*(spec.packages or ())})])}/{file}}}"
 
 
-def root_disk(spec: KernelNode) -> str | None:
+def root_disk(spec: KernelNode, own: Callable[[str], str] = to_file) -> str | None:
     """Return the disk that is a virtual machine's root: the user's, or one with its packages.
 
-    Packages are on a disk and not in the initramfs, which is unpacked into the guest's memory.
+    `own` makes a reference to the user's. Packages are on a disk and not in the initramfs, which is
+    unpacked into the guest's memory.
     """
     if spec.packages:
         return image_file("disk", spec, "disk")
-    return spec.image if isinstance(spec, ImageNode) else None
+    return own(spec.image) if isinstance(spec, ImageNode) and spec.image else None
 
 
 def initrd(spec: KernelNode, image: str) -> str:

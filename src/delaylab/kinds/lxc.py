@@ -6,6 +6,7 @@ from delaylab.kinds import guest
 from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
+from delaylab.plan.references import to_file
 from delaylab.spec.kinds import LxcNode
 
 PROGRAM = "lxc-start"
@@ -63,7 +64,8 @@ def command(node: Node[LxcNode]) -> list[str]:
 
 def _settings(node: Node[LxcNode]) -> list[tuple[str, str]]:
     programs = ",".join(node.capabilities)
-    root = node.spec.image or guest.image_file("container", node.spec, "rootfs")
+    own = node.spec.image
+    root = to_file(own) if own else guest.image_file("container", node.spec, "rootfs")
     return [
         ("uts.name", node.name),
         # What the container writes goes to the lab's folder, never into the image.

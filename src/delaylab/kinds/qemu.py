@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node
+from delaylab.plan.references import to_file, to_file_in_option
 from delaylab.spec.kinds import QemuNode
 
 PROGRAM = "qemu-system-x86_64"
@@ -55,12 +56,13 @@ class Qemu(guest.Machine[QemuNode]):
         nic = spec.nic
         image = "cloud" if nic in IN_CLOUD_KERNEL else "full"
         # A microvm boots the compressed kernel; an emulated PC is faster without decompression.
-        kernel = spec.kernel or f"{{image:{image}/{'bzimage' if microvm else 'kernel'}}}"
+        own = f"{{image:{image}/{'bzimage' if microvm else 'kernel'}}}"
+        kernel = to_file(spec.kernel) if spec.kernel else own
         words = [PROGRAM, "-name", f"{node.lab}.{node.name},debug-threads=on"]
         words += ["-machine", "microvm,rtc=on" if microvm else "pc"]
         words += ["-accel", f"{{accel:{spec.accel}}}"]
         memory_mib = guest.mebibytes(spec, self.memory_mib)
-        root = guest.root_disk(spec)
+        root = guest.root_disk(spec, to_file_in_option)
         least_mib = LEAST_WITH_DISK_MIB if root else LEAST_MIB
         guest.check_memory(node, memory_mib, least_mib[image])
         words += ["-m", str(memory_mib), "-smp", str(spec.vcpus)]
@@ -110,7 +112,7 @@ def _card(nic: str, microvm: bool, netdev: str, mac: str) -> str:
 
 def _disk(name: str, image: str, bus: str) -> list[str]:
     """Return the options of a disk; writes go to a file in TMPDIR that has no name (snapshot)."""
-    drive = f"file={image.replace(',', ',,')},if=none,id={name},snapshot=on"
+    drive = f"file={image},if=none,id={name},snapshot=on"
     return ["-drive", drive, "-device", f"virtio-blk-{bus},drive={name}"]
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node, Rights
+from delaylab.plan.references import to_file
 from delaylab.spec.kinds import UmlNode
 
 SCRIPT = Path(__file__).parent / "helpers" / "sealed.sh"
 # The kernel is a process of this machine and carries out requests of root in the guest: `mount -t
 # hostfs` shows all that the process can see. So the process sees only what it needs.
-SEALED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", str(SCRIPT))
+SEALED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", to_file(str(SCRIPT)))
 DISK = "/dev/ubda"
 WITHOUT_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
@@ -41,8 +42,8 @@ class Uml(guest.Machine[UmlNode]):
     def command(self, node: Node[UmlNode]) -> list[str]:
         """Return the kernel's command line, as a process of the host."""
         spec = node.spec
-        kernel, initrd = spec.kernel or "{image:uml/linux}", guest.initrd(spec, "uml")
-        root = guest.root_disk(spec)
+        kernel = to_file(spec.kernel) if spec.kernel else "{image:uml/linux}"
+        initrd, root = guest.initrd(spec, "uml"), guest.root_disk(spec)
         shown = [kernel, initrd, *([root] if root else [])]
         words = [*SEALED, "{folder}", *shown, "--", *WITHOUT_RIGHTS]
         # With a randomised address layout the kernel may get less memory than it requests.

@@ -1,53 +1,97 @@
-"""Completion of a plan when its lab starts: paths of images, and whether KVM works."""
+"""Completion of a plan when its lab starts: paths of images and files, and whether KVM works.
+
+Each guest gets the paths on the machine that carries it; what is not there yet is put there.
+"""
 
 from __future__ import annotations
 
-import os
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from delaylab import images
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.errors import NotHere
 from delaylab.images import kvm
-from delaylab.plan.model import Agent, Plan
+from delaylab.machines import LOCAL, Machine
+from delaylab.plan.kind import VHOST
+from delaylab.plan.model import Agent, Guest, Plan
+from delaylab.plan.parts import machine_of
+from delaylab.plan.references import filled_in
 from delaylab.progress import Progress, silent
 
-VHOST = "/dev/vhost-net"
 EMULATED = "tcg,thread=multi"
 ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")
 
 
-def complete(plan: Plan, progress: Progress = silent) -> tuple[Plan, list[Doubt]]:
-    """Return the plan with every placeholder filled in, and notes for the user.
+@dataclass(frozen=True)
+class Completed:
+    """A plan without placeholders of its lab, notes, and the layers that guests boot, with keys."""
 
-    Images are built if they are missing. Raises NotHere if an image cannot be built, or if the lab
-    file demands KVM and it does not work.
+    plan: Plan
+    notes: list[Doubt]
+    booted: dict[str, str]
+
+
+def complete(plan: Plan, machines: Mapping[str, Machine], progress: Progress = silent) -> Completed:
+    """Return the plan with every placeholder filled in that does not wait for the guest's start.
+
+    Images are built if they are missing, and put on the `machines` whose guests boot them. Raises
+    NotHere if an image cannot be built, or if the lab file demands KVM and it does not work.
     """
-    notes: list[Doubt] = []
-    known: dict[str, str] = {}
-
-    def accelerator(wanted: re.Match[str]) -> str:
-        return _accelerator(wanted[1], notes, progress)
+    places = {name: _Place(machine, progress) for name, machine in machines.items()}
 
     def filled(agent: Agent) -> Agent:
         if agent.guest is None:
             return agent
-        if EMULATED in agent.guest.command:
-            notes.append(_emulated(f"{agent.name} is a machine that is always emulated (TCG)"))
-        words = [ACCEL.sub(accelerator, word) for word in agent.guest.command]
-        vhost = ",vhost=on" if "kvm" in words and os.access(VHOST, os.R_OK | os.W_OK) else ""
-        words = [word.replace("{vhost}", vhost) for word in words]
-        command = tuple(images.resolve(word, progress, known) for word in words)
-        return replace(agent, guest=replace(agent.guest, command=command))
+        return replace(agent, guest=places[machine_of(plan, agent)].filled(agent.name, agent.guest))
 
-    return replace(plan, agents=tuple(map(filled, plan.agents))), each_once(notes)
+    made = replace(plan, agents=tuple(map(filled, plan.agents)))
+    paths = [str(path) for place in places.values() for path in place.put]
+    notes = [note for place in places.values() for note in place.notes]
+    return Completed(made, each_once(notes), images.used(paths))
 
 
-def booted(plan: Plan) -> dict[str, str]:
-    """Return the image layers that the guests of a complete plan boot, each with its hash."""
-    guests = (agent.guest for agent in plan.agents)
-    return images.used(word for guest in guests if guest for word in guest.command)
+@dataclass
+class _Place:
+    """A machine that carries guests, and the files of this machine that are there by now."""
+
+    machine: Machine
+    progress: Progress
+    notes: list[Doubt] = field(default_factory=list)
+    put: dict[Path, str] = field(default_factory=dict)
+    known: dict[str, str] = field(default_factory=dict)
+    """The paths there of images' files, by their references."""
+
+    def filled(self, agent: str, guest: Guest) -> Guest:
+        """Return a guest whose command has no placeholder of this program any more."""
+        if EMULATED in guest.command:
+            self.notes.append(_emulated(f"{agent} is a machine that is always emulated (TCG)"))
+        words = [ACCEL.sub(self._accelerator, word) for word in guest.command]
+        vhost = "kvm" in words and VHOST not in self.machine.rights().lacking
+        words = [word.replace("{vhost}", ",vhost=on" if vhost else "") for word in words]
+        words = [images.resolve(word, self.progress, self.known, self._path) for word in words]
+        words = [filled_in(word, lambda path: self._path(Path(path))) for word in words]
+        return replace(guest, command=tuple(words))
+
+    def _path(self, path: Path) -> str:
+        if path not in self.put:
+            self.put[path] = str(self.machine.put(path, self.progress))
+        return self.put[path]
+
+    def _accelerator(self, wanted: re.Match[str]) -> str:
+        if wanted[1] == "tcg":
+            return EMULATED
+        reason = self.machine.why_no_kvm(self.progress)
+        if reason is None:
+            return "kvm"
+        on = "here" if self.machine is LOCAL else f"on {self.machine.name}"
+        if wanted[1] == "kvm":
+            raise NotHere(f"KVM does not work {on}: {reason}", fix="say `accel: auto` or `tcg`")
+        what = "virtual machines" if self.machine is LOCAL else f"virtual machines {on}"
+        self.notes.append(_emulated(f"{what} are emulated (TCG), without KVM: {reason}"))
+        return EMULATED
 
 
 def is_emulated(plan: Plan) -> bool:
@@ -64,17 +108,6 @@ def is_emulated(plan: Plan) -> bool:
         return True
     known = kvm.known() if "auto" in wanted else None
     return known is not None and known.reason is not None
-
-
-def _accelerator(wanted: str, notes: list[Doubt], progress: Progress) -> str:
-    if wanted != "tcg":
-        reason = kvm.probe(progress).reason
-        if reason is None:
-            return "kvm"
-        if wanted == "kvm":
-            raise NotHere(f"KVM does not work here: {reason}", fix="say `accel: auto` or `tcg`")
-        notes.append(_emulated(f"virtual machines are emulated (TCG), without KVM: {reason}"))
-    return EMULATED
 
 
 def _emulated(message: str) -> Doubt:

@@ -98,7 +98,7 @@ def _start(
         part = on_machine(spec, key)
         check_cpus(part, machine)
         memory.check_memory(part, machine)
-    plan, notes, booted = _with_guests(plan, progress)
+    plan, notes, booted = _with_guests(plan, machines, progress)
     at = _addresses(spec, plan, machines)
     measured = round_trips(tunnels(plan), machines, at) if at else []
     plan = over_underlay(plan, measured)
@@ -186,11 +186,16 @@ def _note_on_underlay(plan: Plan, measured: Sequence[RoundTrips]) -> list[Doubt]
     return [doubt(DoubtKind.FABRIC, text, "")]
 
 
-def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt], dict[str, str]]:
-    """Return the plan with the guests of this machine completed, notes, and the image layers."""
+def _with_guests(
+    plan: Plan, machines: Mapping[str, Machine], progress: Progress
+) -> tuple[Plan, list[Doubt], dict[str, str]]:
+    """Return the completed plan, notes, and the image layers that guests boot.
+
+    What guests boot is put on their machines.
+    """
     if not any(agent.guest for agent in plan.agents):
         return plan, [], {}
     from delaylab.lab import completion  # noqa: PLC0415  slow to import; most labs have no guests
 
-    made, notes = completion.complete(plan, progress)
-    return made, notes, completion.booted(made)
+    made = completion.complete(plan, machines, progress)
+    return made.plan, made.notes, made.booted

@@ -27,6 +27,7 @@ from delaylab.progress import Progress, silent
 from delaylab.routing.router import NodePrograms
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.this_machine import LOCAL_MACHINE
 from delaylab.spec.timeline.steps import counts_from_ready
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
@@ -118,7 +119,7 @@ def _build(
     check_cpus(spec, machine)
     memory.check_memory(spec, machine)
     machine_stack.check_addresses(plan, machine)
-    plan, notes, booted = _with_guests(plan, progress)
+    plan, notes, booted = _with_guests(plan, machine, progress)
     record = LabRecord(
         spec_json=spec.model_dump_json(by_alias=True), plan_json=written(plan), created=time.time()
     )
@@ -164,14 +165,16 @@ def _is_down_in_a_guest(spec: LabSpec) -> bool:
     )
 
 
-def _with_guests(plan: Plan, progress: Progress) -> tuple[Plan, list[Doubt], dict[str, str]]:
+def _with_guests(
+    plan: Plan, machine: Machine, progress: Progress
+) -> tuple[Plan, list[Doubt], dict[str, str]]:
     """Return the completed plan, notes for the user, and the image layers that guests boot."""
     if not _guests(plan):
         return plan, [], {}
     from delaylab.lab import completion  # noqa: PLC0415  slow to import; most labs have no guests
 
-    made, notes = completion.complete(plan, progress)
-    return made, notes, completion.booted(made)
+    made = completion.complete(plan, {LOCAL_MACHINE: machine}, progress)
+    return made.plan, made.notes, made.booted
 
 
 def _guests(plan: Plan) -> int:

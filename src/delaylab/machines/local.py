@@ -16,6 +16,7 @@ from delaylab.machines.directory import TrustedDirectory
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.machine import LabRecord, Machine, RunningLab
 from delaylab.machines.sweep import SweepResult, sweep
+from delaylab.progress import Progress
 
 if TYPE_CHECKING:
     from delaylab.agent.replies import Built
@@ -73,6 +74,16 @@ class LocalMachine(Machine):
         from delaylab.agent.binary import kernel_parts  # noqa: PLC0415  few verbs ask an agent
 
         return kernel_parts()
+
+    def put(self, path: Path, progress: Progress) -> PurePosixPath:
+        """Return the path itself: the file is here."""
+        return PurePosixPath(path)
+
+    def why_no_kvm(self, progress: Progress) -> str | None:
+        """Return why virtual machines cannot run on KVM here, None if they can."""
+        from delaylab.images import kvm  # noqa: PLC0415  few labs have virtual machines
+
+        return kvm.probe(progress).reason
 
     def control_group(self, folders: Mapping[str, str]) -> LocalControlGroup:
         """Return a control group by its folders."""

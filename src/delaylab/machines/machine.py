@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.sweep import SweepResult
+from delaylab.progress import Progress
 
 if TYPE_CHECKING:
     from delaylab.agent.replies import Built
@@ -167,6 +168,15 @@ class Machine(Protocol):
 
         Raises DelaylabError if that cannot be tried.
         """
+
+    def put(self, path: Path, progress: Progress) -> PurePosixPath:
+        """Return the path there of a file or folder of this machine, which is sent unless it is.
+
+        Raises DelaylabError if it cannot be read here or stored there.
+        """
+
+    def why_no_kvm(self, progress: Progress) -> str | None:
+        """Return why virtual machines cannot run on KVM there, None if they can."""
 
     def control_group(self, folders: Mapping[str, str]) -> ControlGroup:
         """Return a control group; `folders` maps controllers to its folders there."""

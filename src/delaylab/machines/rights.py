@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from delaylab.plan.kind import PACKAGES, TUN, Rights
+from delaylab.plan.kind import DEVICES, PACKAGES, Rights
 from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
 
 XEN_CAPABILITIES = Path("/proc/xen/capabilities")
@@ -17,8 +17,7 @@ XEN_CAPABILITIES = Path("/proc/xen/capabilities")
 def own_rights() -> Rights:
     """Return the rights of this process."""
     lacking = {name for name in PACKAGES if shutil.which(name) is None}
-    if not os.access(TUN, os.R_OK | os.W_OK):
-        lacking.add(TUN)
+    lacking |= {path for path in DEVICES if not os.access(path, os.R_OK | os.W_OK)}
     root = os.geteuid() == 0
     # A user without root becomes root of a user namespace, with all capabilities.
     capabilities = _bounding_set() if root else frozenset(ALL_CAPABILITIES)

@@ -37,6 +37,7 @@ from delaylab.machines.local import cpu_numbers
 from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab
 from delaylab.machines.registry import STOP_DEADLINE_S
 from delaylab.machines.sweep import Remains, SweepResult
+from delaylab.progress import Progress
 
 if TYPE_CHECKING:
     from delaylab.dataset.records.study import Machine as MachineRecord
@@ -103,13 +104,13 @@ class SshMachine(Machine):
     @cached_property
     def facts(self) -> MachineFacts:
         """Return what the machine says of itself."""
-        from delaylab.plan.kind import PACKAGES  # noqa: PLC0415  loads what plans are of
+        from delaylab.plan.kind import DEVICES, PACKAGES  # noqa: PLC0415  loads what plans are of
 
-        return self.ask(AskMachine(programs=sorted(PACKAGES)))
+        return self.ask(AskMachine(programs=sorted(PACKAGES), devices=DEVICES))
 
     def rights(self) -> Rights:
         """Return what this user may do there, and the programs and devices that are missing."""
-        from delaylab.plan.kind import TUN, Rights  # noqa: PLC0415  loads what plans are of
+        from delaylab.plan.kind import Rights  # noqa: PLC0415  loads what plans are of
         from delaylab.spec.capabilities import ALL_CAPABILITIES  # noqa: PLC0415
 
         root = self.facts.user == 0
@@ -120,7 +121,7 @@ class SshMachine(Machine):
         names = (name for number, name in enumerate(ALL_CAPABILITIES) if bits >> number & 1)
         return Rights(
             root,
-            frozenset({*self.facts.lacking, *(() if self.facts.has_tun else (TUN,))}),
+            frozenset(self.facts.lacking),
             capabilities=frozenset(names if root else ALL_CAPABILITIES),
             amx="amx_tile" in self.facts.cpu.split(),
         )
@@ -183,6 +184,18 @@ class SshMachine(Machine):
             str(name): None if why is None else str(why)
             for name, why in (parts.items() if isinstance(parts, dict) else ())
         }
+
+    def put(self, path: Path, progress: Progress) -> PurePosixPath:
+        """Return the path there of a file or folder of this machine, sent unless it is there."""
+        from delaylab.machines.ssh_guests import put  # noqa: PLC0415  few labs have guests there
+
+        return put(self, path, progress)
+
+    def why_no_kvm(self, progress: Progress) -> str | None:
+        """Return why virtual machines cannot run on KVM there, None if they can."""
+        from delaylab.machines.ssh_guests import why_no_kvm  # noqa: PLC0415  see `put`
+
+        return why_no_kvm(self, progress)
 
     def control_group(self, folders: Mapping[str, str]) -> ControlGroup:
         """Refuse: the accounts of control groups are not read over ssh."""

@@ -94,10 +94,12 @@ def build(
     rights_of = _RightsOf(lab, rights, machines)
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
     for node, spec in lab.nodes.items():
-        own = rights_of.node(node)
-        reason = kinds[spec.kind].can_run(own, not lab.hosts) or _elsewhere(lab, node)
-        if reason:
-            raise NotHere(f"node {node!r} cannot be {spec.kind}: {reason}")
+        own, kind = rights_of.node(node), kinds[spec.kind]
+        machine = lab.machine_of(lab.host_of(node))
+        not_elsewhere = kind.not_elsewhere if machine else None
+        if reason := not_elsewhere or kind.can_run(own, not lab.hosts):
+            on = f" on machine {machine}" if machine else ""
+            raise NotHere(f"node {node!r} cannot be {spec.kind}{on}: {reason}")
         for field, share in zip(("cpu_weight", "cpu_quota"), _shares(spec), strict=True):
             if share is not None and not own.root:
                 why = "control groups are root's"
@@ -201,17 +203,6 @@ class _RightsOf:
         if role == WIRE:
             return self.machines.get(name, UNKNOWN) if name else self.here
         return self.node(name) if role in ("node", "nat") else self.host(name)
-
-
-def _elsewhere(lab: LabSpec, node: str) -> str | None:
-    """Return why a node cannot be on another machine; None if it can, or is on this one."""
-    spec, machine = lab.nodes[node], lab.machine_of(lab.host_of(node))
-    if machine is None or not (spec.container or spec.virtual_machine):
-        return None
-    return (
-        f"on machine {machine} there can only be netns, shared and native as yet; "
-        "put its host on this machine"
-    )
 
 
 def _planned(

@@ -20,6 +20,9 @@ PACKAGES = {
 }
 """Programs that nodes need, and the Debian packages that contain them."""
 TUN = "/dev/net/tun"
+KVM, VHOST = "/dev/kvm", "/dev/vhost-net"
+DEVICES = (TUN, KVM, VHOST)
+"""Devices that nodes use if they are there; virtual machines need the first."""
 OfKind = TypeVar("OfKind", bound=NodeSpec)
 """The class of a kind's entries in a lab file."""
 
@@ -82,6 +85,8 @@ class Kind(Generic[OfKind]):
     in_shared_machine = False
     hypervisor_bridged = False
     boot_s = 0.0
+    not_elsewhere: str | None = None
+    """Why its nodes cannot be on machines that ssh reaches, with a remedy; None if they can."""
 
     @property
     def facts(self) -> type[NodeSpec]:

@@ -17,10 +17,10 @@ from delaylab.routing.router import NodePrograms
 class Guest:
     """A container or virtual machine with an agent inside; the agent of the plan is its monitor.
 
-    The words of `command` may hold `{image:NAME/FILE}`, `{accel:WHICH}` and `{vhost}`, which are
-    filled in when the lab starts, and the placeholders that the monitor fills in
-    (docs/protocol.md). `reach` is `stream`, `folder` or `nothing`. `setup` configures the system in
-    a virtual machine, by its agent.
+    The words of `command` may hold `{image:NAME/FILE}`, `{accel:WHICH}`, `{vhost}` and references
+    to files of this machine (`plan/references.py`), which are filled in when the lab starts, and
+    the placeholders that the monitor fills in (docs/protocol.md). `reach` is `stream`, `folder` or
+    `nothing`. `setup` configures the system in a virtual machine, by its agent.
     """
 
     reach: str

@@ -22,13 +22,13 @@ def parts(
     `interfaces` those on the LAN of machines for which the file names none. All parts keep what
     holds of the whole lab while it runs: each machine knows all of its nodes.
     """
-    machine_of = {agent.name: _machine_of(plan, agent) for agent in plan.agents}
+    machines = {agent.name: machine_of(plan, agent) for agent in plan.agents}
     agents: dict[str, list[Agent]] = defaultdict(list)
     operations: dict[str, list[Operation]] = defaultdict(list)
     for agent in plan.agents:
-        agents[machine_of[agent.name]].append(agent)
+        agents[machines[agent.name]].append(agent)
     for operation in plan.operations:
-        machine = machine_of[_agent_of(operation)]
+        machine = machines[_agent_of(operation)]
         operations[machine].append(_addressed(operation, addresses, interfaces))
     return {
         machine: replace(plan, agents=tuple(own), operations=tuple(operations[machine]))
@@ -41,7 +41,7 @@ def tunnels(plan: Plan) -> list[Tunnel | LanPort]:
     return [each for each in plan.operations if isinstance(each, Tunnel | LanPort)]
 
 
-def _machine_of(plan: Plan, agent: Agent) -> str:
+def machine_of(plan: Plan, agent: Agent) -> str:
     """Return the machine of an agent, by the host that it is on."""
     role, _, name = agent.name.partition(".")
     if role == WIRE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from delaylab.agent.requests import Hello
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
-from delaylab.machines import LOCAL
+from delaylab.machines import LOCAL, Machine
 from delaylab.plan.kind import Rights
 from delaylab.points import BETWEEN_HOSTS, meaning
 from delaylab.progress import Progress, silent
@@ -31,11 +32,14 @@ TOOLS = {
 
 PARTS = {
     "netem": "links by the kernel: delay, jitter, duplicate, corrupt, reorder, loss",
-    "tbf": "links by the kernel: rates",
+    "tbf": "links by the kernel: rates; uplinks and `interfaces` of hosts",
     "codel": "links by the kernel: queues with codel",
-    "ifb": "links by the kernel: where frames wait before their bridge",
+    "ifb": "links by the kernel, `interfaces` of hosts: where frames wait",
     "clsact": "links by the kernel: where frames are caught",
-    "mirred": "links by the kernel: what leads frames there (u32 and mirred)",
+    "mirred": "links by the kernel, `interfaces` of hosts: what leads frames there (u32, mirred)",
+    "htb": "`interfaces` of hosts: where frames are caught as they leave",
+    "vxlan": "links between machines",
+    "macvlan": "links between machines with `data_plane: ethernet`",
     "bridge": "links without conditions, and by the kernel",
     "bpf": "links: what keeps frames from the host's stack; by the kernel: loss without netem",
     "tcx": "taps by programs",
@@ -50,16 +54,21 @@ def examine(
     A kind whose image is not built is tried only if `build_images` is true. The round trips are
     kept for the forecasts of studies. Raise BadInput for an unknown kind.
     """
-    unknown = [name for name in kinds or () if name not in KINDS]
-    if unknown:
-        raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
-    rights = LOCAL.rights()
-    tried = _kinds_and_points(rights, kinds or list(KINDS), progress, build_images=build_images)
+    wanted, rights = known_kinds(kinds), LOCAL.rights()
+    tried = _kinds_and_points(rights, wanted, progress, build_images=build_images)
     kind_round_trips.keep(
         {check.name: rtt for check in tried if (rtt := check.measured.get("rtt_us")) is not None}
     )
     work = work_here.checks([check for check in tried if check.group == "kind"])
-    return [*_agent(), *tried, *work, *_rights(rights), *_kernel(), *_tools()]
+    return [*_agent(), *tried, *work, *_rights(rights), *of_kernel(LOCAL), *_tools()]
+
+
+def known_kinds(kinds: Sequence[str] | None) -> list[str]:
+    """Return these kinds, or all without any; raise BadInput for an unknown one."""
+    unknown = [name for name in kinds or () if name not in KINDS]
+    if unknown:
+        raise BadInput(f"no kind {unknown[0]!r}", "--kind", f"one of {', '.join(KINDS)}")
+    return [*(kinds or KINDS)]
 
 
 def _agent() -> list[Check]:
@@ -73,13 +82,13 @@ def _agent() -> list[Check]:
 
 
 def _kinds_and_points(
-    rights: Rights, kinds: list[str], progress: Progress, *, build_images: bool
+    rights: Rights, kinds: Sequence[str], progress: Progress, *, build_images: bool
 ) -> list[Check]:
     tried = []
     for number, name in enumerate(kinds):
         progress(f"trying a node of kind {name}", number / len(kinds))
         tried.append(kind_trial.kind(name, rights, progress, build_images=build_images))
-    checks = [_kind(one, rights) for one in tried]
+    checks = [of_kind(one, KINDS[one.kind].here(rights).can_run(rights, True)) for one in tried]
     answering = kind_trial.kind("netns", rights, progress, "udp")
     seen = answering.points.union(*(one.points for one in tried))
     why = answering.why_not or "the kernel gave no stamp"
@@ -90,7 +99,11 @@ def _kinds_and_points(
     return checks
 
 
-def _kind(one: kind_trial.Tried, rights: Rights) -> Check:
+def of_kind(one: kind_trial.Tried, not_on_machine: str | None = None) -> Check:
+    """Return the check of a kind that was tried.
+
+    `not_on_machine` says why its nodes cannot be on this machine's own interfaces.
+    """
     if not one.usable:
         return Check("kind", one.kind, False, why_not=one.why_not, fix=one.fix, tried=one.tried)
     figures = [f"up in {one.boot_s:.2f} s"]
@@ -99,9 +112,8 @@ def _kind(one: kind_trial.Tried, rights: Rights) -> Check:
     if one.rtt_us is not None:
         figures.append(f"its user sees an RTT of {one.rtt_us:.0f} µs at rest")
     detail = ", ".join(figures)
-    reason = KINDS[one.kind].here(rights).can_run(rights, True)
-    if reason:
-        detail += f"; on this machine's own interfaces: no, {reason}"
+    if not_on_machine:
+        detail += f"; on this machine's own interfaces: no, {not_on_machine}"
     detail += "".join(f"; {note}" for note in one.notes)
     measured = {"boot_s": one.boot_s, "memory_mib": one.memory_mib, "rtt_us": one.rtt_us}
     return Check("kind", one.kind, True, detail, measured=measured)
@@ -155,13 +167,13 @@ def _ping_sockets(rights: Rights) -> Check:
     return Check("right", "ICMP sockets", False, detail, "net.ipv4.ping_group_range", fix)
 
 
-def _kernel() -> list[Check]:
-    """Check the kernel's parts that links need with `engine: kernel`."""
+def of_kernel(machine: Machine) -> list[Check]:
+    """Check the parts of a machine's kernel that links may need."""
     try:
-        parts = LOCAL.kernel_parts()
+        parts = machine.kernel_parts()
     except (DelaylabError, OSError) as error:
         return [Check("kernel", "queues", False, why_not=str(error))]
-    fix = "a kernel with it; `engine: own` needs none of these"
+    fix = "a kernel with it; links with `engine: own` on one machine do without"
     return [
         Check("kernel", name, parts[name] is None, meaning, parts[name] or "", fix)
         for name, meaning in PARTS.items()

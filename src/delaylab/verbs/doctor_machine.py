@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from delaylab.agent.requests import Hello
-from delaylab.errors import BadInput, DelaylabError
-from delaylab.kinds import KINDS
-from delaylab.machines.building import Part, build_all
-from delaylab.machines.machine import LabRecord
+from delaylab.errors import BadInput
 from delaylab.machines.ssh import SshMachine
-from delaylab.plan.build import build
-from delaylab.plan.kind import PACKAGES
-from delaylab.plan.parts import parts
+from delaylab.plan.kind import KVM, VHOST
 from delaylab.progress import Progress
-from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import load_lab
+from delaylab.verbs import kind_trial
 from delaylab.verbs.checks import Check
-from delaylab.verbs.doctor import PARTS
+from delaylab.verbs.doctor import known_kinds, of_kernel, of_kind
 
-NAME = "doctor-tries"
 MEBIBYTE = 1 << 20
+USES = {KVM: "virtual machines run, and are not emulated", VHOST: "their cards are faster on KVM"}
+"""What devices are for that no kind needs."""
 
 
-def examine(name: str, lab_file: Path | None, progress: Progress) -> list[Check]:
+def examine(
+    name: str,
+    lab_file: Path | None,
+    progress: Progress,
+    kinds: Sequence[str] | None = None,
+    *,
+    build_images: bool = False,
+) -> list[Check]:
     """Try a machine: a name of the lab file, or, without one, a name that ssh knows.
 
-    Raises BadInput if the lab file has no such machine.
+    All kinds are tried, or only these; one whose image is not built only if `build_images` is true.
+    Raises BadInput if the lab file has no such machine, or for an unknown kind.
     """
-    target = name
+    target, wanted = name, known_kinds(kinds)
     if lab_file is not None:
         known = load_lab(lab_file).machines
         if name not in known:
@@ -38,7 +43,8 @@ def examine(name: str, lab_file: Path | None, progress: Progress) -> list[Check]
     machine = SshMachine(name, target)
     progress(f"connecting to {name}", 0)
     try:
-        return [*_connection(machine), *_rights(machine), *_kernel(machine), *_nodes(machine)]
+        checks = [*_connection(machine), *_rights(machine), *of_kernel(machine)]
+        return [*checks, *_kinds(machine, wanted, progress, build_images=build_images)]
     finally:
         machine.close()
 
@@ -55,46 +61,22 @@ def _connection(machine: SshMachine) -> list[Check]:
 
 def _rights(machine: SshMachine) -> list[Check]:
     rights = machine.rights()
-    missing = [PACKAGES.get(name, name) for name in sorted(rights.lacking)]
     why = "" if rights.root else "a link to another machine needs root there"
     fix = "" if rights.root else "let ssh reach it as root"
-    lacking = f"not there: {', '.join(missing)}" if missing else "all that nodes need is there"
+    lacking = {path: "it cannot be used" if path in rights.lacking else "" for path in USES}
     return [
-        Check("right", "links to other machines", rights.root, "VXLAN", why, fix),
-        Check("right", "programs and devices", True, lacking),
+        Check("right", "links to other machines", rights.root, "VXLAN, plain Ethernet", why, fix),
+        *(Check("device", path, not why, USES[path], why) for path, why in lacking.items()),
     ]
 
 
-def _kernel(machine: SshMachine) -> list[Check]:
-    parts_of = machine.kernel_parts()
-    fix = "a kernel with it; `engine: own` needs none of these"
-    return [
-        Check("kernel", name, parts_of[name] is None, meaning, parts_of[name] or "", fix)
-        for name, meaning in PARTS.items()
-        if name in parts_of
-    ]
-
-
-def _nodes(machine: SshMachine) -> list[Check]:
-    """Build a lab of two nodes and a link with conditions there, and take it down."""
-    lab = LabSpec.model_validate(
-        {
-            "lab": NAME,
-            "machines": {"tried": {"ssh": machine.target}},
-            "hosts": {"host": {"machine": "tried"}},
-            "nodes": {"a": {"host": "host"}, "b": {"host": "host"}},
-            "links": [{"between": ["a", "b"], "name": "wire", "delay": "1ms"}],
-        }
-    )
+def _kinds(
+    machine: SshMachine, kinds: Sequence[str], progress: Progress, *, build_images: bool
+) -> Iterator[Check]:
+    """Yield what became of each kind: a lab with one such node is built there and taken down."""
     rights = machine.rights()
-    plan = build(lab, KINDS, rights, name=NAME, machines={"tried": rights})
-    ((_, whole),) = parts(plan, {}).items()
-    detail = "two nodes, and a link with a delay between them"
-    try:
-        machine.prepare(NAME)
-        (built,), keeper = build_all([Part(machine, whole, LabRecord(machine="tried"))])
-        keeper.release()
-    except DelaylabError as error:
-        return [Check("kind", "netns", False, detail, error.what, error.fix)]
-    took = f"{detail}: up in {built.elapsed_ns / 1e9:.2f} s"
-    return [Check("kind", "netns", True, took)]
+    for done, name in enumerate(kinds):
+        progress(f"trying {name} on {machine.name}", done / len(kinds))
+        yield of_kind(
+            kind_trial.kind(name, rights, progress, build_images=build_images, machine=machine)
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from delaylab.kinds import KINDS
 from delaylab.lab import completion
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
+from delaylab.machines import LOCAL, Machine
 from delaylab.plan.agent_names import machine_agent, node_agent
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
@@ -20,10 +22,15 @@ from delaylab.progress import Progress
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.model import ProbeSpec
+from delaylab.spec.this_machine import LOCAL_MACHINE
 from delaylab.trial import measure
 from delaylab.units import MEBIBYTE, Duration
 
-NEAR, FAR = "near", "far"
+if TYPE_CHECKING:
+    from delaylab.machines.ssh import SshMachine
+
+NEAR, FAR, TRIED = "near", "far", "tried"
+HERE: dict[str, Machine] = {LOCAL_MACHINE: LOCAL}
 
 
 @dataclass(frozen=True)
@@ -57,17 +64,20 @@ def kind(
     protocol: str = "icmp",
     *,
     build_images: bool = False,
+    machine: SshMachine | None = None,
 ) -> Tried:
     """Bring a lab with one node of this kind up, probe it, and take it down.
 
-    Images that it needs are built only if `build_images` is true.
+    Images that it needs are built only if `build_images` is true. The lab is on another `machine`
+    if one is given, and `rights` are those there.
     """
-    reason = KINDS[name].here(rights).can_run(rights, False)
+    not_elsewhere = KINDS[name].not_elsewhere if machine else None
+    reason = not_elsewhere or KINDS[name].here(rights).can_run(rights, False)
     if reason:
         why, _, fix = reason.partition("; ")
         return Tried(name, False, why, fix)
-    combination = _combination(name, protocol)
-    plan = build(combination.lab, KINDS, rights)
+    combination = _combination(name, protocol, machine)
+    plan = build(combination.lab, KINDS, rights, machines={TRIED: rights})
     lacking = images.missing(
         word for agent in plan.agents if agent.guest for word in agent.guest.command
     )
@@ -78,7 +88,8 @@ def kind(
         fix = f"delaylab image build {' '.join(lacking)}, or delaylab doctor --build"
         return Tried(name, False, why, fix, tried=False)
     try:
-        completion.complete(plan, progress)  # so that it is no part of the time to boot
+        # So that images are no part of the time to boot.
+        completion.complete(plan, {TRIED: machine} if machine else HERE, progress)
         began = time.monotonic()
         with temporary(combination.lab, progress=progress) as lab:
             boot_s = time.monotonic() - began
@@ -92,6 +103,8 @@ def kind(
 
 
 def _memory_mib(lab: Lab) -> float | None:
+    if lab.ssh(node_agent("probe")) is not None:
+        return None  # the accounts of other machines' control groups are not read
     agents = lab.keeper.agents
     # A Xen domain has no processes here: its pages are those of the machine around it.
     own = [agents[name] for name in (node_agent("probe"), machine_agent(NEAR)) if name in agents]
@@ -109,11 +122,13 @@ def _rtt_us(stamps: pl.DataFrame) -> float | None:
     return None if median is None else float(median) / 1000
 
 
-def _combination(name: str, protocol: str) -> Combination:
+def _combination(name: str, protocol: str, machine: SshMachine | None) -> Combination:
+    on = {"machine": TRIED} if machine else {}
     lab = LabSpec.model_validate(
         {
             "lab": "doctor",
-            "hosts": {NEAR: {}, FAR: {}},
+            "machines": {TRIED: {"ssh": machine.target}} if machine else {},
+            "hosts": {NEAR: on, FAR: on},
             "nodes": {
                 "probe": {"kind": name, "host": NEAR},
                 "echo": {"kind": "netns", "host": FAR},

@@ -14,8 +14,6 @@ use crate::fabric;
 use crate::protocol::machine::{Child, Machine, MachineDone, Processes, ProcessesDone};
 use crate::session::Session;
 
-const TUN: &str = "/dev/net/tun";
-
 /// Describe the machine.
 pub(crate) fn describe(request: Machine, _: &mut Session) -> Result<MachineDone, Failure> {
     let what = "describe the machine";
@@ -30,6 +28,9 @@ pub(crate) fn describe(request: Machine, _: &mut Session) -> Result<MachineDone,
             .chain(["/usr/sbin", "/sbin"])
             .any(|place| Path::new(place).join(name).is_file())
     };
+    let can_use = |path: &String| fs::File::options().read(true).write(true).open(path).is_ok();
+    let programs = request.programs.into_iter().filter(|name| !is_there(name));
+    let devices = request.devices.into_iter().filter(|path| !can_use(path));
     let above = run_directory.ancestors().find(|place| place.exists());
     Ok(MachineDone {
         identity,
@@ -37,8 +38,7 @@ pub(crate) fn describe(request: Machine, _: &mut Session) -> Result<MachineDone,
         kernel: format!("Linux {}", text("/proc/sys/kernel/osrelease").context(what)?),
         user: namespace::user().0,
         capabilities: line_of(&text("/proc/self/status").context(what)?, "CapBnd"),
-        lacking: request.programs.into_iter().filter(|name| !is_there(name)).collect(),
-        has_tun: fs::File::options().read(true).write(true).open(TUN).is_ok(),
+        lacking: programs.chain(devices).collect(),
         cpu: text("/proc/cpuinfo").unwrap_or_default().split("\n\n").next().unwrap_or("").into(),
         cpus: text("/sys/devices/system/cpu/online").unwrap_or_default(),
         memory_bytes: kilobytes(&memory, "MemTotal"),

@@ -87,6 +87,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::LinkRestart(it) => link::ask_supervisor(&LinkRequest::LinkRestart(it), session),
         Request::Machine(it) => run(it, session, machine::facts::describe),
         Request::Processes(it) => run(it, session, machine::facts::processes),
+        Request::Stored(it) => run(it, session, machine::store::list),
         Request::Labs(it) => run(it, session, fabric::labs),
         Request::LabFiles(it) => run(it, session, fabric::lab_files),
         Request::EndLab(it) => run(it, session, fabric::end_lab),

@@ -26,6 +26,9 @@ pub(crate) struct Machine {
     /// The programs to look for.
     #[serde(default)]
     pub programs: Vec<String>,
+    /// The devices to open, by their paths.
+    #[serde(default)]
+    pub devices: Vec<String>,
 }
 
 /// A machine, and the rights of this user there.
@@ -39,10 +42,8 @@ pub(crate) struct MachineDone {
     pub user: u32,
     /// The bounding set of capabilities, as a mask in hexadecimal (proc_pid_status(5), `CapBnd`).
     pub capabilities: String,
-    /// The programs that are not there.
+    /// The programs that are not there, and the devices that cannot be read and written.
     pub lacking: Vec<String>,
-    /// True if `/dev/net/tun` can be read and written.
-    pub has_tun: bool,
     /// The text of `/proc/cpuinfo` about the first CPU.
     pub cpu: String,
     /// The CPUs that run.
@@ -58,6 +59,21 @@ pub(crate) struct MachineDone {
     pub connection: String,
     /// The free bytes of the file system of the run directory.
     pub free_bytes: u64,
+}
+
+/// Say where files of the user's machine are stored here, and which of them are missing.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stored {
+    /// Their names, `FOLDER/NAME`.
+    pub names: Vec<String>,
+}
+
+/// The folder of stored files, and the names of those that are missing.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct StoredDone {
+    pub folder: PathBuf,
+    pub missing: Vec<String>,
 }
 
 /// List this user's labs that are up on this machine.

@@ -12,7 +12,7 @@ use super::links::{
 };
 use super::machine::{
     EndLab, LabFiles, LabFilesDone, Labs, LabsDone, Machine, MachineDone, Processes, ProcessesDone,
-    Sweep, SweepDone,
+    Stored, StoredDone, Sweep, SweepDone,
 };
 use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
 use super::network::{
@@ -104,6 +104,7 @@ operations! {
     "link-restart": LinkRestart => Nothing, events [], tables [];
     "machine": Machine => MachineDone, events [], tables [];
     "processes": Processes => ProcessesDone, events [], tables [];
+    "stored": Stored => StoredDone, events [], tables [];
     "labs": Labs => LabsDone, events [], tables [];
     "lab-files": LabFiles => LabFilesDone, events [], tables [];
     "end-lab": EndLab => Nothing, events [], tables [];

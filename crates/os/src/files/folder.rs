@@ -130,6 +130,11 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(about.blocks_available() * about.fragment_size())
 }
 
+/// Write all of the file system of a path to its disk (syncfs(2)).
+pub fn write_back(path: &Path) -> io::Result<()> {
+    Ok(nix::unistd::syncfs(File::open(path)?)?)
+}
+
 /// Return a path to an open file, for this process only.
 pub(crate) fn path_of(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))

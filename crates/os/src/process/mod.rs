@@ -224,11 +224,20 @@ pub fn reap_by_wait() -> io::Result<()> {
     child_signal(SigHandler::SigDfl)
 }
 
-/// Set the handler of `SIGCHLD`.
+/// Go on when asked to end (`SIGTERM`). Whoever calls this ends by itself soon, and cleans up first.
+pub fn ignore_request_to_end() -> io::Result<()> {
+    handle(Signal::SIGTERM, SigHandler::SigIgn)
+}
+
 fn child_signal(handler: SigHandler) -> io::Result<()> {
+    handle(Signal::SIGCHLD, handler)
+}
+
+/// Set one of the kernel's own handlers of a signal.
+fn handle(signal: Signal, handler: SigHandler) -> io::Result<()> {
     let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler is one of the kernel's own, no code of ours runs in a signal.
-    unsafe { sigaction(Signal::SIGCHLD, &action) }?;
+    unsafe { sigaction(signal, &action) }?;
     Ok(())
 }
 

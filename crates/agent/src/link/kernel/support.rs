@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use delaylab_os::clsact::{Chances, LossProgram, Queue};
 use delaylab_os::files::descriptor;
-use delaylab_os::interface;
+use delaylab_os::interface::{self, interface_index};
 use delaylab_os::netlink::Route;
 use delaylab_os::process::{self, Side, namespace};
 use delaylab_os::socket::filter::{Match, Transport};
@@ -18,7 +18,7 @@ use super::message;
 use super::qdisc::{self, Qdisc};
 use super::setup::{Netem, RateQueue, Setup, Shape};
 use crate::network::batch::{Batch, Verb};
-use crate::network::redirect::{Hook, redirect};
+use crate::network::redirect::{Hook, leaving, redirect};
 
 /// A feature of the kernel that links may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -36,8 +36,14 @@ pub(crate) enum Feature {
     Clsact,
     /// A u32 filter that matches all frames, and the action mirred that redirects them.
     Mirred,
+    /// The queue without classes at whose filters frames leave for the one that a host's interface shares (HTB).
+    Htb,
     /// The bridge, which joins the ports of a link.
     Bridge,
+    /// VXLAN, by which links cross from one machine to another.
+    Vxlan,
+    /// macvlan, by which they do so as plain Ethernet.
+    Macvlan,
     /// Programs as filters of clsact, for loss.
     Bpf,
     /// Programs at the hooks of interfaces (tcx), for taps.
@@ -82,6 +88,9 @@ impl Feature {
             Feature::Ifb => "ifb",
             Feature::Clsact => "clsact",
             Feature::Mirred => "u32 and mirred",
+            Feature::Htb => "htb",
+            Feature::Vxlan => "vxlan",
+            Feature::Macvlan => "macvlan",
             Feature::Bridge => "bridge",
             Feature::Bpf => "programs (BPF)",
             Feature::Tcx => "programs (tcx)",
@@ -134,8 +143,12 @@ fn try_all() -> Result<Support, Failure> {
     note(Feature::Netem, queue(&netem()));
     note(Feature::Tbf, queue(&tbf()));
     note(Feature::Codel, queue(&codel()));
+    note(Feature::Htb, try_htb(&socket));
     note(Feature::Ifb, one(message::ifb("ifb~", 1500)));
     note(Feature::Bridge, one(message::bridge("bridge~", 1500)));
+    note(Feature::Vxlan, one(message::vxlan("vxlan~")));
+    let macvlan = interface_index("bridge~").context("find an interface for it");
+    note(Feature::Macvlan, macvlan.and_then(|on| one(message::macvlan("macvlan~", on))));
     note(Feature::Clsact, one(message::ingress(LOOPBACK)));
     note(Feature::Mirred, one(redirect(LOOPBACK, Hook::Received, LOOPBACK)));
     let never = Chances { to_bad: 0.0, to_good: 1.0, lost_in_bad: 0.0, lost_in_good: 0.0 };
@@ -147,6 +160,12 @@ fn try_all() -> Result<Support, Failure> {
     let tap = interface::set_up("lo", true).and_then(|()| TcxTap::open(LOOPBACK, &echoes, false));
     note(Feature::Tcx, tap.map(drop).context("open a tap"));
     Ok(support)
+}
+
+fn try_htb(socket: &Route) -> Result<(), Failure> {
+    Batch::one(socket, String::new(), Verb::Create, leaving(LOOPBACK))?;
+    let gone = message::remove_queue(LOOPBACK, 0, ROOT);
+    Batch::one(socket, String::new(), Verb::Change, gone)
 }
 
 fn codel() -> Qdisc {

@@ -1,0 +1,238 @@
+"""Containers and virtual machines on a machine that is reached by ssh, which gets their images."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from delaylab import images
+from delaylab.kinds import KINDS
+from delaylab.machines import LOCAL
+from tests.doing.conftest import skip_unless_runnable
+from tests.doing.ssh_machines import NEEDED, Lan, lan, pings
+from tests.doing.test_containers import groups
+
+pytestmark = NEEDED
+
+NAME = f"guests{os.getpid()}"
+STORED = "/root/.cache/delaylab/stored"
+LAB = (
+    f"lab: {NAME}\n"
+    + """\
+machines: {m1: {ssh: m1}}
+hosts: {here: {}, there: {machine: m1}}
+nodes: {a: {host: here}, box: {host: there, kind: lxc}, b: {host: there}}
+links:
+  - {between: [a, box], name: wan, delay: 10ms}
+  - {between: [b, box], name: near}
+"""
+)
+STUDY = """\
+study: guests
+lab:
+  lab: guests
+  machines: {m1: {ssh: m1}}
+  hosts: {here: {}, there: {machine: m1}}
+  nodes: {a: {host: here}, box: {host: there, kind: lxc}}
+  links: [{between: [a, box], name: wan, delay: 5ms}]
+probe: {from: a, to: box, protocol: udp, count: 100, interval: 5ms}
+factors: {load: {idle: []}}
+repeat: 1
+"""
+KILLS = int(os.environ.get("DELAYLAB_KILLS", "3"))
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Lan]:
+    with (
+        tempfile.TemporaryDirectory(prefix="dlm-") as folder,
+        lan(Path(folder), ["m1"], cgroups=True) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def one(machines: Lan, run_directory: Path) -> Iterator[Lan]:
+    """A machine that a test leaves as it found it, apart from the files that were sent."""
+    yield machines
+    machines.delaylab("down", "--all")
+    wait_until_gone(machines)
+
+
+def wait_until_gone(one: Lan) -> None:
+    one.wait_until_gone()
+    assert groups(NAME) == []
+    assert NAME not in one.on("m1", "cat", "/proc/mounts")
+
+
+def stored(one: Lan) -> dict[str, str]:
+    """Return the files that were sent to the machine, each with its inode and time of change."""
+    listed = one.on(
+        "m1", "find", STORED, "-mindepth", "2", "-maxdepth", "2", "-printf", "%P %i %C@\n"
+    )
+    return {line.split()[0]: line for line in listed.splitlines()}
+
+
+def test_a_container_there_is_used_like_one_here(one: Lan) -> None:
+    skip_unless_runnable("lxc")
+    said = one.up(LAB)
+    assert "there on m1" in said
+    assert one.delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+    assert pings(one, "a", "box.wan") >= 20
+    assert pings(one, "b", "box.near") < 10
+    (file := one.folder / "text").write_text("from here")
+    one.delaylab("cp", str(file), "box:/mine")
+    assert one.delaylab("exec", "box", "--", "cat", "/mine").stdout == "from here"
+    one.delaylab("cp", "box:/mine", str(one.folder / "back"))
+    assert (one.folder / "back").read_text() == "from here"
+    one.delaylab("down")
+    wait_until_gone(one)
+    # A second lab sends nothing, and what a node wrote is not in the image.
+    before = stored(one)
+    assert {name.split("-")[0] for name in before} == {"agent", "container"}, before
+    one.up(LAB)
+    assert "mine" not in one.delaylab("exec", "box", "--", "ls", "/").stdout
+    assert stored(one) == before
+
+
+def test_a_probe_to_a_container_there_is_stamped_at_every_point(one: Lan) -> None:
+    skip_unless_runnable("lxc")
+    (one.folder / "study.yaml").write_text(STUDY)
+    out = one.folder / "out"
+    one.delaylab("run", "study.yaml", "--out", str(out))
+    try:
+        (trial,) = (out / "trials").iterdir()
+        stamps = pl.read_parquet(trial / "stamps.parquet")
+        about = json.loads((trial / "trial.json").read_text())
+    finally:
+        shutil.rmtree(out)
+    seen = set(stamps.filter(pl.col("leg") == "request")["point"])
+    assert seen >= {"sender.app", "sender.tunnel", "responder.tunnel", "responder.vif"}, seen
+    assert seen >= {"responder.stack", "responder.app"}, about["absent"]
+    at = stamps.filter(pl.col("leg") == "request")["point"].value_counts()
+    counts = dict(at.iter_rows())
+    assert counts["responder.app"] == counts["sender.app"] >= 100
+
+
+def test_a_missing_program_is_one_line_before_anything_starts(one: Lan) -> None:
+    skip_unless_runnable("lxc")
+    one.on("m1", "mkdir", "-p", "/tmp/upper", "/tmp/work")
+    layers = "lowerdir=/usr/bin,upperdir=/tmp/upper,workdir=/tmp/work"
+    one.on("m1", "mount", "-t", "overlay", "-o", layers, "overlay", "/usr/bin")
+    one.on("m1", "rm", "/usr/bin/lxc-start")
+    try:
+        said = one.up(LAB, code=3)
+    finally:
+        one.on("m1", "umount", "-l", "/usr/bin")
+    expected = (
+        "node 'box' cannot be lxc on machine m1: lxc-start is not installed; apt-get install lxc"
+    )
+    assert expected in " ".join(said.split()), said
+
+
+def test_a_disk_that_is_full_there_is_one_line(one: Lan) -> None:
+    skip_unless_runnable("lxc")
+    one.on("m1", "sh", "-c", f"mkdir -p {STORED} && mount -t tmpfs -o size=1m none {STORED}")
+    try:
+        said = one.up(LAB, code=1)
+        assert "No space left on device" in said, said
+        assert "machine m1" in said
+        assert stored(one) == {}
+    finally:
+        one.on("m1", "umount", STORED)
+
+
+def test_a_kill_at_any_moment_leaves_nothing(one: Lan) -> None:
+    """Also while an image is sent."""
+    skip_unless_runnable("lxc")
+    drawn = random.Random("guests there")
+    (one.folder / "lab.yaml").write_text(LAB)
+    for number in range(KILLS):
+        if number % 2 == 0:
+            one.on("m1", "rm", "-rf", STORED)
+        process = subprocess.Popen(
+            one.command("up", "lab.yaml"),
+            cwd=one.folder,
+            env=one.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(drawn.uniform(0.5, 2.5))  # the moment is what is drawn
+        process.kill()
+        process.wait()
+        one.delaylab("down", "--all")
+        wait_until_gone(one)
+    # What was killed while it arrived is removed, and sent again as a whole.
+    one.up(LAB)
+    assert one.delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+    assert ".partial" not in one.on("m1", "ls", "-a", STORED)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", ["uml", "qemu"])
+def test_a_virtual_machine_there_is_used_like_one_here(one: Lan, kind: str) -> None:
+    skip_unless_runnable(kind)
+    one.up(LAB.replace("kind: lxc", f"kind: {kind}"))
+    assert one.delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+    assert pings(one, "a", "box.wan") >= 20
+    (file := one.folder / "text").write_text("from here")
+    one.delaylab("cp", str(file), "box:/mine")
+    assert one.delaylab("exec", "box", "--", "cat", "/mine").stdout == "from here"
+    one.delaylab("down")
+    wait_until_gone(one)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_virtual_machine_there_has_packages_and_an_empty_disk(one: Lan) -> None:
+    skip_unless_runnable("qemu")
+    wanted = "kind: qemu, packages: [xz-utils], scratch: true"
+    one.up(LAB.replace("kind: lxc", wanted))
+    assert "xz" in one.delaylab("exec", "box", "--", "xz", "--version").stdout
+    disk = one.on(
+        "m1", "sh", "-c", f"du -k {STORED}/scratch-*/disk; stat -c %s {STORED}/scratch-*/disk"
+    )
+    used, whole = int(disk.split()[0]) << 10, int(disk.split()[-1])
+    assert whole == 1 << 30
+    assert used < whole / 8  # only its data was sent
+
+
+@pytest.mark.slow
+def test_ones_own_root_file_system_is_sent_as_it_is(one: Lan, tmp_path: Path) -> None:
+    skip_unless_runnable("lxc")
+    own = tmp_path / "own"
+    shutil.copytree(images.require("container")["rootfs"], own, symlinks=True)
+    (own / "bin/mine").write_text("#!/bin/sh\necho mine\n")
+    (own / "bin/mine").chmod(0o4755)
+    one.up(LAB.replace("kind: lxc", f"kind: lxc, image: {own}"))
+    assert one.delaylab("exec", "box", "--", "mine").stdout == "mine\n"
+    assert one.delaylab("exec", "box", "--", "stat", "-c", "%a", "/bin/mine").stdout == "4755\n"
+    one.delaylab("down")
+    (own / "bin/mine").write_text("#!/bin/sh\necho another\n")
+    one.up(LAB.replace("kind: lxc", f"kind: lxc, image: {own}"))
+    assert one.delaylab("exec", "box", "--", "mine").stdout == "another\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_doctor_tries_all_kinds_there(one: Lan) -> None:
+    checks = json.loads(one.delaylab("doctor", "--machine", "m1", "--json", timeout_s=500).stdout)
+    found = {check["name"]: check for check in checks}
+    assert found["netns"]["usable"]
+    assert {"macvlan", "ifb", "htb", "mirred", "vxlan"} <= found.keys()
+    assert "take kind lxc" in found["docker"]["fix"]
+    for kind in ("lxc", "uml", "qemu"):
+        if not KINDS[kind].can_run(LOCAL.rights(), False):
+            assert found[kind]["usable"], found[kind]
+            assert found[kind]["measured"]["rtt_us"] > 0
