@@ -171,18 +171,22 @@ def test_a_tunnel_has_this_form() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["lxc", "qemu"])
-def test_guests_are_on_this_machine_only(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["lxc", "uml", "qemu"])
+def test_guests_are_started_on_the_machine_of_their_host(kind: str) -> None:
     spec = LabSpec.model_validate(
         {
             "lab": "cut",
             "machines": {"m1": {"ssh": "m1"}},
-            "hosts": {"h": {"machine": "m1"}},
-            "nodes": {"a": {"host": "h", "kind": kind}},
+            "hosts": {"h": {"machine": "m1"}, "here": {}},
+            "nodes": {"a": {"host": "h", "kind": kind}, "b": {"host": "here", "kind": kind}},
         }
     )
-    with pytest.raises(Exception, match="netns, shared and native"):
-        build(spec, KINDS, ROOT)
+    cut = parts(build(spec, KINDS, ROOT, machines={"m1": ROOT}), {})
+    guests = {
+        machine: [agent.name for agent in plan.agents if agent.guest]
+        for machine, plan in cut.items()
+    }
+    assert guests == {"m1": ["node.a"], "local": ["node.b"]}
 
 
 def test_the_labs_of_the_page_are_the_same_on_one_machine_and_on_two() -> None:

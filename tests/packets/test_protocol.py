@@ -144,6 +144,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         "processes": machine_requests.Processes(
             pids=[os.getpid()], children=[machine_requests.Child(os.getpid(), 1)]
         ),
+        "stored": machine_requests.Stored(names=["own-1/file"]),
         "labs": machine_requests.Labs(),
     }
 

@@ -26,7 +26,7 @@ LARGEST_SPARSE = 1 << 33
 
 
 class Output(Protocol):
-    """What takes an archive."""
+    """A receiver of an archive."""
 
     def write(self, data: bytes, /) -> int:
         """Take bytes; return how many."""

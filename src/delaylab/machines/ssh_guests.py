@@ -1,4 +1,4 @@
-"""What guests on a machine that is reached by ssh need there: files of this machine, and KVM.
+"""Files of this machine for guests on a machine that is reached by ssh, and a trial of KVM there.
 
 A file is sent once for each content, over the connection that carries all sessions. It is stored in
 the folder of delaylab's cache there, whole or not at all (`machine/store.rs` of `crates/agent`).
@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import time
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from delaylab import images
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.machine_requests import Stored
-from delaylab.agent.requests import Exec
+from delaylab.agent.machine_requests import MachineFacts, Stored
+from delaylab.agent.requests import Exec, R_co, Request
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
@@ -23,11 +23,9 @@ from delaylab.images.cache import digest
 from delaylab.images.kvm import Probed
 from delaylab.io.printable import one_line
 from delaylab.machines import archive
+from delaylab.machines.machine import Machine
 from delaylab.plan.kind import KVM
 from delaylab.progress import Progress
-
-if TYPE_CHECKING:
-    from delaylab.machines.ssh import SshMachine
 
 AGENT = "/proc/self/exe"
 SILENT_S = 300.0
@@ -38,7 +36,20 @@ OWN_NAME = "file"
 """The name there of a user's own file: its own may have characters that commands give a meaning."""
 
 
-def put(machine: SshMachine, path: Path, progress: Progress) -> PurePosixPath:
+class Reached(Machine, Protocol):
+    """A machine that is reached by ssh, as far as its guests need it."""
+
+    target: str
+
+    @property
+    def facts(self) -> MachineFacts:
+        """Return what the machine says of itself."""
+
+    def ask(self, request: Request[R_co], timeout_s: float | None = None) -> R_co:
+        """Return the machine's answer."""
+
+
+def put(machine: Reached, path: Path, progress: Progress) -> PurePosixPath:
     """Return the path on a machine of a file or folder of this one, sent unless it is there.
 
     Raises DelaylabError if it cannot be read here or stored there.
@@ -50,7 +61,7 @@ def put(machine: SshMachine, path: Path, progress: Progress) -> PurePosixPath:
     return PurePosixPath(answer.folder) / name
 
 
-def why_no_kvm(machine: SshMachine, progress: Progress) -> str | None:
+def why_no_kvm(machine: Reached, progress: Progress) -> str | None:
     """Return why virtual machines cannot run on KVM on a machine, None if they can.
 
     A guest is booted there once per boot of the machine.
@@ -96,7 +107,7 @@ class _Sent:
         return len(data)
 
 
-def _send(machine: SshMachine, path: Path, name: str, progress: Progress) -> None:
+def _send(machine: Reached, path: Path, name: str, progress: Progress) -> None:
     session, said = machine.session(), bytearray()
 
     def keep(frame: Frame) -> None:
@@ -123,7 +134,7 @@ def _send(machine: SshMachine, path: Path, name: str, progress: Progress) -> Non
         session.close()
 
 
-def _boot(machine: SshMachine, progress: Progress) -> Probed:
+def _boot(machine: Reached, progress: Progress) -> Probed:
     """Boot a guest on KVM on a machine; return the outcome."""
     image = {
         word: put(machine, path, progress)

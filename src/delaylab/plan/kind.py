@@ -86,7 +86,7 @@ class Kind(Generic[OfKind]):
     hypervisor_bridged = False
     boot_s = 0.0
     not_elsewhere: str | None = None
-    """Why its nodes cannot be on machines that ssh reaches, with a remedy; None if they can."""
+    """Reason why its nodes cannot be on other machines, with a remedy; None if they can."""
 
     @property
     def facts(self) -> type[NodeSpec]:

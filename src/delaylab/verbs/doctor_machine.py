@@ -17,7 +17,7 @@ from delaylab.verbs.doctor import known_kinds, of_kernel, of_kind
 
 MEBIBYTE = 1 << 20
 USES = {KVM: "virtual machines run, and are not emulated", VHOST: "their cards are faster on KVM"}
-"""What devices are for that no kind needs."""
+"""Uses of devices that no kind needs."""
 
 
 def examine(
@@ -73,7 +73,7 @@ def _rights(machine: SshMachine) -> list[Check]:
 def _kinds(
     machine: SshMachine, kinds: Sequence[str], progress: Progress, *, build_images: bool
 ) -> Iterator[Check]:
-    """Yield what became of each kind: a lab with one such node is built there and taken down."""
+    """Yield a check of each kind: a lab with one such node is built there and taken down."""
     rights = machine.rights()
     for done, name in enumerate(kinds):
         progress(f"trying {name} on {machine.name}", done / len(kinds))
