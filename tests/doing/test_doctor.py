@@ -46,7 +46,8 @@ def test_doctor_as_root(delaylab: Run) -> None:
         assert checks["work", "cpu on xen"]["why_not"] == unfit["why_not"]
     parts = {name: check for (group, name), check in checks.items() if group == "kernel"}
     bridged = {"ifb", "clsact", "mirred", "bridge"}
-    assert set(parts) == {"netem", "tbf", "codel", "bpf", "tcx"} | bridged
+    between = {"htb", "vxlan", "macvlan"}
+    assert set(parts) == {"netem", "tbf", "codel", "bpf", "tcx"} | bridged | between
     assert all(part["usable"] != bool(part["why_not"]) for part in parts.values()), parts
 
 
