@@ -49,6 +49,8 @@ struct Summary {
     exit: Option<i64>,
     /// The file of the program.
     executable: String,
+    /// The paths by which its libraries were loaded.
+    objects: Vec<String>,
     argv: Vec<String>,
     /// Its variables, as `NAME=VALUE`.
     env: Vec<String>,
@@ -136,7 +138,8 @@ fn add(all: &mut Summary, entry: &Entry<'_>) {
         Call::Start => {
             all.argv = texts(entry.given);
             // Loaded objects, then the program's file, then variables.
-            let mut parts = texts(entry.got).into_iter().skip(1);
+            let mut parts = texts(entry.got).into_iter();
+            all.objects = paths(&parts.next().unwrap_or_default());
             all.executable = parts.next().unwrap_or_default();
             all.env = parts.collect();
             return;
@@ -151,6 +154,12 @@ fn add(all: &mut Summary, entry: &Entry<'_>) {
     all.calls += 1;
     all.outputs += u64::from(entry.call.is_output());
     all.threads = all.threads.max(entry.thread + 1);
+}
+
+/// Return the paths of a text with a line for each object; the program's own line has none.
+fn paths(lines: &str) -> Vec<String> {
+    let path = |line: &str| Some(line.rsplit_once(' ')?.0.to_owned());
+    lines.lines().filter_map(path).filter(|it| it.starts_with('/')).collect()
 }
 
 /// Return the texts that each end with a zero.

@@ -1,5 +1,6 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
+mod apart;
 mod calls;
 mod capabilities;
 mod connect;
@@ -64,6 +65,8 @@ enum Verb {
     Kernel,
     /// Print as JSON what is in a log of a recorded process (`delaylab record`).
     Calls(calls::Calls),
+    /// Become a recorded program of a container, which gets the files that were kept of the container alone.
+    Apart(apart::Apart),
     /// Print as JSON Schema the messages that this agent reads and writes.
     Protocol,
     /// Run the program of a node that standard input describes, until it ends.
@@ -111,6 +114,10 @@ fn main() -> ExitCode {
         Verb::Trunk { control } => machine::trunk::run(control),
         Verb::Kernel => link::kernel::print_support(),
         Verb::Calls(calls) => calls::print(&calls),
+        Verb::Apart(given) => match apart::run(&given) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Verb::Protocol => protocol::schema::print(),
         Verb::Supervise => operations::supervise(),
         Verb::CarryOut => operations::carry_out(),

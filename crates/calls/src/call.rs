@@ -119,6 +119,8 @@ calls! {
     Names = 83 "(names of users)";
     Mmap = 84 "mmap";
     Gettid = 85 "gettid";
+    Thread = 86 "(thread)";
+    Wait = 87 "(wait for a thread)";
 }
 
 impl Call {
@@ -126,6 +128,21 @@ impl Call {
     #[must_use]
     pub fn is_timed(self) -> bool {
         matches!(self, Self::ClockGettime | Self::Gettimeofday | Self::Time)
+    }
+
+    /// Return true if the process gets bytes of a descriptor by the call, or a new one, and may wait for them.
+    #[must_use]
+    pub fn is_input(self) -> bool {
+        matches!(
+            self,
+            Self::Read
+                | Self::Readv
+                | Self::Recv
+                | Self::Recvfrom
+                | Self::Recvmsg
+                | Self::Recvmmsg
+                | Self::Accept
+        )
     }
 
     /// Return true if the process sends or writes bytes by the call.

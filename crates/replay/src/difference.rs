@@ -7,7 +7,7 @@ use core::slice;
 
 use delaylab_calls::{Call, Entry};
 
-use crate::sys::{end as exit, sys};
+use crate::sys::{end as exit, open, sys};
 
 const PAGE: usize = 4096;
 const TEXT: usize = 24;
@@ -39,7 +39,7 @@ pub(crate) enum End {
 
 /// Open the file for the end. With `traps`, a debugger gets the process before it ends.
 pub(crate) unsafe fn begin(path: *const core::ffi::c_char, traps: bool) {
-    let fd = sys!(SYS_openat, libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC, 0);
+    let fd = open(path, libc::O_RDWR);
     let page = sys!(SYS_mmap, 0, PAGE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0);
     sys!(SYS_close, fd);
     if !(-4095..0).contains(&page) {

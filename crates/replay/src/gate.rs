@@ -5,7 +5,7 @@ use delaylab_calls::Call;
 pub(crate) use crate::asked::{Asked, asked, making};
 pub(crate) use crate::mode::Mode;
 use crate::port::{Given, Port};
-use crate::{mode, player, recorder, signals, start, sys};
+use crate::{baton, lock, mode, player, recorder, signals, start, sys};
 
 /// Return what is done with calls; find it out at the first one.
 pub(crate) fn mode() -> Mode {
@@ -13,6 +13,22 @@ pub(crate) fn mode() -> Mode {
         Mode::Unknown => start::begin(),
         known => known,
     }
+}
+
+/// Return true if other threads run while a call is made: it waits for something.
+fn may_wait(asked: &Asked) -> bool {
+    lock::has_threads()
+        && match asked.call {
+            Call::Poll
+            | Call::Select
+            | Call::EpollWait
+            | Call::Nanosleep
+            | Call::Waitpid
+            | Call::Wait => true,
+            call if call.is_input() => sys::is_blocked(asked.fd, libc::POLLIN),
+            call if call.is_output() => sys::is_blocked(asked.fd, libc::POLLOUT),
+            _ => false,
+        }
 }
 
 /// Pass a call: `given` writes what the program gives, `real` makes the call, `got` passes what it has put into the
@@ -25,7 +41,8 @@ pub(crate) fn pass(
 ) -> i64 {
     let result = match mode() {
         Mode::Record => {
-            let result = real();
+            baton::take();
+            let result = if may_wait(&asked) { baton::without(real) } else { real() };
             let came = signals::take();
             recorder::note(&asked, given, result, got, came.known());
             came.handle();
@@ -54,6 +71,7 @@ pub(crate) fn pass_numbers(asked: Asked, numbers: &[i64], real: impl FnOnce() ->
 pub(crate) fn pass_time(call: Call, id: i32, clock: impl FnOnce() -> i64) -> i64 {
     match mode() {
         Mode::Record => {
+            baton::take();
             let time = clock();
             let came = signals::take();
             recorder::note_time(call, id, time, came.known());

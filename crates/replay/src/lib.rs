@@ -15,6 +15,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod asked;
+mod baton;
 mod difference;
 mod gate;
 mod interposed;

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-use crate::sys::sys;
+use crate::sys::{futex_wait, futex_wake};
 
 thread_local! {
     static NUMBER: Cell<u16> = const { Cell::new(0) };
@@ -42,7 +42,7 @@ pub(crate) struct Held(());
 pub(crate) fn hold() -> Held {
     if STATE.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
         while STATE.swap(2, Ordering::Acquire) != 0 {
-            wait(&STATE, 2, None);
+            futex_wait(&STATE, 2, None);
         }
     }
     Held(())
@@ -51,7 +51,7 @@ pub(crate) fn hold() -> Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if STATE.swap(0, Ordering::Release) == 2 {
-            wake(&STATE, 1);
+            futex_wake(&STATE, 1);
         }
     }
 }
@@ -61,7 +61,7 @@ impl Held {
     pub(crate) fn give_turn(self, seconds: i64) -> Option<Held> {
         let turn = TURN.load(Ordering::Acquire);
         drop(self);
-        let waited = wait(&TURN, turn, Some(seconds));
+        let waited = futex_wait(&TURN, turn, Some(seconds * 1000));
         (waited != -i64::from(libc::ETIMEDOUT)).then(hold)
     }
 }
@@ -69,15 +69,5 @@ impl Held {
 /// Tell waiting threads that a call was made.
 pub(crate) fn turn_is_over() {
     TURN.fetch_add(1, Ordering::Release);
-    wake(&TURN, i32::MAX);
-}
-
-fn wait(on: &AtomicU32, while_it_is: u32, seconds: Option<i64>) -> i64 {
-    let time = libc::timespec { tv_sec: seconds.unwrap_or(0), tv_nsec: 0 };
-    let time = if seconds.is_some() { &raw const time } else { core::ptr::null() };
-    sys!(SYS_futex, on.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, while_it_is, time)
-}
-
-fn wake(on: &AtomicU32, most: i32) {
-    sys!(SYS_futex, on.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, most);
+    futex_wake(&TURN, i32::MAX);
 }

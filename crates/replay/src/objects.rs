@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::fmt::Write;
 use core::slice;
 
-/// A text with a line for each object: its file's name, and the sum.
+/// A text with a line for each object: the path by which it was loaded, and the sum.
 pub(crate) struct Lines<'a> {
     pub(crate) bytes: &'a mut [u8],
     pub(crate) length: usize,
@@ -36,8 +36,8 @@ pub(crate) fn list(into: &mut Lines<'_>) {
 unsafe extern "C" fn one(object: *mut libc::dl_phdr_info, _: usize, lines: *mut c_void) -> c_int {
     let lines = &mut *lines.cast::<Lines<'_>>();
     let name = CStr::from_ptr((*object).dlpi_name).to_str().unwrap_or("?");
-    let name = name.rsplit('/').next().unwrap_or(name);
-    if name.contains("delaylab") || name.starts_with("linux-vdso") {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    if file.contains("delaylab") || file.starts_with("linux-vdso") {
         return 0;
     }
     let headers = slice::from_raw_parts((*object).dlpi_phdr, usize::from((*object).dlpi_phnum));

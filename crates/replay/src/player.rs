@@ -5,12 +5,13 @@ use core::slice;
 use delaylab_calls::{Call, Decoded, Decoder, Entry};
 
 use crate::asked::{Asked, bare};
+use crate::baton;
 use crate::difference::{self, End};
 use crate::lock::{self, Held};
 use crate::placeholders::{self, take_place};
 use crate::port::{Given, Port};
 use crate::recorder::{LIMIT, map, places};
-use crate::sys::sys;
+use crate::sys::{open, sys};
 
 /// The time that a thread has to make its next call, in s.
 const PATIENCE_S: i64 = 20;
@@ -27,7 +28,7 @@ static mut UNTIL: u64 = u64::MAX;
 /// Begin to read the log at a path. `until` is the number of the call before which the replay stops.
 #[allow(static_mut_refs)]
 pub(crate) unsafe fn begin(path: *const core::ffi::c_char, until: u64) {
-    let fd = sys!(SYS_openat, libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0);
+    let fd = open(path, libc::O_RDONLY);
     let length = sys!(SYS_lseek, fd, 0, libc::SEEK_END);
     let memory = map(fd, libc::PROT_READ);
     if memory.is_null() || length < 0 || length > LIMIT as i64 {
@@ -92,8 +93,12 @@ unsafe fn turn(call: Call, fd: i32) -> (Held, Entry<'static>) {
         }
         if let Some(entry) = next
             && is_own
+            && baton::try_take()
         {
             return (held, entry);
+        }
+        if !is_own || is_last {
+            baton::give();
         }
         match held.give_turn(if is_last { END_S } else { PATIENCE_S }) {
             Some(again) => held = again,

@@ -99,14 +99,19 @@ unsafe fn begin_replay(path: *const c_char) {
 /// End the process unless it consists of the recorded objects. A debugger changes their code: it is not compared then.
 unsafe fn check_objects(recorded: &'static [u8]) {
     let lines = |about: &'static [u8]| about.split(|byte| *byte == 0).next().unwrap_or_default();
-    for line in lines(about()).split(|byte| *byte == b'\n') {
+    for line in lines(about()).split(|byte| *byte == b'\n').map(file_of) {
         let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
-        let mut known = lines(recorded).split(|byte| *byte == b'\n');
+        let mut known = lines(recorded).split(|byte| *byte == b'\n').map(file_of);
         if !known.any(|it| it == line) {
             let name = core::str::from_utf8(name).unwrap_or("?");
             difference::end(End::Foreign, 0, 0, format_args!("{name}"));
         }
     }
+}
+
+/// Return an object's line without the folders of its file, *because* a library may be found by another path.
+fn file_of(line: &[u8]) -> &[u8] {
+    line.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 /// Return the words of the command line, each with a zero at its end.

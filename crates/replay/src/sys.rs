@@ -1,6 +1,7 @@
 //! System calls, made without the functions that this library replaces.
 
 use core::ffi::{c_char, c_long, c_void};
+use core::sync::atomic::AtomicU32;
 
 /// Make a system call. Return what the kernel returns: a result, or minus the error's number.
 macro_rules! sys {
@@ -72,6 +73,49 @@ pub(crate) fn end(code: i32) -> ! {
     loop {
         sys!(SYS_exit_group, code);
     }
+}
+
+/// Return true if a call on a descriptor would wait.
+pub(crate) fn is_blocked(fd: i32, events: i16) -> bool {
+    let mut on = libc::pollfd { fd, events, revents: 0 };
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    sys!(SYS_ppoll, &raw mut on, 1, &raw const none, 0, 8) == 0
+}
+
+/// Wait while a word in memory has a value, for some ms at most (futex(2)).
+pub(crate) fn futex_wait(on: &AtomicU32, while_it_is: u32, most_ms: Option<i64>) -> i64 {
+    let ms = most_ms.unwrap_or(0);
+    let time = libc::timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
+    let time = if most_ms.is_some() { &raw const time } else { core::ptr::null() };
+    sys!(SYS_futex, on.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, while_it_is, time)
+}
+
+/// Wait while a word in memory has a value, until a time by a clock (NULL: for ever).
+pub(crate) fn futex_wait_until(
+    on: &AtomicU32,
+    while_it_is: u32,
+    clock: libc::clockid_t,
+    until: *const libc::timespec,
+) -> i64 {
+    let by = if clock == libc::CLOCK_REALTIME { libc::FUTEX_CLOCK_REALTIME } else { 0 };
+    let how = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | by;
+    sys!(SYS_futex, on.as_ptr(), how, while_it_is, until, 0, -1)
+}
+
+/// Wake threads that wait for a word in memory.
+pub(crate) fn futex_wake(on: &AtomicU32, most: i32) {
+    sys!(SYS_futex, on.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, most);
+}
+
+/// Open a file that whoever replays has named: by its path, or as `fd:N`, a descriptor that is open already.
+///
+/// # Safety
+/// The path ends with a zero.
+pub(crate) unsafe fn open(path: *const c_char, flags: i32) -> i64 {
+    let text = core::ffi::CStr::from_ptr(path).to_bytes();
+    let number =
+        text.strip_prefix(b"fd:").and_then(|it| core::str::from_utf8(it).ok()?.parse().ok());
+    number.unwrap_or_else(|| sys!(SYS_openat, libc::AT_FDCWD, path, flags | libc::O_CLOEXEC, 0))
 }
 
 /// Read a whole file into memory, as far as it fits. Return the number of bytes, or minus an error's number.

@@ -14,6 +14,8 @@ from delaylab.io.printable import one_line
 class CallsOfLog(Reply):
     """All calls of a recorded process in numbers, and what it was started with.
 
+    `objects` are the paths by which its libraries were loaded.
+
     `plain_bytes` is the length that the log would have if each call stood for itself, and
     `plain_input_bytes` that of its inputs alone. Those at the `start` are from before the process
     waited for the first time; those that are `late` are of the second half of the recorded time,
@@ -36,6 +38,7 @@ class CallsOfLog(Reply):
     late_s: float
     exit: int | None
     executable: str
+    objects: list[str]
     argv: list[str]
     env: list[str]
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 
 from delaylab.agent.calls import CallsOfLog, calls_of
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import new_folder, read_bytes, write_new
+from delaylab.io.printable import one_line
 from delaylab.io.terminal import print_error
 from delaylab.io.values import JsonObject
+from delaylab.lab.copies import fetch
 from delaylab.lab.programs import states
 from delaylab.lab.recording import recording
 from delaylab.lab.running import Lab
 from delaylab.units import Duration
 
 LOG = "calls.log"
+FILES = "files"
+"""The folder of a recording that has the program and its libraries, if they were a container's."""
+FINDS = "/etc/ld.so.cache"
+"""The file by which the dynamic linker finds libraries in folders of other packages."""
 ABOUT = "recording.json"
+READABLE = 0o755
+"""The mode of kept files: a replay runs them as a user without rights."""
 VERSION = 1
 MOST_BYTES = 1 << 20
 CUT = (
@@ -84,7 +93,29 @@ def record(
     )
     write_new(folder / LOG, log)
     write_new(folder / ABOUT, (about.model_dump_json(indent=1) + "\n").encode())
+    if lab.planned(node).own_root:
+        _keep_files(lab, node, folder)
     return folder
+
+
+def _keep_files(lab: Lab, node: str, folder: Path) -> None:
+    """Copy the program and its libraries from a node with a root file system of its own.
+
+    What the node says of their paths is not trusted: none leads out of the folder.
+    """
+    calls = calls_of(folder / LOG)
+    for name in dict.fromkeys([calls.executable, *calls.objects, FINDS]):
+        path = PurePosixPath(os.path.normpath(name))
+        if not path.is_absolute() or "\0" in name:
+            continue
+        place = folder.joinpath(FILES, *path.parts[1:])
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            fetch(lab, node, name, place)
+            place.chmod(READABLE)
+        except (DelaylabError, OSError) as error:
+            if name != FINDS:
+                print_error(f"note: {name} of node {node} is not kept: {one_line(str(error))}")
 
 
 def _program(lab: Lab, node: str, program: str | None) -> str:

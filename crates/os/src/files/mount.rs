@@ -72,6 +72,11 @@ pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND, NONE)?)
 }
 
+/// Show a folder in the place of another one, with what is mounted below it.
+pub fn bind_all(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?)
+}
+
 /// Mount an empty file system in memory on a folder, for this user alone, that holds at most so many bytes.
 pub fn memory(folder: &Path, bytes: u64) -> io::Result<()> {
     let options = format!("mode=700,size={bytes}");

@@ -5,7 +5,9 @@ pub mod end_signals;
 pub mod memory;
 pub mod namespace;
 pub mod open_files;
+pub mod rights;
 pub mod scheduling;
+pub mod sockets;
 pub mod title;
 
 use std::mem::MaybeUninit;

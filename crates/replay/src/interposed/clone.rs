@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 
 use delaylab_calls::Call;
 
+use crate::baton;
 use crate::gate::{Mode, asked, mode, pass};
 use crate::lock;
 use crate::mode::set_mode;
@@ -43,6 +44,8 @@ unsafe extern "C" fn pthread_create(
         return libc::EAGAIN;
     };
     *begin.0.get() = (Some(run), argument);
+    // The new thread runs once this one waits for something.
+    baton::take();
     real(thread, attributes, first, usize::from(number) as *mut c_void)
 }
 
@@ -50,7 +53,10 @@ unsafe extern "C" fn first(number: *mut c_void) -> *mut c_void {
     let number = number as usize;
     lock::set_thread(number as u16);
     let (run, argument) = *BEGIN[number].0.get();
-    run.map_or(core::ptr::null_mut(), |run| run(argument))
+    pass(asked(Call::Thread, -1), |_| {}, || 0, |_, _| {});
+    let result = run.map_or(core::ptr::null_mut(), |run| run(argument));
+    baton::give();
+    result
 }
 
 #[unsafe(no_mangle)]

@@ -139,9 +139,25 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_in
             given.memory(place, gives);
         },
         || sys!(SYS_ioctl, fd, request, argument),
-        |port, _| port.memory(place, gets),
+        |port, _| {
+            port.memory(place, gets);
+            if request == ETHTOOL {
+                let settings = (*place.cast::<libc::ifreq>()).ifr_ifru.ifru_data;
+                // The settings begin with the command, which says how long they are.
+                if *settings.cast::<u32>() == GET_SETTINGS {
+                    port.memory(settings, SETTINGS);
+                }
+            }
+        },
     ) as c_int
 }
+
+/// The ioctl for the settings of a network card (SIOCETHTOOL), which are at an address in its argument.
+const ETHTOOL: c_ulong = 0x8946;
+/// The command that asks for a card's speed, and other settings of the oldest form (ETHTOOL_GSET).
+const GET_SETTINGS: u32 = 1;
+/// The bytes of settings of the oldest form, such as a card's speed (struct ethtool_cmd, linux/ethtool.h).
+const SETTINGS: usize = 44;
 
 /// Return how many bytes an ioctl reads at its argument, and how many it writes there.
 fn sizes(request: c_ulong) -> (usize, usize) {
@@ -153,6 +169,8 @@ fn sizes(request: c_ulong) -> (usize, usize) {
         libc::TIOCGWINSZ => (0, 8),
         // Of an interface (struct ifreq): the name goes in, all comes back. A list of them is by an address.
         0x8912 => (0, 0),
+        // Only what is at the address that it has.
+        ETHTOOL => (NAME, 0),
         0x8910..=0x89ff => (NAME, size_of::<libc::ifreq>()),
         // The request says its size and direction (asm-generic/ioctl.h).
         _ => {

@@ -41,7 +41,13 @@ unsafe extern "C" fn syscall(
     if number == libc::SYS_gettid {
         return gettid().into();
     }
-    let result = crate::sys::call(number, &[a, b, c, d, e, f]);
+    let all = [a, b, c, d, e, f];
+    if number == libc::SYS_futex
+        && let Some(result) = super::threads::futex(all)
+    {
+        return result;
+    }
+    let result = crate::sys::call(number, &all);
     if (-4095..0).contains(&result) {
         crate::sys::set_errno(-result as i32);
         return -1;

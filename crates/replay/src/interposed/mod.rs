@@ -12,6 +12,7 @@ mod names;
 mod output;
 mod sockets;
 mod stdio;
+mod threads;
 mod time;
 mod timers;
 mod waits;
