@@ -50,6 +50,21 @@ fn three_nodes_on_a_bridge_reach_each_other_and_leave_nothing() {
 }
 
 #[test]
+fn interfaces_of_a_namespace_have_indices_without_gaps() {
+    let dir = fresh_dir();
+    let mut fabric = Process::start("fabric");
+    let done = up(&mut fabric, &build("indices", &dir, &star(3, &[], true)));
+    let listed = exec(&["ip", "-o", "link", "show", "type", "veth"]);
+    let listed = connect(socket(&done, "host.h")).call(&listed).stdout();
+    let indices: Vec<u32> =
+        listed.lines().map(|line| line.split(':').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(indices.len(), 3, "{listed}");
+    assert!(indices.windows(2).all(|pair| pair[1] == pair[0] + 1), "{listed}");
+    assert_eq!(fabric.end(), Some(0));
+    assert_gone("indices", &dir);
+}
+
+#[test]
 fn a_second_lab_of_the_same_directory_is_refused_and_others_are_not() {
     let (dir, other) = (fresh_dir(), fresh_dir());
     let mut first = Process::start("fabric");

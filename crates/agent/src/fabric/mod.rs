@@ -18,6 +18,7 @@ mod agent;
 mod cgroups;
 mod domains;
 mod guest;
+mod indices;
 mod init;
 mod keeper;
 mod local;

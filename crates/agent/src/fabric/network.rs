@@ -6,10 +6,10 @@ use std::io;
 use std::sync::Mutex;
 use std::thread;
 
-use delaylab_os::interface::highest_index;
 use delaylab_os::process::{PidFd, namespace};
 use delaylab_proto::{Context, Failure};
 
+use super::indices;
 use super::local::{self, Local};
 use super::message::{self, VethEnd};
 use super::outward::Outward;
@@ -54,6 +54,7 @@ impl<'a> Network<'a> {
     ) -> Result<Self, Failure> {
         let agents = &build.plan.agents;
         let names = agents.iter().map(|agent| agent.name.as_str());
+        let first_free = indices::first_free()?;
         let mut network = Self {
             alias: format!("delaylab:{}", build.lab),
             rootless: build.rootless,
@@ -61,7 +62,7 @@ impl<'a> Network<'a> {
             outward: Vec::new(),
             locals: BTreeMap::new(),
             namespaces: names.clone().zip(namespaces.iter().copied()).collect(),
-            last_index: first_free()?,
+            last_index: first_free,
         };
         for (name, &netns) in names.zip(namespaces) {
             network
@@ -99,6 +100,7 @@ impl<'a> Network<'a> {
                 network.local(netns).ports.push(port);
             }
         }
+        indices::close_gaps(&mut network.locals, first_free);
         Ok(network)
     }
 
@@ -333,14 +335,6 @@ fn outlives(name: &str) -> Failure {
         "it would outlive a lab that is killed",
     )
     .fix("give the host a network namespace of its own, with a veth to the machine")
-}
-
-/// Return an index above all in this process's namespace, and above those that may be created there
-/// meanwhile.
-fn first_free() -> Result<u32, Failure> {
-    const MEANWHILE: u32 = 1000;
-    let highest = highest_index();
-    highest.map(|highest| highest + MEANWHILE).context("list the machine's interfaces")
 }
 
 /// Return the agent that holds a namespace of the lab.
