@@ -25,7 +25,10 @@ from delaylab.spec.lab import LabSpec
 from tests.doing.ssh_machines import MTU, Lan, write_keys
 
 USER = "user"
-MODULES = ("af_packet", "veth", "bridge", "vxlan", "tun", "sch_ingress", "cls_bpf")
+MODULES = (
+    *("af_packet", "veth", "bridge", "vxlan", "macvlan", "tun", "sch_ingress", "cls_bpf"),
+    *("sch_htb", "sch_tbf", "ifb", "cls_u32", "act_mirred"),
+)
 BOOTED_S = 120
 
 SSHD = """\
@@ -73,9 +76,16 @@ class Guests(Lan):
         return result.stdout.decode() + result.stderr.decode()
 
     def traces(self, name: str) -> list[str]:
-        """Return what is left of labs on a machine, apart from its own init and network card."""
-        found = super().traces(name)
-        return [line for line in found if not line.startswith("/init ") and " lan: " not in line]
+        """Return what is left of labs on a machine, apart from what it has of its own.
+
+        These are its init, its network card, and two interfaces that come with the module ifb.
+        """
+        found, own = super().traces(name), (" lan: ", " ifb0: ", " ifb1: ")
+        return [
+            line
+            for line in found
+            if not line.startswith("/init ") and not any(each in line for each in own)
+        ]
 
     def address(self, name: str) -> str:
         assert self.addresses is not None

@@ -77,6 +77,17 @@ def test_a_lab_over_machines_of_their_own_is_used_like_any_other(two: Guests) ->
     assert not two.labs()
 
 
+def test_links_between_machines_of_their_own_are_plain_ethernet(two: Guests) -> None:
+    """With two interfaces of a host that its links share: all parts of the kernel are there."""
+    text = LAB.replace("lab: pair", "lab: pair\ndata_plane: ethernet")
+    two.up(text.replace("h1: {machine: m1}", "h1: {machine: m1, interfaces: {eth1: 10Mbit}}"))
+    assert pings(two, "a", "b", "-s", "1400") >= 100
+    shown = two.on("m1", "ip", "-d", "link")
+    assert "vxlan" not in shown
+    two.delaylab("down")
+    two.wait_until_gone()
+
+
 def test_a_trial_between_three_kernels_has_one_way_delays_with_bounds(two: Guests) -> None:
     """The link's 80 ms there and 40 ms back are found in their directions."""
     (two.folder / "study.yaml").write_text(STUDY)

@@ -36,6 +36,8 @@ WANTED = (
     "veth",
     # For a guest that is one of several machines of a lab.
     "vxlan",
+    "macvlan",
+    "sch_htb",
     "tun",
     "cls_bpf",
     "xen_netfront",
