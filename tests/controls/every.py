@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.controls import dantas2015, oliveira2022, whiteaker2011, xen_large_networks
-from tests.controls.vem2006 import assignment, isolation, links, ospf, routers, sharing
+from tests.controls.vem2006 import assignment, clocks, isolation, links, ospf, routers, sharing
 
 CONTROLS = (
     *whiteaker2011.CONTROLS,
@@ -15,5 +15,6 @@ CONTROLS = (
     *ospf.CONTROLS,
     *sharing.CONTROLS,
     *assignment.CONTROLS,
+    *clocks.CONTROLS,
     *xen_large_networks.CONTROLS,
 )

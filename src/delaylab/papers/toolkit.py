@@ -81,7 +81,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.dataset.records.work import DomainTime, Figure, Latency, WorkDone
-from delaylab.papers.paper import Paper
+from delaylab.papers.paper import Paper, World
 
 __all__ = [
     "COLOURS",
@@ -129,6 +129,7 @@ __all__ = [
     "TrialRecord",
     "Work",
     "WorkDone",
+    "World",
     "above",
     "alt",
     "amount",

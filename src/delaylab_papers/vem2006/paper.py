@@ -1,15 +1,18 @@
-"""The paper vem2006 in six studies.
+"""The paper vem2006 in seven studies.
 
-Links, isolation, virtual routers, the sharing of a CPU, convergence of OSPF, assignment.
+Links, isolation, virtual routers, the sharing of a CPU, convergence of OSPF, assignment, clocks.
 
 Each part returns no tables and charts for a study that it is not about.
 """
 
-from delaylab.papers.toolkit import Chart, Design, Group, Paper, Random, Table
+from delaylab.papers.toolkit import Chart, Design, Group, Paper, Random, Table, World
 
 from .assignment import claims as of_assignment
 from .assignment import tables as assignment
 from .assignment import world as assignment_world
+from .clocks import claims as of_clocks
+from .clocks import tables as clocks
+from .clocks import world as clocks_world
 from .isolation import claims as of_isolation
 from .isolation import figures as isolation
 from .isolation import world as isolation_world
@@ -36,6 +39,7 @@ CLAIMS = {
     **of_ospf.CLAIMS,
     **of_sharing.CLAIMS,
     **of_assignment.CLAIMS,
+    **of_clocks.CLAIMS,
 }
 
 
@@ -46,22 +50,26 @@ def charts(groups: list[Group]) -> list[Chart]:
 
 def tables(groups: list[Group]) -> list[Table]:
     """Return the tables of all parts."""
-    parts = (links, routers, isolation, ospf, sharing, assignment)
+    parts = (links, routers, isolation, ospf, sharing, assignment, clocks)
     return [table for part in parts for table in part.tables(groups)]
+
+
+WORLDS: dict[str, World] = {
+    "event": ospf_world.as_published,
+    "sync": clocks_world.as_published,
+    "network": assignment_world.as_published,
+    "test": sharing_world.as_published,
+    "shaping": isolation_world.as_published,
+    "routers": router_world.as_published,
+}
+"""Imagined trials from the paper's numbers, by a factor that only one of the studies has."""
 
 
 def as_published(design: Design, random: Random) -> Group:
     """Return trials of a design of one of the studies, drawn from the paper's own numbers."""
-    if "event" in design.levels:
-        return ospf_world.as_published(design, random)
-    if "network" in design.levels:
-        return assignment_world.as_published(design, random)
-    if "test" in design.levels:
-        return sharing_world.as_published(design, random)
-    if "shaping" in design.levels:
-        return isolation_world.as_published(design, random)
-    if "routers" in design.levels:
-        return router_world.as_published(design, random)
+    for factor, world in WORLDS.items():
+        if factor in design.levels:
+            return world(design, random)
     return link_world.as_published(design, random)
 
 

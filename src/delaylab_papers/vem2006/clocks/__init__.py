@@ -1,0 +1,1 @@
+"""Synchronisation of machines' clocks by NTP: section VI A."""

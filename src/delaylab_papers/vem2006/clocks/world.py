@@ -1,0 +1,74 @@
+"""Trials of study vem2006-clocks as the paper would have them, or another truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaylab.papers.toolkit import (
+    Design,
+    Figure,
+    Group,
+    Random,
+    WorkDone,
+    imagined,
+    imagined_trial,
+)
+
+from ..published import CLOCKS_US
+from .measures import CHRONY, SENDER
+
+BELOW = 0.7
+"""The clocks' distance in the imagined world over that of the paper, which is an upper bound."""
+UNSYNCHRONISED_US = 200_000.0
+SPREAD_US = 150.0
+"""The time between the notes of two programs of one machine."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Truth of an imagined world: clocks' distance in µs, and its spread from trial to trial."""
+
+    clocks_us: float = BELOW * CLOCKS_US
+    noise: float = 0.1
+
+
+def drawn(truth: Truth, design: Design, random: Random) -> Group:
+    """Return trials of a design whose figures follow from a truth."""
+    trials = [
+        imagined_trial(design, repeat=repeat, work=[_sender(truth, design, random)])
+        for repeat in range(design.first_repeat, design.first_repeat + design.trials)
+    ]
+    return imagined(design, {}, trials=trials, loads=[])
+
+
+def _sender(truth: Truth, design: Design, random: Random) -> WorkDone:
+    machines, nodes = int(design.levels["machines"]), int(design.levels["nodes"])
+    synchronised = design.levels["sync"] == CHRONY
+    apart_us = truth.clocks_us if synchronised else UNSYNCHRONISED_US
+    apart_us *= max(0.1, 1 + truth.noise * random.standard_normal())
+    clocks_us = apart_us if machines > 1 else 0.0
+    values = {
+        "machines": (float(machines), ""),
+        "clocks": (1e3 * clocks_us, "ns"),
+        "widest": (2e3 * clocks_us, "ns"),
+        "spread": (1e3 * (clocks_us + SPREAD_US * (nodes - 1)), "ns"),
+        "said": (2e3 * truth.clocks_us if synchronised and machines > 1 else 0.0, "ns"),
+        "heard": (1.0, "share"),
+    }
+    return WorkDone(
+        work=SENDER,
+        node="source",
+        unit="runs/s",
+        rate=0.2,
+        wall_ns=5 * 10**9,
+        user_ns=10**9,
+        system_ns=10**9,
+        figures=[
+            Figure(name=name, value=value, unit=unit) for name, (value, unit) in values.items()
+        ],
+    )
+
+
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials of a design of the study, drawn from the paper's own number."""
+    return drawn(Truth(), design, random)
