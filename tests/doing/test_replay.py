@@ -24,12 +24,10 @@ from delaylab.verbs.record import ABOUT, LOG
 from tests.doing.conftest import (
     DELAYLAB,
     Run,
-    Up,
     as_json,
     of_program,
     only_line,
     own_run_directory,
-    skip_unless_runnable,
     wait_until,
 )
 
@@ -350,47 +348,3 @@ def test_what_cannot_be_recorded_is_said(daemon: Path, tmp_path: Path, delaylab:
 def test_gdb_is_asked_for_by_one_line_if_it_is_missing(crash: Path, delaylab: Run) -> None:
     done = delaylab("replay", str(crash), "--gdb", code=3, env={"PATH": "/nonexistent"})
     assert "gdb is not installed" in only_line(done.stderr)
-
-
-ROUTERS = """\
-lab: routers
-routing: {by: DAEMON, ospf: {hello: 1s, dead: 4s}}
-nodes: {r1: {KIND}, r2: {forwards: true}, r3: {forwards: true}}
-links:
-  - {between: [r1, r2], state: up}
-  - {between: [r2, r3], state: up}
-  - {between: [r1, r3], state: up}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("by", "program", "kind"),
-    [
-        ("bird", "bird", "netns"),
-        ("frr", "ospfd", "netns"),
-        ("frr", "zebra", "netns"),
-        ("bird", "bird", "lxc"),
-    ],
-)
-def test_a_routing_daemon_is_replayed_through_a_failure(
-    by: str, program: str, kind: str, up: Up, delaylab: Run, tmp_path: Path
-) -> None:
-    skip_unless_runnable(kind)
-    packages = f", packages: [{by}2]" if kind == "lxc" else ""
-    node = f"kind: {kind}, forwards: true{packages}"
-    name = up(ROUTERS.replace("DAEMON", by).replace("KIND", node))
-    folder = tmp_path / "recording"
-    argv = [str(DELAYLAB), "record", name, "r1", "--program", program, "-o", str(folder)]
-    with subprocess.Popen([*argv, "--duration", "20s"]) as process:
-        delaylab("converge", name, "--down", "r1-r2", "--up", "r1-r2")
-        assert process.wait(60) == 0
-    names = [each for _, each in calls(delaylab, folder)]
-    # Hello packets in both directions, or routes to the kernel, at the least.
-    assert sum(each in ("sendmsg", "sendto", "write") for each in names) > 20
-    assert sum(each in ("recvmsg", "read") for each in names) > 20
-    argv = [str(DELAYLAB), "replay", str(folder), "--json"]
-    replayed = subprocess.run(argv, capture_output=True, text=True, check=False)
-    done = as_json(replayed)
-    assert done["how"] == "equal"
-    assert done["outputs"] == sum(each.startswith(("send", "write")) for each in names)

@@ -16,9 +16,11 @@ from delaylab.forwarding.tables import differences
 from delaylab.forwarding.topology import Faults
 from delaylab.lab import converged, link_engines
 from delaylab.lab.observer import Observer, observing
+from delaylab.lab.routers import adjacencies
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.routed_topology import topology
+from delaylab.routing import router
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.units import Duration
@@ -95,6 +97,14 @@ def test_of_many_routers_a_few_are_observed_before_all(monkeypatch: pytest.Monke
         assert lab.converged.routers == 4
         wanted = expected_tables(topology(lab.spec, lab.plan))
         assert differences(wanted, everywhere(lab)) == []
+
+
+def test_routers_of_a_large_lab_print_events_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "MANY", 4)
+    with temporary(lab_from(parse(ring("bird", ("ip: [4, 6]", "ip: [4]")), "ring.yaml"))) as lab:
+        assert list(adjacencies(lab)) == []
+        converge(lab, [Break("silent", ("a",))], TIMEOUT)
+        assert {node for _, node, _ in adjacencies(lab)} == {"r-1", "r-2"}
 
 
 @pytest.mark.slow

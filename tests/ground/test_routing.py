@@ -22,6 +22,7 @@ from delaylab.plan.model import Plan, Route
 from delaylab.plan.path import node_paths
 from delaylab.plan.probe_way import probe_way
 from delaylab.plan.routed_topology import topology, why_unforeseen
+from delaylab.routing import router
 from delaylab.routing.adjacencies import changes
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
@@ -271,6 +272,13 @@ def test_a_probe_to_an_address_that_is_not_announced_is_refused() -> None:
 def test_bird_computes_routes_as_seldom_as_the_file_says() -> None:
     assert "  tick 1;\n" in config(SUPPRESSED)
     assert "  tick 3;\n" in config(SUPPRESSED.replace("dead: 4s", "dead: 4s, spf_hold: 2100ms"))
+
+
+def test_routers_of_a_large_lab_print_no_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SQUARE.replace("{ospf", "{by: bird, ospf")
+    assert "debug { events };" in config(text)
+    monkeypatch.setattr(router, "MANY", 4)
+    assert "debug" not in config(text)
 
 
 def test_bgp_has_an_as_number_for_each_router_and_needs_no_costs() -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 
+from delaylab.agent.requests import Exec
+from delaylab.agent.session import Session
+from delaylab.errors import DelaylabError
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab import programs
 from delaylab.lab.running import Lab
+from delaylab.routing import bird, router
 from delaylab.routing.adjacencies import changes as changes_in
-from delaylab.routing.router import SPEAKERS
+from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.timeline.steps import Step
 
 
@@ -22,7 +27,7 @@ def faults_after(step: Step) -> Faults:
         down=ends["down"],
         silent=ends["silent"],
         nodes=step.dead | step.frozen,
-        mute=frozenset(node for node, program in step.not_running if program in SPEAKERS),
+        mute=frozenset(node for node, program in step.not_running if program in router.SPEAKERS),
     )
 
 
@@ -46,6 +51,31 @@ def waits(lab: Lab) -> dict[str, int]:
     }
 
 
+def print_adjacencies(lab: Lab) -> None:
+    """Have the daemons of a lab of many routers print the changes of their adjacencies, too.
+
+    A router that does not run is left out: it prints nothing, and its neighbours do.
+    """
+    routed = {
+        name: spec.routing
+        for name, spec in lab.spec.nodes.items()
+        if isinstance(spec.routing, RoutingSpec)
+    }
+    if len(routed) < router.MANY:
+        return
+    silent = [name for name, each in routed.items() if each.by == "bird" and each.ospf is not None]
+    asked: list[Session] = []
+    for name in silent:
+        with suppress(DelaylabError):
+            session = lab.node_session(name)
+            asked.append(session)
+            session.start(Exec(argv=bird.PRINT_EVENTS))
+    for session in asked:
+        with suppress(DelaylabError):
+            session.finish()
+        session.close()
+
+
 def adjacencies(lab: Lab) -> Iterator[tuple[int, str, str]]:
     """Yield when daemons found neighbours or gave them up: the time, the router, the daemon.
 
@@ -54,6 +84,6 @@ def adjacencies(lab: Lab) -> Iterator[tuple[int, str, str]]:
     for node in lab.spec.nodes:
         of_other_kernel = any(each.other_kernel for each in lab.plan.nodes[node].attachments)
         for program in lab.plan.nodes[node].programs:
-            if program in SPEAKERS and not of_other_kernel:
+            if program in router.SPEAKERS and not of_other_kernel:
                 text = programs.output(lab, node, program).decode(errors="replace")
                 yield from ((at_ns, node, program) for at_ns in changes_in(text))

@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
+from delaylab.routing import router
 from delaylab.routing.router import Network, NodePrograms, Peer, Port, Router, of_version
 from delaylab.routing.writers import programs
 from delaylab.spec.lab import LabSpec, LinkSpec
@@ -29,8 +30,8 @@ def daemons(
     if two routers have one router ID.
     """
     return {
-        name: _without(programs(router), lab.nodes[name].files)
-        for name, router in routers(lab, attachments, loopbacks).items()
+        name: _without(programs(each), lab.nodes[name].files)
+        for name, each in routers(lab, attachments, loopbacks).items()
     }
 
 
@@ -74,6 +75,7 @@ def routers(
                 for other, number in numbers.items()
                 if other != name and number is not None and number == numbers[name]
             ),
+            prints_events=len(routed) < router.MANY,
         )
     _check_ids(found)
     return found
@@ -128,8 +130,8 @@ def _hash(name: str, size: int) -> bytes:
 
 def _check_ids(found: Mapping[str, Router]) -> None:
     owners: dict[str, str] = {}
-    for name, router in found.items():
-        other = owners.setdefault(router.router_id, name)
+    for name, each in found.items():
+        other = owners.setdefault(each.router_id, name)
         if other != name:
-            what = f"{other!r} and {name!r} both have the router ID {router.router_id}"
+            what = f"{other!r} and {name!r} both have the router ID {each.router_id}"
             raise BadInput(what, fix="give one of them another `router_id`")

@@ -12,6 +12,8 @@ from delaylab.spec.routing.model import SECOND, BgpSpec, OspfSpec, seconds
 
 CONFIG = "/etc/bird/bird.conf"
 CONTROL = "/run/bird/bird.ctl"
+PRINT_EVENTS = ["birdc", "-s", CONTROL, "debug", '"ospf*"', "{ events }"]
+"""The command after which BIRD prints OSPF's events."""
 STARTED = "Started"
 """The sign that BIRD has read its configuration; its socket is there before."""
 MOST_PATHS = 64
@@ -64,7 +66,8 @@ def _to_kernel(router: Router, version: int) -> str:
 def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
     # BIRD calls OSPF version 2 `v2`, and that for IPv6 `v3`.
     yield f"protocol ospf v{2 if version == 4 else 3} ospf{version} {{"
-    yield "  debug { events };"
+    if router.prints_events:
+        yield "  debug { events };"
     yield f"  tick {max(1, -(-ospf.spf_hold.ns // SECOND))};"
     yield f"  ipv{version} {{ import all; export none; }};"
     yield f"  ecmp on limit {MOST_PATHS};"

@@ -12,6 +12,11 @@ from delaylab.spec.routing.model import OspfSpec, RoutingSpec
 
 SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
 """The names of daemons that speak a routing protocol; zebra sets what they find."""
+MANY = 100
+"""The fewest routers of a lab that do not print their events until somebody asks for them.
+
+BIRD prints a line for each announcement that it hears of. 852 routers print some two million lines
+until all know all, and each is passed on, and kept, by the agent."""
 Network = Literal["point-to-point", "broadcast", "non-broadcast"]
 """The types of OSPF's networks (RFC 2328, section 9)."""
 
@@ -46,7 +51,8 @@ class Router:
     """A router, its ports and its settings.
 
     `loopbacks` are with prefix. `as_number` is that of BGP. `inside` are the routers of the same AS
-    number, with the addresses of their loopbacks.
+    number, with the addresses of their loopbacks. `prints_events` is False if its daemons say what
+    becomes of their neighbours only when they are asked to.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Router:
     ports: tuple[Port, ...]
     as_number: int | None = None
     inside: tuple[Peer, ...] = ()
+    prints_events: bool = True
 
     def hides(self, port: Port) -> bool:
         """Return True if OSPF does not announce the networks of a port: routers alone are there."""

@@ -27,7 +27,7 @@ from delaylab.lab import timeline
 from delaylab.lab.converged import await_converged
 from delaylab.lab.faults import faults
 from delaylab.lab.observer import Observer, observing
-from delaylab.lab.routers import adjacencies, faults_after, waits
+from delaylab.lab.routers import adjacencies, faults_after, print_adjacencies, waits
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened, Timeline
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
@@ -56,6 +56,7 @@ def prepare(lab: Lab) -> None:
     timeline.at_rest(lab)
     timeline.restore(lab)
     await_converged(lab)
+    print_adjacencies(lab)
 
 
 class Running:

@@ -19,7 +19,7 @@ from delaylab.lab import node_events
 from delaylab.lab.faults import faults
 from delaylab.lab.node_events import NodeDeed
 from delaylab.lab.observer import Observer, observing
-from delaylab.lab.routers import adjacencies, silent_devices, waits
+from delaylab.lab.routers import adjacencies, print_adjacencies, silent_devices, waits
 from delaylab.lab.running import Lab
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.plan.wiring import destinations, wiring
@@ -188,4 +188,6 @@ def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outco
         if not events:
             watch.until_right(timeout.ns / 1e9)
         watch.require_right()
+        if events:
+            print_adjacencies(lab)
         return [watch.after(each, timeout.ns / 1e9) for each in events]

@@ -166,7 +166,7 @@ impl Supervised {
     }
 
     fn keep_output(&mut self) {
-        let mut bytes = vec![0; 64 << 10];
+        let mut bytes = [0; 4096];
         while let Some(output) = &self.output {
             match descriptor::read_some(output.as_fd(), &mut bytes) {
                 Ok(None) => return,
@@ -182,6 +182,9 @@ impl Supervised {
 
     fn look_for_sign(&mut self, bytes: &[u8]) {
         let Some(ReadySign::Prints(text)) = &self.program.ready else { return };
+        if self.printed {
+            return;
+        }
         let text = text.as_bytes();
         self.tail.extend_from_slice(bytes);
         self.printed |= self.tail.windows(text.len().max(1)).any(|window| window == text);
