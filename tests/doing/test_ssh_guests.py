@@ -140,6 +140,19 @@ def test_a_missing_program_is_one_line_before_anything_starts(one: Lan) -> None:
     assert expected in " ".join(said.split()), said
 
 
+def test_packages_of_a_node_there_are_looked_for_there(one: Lan) -> None:
+    lab = LAB.replace("kind: lxc", "packages: [bash]")
+    one.on("m1", "mount", "-t", "tmpfs", "none", "/var/lib/dpkg")
+    try:
+        said = one.up(lab, code=3)
+    finally:
+        one.on("m1", "umount", "/var/lib/dpkg")
+    expected = "node box: package bash is not installed on machine m1, whose programs"
+    assert expected in " ".join(said.split()), said
+    one.up(lab)
+    one.delaylab("down", NAME)
+
+
 def test_a_disk_that_is_full_there_is_one_line(one: Lan) -> None:
     skip_unless_runnable("lxc")
     one.on("m1", "sh", "-c", f"mkdir -p {STORED} && mount -t tmpfs -o size=1m none {STORED}")

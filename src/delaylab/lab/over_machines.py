@@ -93,8 +93,8 @@ def _start(
     _check_distinct(others)
     plan = build(spec, KINDS, LOCAL.rights(), name=name, machines=rights)
     files.check_files(spec)
-    packages.check_packages([spec])
     for key, machine in machines.items():
+        packages.check_packages([spec], machine, key)
         part = on_machine(spec, key)
         check_cpus(part, machine)
         memory.check_memory(part, machine)

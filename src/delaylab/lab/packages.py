@@ -1,4 +1,4 @@
-"""A check that this machine has the packages of nodes that use its programs."""
+"""A check that a machine has the packages of nodes that use its programs."""
 
 from __future__ import annotations
 
@@ -6,45 +6,80 @@ import os
 import shutil
 from collections.abc import Iterable
 
+from delaylab.agent.requests import Exec
+from delaylab.agent.result import AgentError
 from delaylab.errors import NotHere
 from delaylab.io import programs
+from delaylab.machines import LOCAL, Machine
 from delaylab.spec.kinds import HostedNode
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.part import on_machine
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 QUERY = "dpkg-query"
+NO_PROGRAM = 127
+"""The exit code of env(1) if it does not find the program."""
 LIMIT_S = 60.0
 """The time in which it has to answer."""
 
 
-def check_packages(labs: Iterable[LabSpec]) -> None:
-    """Raise NotHere for the first node whose programs are this machine's and are not installed."""
+def check_packages(
+    labs: Iterable[LabSpec], machine: Machine = LOCAL, name: str = LOCAL_MACHINE
+) -> None:
+    """Raise NotHere for the first node whose programs are the machine's and are not installed.
+
+    `name` is the machine's in the labs. Nodes of other machines are left out.
+    """
     wanted = [
-        (name, spec.kind, package)
+        (node, spec.kind, package)
         for lab in labs
-        for name, spec in lab.nodes.items()
+        for node, spec in on_machine(lab, name).nodes.items()
         if isinstance(spec, HostedNode) and not spec.own_root
         for package in spec.packages or ()
     ]
     if not wanted:
         return
-    lacking = not_installed({package for _, _, package in wanted})
-    for name, kind, package in wanted:
+    lacking = not_installed({package for _, _, package in wanted}, machine)
+    where = "this machine" if machine is LOCAL else f"machine {name}"
+    for node, kind, package in wanted:
         if package in lacking:
-            what = f"package {package} is not installed on this machine, whose programs nodes of"
+            what = f"package {package} is not installed on {where}, whose programs nodes of"
             fix = f"apt-get install {' '.join(sorted(lacking))}"
-            raise NotHere(f"{what} kind {kind} run", f"node {name}", fix)
+            raise NotHere(f"{what} kind {kind} run", f"node {node}", fix)
 
 
-def not_installed(packages: set[str]) -> set[str]:
-    """Return which of these packages the distribution says are not installed on this machine.
+def not_installed(packages: set[str], machine: Machine = LOCAL) -> set[str]:
+    """Return which of these packages the distribution says are not installed on a machine.
 
-    Raises NotHere on a system without Debian's packages, TooSlow if it does not answer.
+    Raises NotHere on a system without Debian's packages, TooSlow or AgentError if it does not
+    answer.
     """
-    query = shutil.which(QUERY)
-    if query is None:
-        what = f"`packages` are Debian's, and this system has no {QUERY}"
-        raise NotHere(what, fix="leave `packages` out, and install the programs by hand")
-    argv = [query, "--show", "--showformat", "${Package} ${db:Status-Status}\\n", *sorted(packages)]
-    _, out, _ = programs.output(argv, {**os.environ, "LC_ALL": "C"}, LIMIT_S)
+    argv = [QUERY, "--show", "--showformat", "${Package} ${db:Status-Status}\\n", *sorted(packages)]
+    out = _said_here(argv) if machine is LOCAL else _said_there(argv, machine)
     states = (line.split() for line in out.splitlines())
     return packages - {name for name, state in states if state == "installed"}
+
+
+def _said_here(argv: list[str]) -> str:
+    if shutil.which(QUERY) is None:
+        raise _no_query("this system")
+    _, out, _ = programs.output(argv, {**os.environ, "LC_ALL": "C"}, LIMIT_S)
+    return out
+
+
+def _said_there(argv: list[str], machine: Machine) -> str:
+    session = machine.session()
+    try:
+        result = session.call(Exec(argv=["env", "LC_ALL=C", *argv]), LIMIT_S)
+    except AgentError as error:
+        raise machine.explained(error) from None
+    finally:
+        session.close()
+    if result.done.exit == NO_PROGRAM:
+        raise _no_query(f"machine {machine.name}")
+    return result.stdout.decode(errors="replace")
+
+
+def _no_query(where: str) -> NotHere:
+    what = f"`packages` are Debian's, and {where} has no {QUERY}"
+    return NotHere(what, fix="leave `packages` out, and install the programs by hand")
