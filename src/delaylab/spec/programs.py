@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
 from delaylab.io.values import JsonObject
 from delaylab.spec.base import Shorthand, spelled
@@ -64,6 +72,17 @@ class FileSpec(Shorthand):
     owner: Annotated[str, spelled(r"^[^:\s]+(:[^:\s]+)?$", "USER or USER:GROUP")] | None = Field(
         None, description="The owner in the node, `USER` or `USER:GROUP`; left out, root."
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
+        """Return the schema of what a lab file may say; `from` is replaced when it is read."""
+        whole = handler.resolve_ref_schema(handler(schema))
+        others = {name: field for name, field in whole["properties"].items() if name != "content"}
+        named = {"type": "string", "description": "The file of this machine that has the text."}
+        of_file = {**whole, "properties": {"from": named, **others}, "required": ["from"]}
+        return {"anyOf": [whole, of_file, {"type": ["string", "number"]}]}
 
 
 class ReadySpec(Jobs):
