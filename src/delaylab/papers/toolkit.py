@@ -12,12 +12,14 @@ from delaylab.analysis.claims.groups import (
     need_cpus,
     number,
     pick,
+    printed,
     runs,
     samples,
     scenario,
     setups,
 )
 from delaylab.analysis.claims.imagined import Design, Levels, Random, lognormal
+from delaylab.analysis.claims.imagined import command as imagined_command
 from delaylab.analysis.claims.imagined import group as imagined
 from delaylab.analysis.claims.imagined import record as imagined_trial
 from delaylab.analysis.claims.imagined import record_of_events as imagined_events_trial
@@ -154,6 +156,7 @@ __all__ = [
     "half_width",
     "held_rates",
     "imagined",
+    "imagined_command",
     "imagined_events_trial",
     "imagined_trial",
     "in_words",
@@ -174,6 +177,7 @@ __all__ = [
     "outlier_shares",
     "paired",
     "pick",
+    "printed",
     "quantile",
     "rate",
     "render",

@@ -9,6 +9,7 @@ import polars as pl
 from delaylab.analysis.claims.claim import ENOUGH, NotTestable
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.dataset.records.trial import TrialRecord
 
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"
 """Ending of `Criterion.needs` for groups that are compared."""
@@ -72,6 +73,16 @@ def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:
         return {}
     found = group.packets.of_trials(*names)
     return {group.trials[index].repeat: packets for index, packets in found.items()}
+
+
+def printed(trial: TrialRecord, work: str) -> dict[str, float]:
+    """Return the figures that a command printed in a trial, by name; of several nodes the last."""
+    return {
+        figure.name: figure.value
+        for done in trial.work
+        if done.work == work
+        for figure in done.figures
+    }
 
 
 def need_cpus(groups: Sequence[Group], cpus: int, what_for: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from delaylab.papers.toolkit import Floats, Group, TrialRecord, pick
+from delaylab.papers.toolkit import Floats, Group, pick, printed
 
 PLANNER = "assign"
 """The work that assigns the routers of a network to machines."""
@@ -19,7 +19,7 @@ FEWEST = 2
 
 def networks(groups: list[Group]) -> Iterator[str]:
     """Yield the kinds of networks, each once, in the order of the groups."""
-    if any(_figures(trial) for group in groups for trial in group.trials):
+    if any(printed(trial, PLANNER) for group in groups for trial in group.trials):
         yield from dict.fromkeys(
             group.factors[NETWORK] for group in groups if NETWORK in group.factors
         )
@@ -41,15 +41,6 @@ def figures(groups: list[Group], network: str, name: str) -> Floats:
             found[name]
             for group in groups_of(groups, network)
             for trial in group.trials
-            if name in (found := _figures(trial)) and found.get(load, 1.0) > 0
+            if name in (found := printed(trial, PLANNER)) and found.get(load, 1.0) > 0
         ]
     )
-
-
-def _figures(trial: TrialRecord) -> dict[str, float]:
-    return {
-        figure.name: figure.value
-        for work in trial.work
-        if work.work == PLANNER
-        for figure in work.figures
-    }

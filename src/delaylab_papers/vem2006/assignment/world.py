@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from delaylab.papers.toolkit import (
     Design,
-    Figure,
     Group,
     Random,
     WorkDone,
     imagined,
+    imagined_command,
     imagined_trial,
 )
 
@@ -57,16 +57,8 @@ def _planner(truth: Truth, design: Design, random: Random) -> WorkDone:
     values["worst-fit-over"] = over if fits else 0.0
     values["worst-fit-across"] = 0.9
     values["worst-fit-time"] = time_ns * max(0.1, 1 + truth.noise * spread[1])
-    return WorkDone(
-        work=PLANNER,
-        node="planner",
-        unit="runs/s",
-        rate=0.5,
-        wall_ns=2 * 10**9,
-        user_ns=10**9,
-        system_ns=10**9,
-        figures=[Figure(name=name, value=value, unit="") for name, value in values.items()],
-    )
+    figures = {name: (value, "") for name, value in values.items()}
+    return imagined_command(PLANNER, "planner", figures)
 
 
 def as_published(design: Design, random: Random) -> Group:

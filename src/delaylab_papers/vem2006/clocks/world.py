@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from delaylab.papers.toolkit import (
     Design,
-    Figure,
     Group,
     Random,
     WorkDone,
     imagined,
+    imagined_command,
     imagined_trial,
 )
 
@@ -55,18 +55,7 @@ def _sender(truth: Truth, design: Design, random: Random) -> WorkDone:
         "said": (2e3 * truth.clocks_us if synchronised and machines > 1 else 0.0, "ns"),
         "heard": (1.0, "share"),
     }
-    return WorkDone(
-        work=SENDER,
-        node="source",
-        unit="runs/s",
-        rate=0.2,
-        wall_ns=5 * 10**9,
-        user_ns=10**9,
-        system_ns=10**9,
-        figures=[
-            Figure(name=name, value=value, unit=unit) for name, (value, unit) in values.items()
-        ],
-    )
+    return imagined_command(SENDER, "source", values)
 
 
 def as_published(design: Design, random: Random) -> Group:

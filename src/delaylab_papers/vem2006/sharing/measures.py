@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import Floats, Group, TrialRecord, pick
+from delaylab.papers.toolkit import Floats, Group, pick, printed
 
 SENDER = "send"
 """The work whose node sends events, and prints what all nodes noted."""
@@ -58,16 +58,7 @@ def figures(groups: list[Group], where: Setting, name: str) -> Floats:
             value
             for group in groups_of(groups, where)
             for trial in group.trials
-            if (found := _figures(trial)).get("heard", 0.0) >= LEAST_HEARD
+            if (found := printed(trial, SENDER)).get("heard", 0.0) >= LEAST_HEARD
             and (value := found.get(name)) is not None
         ]
     )
-
-
-def _figures(trial: TrialRecord) -> dict[str, float]:
-    return {
-        figure.name: figure.value
-        for work in trial.work
-        if work.work == SENDER
-        for figure in work.figures
-    }
