@@ -15,7 +15,8 @@ from delaylab_papers.vem2006.isolation.claims import CLAIMS
 from delaylab_papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
 from delaylab_papers.vem2006.isolation.world import Truth
 from delaylab_papers.vem2006.isolation.world import drawn as drawn_by
-from tests.controls.vem2006.isolation import PAPER, designs, world
+from tests.controls.control import designs_of
+from tests.controls.vem2006.isolation import BLOCKS, PAPER, world
 
 
 def finding(claim: str, truth: Truth, seed: int = 1) -> Finding:
@@ -86,7 +87,7 @@ def test_emulated_routers_are_set_aside_flow_by_flow() -> None:
     random = np.random.default_rng(1)
     groups = [
         drawn_by(PAPER if design.kind == "netns" else replace(PAPER, late_us=4000.0), each, random)
-        for design in designs()
+        for design in designs_of("vem2006-isolation", BLOCKS)
         for each in [replace(design, emulated=design.kind == "qemu")]
     ]
     found = judge(CLAIMS["isolated-shaped-as-asked"], groups, on_hardware=True)

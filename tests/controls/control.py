@@ -11,8 +11,12 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from delaylab.analysis.claims.claim import Claim
+from delaylab.analysis.claims.imagined import Design
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
+from delaylab.papers.studies import find
+from delaylab.spec.study.combine import combinations
+from delaylab.spec.study.load import load_study
 from tests.controls.world import Random
 
 Kind = Literal["published", "null", "opposite", "half"]
@@ -101,6 +105,34 @@ def failures(control: Control, found: Sequence[Outcome]) -> list[str]:
                 f"{each.claim}: at half strength {dict(each.verdicts)}, not {control.on_edge}"
             )
     return wrong
+
+
+@functools.cache
+def designs_of(study: str, trials: int, kind: str | None = None) -> tuple[Design, ...]:
+    """Return the designs of a study's quick scale, `trials` of each combination.
+
+    Their nodes are of `kind`; left out, of the level of their factor `kind`.
+    """
+    return tuple(
+        Design(dict(each.levels), kind or each.levels["kind"], packets=0, trials=trials)
+        for each in combinations(load_study(find(study)), "quick")
+    )
+
+
+def of_study(
+    study: str,
+    drawn: Callable[[Truth, Design, Random], Group],
+    trials: int,
+    kind: str | None = None,
+) -> Callable[[Truth], World]:
+    """Return a function that makes the world of a truth: the trials of a study's quick scale."""
+
+    def world(truth: Truth) -> World:
+        return lambda random: [
+            drawn(truth, design, random) for design in designs_of(study, trials, kind)
+        ]
+
+    return world
 
 
 def controls(

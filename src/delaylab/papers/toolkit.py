@@ -21,6 +21,7 @@ from delaylab.analysis.claims.groups import (
 from delaylab.analysis.claims.imagined import Design, Levels, Random, lognormal
 from delaylab.analysis.claims.imagined import command as imagined_command
 from delaylab.analysis.claims.imagined import group as imagined
+from delaylab.analysis.claims.imagined import group_of_work as imagined_work
 from delaylab.analysis.claims.imagined import record as imagined_trial
 from delaylab.analysis.claims.imagined import record_of_events as imagined_events_trial
 from delaylab.analysis.claims.rule import (
@@ -159,6 +160,7 @@ __all__ = [
     "imagined_command",
     "imagined_events_trial",
     "imagined_trial",
+    "imagined_work",
     "in_words",
     "inline",
     "jain",

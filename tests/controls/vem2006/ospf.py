@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
-from delaylab.papers.studies import find
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
 from delaylab_papers.vem2006.ospf.claims import AS_LONG, CLAIMS, LONGER
 from delaylab_papers.vem2006.ospf.world import Truth, drawn
 from delaylab_papers.vem2006.published import CONVERGENCE_S
-from tests.controls.control import World, controls
+from tests.controls.control import controls, of_study
 
 REPEATS = 3
 
-
-def world(truth: Truth) -> World:
-    """The trials of the study, as its quick design has them."""
-
-    def draw(random: Random) -> list[Group]:
-        return [drawn(truth, design, random) for design in designs()]
-
-    return draw
-
-
-@cache
-def designs() -> tuple[Design, ...]:
-    """Return the designs of the study's quick scale."""
-    study = load_study(find("vem2006-ospf"))
-    return tuple(
-        Design(dict(each.levels), "netns", packets=0, trials=REPEATS)
-        for each in combinations(study, "quick")
-    )
+world = of_study("vem2006-ospf", drawn, REPEATS, "netns")
 
 
 def truth(**times_s: tuple[float, float, float]) -> Truth:

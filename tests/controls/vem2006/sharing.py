@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
-from delaylab.papers.studies import find
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
 from delaylab_papers.vem2006.published import JOB_OWN_MS, SPREAD_MS
 from delaylab_papers.vem2006.sharing.claims import CLAIMS
 from delaylab_papers.vem2006.sharing.world import Truth, drawn
-from tests.controls.control import World, controls
+from tests.controls.control import controls, of_study
 
 REPEATS = 5
 
-
-def world(truth: Truth) -> World:
-    """The trials of the study, as its quick design has them."""
-
-    def draw(random: Random) -> list[Group]:
-        return [drawn(truth, design, random) for design in designs()]
-
-    return draw
-
-
-@cache
-def designs() -> tuple[Design, ...]:
-    """Return the designs of the study's quick scale."""
-    study = load_study(find("vem2006-sharing"))
-    return tuple(
-        Design(dict(each.levels), "netns", packets=0, trials=REPEATS)
-        for each in combinations(study, "quick")
-    )
-
+world = of_study("vem2006-sharing", drawn, REPEATS, "netns")
 
 PAPER = Truth()
 

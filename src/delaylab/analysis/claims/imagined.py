@@ -5,7 +5,7 @@ Controls judge claims on them, and a dry run says by them what a study would dec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -275,6 +275,13 @@ def command(work: str, node: str, figures: Mapping[str, tuple[float, str]]) -> W
             Figure(name=name, value=value, unit=unit) for name, (value, unit) in figures.items()
         ],
     )
+
+
+def group_of_work(design: Design, draw: Callable[[], WorkDone]) -> Group:
+    """Return trials of a design that have no probe: `draw` draws the work of each."""
+    repeats = range(design.first_repeat, design.first_repeat + design.trials)
+    trials = [record(design, repeat=repeat, work=[draw()]) for repeat in repeats]
+    return group(design, {}, trials=trials, loads=[])
 
 
 def acting(load: str) -> list[Load]:

@@ -9,9 +9,8 @@ from delaylab.papers.toolkit import (
     Group,
     Random,
     WorkDone,
-    imagined,
     imagined_command,
-    imagined_trial,
+    imagined_work,
 )
 
 from .measures import NETWORK, PLANNER
@@ -39,11 +38,7 @@ class Truth:
 
 def drawn(truth: Truth, design: Design, random: Random) -> Group:
     """Return trials of a design whose figures follow from a truth."""
-    trials = [
-        imagined_trial(design, repeat=repeat, work=[_planner(truth, design, random)])
-        for repeat in range(design.first_repeat, design.first_repeat + design.trials)
-    ]
-    return imagined(design, {}, trials=trials, loads=[])
+    return imagined_work(design, lambda: _planner(truth, design, random))
 
 
 def _planner(truth: Truth, design: Design, random: Random) -> WorkDone:

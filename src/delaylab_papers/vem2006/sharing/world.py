@@ -10,9 +10,8 @@ from delaylab.papers.toolkit import (
     Group,
     Random,
     WorkDone,
-    imagined,
     imagined_command,
-    imagined_trial,
+    imagined_work,
 )
 
 from ..published import JOB_MS, JOB_NODES, SPREAD_MS, UPDATES_MS, UPDATES_NODES
@@ -42,11 +41,7 @@ class Truth:
 
 def drawn(truth: Truth, design: Design, random: Random) -> Group:
     """Return trials of a design whose figures follow from a truth."""
-    trials = [
-        imagined_trial(design, repeat=repeat, work=[_sender(truth, design, random)])
-        for repeat in range(design.first_repeat, design.first_repeat + design.trials)
-    ]
-    return imagined(design, {}, trials=trials, loads=[])
+    return imagined_work(design, lambda: _sender(truth, design, random))
 
 
 def _sender(truth: Truth, design: Design, random: Random) -> WorkDone:
