@@ -16,8 +16,9 @@ import vl_convert
 
 from delaylab.charts.drawn_beside import SecondProcess, draw_all
 from delaylab.errors import DelaylabError
+from delaylab.io.values import JsonObject
 
-SPEC = {
+SPEC: JsonObject = {
     "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
     "data": {"values": [{"a": 1, "b": 2}, {"a": 2, "b": 5}]},
     "mark": "point",
@@ -26,7 +27,7 @@ SPEC = {
 
 
 def test_drawings_are_those_of_this_process() -> None:
-    svg = vl_convert.vegalite_to_svg(SPEC)
+    svg = vl_convert.vegalite_to_svg(dict(SPEC))
     with SecondProcess() as beside:
         drawn = beside.svg(SPEC)
         png = beside.png(lambda: drawn.result().decode())

@@ -14,9 +14,10 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 from delaylab.errors import DelaylabError
+from delaylab.io.values import JsonObject
 
 FAILED = "failed"
 """The word before the length if the answer is not a picture but why there is none."""
@@ -53,7 +54,7 @@ class SecondProcess:
         """Return the number of the process."""
         return self._process.pid
 
-    def svg(self, spec: dict[str, Any]) -> Future[bytes]:
+    def svg(self, spec: JsonObject) -> Future[bytes]:
         """Draw a chart in Vega-Lite as SVG."""
         return self._queue.submit(self._answer, {"spec": spec})
 
@@ -61,7 +62,7 @@ class SecondProcess:
         """Turn an SVG drawing into a PNG of twice its size in pixels, once there is one."""
         return self._queue.submit(lambda: self._answer({"svg": svg()}))
 
-    def _answer(self, request: dict[str, Any]) -> bytes:
+    def _answer(self, request: JsonObject) -> bytes:
         """Return the picture; raise DelaylabError if the process has ended, or cannot draw it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -91,12 +92,16 @@ def draw_all(requests: IO[bytes], answers: IO[bytes]) -> None:
         answers.flush()
 
 
-def _picture(request: dict[str, Any]) -> bytes:
+def _picture(request: JsonObject) -> bytes:
     import vl_convert  # noqa: PLC0415  only the second process draws
 
-    if "spec" in request:
-        return vl_convert.vegalite_to_svg(request["spec"]).encode()
-    return bytes(vl_convert.svg_to_png(request["svg"], scale=PNG_SCALE))
+    match request:
+        case {"spec": dict(spec)}:
+            return vl_convert.vegalite_to_svg(spec).encode()
+        case {"svg": str(svg)}:
+            return bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+        case _:
+            raise ValueError("neither a chart nor a drawing")
 
 
 if __name__ == "__main__":

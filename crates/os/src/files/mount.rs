@@ -67,12 +67,12 @@ pub fn disk(device: &Path, kind: &str, folder: &Path) -> io::Result<()> {
     Ok(mount(Some(device), folder, Some(kind), MsFlags::empty(), NONE)?)
 }
 
-/// Show a file or folder in the place of another one.
+/// Show a file or folder at the path of another one.
 pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND, NONE)?)
 }
 
-/// Show a folder in the place of another one, with what is mounted below it.
+/// Show a folder, with the mounts below it, at the path of another folder.
 pub fn bind_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?)
 }
