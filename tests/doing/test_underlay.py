@@ -40,9 +40,10 @@ machines: {m1: {ssh: m1}, m2: {ssh: m2}}
 hosts: {h1: {machine: m1}, h2: {machine: m2}, h3: {machine: m2}}
 nodes: {a: {host: h1}, b: {host: h2}, c: {host: h3}}
 links:
-  - {between: [a, b], name: apart, delay: 10ms}
-  - {between: [b, c], name: together, delay: 10ms}
+  - {between: [a, b], name: apart, delay: 200ms}
+  - {between: [b, c], name: together, delay: 200ms}
 """
+"""Delays far above what a busy machine adds to the network between machines."""
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_what_the_network_between_machines_takes_is_part_of_a_link_s_delay(
     apart: Lan, data_plane: str
 ) -> None:
     apart.up(f"{LAB}data_plane: {data_plane}\n")
-    median = {to: median_ms(apart, "b", to) for to in ("a.apart", "c.together")}
+    least = {to: least_ms(apart, "b", to) for to in ("a.apart", "c.together")}
     shown = apart.delaylab("link", "show", "--json").stdout
     below = {
         each["link"]: each.get("underlay")
@@ -92,28 +93,31 @@ def test_what_the_network_between_machines_takes_is_part_of_a_link_s_delay(
     assert 2.8e6 < underlay["delay_ns"] < 3.3e6, underlay
     # The link on one machine has the same delay in the same run. What the other one has more is
     # what a round trip of its underlay takes over the least one: up to 0.4 ms by its jitter, and
-    # what a busy machine adds.
-    more_ms = median["a.apart"] - median["c.together"]
+    # what a busy machine adds even to the fastest of 40.
+    more_ms = least["a.apart"] - least["c.together"]
     late_ms = (underlay["p99_rtt_ns"] - underlay["least_rtt_ns"]) / 1e6
-    assert -0.1 < more_ms < 0.5 + late_ms, (median, underlay)
+    assert -0.1 < more_ms < 0.5 + late_ms, (least, underlay)
 
 
 @pytest.mark.slow
 def test_a_link_that_is_shorter_than_the_network_between_its_machines_is_refused(
     apart: Lan,
 ) -> None:
-    said = apart.up(LAB.replace("name: apart, delay: 10ms", "name: apart, delay: 2ms"), code=3)
+    said = apart.up(LAB.replace("name: apart, delay: 200ms", "name: apart, delay: 2ms"), code=3)
     assert re.search(r"its delay of 2.000 ms is shorter than the network between .* takes", said)
     assert "give it a longer delay or none" in said
     apart.wait_until_gone()
     # One without a delay takes as long as the network between its machines.
-    apart.up(LAB.replace("name: apart, delay: 10ms", "name: apart, loss: 0%"))
-    assert median_ms(apart, "a", "b.apart") > 5.5
+    apart.up(LAB.replace("name: apart, delay: 200ms", "name: apart, loss: 0%"))
+    assert least_ms(apart, "a", "b.apart") > 5.5
 
 
-def median_ms(machines: Lan, node: str, to: str) -> float:
-    """Return the median round trip of 40 pings, in ms."""
-    done = machines.delaylab("exec", node, "--", "ping", "-c", "40", "-i", "0.02", to)
-    found = sorted(float(each) for each in re.findall(r"time=([\d.]+) ms", done.stdout))
-    assert len(found) == 40, done.stdout
-    return found[20]
+def least_ms(machines: Lan, node: str, to: str) -> float:
+    """Return the least round trip of 40 pings, in ms: other work of a machine makes no ping faster.
+
+    The summary of `ping` has microseconds also where its lines have none, from 100 ms on.
+    """
+    done = machines.delaylab("exec", node, "--", "ping", "-q", "-c", "40", "-i", "0.02", to)
+    found = re.search(r"40 received.*= ([\d.]+)/", done.stdout, re.DOTALL)
+    assert found, done.stdout
+    return float(found[1])

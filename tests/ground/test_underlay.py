@@ -9,7 +9,7 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
-from delaylab.plan.underlay import RoundTrips, over_underlay
+from delaylab.plan.underlay import MEASUREMENTS, RoundTrips, measured_underlay, over_underlay
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 
@@ -34,9 +34,12 @@ MEASURED = [
 """100 round trips from 4.00 to 4.99 ms, and a machine that answers no ping."""
 
 
+def built(text: str = LAB) -> Plan:
+    return build(lab_from(parse(text, "lab.yaml")), KINDS, ROOT, machines={"m1": ROOT, "m2": ROOT})
+
+
 def planned(text: str = LAB) -> Plan:
-    plan = build(lab_from(parse(text, "lab.yaml")), KINDS, ROOT, machines={"m1": ROOT, "m2": ROOT})
-    return over_underlay(plan, MEASURED)
+    return over_underlay(built(text), MEASURED)
 
 
 def test_only_links_of_two_nodes_on_two_machines_have_it() -> None:
@@ -69,3 +72,23 @@ def test_a_delay_that_the_network_between_machines_may_exceed_is_refused() -> No
 
 def test_a_link_without_a_delay_takes_as_long_as_the_network_between_its_machines() -> None:
     assert planned(LAB.replace("delay: 10ms, from: {b: {delay: 5ms}}", "loss: 1%")).underlays
+
+
+BUSY = [RoundTrips("m1", "m2", 100, tuple(range(4 * MS, 54 * MS, MS // 2)))]
+"""Round trips up to 53.5 ms: one of the two machines was busy."""
+
+
+@pytest.mark.parametrize("busy", range(MEASUREMENTS))
+def test_a_network_that_was_slow_for_a_moment_is_measured_again(busy: int) -> None:
+    measurements = iter([*[BUSY] * busy, MEASURED])
+    plan, measured = measured_underlay(built(), lambda: next(measurements))
+    assert measured == MEASURED
+    assert plan.underlays == planned().underlays
+    assert next(measurements, None) is None
+
+
+def test_a_network_that_stays_slow_refuses_a_link() -> None:
+    measurements = iter([BUSY] * MEASUREMENTS)
+    with pytest.raises(DoesNotFit, match=r"takes, up to 51\.000 ms one way"):
+        measured_underlay(built(), lambda: next(measurements))
+    assert next(measurements, None) is None

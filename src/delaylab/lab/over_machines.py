@@ -23,7 +23,7 @@ from delaylab.plan.build import build
 from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
 from delaylab.plan.parts import parts, tunnels
-from delaylab.plan.underlay import RoundTrips, over_underlay
+from delaylab.plan.underlay import RoundTrips, measured_underlay
 from delaylab.progress import Progress
 from delaylab.routing.router import NodePrograms
 from delaylab.spec.lab import LabSpec
@@ -100,8 +100,9 @@ def _start(
         memory.check_memory(part, machine)
     plan, notes, booted = _with_guests(plan, machines, progress)
     at = _addresses(spec, plan, machines)
-    measured = round_trips(tunnels(plan), machines, at) if at else []
-    plan = over_underlay(plan, measured)
+    plan, measured = measured_underlay(
+        plan, lambda: round_trips(tunnels(plan), machines, at) if at else []
+    )
     notes += _note_on_underlay(plan, measured)
     left = LOCAL.prepare(name)
     for other in others.values():
