@@ -120,6 +120,7 @@ class Condition:
     skipped: str | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
     links: list[dict[str, Any]] = field(default_factory=list)
+    underlays: list[dict[str, Any]] = field(default_factory=list)
     hops: list[dict[str, str]] = field(default_factory=list)
     achieved: dict[str, float] = field(default_factory=dict)
 
@@ -295,6 +296,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         ],
         "taps": [{"point": "wire", "packets": 2 * condition.packets, "dropped": 0}],
         "links": condition.links,
+        "underlays": condition.underlays,
         "rest_blocks": [block.model_dump() for block in condition.rest_blocks],
         "responder_icmp": {"OutErrors": 0},
     }

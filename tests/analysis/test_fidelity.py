@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from delaylab.analysis.links.fidelity import link_doubts, trial_links
-from delaylab.analysis.links.verdict import Verdict, judge
+from delaylab.analysis.links.verdict import judge
 from delaylab.analysis.statistics.shares import JUDGED, check_share, exact, expected_loss, wilson
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.trial import TrialRecord
@@ -21,70 +21,7 @@ from delaylab.dataset.records.ways import Hop, Way
 from delaylab.io.terminal import terminal
 from delaylab.spec.conditions.engine import GilbertElliott
 from delaylab.verbs.links import print_links
-
-SECOND = 10**9
-
-
-def direction(**changes: Any) -> dict[str, Any]:
-    frames = {"frames": 10_000, "bytes": 15_140_000}
-    return {
-        "link": "wan",
-        "node": "a",
-        "port": "vif-a",
-        "nodes": ["a"],
-        "asked": {"delay_ns": 5_000_000},
-        "in": frames,
-        "out": frames,
-        "dropped": {},
-        "late": {"count": 10_000, "p50_ns": 3_000, "p99_ns": 20_000, "max_ns": 90_000},
-        "first_out_ns": 0 + SECOND,
-        "last_out_ns": 13 * SECOND,
-        **changes,
-    }
-
-
-def engine(**changes: Any) -> dict[str, Any]:
-    far = direction(node=None, port="uplink", nodes=[], asked={})
-    running = {"host": "left", "state": "running", "realtime": True}
-    return {**running, "directions": [direction(), far], **changes}
-
-
-def verdict(**changes: Any) -> Verdict:
-    (only,) = judge([EngineReport.model_validate(engine(directions=[direction(**changes)]))])
-    return only
-
-
-UNDERLAY = {
-    "delay_ns": 1_000_000,
-    "least_rtt_ns": 2_000_000,
-    "p99_rtt_ns": 2_900_000,
-    "sent": 100,
-    "lost": 1,
-}
-
-
-def test_a_network_between_machines_that_is_even_is_no_reason_against_a_link() -> None:
-    assert verdict(underlay=UNDERLAY, short=100).held
-    assert verdict(underlay=None, short=None).held
-
-
-@pytest.mark.parametrize(
-    ("underlay", "short", "says"),
-    [
-        ({}, 101, "101 frames had a shorter delay than the 1.000 ms that the network between its"),
-        ({"p99_rtt_ns": 3_100_001}, 0, "the p99 of its round trip is 1.1 ms longer"),
-        ({"lost": 2}, 0, "the network between its machines lost 2 of 100 pings"),
-    ],
-)
-def test_what_the_network_between_machines_does_is_in_the_verdict(
-    underlay: dict[str, int], short: int, says: str
-) -> None:
-    found = verdict(underlay={**UNDERLAY, **underlay}, short=short)
-    assert not found.held
-    assert says in found.text
-    # An engine's CPU would be no remedy.
-    assert not found.own
-    assert says in "; ".join(found.of_underlay)
+from tests.analysis.engines import SECOND, direction, engine, verdict
 
 
 def test_a_link_that_did_as_asked_held() -> None:

@@ -12,11 +12,16 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import STDOUT
+from textwrap import indent
 
 import pytest
 
+from delaylab.analysis.links.fidelity import trial_links
+from delaylab.dataset.store import read_study
 from tests.doing.own_machine import ip, within
 from tests.doing.ssh_machines import MTU, NEEDED, Lan, lan
 
@@ -58,20 +63,21 @@ def apart(run_directory: Path) -> Iterator[Lan]:
             ip("-n", switch, "link", "set", f"port{number}", "nomaster")
         file = Path(folder) / "underlay.yaml"
         file.write_text(UNDERLAY)
-        environment = {**os.environ, "DELAYLAB_RUN": f"{folder}/run"}
-
-        def between(*argv: str) -> None:
-            call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
-            command = [*within(switch), *call, *argv]
-            subprocess.run(command, check=True, capture_output=True, env=environment, timeout=60)
-
-        between("up", str(file))
+        between(made, "up", str(file))
         try:
             yield made
             made.delaylab("down", "--all")
             made.wait_until_gone()
         finally:
-            between("down", "--all")
+            between(made, "down", "--all")
+
+
+def between(machines: Lan, *argv: str) -> None:
+    """Call the command line in the namespace whose lab is the network between the machines."""
+    call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
+    command = [*within(f"{machines.user}-lan"), *call, *argv]
+    environment = {**os.environ, "DELAYLAB_RUN": f"{machines.folder}/run"}
+    subprocess.run(command, check=True, capture_output=True, env=environment, timeout=60)
 
 
 @pytest.mark.parametrize("data_plane", ["vxlan", pytest.param("ethernet", marks=pytest.mark.slow)])
@@ -110,6 +116,76 @@ def test_a_link_that_is_shorter_than_the_network_between_its_machines_is_refused
     # One without a delay takes as long as the network between its machines.
     apart.up(LAB.replace("name: apart, delay: 200ms", "name: apart, loss: 0%"))
     assert least_ms(apart, "a", "b.apart") > 5.5
+
+
+STUDY = f"""\
+study: meanwhile
+lab:
+{indent(LAB.replace("b: {host: h2}", "b: {host: h2, forwards: true}"), "  ")}
+repeat: 1
+"""
+WORK = "work: [{name: pings, on: a, command: [ping, -q, -c, '200', -i, '0.02', c]}]\n"
+PROBE = "probe: {from: a, to: c, count: 600, interval: 10ms}\n"
+NO_FOLDER = "ls: cannot access '/run/delaylab': No such file or directory\n"
+CHANGED = ("delay=1ms", "loss=10%", "jitter=none")
+
+
+def test_what_the_network_between_machines_does_during_a_trial_is_in_the_verdict(
+    apart: Lan,
+) -> None:
+    """The network becomes 2 ms faster and loses packets once the lab is up."""
+    (apart.folder / "study.yaml").write_text(STUDY + WORK)
+    command = apart.command("run", "study.yaml", "--out", "out")
+    with subprocess.Popen(
+        command, cwd=apart.folder, env=apart.environment, stdout=subprocess.PIPE, stderr=STDOUT
+    ) as run:
+        end_s = time.monotonic() + 60
+        # `up` measures the network before it makes the lab's folder on a machine.
+        while apart.on("m1", "ls", "-A", "/run/delaylab") in ("", NO_FOLDER):
+            assert run.poll() is None, run.communicate()
+            assert time.monotonic() < end_s
+            time.sleep(0.05)  # a study does not tell when its lab is up
+        for node in ("m1", "m2"):
+            between(apart, "link", "set", "underlay", "between", *CHANGED, "--node", node)
+        said, _ = run.communicate(timeout=180)
+    assert run.returncode == 0, said
+    (trial,) = read_study(apart.folder / "out").trials
+    (measured,) = trial.underlays
+    assert measured.links == ["apart"]
+    assert measured.hosts == ["h1", "h2", "h3"]
+    # Each of two directions loses one packet in ten; some probes came before.
+    assert 0.05 < measured.lost / measured.sent < 0.3
+    assert measured.p1_rtt_ns is not None
+    assert 2e6 <= measured.p1_rtt_ns < 5e6
+    found = {
+        (each.verdict.direction.link, each.verdict.direction.node): each.verdict
+        for each in trial_links(trial)
+    }
+    for node in ("a", "b"):
+        why = "; ".join(found["apart", node].of_underlay)
+        assert re.search(
+            r"between machines m1 and m2 during the trial took [12]\.\d+ ms one way, and "
+            r"\d+\.\d+ ms are subtracted, as measured by `up`",
+            why,
+        ), why
+        assert re.search(r"during the trial lost \d+ of \d+ probes", why), why
+    for node in ("b", "c"):
+        assert not found["together", node].of_underlay
+        assert not found["together", node].crossed
+
+
+@pytest.mark.slow
+def test_a_network_that_does_not_change_is_no_reason_against_a_link(apart: Lan) -> None:
+    (apart.folder / "study.yaml").write_text(STUDY + PROBE)
+    apart.delaylab("run", "study.yaml", "--out", "out")
+    (trial,) = read_study(apart.folder / "out").trials
+    (measured,) = trial.underlays
+    assert measured.lost == 0
+    assert measured.sent > 600
+    for each in trial_links(trial):
+        why = "; ".join(each.verdict.of_underlay)
+        assert "are subtracted" not in why, why
+        assert "lost" not in why, why
 
 
 def least_ms(machines: Lan, node: str, to: str) -> float:

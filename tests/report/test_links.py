@@ -87,3 +87,23 @@ def test_a_study_without_conditions_speaks_of_none(tmp_path: Path) -> None:
     assert "Links with conditions" not in printed(plain)
     assert 'id="links"' not in write_report(plain).read_text(encoding="utf-8")
     assert as_script(as_json(plain))["trials"][0]["links"] == []
+
+
+def test_the_network_between_machines_is_in_every_form(tmp_path: Path) -> None:
+    delays = {("request", "sender.uplink"): constant(DELAY_US + 4)}
+    between = {"machine": "local", "other": "m1", "hosts": ["sut", "other"], "links": ["lan"]}
+    trips = {"least_rtt_ns": 6_000_000, "p1_rtt_ns": 6_100_000, "p99_rtt_ns": 6_900_000}
+    measured = {**between, **trips, "sent": 2000, "lost": 60}
+    lost = Condition(delays=delays, links=[engine("sut", "probe")], underlays=[measured])
+    study = synthetic.write(tmp_path, [lost], [])
+    text = " ".join(printed(study).split())
+    said = "round trip 6.00 ms at least, p99 6.90 ms; 60 of 2000 probes lost"
+    assert "Network between machines local and m1, " in text
+    assert said in text
+    assert said in write_report(study).read_text(encoding="utf-8")
+    (link,) = as_script(as_json(study))["trials"][0]["links"]
+    (why,) = link["why_not"]
+    assert "machines local and m1 during the trial lost 60 of 2000 probes" in why
+    assert link["underlay"]["subtracted"] is None
+    (during,) = link["underlay"]["during"]
+    assert during["p99_rtt_ns"] == 6_900_000

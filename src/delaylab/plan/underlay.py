@@ -15,7 +15,7 @@ from delaylab.spec.conditions.engine import Conditions, DelayTrace
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 MEASUREMENTS = 3
-"""How often a network is measured before a link is refused as too short for it."""
+"""The most measurements of a network before a link is refused as too short for it."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Comparison of the clocks of a lab's machines, before, during and after a trial.
 
 Between each two machines with clocks of their own the one sends probes in pairs, and the other
-answers them. Both kernels stamp them, on the network that also carries the links between them.
+answers them. Both kernels stamp them, on the network that also carries the links between them. So
+the probes measure that network, too; machines with one clock exchange them for this alone.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab.dataset.records.tables import COMPARISONS
+from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
 from delaylab.machines.underlay import addresses
 from delaylab.spec.lab import LabSpec
+from delaylab.trial import underlays
 from delaylab.trial.time_sync import time_sync
 
 EVERY_NS = 10_000_000
@@ -61,6 +64,7 @@ class Compared:
     """Comparisons of a trial, complete once the block of `comparing` has ended."""
 
     records: list[ClockComparison] = field(default_factory=list)
+    underlays: list[MeasuredUnderlay] = field(default_factory=list)
     time_sync: list[TimeSync] = field(default_factory=list)
     tables: list[pl.DataFrame] = field(default_factory=list)
 
@@ -72,25 +76,35 @@ class Compared:
 
 @contextmanager
 def comparing(lab: Lab) -> Iterator[Compared]:
-    """Compare the clocks of a lab's machines for the length of a block; nothing with one clock."""
+    """Compare the clocks of a lab's machines for the length of a block; nothing on one machine."""
     machines = lab.machines
     clocks = _clocks(machines) if len(machines) > 1 else {}
-    pairs = [pair for pair in combinations(machines, 2) if clocks and _differ(clocks, pair)]
+    pairs = [
+        pair
+        for pair in combinations(machines, 2)
+        if clocks and (_differ(clocks, pair) or underlays.joined(lab.plan, pair))
+    ]
     compared = Compared()
     if not pairs:
         yield compared
         return
     at = addresses(lab.spec, machines)
-    compared.time_sync = [found for name in machines for found in time_sync(name, machines[name])]
+    differing = {name for pair in pairs if _differ(clocks, pair) for name in pair}
+    compared.time_sync = [
+        found for name in machines if name in differing for found in time_sync(name, machines[name])
+    ]
     running: list[_Comparison] = []
     try:
         for number, pair in enumerate(pairs):
             running.append(_begin(lab.spec, machines, pair, clocks, at, PROBE + number))
         yield compared
         for each in running:
-            record, table = _end(each)
-            compared.records.append(record)
-            compared.tables.append(table)
+            times = _end(each)
+            pair, packets = (each.machine, each.other), each.sent.table("packets")
+            compared.underlays.append(underlays.measured(lab.plan, pair, packets, times))
+            if _differ(clocks, pair):
+                compared.records.append(_record(each))
+                compared.tables.append(times)
     finally:
         for each in running:
             each.sender.close()
@@ -158,15 +172,15 @@ def _symmetric_ns(spec: LabSpec, pair: tuple[str, str]) -> int | None:
     return sum(known) if len(known) == len(stated) else None
 
 
-def _end(comparison: _Comparison) -> tuple[ClockComparison, pl.DataFrame]:
-    """Stop a comparison; return its record and its rows of the table."""
+def _end(comparison: _Comparison) -> pl.DataFrame:
+    """Stop a comparison; return its rows of the table."""
     comparison.sender.stop()
     comparison.sender.finish(READY_S)
     comparison.answerer.stop()
     comparison.answerer.finish(READY_S)
     reference, clock = comparison.clocks
     own, theirs = comparison.sent.table("stamps"), comparison.answered.table("stamps")
-    rows = (
+    return (
         _first(own, REQUEST, SENT, "sent_ns")
         .join(_first(theirs, REQUEST, ARRIVED, "arrived_ns"), on="seq")
         .join(_first(theirs, REPLY, SENT, "left_ns"), on="seq")
@@ -175,7 +189,11 @@ def _end(comparison: _Comparison) -> tuple[ClockComparison, pl.DataFrame]:
         .with_columns(pl.lit(reference).alias("reference"), pl.lit(clock).alias("clock"))
         .select(pl.col(name).cast(kind) for name, kind in COMPARISONS.items())
     )
-    record = ClockComparison(
+
+
+def _record(comparison: _Comparison) -> ClockComparison:
+    reference, clock = comparison.clocks
+    return ClockComparison(
         machine=comparison.machine,
         other=comparison.other,
         reference=reference,
@@ -183,7 +201,6 @@ def _end(comparison: _Comparison) -> tuple[ClockComparison, pl.DataFrame]:
         sent=comparison.sent.done.sent,
         symmetric_ns=comparison.symmetric_ns,
     )
-    return record, rows
 
 
 def _first(stamps: pl.DataFrame, leg: int, points: tuple[str, ...], name: str) -> pl.DataFrame:

@@ -139,6 +139,7 @@ def _measurement(
         clock_readings=[*before.readings, *after.readings],
         comparisons=compared.records,
         time_sync=compared.time_sync,
+        underlays=compared.underlays,
         warnings=[
             *done.sender.warnings,
             *lab.warnings,

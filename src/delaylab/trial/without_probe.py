@@ -13,6 +13,7 @@ from delaylab.dataset.records.trial import Measurement, PhaseTime
 from delaylab.lab.running import Lab
 from delaylab.spec.study.combine import Combination
 from delaylab.trial import changed_links, events
+from delaylab.trial.comparisons import comparing
 from delaylab.trial.instruments import READY_S, recording_machine
 from delaylab.trial.recording import (
     Recorded,
@@ -38,7 +39,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
     """
     events.prepare(lab)
     clock_before, changes_before = wall_minus_monotonic(), changed_links.requests(lab)
-    with recording_machine(lab) as (recorder, machine):
+    with comparing(lab) as compared, recording_machine(lab) as (recorder, machine):
         before = _rest(recorder, "before")
         times: list[PhaseTime] = []
 
@@ -64,6 +65,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         domains=loaded.domains,
         reserved=reserved(combination.lab),
         images=dict(lab.images),
+        underlays=compared.underlays,
         links=loaded.links,
         events=loaded.events.records,
     )

@@ -28,7 +28,10 @@ from delaylab.dataset.records.ways import Way
 
 REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/links.md on verdicts"
 
-OF_UNDERLAY = "give the link a longer delay, or put its nodes on one machine (docs/machines.md)"
+OF_UNDERLAY = (
+    "give the link a longer delay, or put its nodes on one machine; `down` and `up` measure the "
+    "network anew (docs/machines.md)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def trial_links(
     """
     found = []
     received = _received(trial)
-    for verdict in judge(trial.links):
+    for verdict in judge(trial.links, trial.underlays):
         seen = measured(ways, verdict.direction, received.get(verdict.direction.link, {}))
         # The kernel's queues do not report lateness, so only the probe's packets can tell.
         more = () if verdict.direction.late.count else tuple(_missed(seen))

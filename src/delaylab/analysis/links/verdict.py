@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from delaylab.analysis.links.downtimes import LinkDowntime, not_up
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
-from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport
+from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport, Underlay
+from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.spec.conditions.engine import NOTHING, Rate
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
@@ -28,7 +29,13 @@ SHORT_SHARE = 0.01
 """Largest share of frames whose delay may be shorter than that of the network between machines: as
 of `P99_LATE_NS`, one in 100."""
 LOST_SHARE = 0.01
-"""Largest share of pings that the network between machines may lose."""
+"""Largest share of pings, or of probes during a trial, that the network between machines may
+lose."""
+MOVED_NS = MEDIAN_LATE_NS
+"""Largest difference, in ns, between the one-way delay of the network between machines during a
+trial and the one that is subtracted: it moves a link's delay as lateness does."""
+PROBES_OF = P99_OF
+"""Smallest number of probes during a trial that replace the pings of `up`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,8 @@ class Verdict:
     that concern all of the engine's links, `own` those of this direction alone, `of_underlay` those
     of the network between the link's machines. A direction that
     carried no frame has no reason of its engine's, unless the engine is down. `downtimes` are the
-    times in which an end of the link was down or silent on purpose, which are no reason.
+    times in which an end of the link was down or silent on purpose, which are no reason. `crossed`
+    are the networks between machines that the direction's frames cross, as measured meanwhile.
     """
 
     host: str
@@ -67,6 +75,7 @@ class Verdict:
     own: tuple[str, ...]
     downtimes: LinkDowntime | None = None
     of_underlay: tuple[str, ...] = ()
+    crossed: tuple[MeasuredUnderlay, ...] = ()
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -101,9 +110,14 @@ def _used(direction: Direction) -> bool:
     return direction.entered.frames + direction.dropped.ring > 0
 
 
-def judge(engines: Iterable[EngineReport]) -> list[Verdict]:
-    """Return a verdict for each direction in which a node sends, or receives with conditions."""
-    engines = list(engines)
+def judge(
+    engines: Iterable[EngineReport], underlays: Iterable[MeasuredUnderlay] = ()
+) -> list[Verdict]:
+    """Return a verdict for each direction in which a node sends, or receives with conditions.
+
+    `underlays` are the networks between machines as measured while the engines counted.
+    """
+    engines, underlays = list(engines), list(underlays)
     downtimes = not_up(engines)
     return [
         _judge(
@@ -111,11 +125,23 @@ def judge(engines: Iterable[EngineReport]) -> list[Verdict]:
             direction,
             tuple(engine_reasons(engine)) if counts else (),
             downtimes.get(direction.link),
+            _crossed(engine, direction, underlays),
         )
         for engine in engines
         for direction in engine.of_nodes
         for counts in [not engine.running or _used(direction)]
     ]
+
+
+def _crossed(
+    engine: EngineReport, direction: Direction, underlays: Iterable[MeasuredUnderlay]
+) -> tuple[MeasuredUnderlay, ...]:
+    """Return the networks between machines that a node's frames cross: those from its machine."""
+    if direction.receives:
+        return ()
+    return tuple(
+        each for each in underlays if engine.host in each.hosts and direction.link in each.links
+    )
 
 
 def engine_reasons(engine: EngineReport) -> Iterator[str]:
@@ -137,6 +163,7 @@ def _judge(
     direction: Direction,
     of_engine: tuple[str, ...],
     downtimes: LinkDowntime | None,
+    crossed: tuple[MeasuredUnderlay, ...],
 ) -> Verdict:
     shares = dict(_shares(direction))
     rate = _rate(direction)
@@ -157,7 +184,8 @@ def _judge(
         of_engine,
         tuple(why),
         downtimes,
-        tuple(_of_underlay(direction)) if _used(direction) else (),
+        tuple(_of_underlay(direction, crossed)) if _used(direction) else (),
+        crossed,
     )
 
 
@@ -185,25 +213,66 @@ def _late(direction: Direction, noise: CpuNoise) -> Iterator[str]:
         yield f"p99 lateness of its frames {late.p99_ns / 1000:.0f} µs{_blame(noise)}"
 
 
-def _of_underlay(direction: Direction) -> Iterator[str]:
-    """Yield what the network between machines adds that is no condition of the link."""
+def _of_underlay(direction: Direction, crossed: Iterable[MeasuredUnderlay]) -> Iterator[str]:
+    """Yield what the network between machines adds that is no condition of the link.
+
+    What was measured meanwhile replaces the pings of `up`.
+    """
     underlay = direction.underlay
-    if underlay is None:
-        return
+    if underlay is not None:
+        yield from _short(direction, underlay)
+    known = [each for each in crossed if _known(each)]
+    for each in known:
+        yield from _meanwhile(direction, each)
+    if underlay is not None and not known:
+        yield from _varied(underlay.p99_rtt_ns - underlay.least_rtt_ns, "its machines")
+        if underlay.lost > underlay.sent * LOST_SHARE:
+            yield f"the network between its machines lost {underlay.lost} of {underlay.sent} pings"
+
+
+def _short(direction: Direction, underlay: Underlay) -> Iterator[str]:
     frames, short = direction.entered.frames, direction.short or 0
     if short > frames * SHORT_SHARE:
         yield (
             f"{short} frames had a shorter delay than the {underlay.delay_ns / 1e6:.3f} ms that "
             "the network between its machines takes"
         )
-    varied_ns = underlay.p99_rtt_ns - underlay.least_rtt_ns
-    if varied_ns > P99_LATE_NS:
+
+
+def _known(measured: MeasuredUnderlay) -> bool:
+    """Return True if probes say anything: a firewall may drop all of them."""
+    return measured.sent >= PROBES_OF and measured.lost < measured.sent
+
+
+def _meanwhile(direction: Direction, measured: MeasuredUnderlay) -> Iterator[str]:
+    """Yield reasons of a network between two machines as it was while the engines counted."""
+    between = f"machines {measured.machine} and {measured.other} during the trial"
+    least, p1, p99 = measured.least_rtt_ns, measured.p1_rtt_ns, measured.p99_rtt_ns
+    underlay = direction.underlay
+    if underlay is not None and p1 is not None and _has_delay(direction):
+        took_ns = p1 // 2
+        if abs(took_ns - underlay.delay_ns) > MOVED_NS:
+            yield (
+                f"the network between {between} took {took_ns / 1e6:.3f} ms one way, and "
+                f"{underlay.delay_ns / 1e6:.3f} ms are subtracted, as measured by `up`"
+            )
+    if least is not None and p99 is not None:
+        yield from _varied(p99 - least, between)
+    if measured.lost > measured.sent * LOST_SHARE:
+        yield f"the network between {between} lost {measured.lost} of {measured.sent} probes"
+
+
+def _has_delay(direction: Direction) -> bool:
+    """Return True if a delay is configured: one without takes as long as the network."""
+    return bool(direction.configured.delay_ns) or direction.configured.trace is not None
+
+
+def _varied(by_ns: int, between: str) -> Iterator[str]:
+    if by_ns > P99_LATE_NS:
         yield (
-            "the network between its machines varies: the p99 of its round trip is "
-            f"{varied_ns / 1e6:.1f} ms longer than the least"
+            f"the network between {between} varies: the p99 of its round trip is "
+            f"{by_ns / 1e6:.1f} ms longer than the least"
         )
-    if underlay.lost > underlay.sent * LOST_SHARE:
-        yield f"the network between its machines lost {underlay.lost} of {underlay.sent} pings"
 
 
 def _blame(noise: CpuNoise) -> str:

@@ -26,6 +26,7 @@ from delaylab.dataset.records.events import EventRecord
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.taps import Tap
+from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.dataset.records.ways import MOST_WAYS, Way, of_earlier
 from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.spec.conditions.engine import NOTHING, check_configured
@@ -239,6 +240,11 @@ class Measurement(Record):
         [],
         description="What time synchronisation says on each machine whose clock was compared, if "
         "there is any.",
+    )
+    underlays: Listed[MeasuredUnderlay] = Field(
+        [],
+        description="The network between each two machines during the trial; empty on one machine "
+        "and in records of versions that measured it before the lab was up only.",
     )
     links: Listed[EngineReport] = Field(
         [], description="The report of each host's link engine, counted under load."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from rich.table import Table
@@ -14,6 +14,7 @@ from delaylab.analysis.links.verdict import RateCheck, Verdict
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.io.values import JsonObject
 from delaylab.report.sections.section import WIDE, Html, Report
 from delaylab.spec.conditions.words import one_line
@@ -50,11 +51,13 @@ class Row:
 class Links:
     """Section on links: one line on all trials, then row by row.
 
-    `engines` are the reasons that concern all links of an engine, each said once.
+    `engines` are the reasons that concern all links of an engine, each said once. `underlays` say
+    what the networks between machines did meanwhile, a line for each group of trials and pair.
     """
 
     summary: str
     engines: list[str]
+    underlays: list[str]
     rows: list[Row]
 
     @property
@@ -68,6 +71,7 @@ def terminal(report: Report, width: int) -> Iterator[Table | Text]:
     if (found := links(report.groups)) is not None:
         yield _table(found, width)
         yield from (Text(f"not held, {why}", "yellow") for why in found.engines)
+        yield from (Text(line, "dim") for line in found.underlays[:IN_TERMINAL])
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
@@ -96,7 +100,8 @@ def links(groups: list[Group]) -> Links | None:
         return None
     held = sum(row.held for row in rows)
     summary = f"{held} of {len(rows)} directions kept their conditions.{_floor(groups)}"
-    return Links(summary, _engines(groups), sorted(rows, key=lambda row: row.held))
+    rows.sort(key=lambda row: row.held)
+    return Links(summary, _engines(groups), list(_underlays(groups)), rows)
 
 
 def _engines(groups: list[Group]) -> list[str]:
@@ -107,6 +112,30 @@ def _engines(groups: list[Group]) -> list[str]:
             for why in link.verdict.of_engine:
                 trials.setdefault(why, {})[group.label] = None
     return [f"{'; '.join(labels)}: {why}" for why, labels in trials.items()]
+
+
+def _underlays(groups: list[Group]) -> Iterator[str]:
+    """Yield what the network between each two machines did, in the trials of each group."""
+    for group in groups:
+        pairs: dict[tuple[str, str], list[MeasuredUnderlay]] = {}
+        for each in (each for trial in group.trials for each in trial.underlays if each.links):
+            pairs.setdefault((each.machine, each.other), []).append(each)
+        for (one, other), found in pairs.items():
+            yield f"Network between machines {one} and {other}, {group.label}: {_measured(found)}"
+
+
+def _measured(found: Sequence[MeasuredUnderlay]) -> str:
+    """Return what probes say of the network between two machines in some trials, in words."""
+    sent, lost = sum(each.sent for each in found), sum(each.lost for each in found)
+    least = min((each.least_rtt_ns for each in found if each.least_rtt_ns), default=None)
+    p99 = max((each.p99_rtt_ns for each in found if each.p99_rtt_ns), default=None)
+    if least is None or p99 is None:
+        return f"none of {sent} probes came back"
+    worst = "p99" if len(found) == 1 else "largest p99"
+    return (
+        f"round trip {words.delay(least / 1000)} at least, {worst} {words.delay(p99 / 1000)}; "
+        f"{lost} of {sent} probes lost"
+    )
 
 
 def _floor(groups: list[Group]) -> str:
@@ -246,4 +275,19 @@ def _json(link: TrialLink) -> JsonObject:
         "probe_us": asdict(link.measured) if link.measured else None,
         "shares": {name: _share_check(check) for name, check in verdict.shares.items()},
         "rate_bps": _rate_check(verdict.rate) if verdict.rate else None,
+        **_underlay_json(verdict),
+    }
+
+
+def _underlay_json(verdict: Verdict) -> JsonObject:
+    """Return the network that a link crosses: as subtracted from its delay, and as measured."""
+    subtracted = verdict.direction.underlay
+    if subtracted is None and not verdict.crossed:
+        return {}
+    during = [each.model_dump(exclude={"hosts", "links"}) for each in verdict.crossed]
+    return {
+        "underlay": {
+            "subtracted": subtracted.model_dump() if subtracted else None,
+            "during": during,
+        }
     }
