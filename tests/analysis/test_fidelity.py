@@ -18,7 +18,7 @@ from delaylab.analysis.statistics.shares import JUDGED, check_share, exact, expe
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Hop, Way
-from delaylab.io.terminal import terminal
+from delaylab.io.console import terminal
 from delaylab.spec.conditions.engine import GilbertElliott
 from delaylab.verbs.links import print_links
 from tests.analysis.engines import SECOND, direction, engine, verdict

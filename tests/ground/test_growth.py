@@ -10,7 +10,6 @@ from types import FrameType
 
 import pytest
 
-from delaylab.io.terminal import terminal
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
@@ -75,7 +74,7 @@ def work(shape: Callable[[int], Iterator[str]], size: int) -> int:
 
     def check_and_plan() -> None:
         lab = lab_from(parse(text, "big.yaml"))
-        print_plan(build(lab, KINDS, Rights(root=True)), lab, terminal(file=io.StringIO()))
+        print_plan(build(lab, KINDS, Rights(root=True)), lab, io.StringIO())
 
     return calls(check_and_plan)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from delaylab.api.datasets import Dataset, dataset_of
 from delaylab.api.loading import File, LabSpec, LoadedStudy, study_of
 from delaylab.dataset.store import read_study
-from delaylab.io.terminal import terminal
+from delaylab.io.console import terminal
 from delaylab.verbs import studies
 
 

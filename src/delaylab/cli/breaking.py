@@ -10,7 +10,6 @@ import typer
 from delaylab.cli.numbers import duration
 from delaylab.cli.options import Json, Verbs, app, console, link, print_json
 from delaylab.errors import BadInput
-from delaylab.io.terminal import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +85,7 @@ def _links(lab_name: str, links: list[str], do: LinkDeed, of: str | None, *, as_
 def _print(events: Sequence[LinkEvent | NodeEvent], *, as_json: bool) -> None:
     from delaylab.verbs import events as verb
 
-    print_json(verb.as_json(events)) if as_json else verb.print_events(events, console)
+    print_json(verb.as_json(events)) if as_json else verb.print_events(events, console())
 
 
 @app.command()
@@ -163,9 +162,9 @@ def converge(
     lab = attach(lab_name)
     found = verb.converge(lab, events, duration(timeout, "--timeout"))
     # What else is printed must not end up in a file that takes the SVG or the JSON.
-    words = terminal(stderr=True) if targets.prints_svg else console
+    words = console(stderr=True) if targets.prints_svg else console()
     print_json(json_of(found)) if as_json else print_outcomes(lab, found, words)
-    draw(lab, found, targets, terminal(stderr=True) if as_json else words)
+    draw(lab, found, targets, console(stderr=True) if as_json else words)
     if any(each.right_ns is None for each in found):
         raise typer.Exit(1)
 

@@ -9,7 +9,6 @@ import typer
 
 from delaylab.cli.options import FileKind, Json, app, console, print_json
 from delaylab.errors import BadInput
-from delaylab.io.terminal import terminal
 
 
 @app.command()
@@ -58,12 +57,12 @@ def doctor(
         return
     from delaylab.verbs import doctor as verb
 
-    with bar(terminal(stderr=True)) as progress:
+    with bar(console(stderr=True)) as progress:
         checks = verb.examine(kind, progress, build_images=build)
     if as_json:
         print_json(verb.as_json(checks))
     else:
-        verb.print_checks(checks, console)
+        verb.print_checks(checks, console())
 
 
 def _examine_machine(
@@ -73,12 +72,12 @@ def _examine_machine(
     from delaylab.verbs.doctor_machine import examine
     from delaylab.verbs.progress_bar import bar
 
-    with bar(terminal(stderr=True)) as progress:
+    with bar(console(stderr=True)) as progress:
         checks = examine(name, lab, progress, kinds, build_images=build)
     if as_json:
         print_json(verb.as_json(checks))
     else:
-        verb.print_checks(checks, console)
+        verb.print_checks(checks, console())
 
 
 def _examine_study(name: str, *, as_json: bool) -> None:
@@ -88,12 +87,12 @@ def _examine_study(name: str, *, as_json: bool) -> None:
 
     chosen = load(name)
     plan = studies.plan(chosen.study, "quick", {})
-    with bar(terminal(stderr=True)) as progress:
+    with bar(console(stderr=True)) as progress:
         expected = study_plans.dry_run(plan, chosen.paper, progress)
     if as_json:
         print_json(study_plans.as_json(expected))
     else:
-        study_plans.print_summary(expected, console)
+        study_plans.print_summary(expected, console())
 
 
 @app.command()

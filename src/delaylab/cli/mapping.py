@@ -183,7 +183,7 @@ def place_(
         if as_json:
             print_json(verb.compared_json(tried))
         else:
-            verb.print_compared(tried, console)
+            verb.print_compared(tried, console())
         return
     found = verb.placement(lab, document)
     if output is not None and wanted is not None:
@@ -191,4 +191,4 @@ def place_(
     if as_json:
         print_json(verb.as_json(found))
     else:
-        verb.print_placement(found, lab, console)
+        verb.print_placement(found, lab, console())

@@ -23,7 +23,7 @@ from delaylab.cli.options import (
     print_json,
 )
 from delaylab.errors import BadInput
-from delaylab.io.terminal import print_error, terminal
+from delaylab.io.terminal import print_error
 
 
 @app.command()
@@ -97,19 +97,19 @@ def run(
     if like is not None:
         plan = studies.plan_like(like)
     if dry_run and plan:
-        with bar(terminal(stderr=True)) as progress:
+        with bar(console(stderr=True)) as progress:
             expected = study_plans.dry_run(plan, repeated, progress)
         if as_json:
             print_json(study_plans.as_json(expected))
         else:
-            study_plans.print_expected(expected, console)
+            study_plans.print_expected(expected, console())
         return
     folder = studies.begin(plan, out) if plan else resume or Path()
     if resume is not None and repeat is not None:
         studies.extend(resume, repeat)
     try:
-        outcomes = studies.run(folder, terminal(stderr=True), pcap=pcap)
-        shown_on = terminal(stderr=True) if as_json else console
+        outcomes = studies.run(folder, console(stderr=True), pcap=pcap)
+        shown_on = console(stderr=True) if as_json else console()
         report, numbers = studies.finish(folder, shown_on, repeated, numbers=as_json)
     except KeyboardInterrupt:
         own = loaded.paper_text if loaded else paper
@@ -119,7 +119,7 @@ def run(
     if as_json:
         print_json({**numbers, "directory": str(folder), "report": str(report)})
     else:
-        console.print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
+        console().print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(1)
 
@@ -131,7 +131,7 @@ def _list_studies(*, as_json: bool) -> None:
     if as_json:
         print_json([vars(study) for study in known])
     else:
-        study_plans.print_list(known, console)
+        study_plans.print_list(known, console())
 
 
 @app.command()
@@ -155,7 +155,7 @@ def report(
     if as_json:
         print_json({"report": str(path)})
     else:
-        console.print(str(path), soft_wrap=True)
+        console().print(str(path), soft_wrap=True)
     check_intact(study)
 
 
@@ -196,7 +196,7 @@ def charts(
     else:
         for each in found:
             files = "  ".join(map(str, each.files)) or f"left out: {each.why}"
-            console.print(f"{each.name}  {files}", soft_wrap=True)
+            console().print(f"{each.name}  {files}", soft_wrap=True)
     check_intact(study)
 
 
@@ -237,7 +237,7 @@ def show(
     if as_json:
         print_json(datasets.numbers(study, repeated, later))
     else:
-        datasets.show(console, study, repeated, later)
+        datasets.show(console(), study, repeated, later)
     check_intact(study)
 
 
@@ -287,8 +287,8 @@ def compare(
     if as_json:
         print_json(compared.many_as_json(found))
     else:
-        print_comparison(console, found)
+        print_comparison(console(), found)
         if page is not None:
-            console.print(f"\nreport   {page}", soft_wrap=True)
+            console().print(f"\nreport   {page}", soft_wrap=True)
     for study in studies:
         check_intact(study)

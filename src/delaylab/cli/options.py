@@ -6,15 +6,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 from typer.core import TyperCommand
 
 from delaylab.errors import did_you_mean, is_near
-from delaylab.io.terminal import json_text, print_error, terminal
+from delaylab.io.terminal import json_text, print_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 INTERRUPTED = 130
 
@@ -101,7 +105,15 @@ link = typer.Typer(
     cls=Verbs, help="Show or change the conditions of a running lab's links.", no_args_is_help=True
 )
 app.add_typer(link, name="link")
-console = terminal()
+
+
+@cache
+def console(*, stderr: bool = False) -> Console:
+    """Return the console of standard output, or of standard error."""
+    from delaylab.io.console import terminal
+
+    return terminal(stderr=stderr)
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="The lab file.")]

@@ -241,11 +241,11 @@ def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
     from delaylab.verbs.ping.lines import print_summary
 
     counted = watch(options.host) if watch else None
-    result = verb.run(options, None if as_json else console, watch=counted)
+    result = verb.run(options, None if as_json else console(), watch=counted)
     if as_json:
         print_json(result.as_json())
     else:
-        print_summary(result, console)
+        print_summary(result, console())
     if result.cut_short is not None:
         raise DelaylabError(result.cut_short, fix="the packets above came before")
     _end(interrupted=result.interrupted, answered=result.replied > result.closed)
@@ -254,11 +254,11 @@ def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
 def _ping_many(each: Sequence[Options], watch: Watch | None, *, as_json: bool) -> None:
     from delaylab.verbs.ping import many as ping_many
 
-    results = ping_many.run(each, None if as_json else console, watch)
+    results = ping_many.run(each, None if as_json else console(), watch)
     if as_json:
         print_json([result.as_json() for result in results])
     else:
-        ping_many.print_summary(results, console)
+        ping_many.print_summary(results, console())
     for result in results:
         if result.problem is not None:
             print_error(f"delaylab: {result.host}: {result.problem}")
@@ -284,9 +284,9 @@ def _endpoint(text: str) -> tuple[str, int]:
 def _ping_hops(options: Options, *, as_json: bool) -> None:
     from delaylab.verbs.ping import hops as ping_hops
 
-    result = ping_hops.run(options, None if as_json else console)
+    result = ping_hops.run(options, None if as_json else console())
     if as_json:
         print_json(result.as_json())
     else:
-        ping_hops.print_summary(result, console)
+        ping_hops.print_summary(result, console())
     _end(interrupted=result.interrupted, answered=result.reached)

@@ -51,7 +51,7 @@ def record(
 
     time = None if length is None else duration(length, "--duration")
     folder = verb.record(attach(lab_name), node, program, out, time)
-    print_json(verb.as_json(folder)) if as_json else verb.print_recording(folder, console)
+    print_json(verb.as_json(folder)) if as_json else verb.print_recording(folder, console())
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -99,6 +99,6 @@ def replay(
         )
     else:
         text = f"{done.how}: {done.calls} calls, {done.outputs} outputs; {done.text}"
-        console.print(text, soft_wrap=True, markup=False, highlight=False)
+        console().print(text, soft_wrap=True, markup=False, highlight=False)
     if done.how == "differs":
         raise typer.Exit(1)

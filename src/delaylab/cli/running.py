@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +21,7 @@ from delaylab.cli.options import (
 )
 from delaylab.errors import BadInput
 from delaylab.io import interrupts
-from delaylab.io.terminal import print_error, terminal
+from delaylab.io.terminal import print_error
 
 
 @app.command()
@@ -37,7 +38,7 @@ def plan(lab_file: LabFile, as_json: Json = False) -> None:
     if as_json:
         print_json(made.message())
     else:
-        print_plan(made, lab, console)
+        print_plan(made, lab, sys.stdout)
 
 
 @app.command()
@@ -78,7 +79,7 @@ def graph(
     from delaylab.verbs.pictures import Targets
 
     targets = Targets(svg, png, html)
-    draw(load_lab(lab_file), lab_file, console, targets, running=running, anew=anew)
+    draw(load_lab(lab_file), lab_file, console(), targets, running=running, anew=anew)
 
 
 @app.command()
@@ -97,7 +98,7 @@ def up(
     from delaylab.verbs.progress_bar import bar
 
     with ExitStack() as interruptible:
-        with bar(terminal(stderr=True)) as progress:
+        with bar(console(stderr=True)) as progress:
             wanted = verb.up(load(lab_file), name, progress)
             started = interruptible.enter_context(wanted)
         if as_json:
@@ -105,11 +106,11 @@ def up(
             routing = {} if found is None else {"routing": asdict(found)}
             print_json({**labs.described(started), **routing})
         else:
-            labs.print_started(started, console)
+            labs.print_started(started, console())
             if started.converged is not None:
-                console.print(f"{started.name}: {started.converged.line()}", soft_wrap=True)
+                console().print(f"{started.name}: {started.converged.line()}", soft_wrap=True)
             for warning in started.warnings:
-                console.print(f"note: {warning.message}", style="yellow")
+                console().print(f"note: {warning.message}", style="yellow")
         interrupts.ignore()  # the lab has been reported, and stays
 
 
@@ -134,7 +135,7 @@ def ps(
     if as_json:
         print_json({"labs": [described(one) for one in labs]})
     else:
-        print_labs(labs, console)
+        print_labs(labs, console())
 
 
 @link.command("show")
@@ -165,7 +166,7 @@ def link_show(
     if as_json:
         print_json({"engines": links.as_json(reports)})
     else:
-        links.print_links(reports, console)
+        links.print_links(reports, console())
 
 
 @link.command("set")
@@ -199,7 +200,7 @@ def link_set(
     if as_json:
         print_json({"engines": links.as_json(reports)})
     else:
-        links.print_links(reports, console)
+        links.print_links(reports, console())
 
 
 @app.command()
@@ -241,14 +242,14 @@ def fair(
         raise BadInput("LAB has its own nodes", fix="leave out --kind and --nodes")
     works = verb.works_of(work or [])
     with (
-        bar(terminal(stderr=True)) as progress,
+        bar(console(stderr=True)) as progress,
         verb.chosen(lab_name, kind, nodes, progress) as lab,
     ):
         found = verb.examine(lab, works, rounds, progress)
     if as_json:
         print_json(verb.as_json(found))
     else:
-        verb.print_fair(found, console)
+        verb.print_fair(found, console())
 
 
 @app.command()
@@ -266,15 +267,15 @@ def down(
     from delaylab.verbs import labs
     from delaylab.verbs.progress_bar import bar
 
-    with bar(terminal(stderr=True)) as progress:
+    with bar(console(stderr=True)) as progress:
         gone, left = labs.down(name, progress, everything=everything)
     if as_json:
         failed = [str(remains) for remains in left.failed]
         print_json({"down": gone, "failed": failed, "foreign": left.foreign})
     else:
-        console.print(f"down: {', '.join(gone) or 'nothing was up'}")
+        console().print(f"down: {', '.join(gone) or 'nothing was up'}")
         if everything and left.foreign:
-            console.print(f"not a lab's, left alone: {', '.join(left.foreign)}")
+            console().print(f"not a lab's, left alone: {', '.join(left.foreign)}")
     for remains in left.failed:
         print_error(f"delaylab: cannot be removed: {remains}")
     # Remains of another lab are reported, but this one is down.
@@ -306,8 +307,8 @@ def image(
 
     if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
         raise BadInput("names are for `image build`, --old is for `image clean`")
-    layers = verb.act(action, names or [], terminal(stderr=True), old=old)
+    layers = verb.act(action, names or [], console(stderr=True), old=old)
     if as_json:
         print_json(verb.as_json(layers))
     else:
-        verb.print_done(action, layers, console)
+        verb.print_done(action, layers, console())

@@ -45,13 +45,13 @@ def watch(
     with observing(lab) as observer:
         watching = verb.Watching(lab, observer)
         if not as_json:
-            console.print(verb.about(observer))
+            console().print(verb.about(observer))
         bursts = []
         for burst in watching.bursts(lasting, rest):
             bursts.append(burst)
             if not as_json:
-                verb.print_burst(burst, watching.names, console)
+                verb.print_burst(burst, watching.names, console())
         if as_json:
             print_json(verb.as_json(bursts, observer, watching.names))
         elif not bursts:
-            console.print(f"no table changed within {length}")
+            console().print(f"no table changed within {length}")

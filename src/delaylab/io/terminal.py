@@ -1,4 +1,4 @@
-"""All output to a terminal: no text in it is taken for markup or can control the terminal."""
+"""Standard streams, and plain text to them that cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -8,18 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
-
-from rich.console import (
-    Console,
-    ConsoleOptions,
-    ConsoleRenderable,
-    RenderableType,
-    RenderHook,
-    RenderResult,
-)
-from rich.segment import Segment
 
 from delaylab.errors import DelaylabError
 from delaylab.io.printable import one_line, printable
@@ -27,8 +16,6 @@ from delaylab.io.printable import one_line, printable
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-# The width of tables that go into a pipe or a file.
-PIPED_WIDTH = 120
 ESCAPED = "backslashreplace"
 
 
@@ -72,27 +59,15 @@ def give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def terminal(
-    *, stderr: bool = False, file: IO[str] | None = None, width: int | None = None
-) -> Console:
-    """Return a console that prints text literally, with control characters as escapes."""
-    stream = file or (sys.stderr if stderr else sys.stdout)
-    if width is None and not stderr and not stream.isatty():
-        width = PIPED_WIDTH
-    console = Console(
-        stderr=stderr, file=file, width=width, highlight=False, markup=False, emoji=False
-    )
-    console.push_render_hook(_Escapes())
-    return console
-
-
-def print_lines(lines: Iterable[str], console: Console) -> None:
+def print_lines(lines: Iterable[str], stream: IO[str]) -> None:
     """Print plain lines unwrapped, each escaped; rich takes seconds for those of a large lab."""
-    console.file.writelines(f"{printable(line)}\n" for line in lines)
+    stream.writelines(f"{printable(line)}\n" for line in lines)
 
 
 def print_error(text: str) -> None:
     """Print one line to standard error."""
+    from delaylab.io.console import terminal  # noqa: PLC0415  rich is loaded for errors alone
+
     terminal(stderr=True).print(one_line(text), soft_wrap=True)
 
 
@@ -107,23 +82,3 @@ def _finite(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class _Escapes(RenderHook):
-    """A render hook that escapes all text on its way to the terminal."""
-
-    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Return the renderables with their text escaped."""
-        return [_Escaped(each) for each in renderables]
-
-
-@dataclass(frozen=True, slots=True)
-class _Escaped:
-    """A renderable whose text is escaped when it is printed."""
-
-    inner: RenderableType
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for segment in console.render(self.inner, options):
-            # Segments with control codes come from rich itself: a progress bar moves the cursor.
-            yield segment if segment.control else Segment(printable(segment.text), segment.style)

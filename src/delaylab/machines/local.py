@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.errors import DelaylabError
 from delaylab.machines import process, registry
 from delaylab.machines.control_groups import LocalControlGroup
@@ -17,6 +16,7 @@ from delaylab.machines.keeper import Keeper
 from delaylab.machines.machine import LabRecord, Machine, RunningLab
 from delaylab.machines.sweep import SweepResult, sweep
 from delaylab.progress import Progress
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.agent.replies import Built
@@ -31,7 +31,7 @@ ONLINE = Path("/sys/devices/system/cpu/online")
 class LocalMachine(Machine):
     """The machine that this program runs on, with the rights of its user."""
 
-    name = LOCAL_NAME
+    name = LOCAL_MACHINE
 
     def rights(self) -> Rights:
         """Return what this process may do, and the programs and devices that are missing."""

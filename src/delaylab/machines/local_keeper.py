@@ -15,6 +15,7 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Descriptors
 from delaylab.errors import DelaylabError
+from delaylab.io.environment import inherited
 from delaylab.io.interrupts import deferred
 from delaylab.io.values import JsonObject
 from delaylab.machines.keeper import Keeper, build_deadline_s
@@ -61,7 +62,7 @@ def _environment() -> dict[str, str]:
     Programs beside this Python, such as `delaylab` itself, are found last.
     """
     path = os.environ.get("PATH", os.defpath)
-    return {**os.environ, "PATH": f"{path}:{Path(sys.executable).parent}"}
+    return {**inherited(), "PATH": f"{path}:{Path(sys.executable).parent}"}
 
 
 def build(plan: Plan, folder: Path, record: JsonObject, *, rootless: bool) -> tuple[Built, Keeper]:

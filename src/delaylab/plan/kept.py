@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from ipaddress import ip_interface
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING
 
 from delaylab.plan.attachment import Attachment
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True)
@@ -151,4 +153,6 @@ def read(kept: str) -> KeptPlan:
 
 @cache
 def _adapter() -> TypeAdapter[KeptPlan]:
+    from pydantic import TypeAdapter  # noqa: PLC0415  `plan` keeps none
+
     return TypeAdapter(KeptPlan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -45,6 +45,18 @@ InterfaceName = Annotated[
     str, spelled(INTERFACE, "the name of a network interface, at most 15 characters")
 ]
 """The name of an interface of this machine; the kernel allows 15 characters (`dev_valid_name`)."""
+
+
+Item = TypeVar("Item")
+
+
+def no_items() -> list[Item]:
+    """Return a list without items, the default of a field.
+
+    `list` itself would do; but pydantic asks for the parameters of a default's maker, and finding
+    those of `list` takes Python 0.1 ms for each field, and 1.5 ms once.
+    """
+    return []
 
 
 def _listed(given: object) -> object:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from delaylab.analysis.analyse import Analysed, analysed
 from delaylab.dataset.store import Study
-from delaylab.io.terminal import terminal
+from delaylab.io.console import terminal
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper

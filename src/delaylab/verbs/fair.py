@@ -127,7 +127,7 @@ def print_fair(found: Fair, console: Console) -> None:
     for name, why in found.not_done.items():
         console.print(f"{name}: not done: {why}", style="yellow", soft_wrap=True)
     console.print()
-    print_lines(columns(_table(found), console.width), console)
+    print_lines(columns(_table(found), console.width), console.file)
     console.print(
         "\nEach node's rate of work in % of the mean of all nodes, ± half of its 95 % interval "
         f"over {found.rounds} rounds of {SECONDS} s. STOPPED is its longest time without progress "

@@ -65,7 +65,7 @@ def print_labs(labs: list[Lab], console: Console) -> None:
         return
     known = [describe(one) for one in labs]
     rows = [TITLES, *(row for about in known for row in _rows(about))]
-    print_lines(columns(rows, console.width), console)
+    print_lines(columns(rows, console.width), console.file)
     _print_states(labs, known, console)
 
 

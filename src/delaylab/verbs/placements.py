@@ -102,7 +102,7 @@ def placement(lab: LabSpec, document: Document) -> Placement:
 
 def print_placement(found: Placement, lab: LabSpec, console: Console) -> None:
     """Print the hosts with what they carry, and how good the placement is."""
-    print_lines(_head(found, lab), console)
+    print_lines(_head(found, lab), console.file)
     table = Table(box=None, pad_edge=False)
     for title in ("HOST", "NODES", "LOAD", "OF EVEN SHARE", "TO OTHER HOSTS", "INTERFACES"):
         table.add_column(title, justify="left" if title in ("HOST", "INTERFACES") else "right")
@@ -117,7 +117,7 @@ def print_placement(found: Placement, lab: LabSpec, console: Console) -> None:
                 if on == number
             )
             console.print(f"{host.name}: {', '.join(here)}", highlight=False, soft_wrap=False)
-    print_lines(_verdict(found), console)
+    print_lines(_verdict(found), console.file)
 
 
 def _head(found: Placement, lab: LabSpec) -> Iterator[str]:

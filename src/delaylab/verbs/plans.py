@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-
-from rich.console import Console
+from typing import IO
 
 from delaylab.io.terminal import print_lines
 from delaylab.plan.model import Operation, Plan, Veth, operation_message
 from delaylab.spec.lab import LabSpec
 
 
-def print_plan(plan: Plan, lab: LabSpec, console: Console) -> None:
+def print_plan(plan: Plan, lab: LabSpec, stream: IO[str]) -> None:
     """Print what `up` would do: its operations, then the files and programs of nodes."""
     if lab.place is not None:
         from delaylab.verbs.placements import line_of  # noqa: PLC0415  few labs ask for hosts
 
-        console.print(line_of(lab, lab.place), soft_wrap=True)
-    print_lines(_plan_lines(plan), console)
+        print_lines([line_of(lab, lab.place)], stream)
+    print_lines(_plan_lines(plan), stream)
 
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
@@ -42,12 +41,11 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 
 def _words(operation: Operation) -> tuple[str, str]:
     """Return an operation's name, and its fields in words."""
-    message = dict(operation_message(operation))
-    name = str(message.pop("do"))
     if isinstance(operation, Veth):
         ends = (f"{end.agent}:{end.name} ({end.mac})" for end in operation.ends)
-        return name, " <-> ".join(ends)
-    names = [str(message.pop(key)) for key in ("on", "name") if key in message][:1] or [""]
-    place = f"{message.pop('in')}:{names[0]}"
-    rest = [f"{key}={json.dumps(value)}" for key, value in message.items() if key != "mac"]
-    return name, " ".join([place, *rest])
+        return "veth", " <-> ".join(ends)
+    message = dict(operation_message(operation))
+    name, agent = message.pop("do"), message.pop("in")
+    interface = message.pop("on", None) or message.pop("name", "")
+    rest = [f" {key}={json.dumps(value)}" for key, value in message.items() if key != "mac"]
+    return str(name), f"{agent}:{interface}{''.join(rest)}"
