@@ -210,7 +210,8 @@ import sys
 from pathlib import Path
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
-import delaylab.plan.daemons  # build() imports it for labs with daemons: code is not what is built
+# build() imports these for labs with daemons or conditions: code is not what is built
+import delaylab.plan.conditioned, delaylab.plan.daemons
 from delaylab.plan.kind import Rights
 from delaylab.papers.studies import find, names
 from delaylab.spec.study.combine import combinations

@@ -10,7 +10,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.lab.programs import program_of
 from delaylab.lab.running import Lab
-from delaylab.routing.router import NodePrograms
+from delaylab.routing.node_programs import NodePrograms
 
 
 def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:

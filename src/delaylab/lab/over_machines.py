@@ -25,7 +25,7 @@ from delaylab.plan.model import Plan
 from delaylab.plan.parts import parts, tunnels
 from delaylab.plan.underlay import RoundTrips, measured_underlay
 from delaylab.progress import Progress
-from delaylab.routing.router import NodePrograms
+from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.part import on_machine
 from delaylab.spec.this_machine import LOCAL_MACHINE

@@ -24,7 +24,7 @@ from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
-from delaylab.routing.router import NodePrograms
+from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE

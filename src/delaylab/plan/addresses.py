@@ -28,8 +28,14 @@ POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")
 BROADCAST_AT_LEAST = 256
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-LinkAddresses = dict[str, list[str]]
-"""Node -> its addresses with prefix on one link."""
+
+@dataclass(frozen=True)
+class PlannedLink:
+    """A link of a lab with its name, and the addresses of its members, with prefix."""
+
+    name: str
+    spec: LinkSpec
+    addresses: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -63,12 +69,9 @@ LINKS6, LOOPBACKS6 = _area("fd64:656c:6179::/49"), _area("fd64:656c:6179:8000::/
 
 @dataclass(frozen=True)
 class Assigned:
-    """The addresses of a lab, with prefix: of each link in order, and of routers' loopbacks.
+    """The links of a lab in order, with addresses; and those of routers' loopbacks, by node."""
 
-    The key of `loopbacks` is a node.
-    """
-
-    links: list[LinkAddresses]
+    links: list[PlannedLink]
     loopbacks: dict[str, list[str]]
 
 
@@ -78,10 +81,11 @@ def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
     Raises BadInput if the links need more addresses than a pool has.
     """
     blocks4, blocks6 = _Blocks(lab, POOL4), _Blocks(lab, POOL6)
-    links: list[LinkAddresses] = []
+    links: list[PlannedLink] = []
     for name, link in named_links(lab):
         if link.addresses:
-            links.append({node: [address] for node, address in link.addresses.items()})
+            given = {node: (address,) for node, address in link.addresses.items()}
+            links.append(PlannedLink(name, link, given))
             continue
         owners = list(dict.fromkeys(stacks[node] for node in link.members))
         addresses: dict[str, list[str]] = {owner: [] for owner in owners}
@@ -90,7 +94,8 @@ def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
             _on_link4(name, link, cell, blocks4, addresses)
         if 6 in lab.ip:
             _on_link6(name, link, cell, blocks6, addresses)
-        links.append({node: addresses[stacks[node]] for node in link.members})
+        of_members = {node: tuple(addresses[stacks[node]]) for node in link.members}
+        links.append(PlannedLink(name, link, of_members))
     routers: dict[str, str] = {}
     for node, spec in lab.nodes.items():
         if spec.forwards:
@@ -117,12 +122,12 @@ def _on_link4(
             2, CABLES4.place(name, 2, cell)
         )  # RFC 3021: a /31 has no network address
         for number, texts in enumerate(addresses.values()):
-            texts.append(f"{ipaddress.IPv4Address(start + number)}/31")
+            texts.append(f"{ipaddress.IPv4Address(start + number)!s}/31")
         return
     size = max(BROADCAST_AT_LEAST, _power_of_two(len(addresses) + 2))
     start, length = blocks.take(size, LANS4.place(name, size, cell)), 33 - size.bit_length()
     for texts, number in zip(addresses.values(), _numbers(addresses, size - 2), strict=True):
-        texts.append(f"{ipaddress.IPv4Address(start + number)}/{length}")
+        texts.append(f"{ipaddress.IPv4Address(start + number)!s}/{length}")
 
 
 def _on_link6(
@@ -131,7 +136,7 @@ def _on_link6(
     start = blocks.take(1 << 64, LINKS6.place(name, 1 << 64, cell))
     numbers = range(1, 3) if link.between else _numbers(addresses, 1 << 32)
     for texts, number in zip(addresses.values(), numbers, strict=False):
-        texts.append(f"{ipaddress.IPv6Address(start + number)}/64")
+        texts.append(f"{ipaddress.IPv6Address(start + number)!s}/64")
 
 
 def _numbers(owners: Mapping[str, list[str]], most: int) -> list[int]:
@@ -151,10 +156,10 @@ def _loopback(
     found: list[str] = []
     if 4 in lab.ip:
         first = blocks4.take(1, LOOPBACKS4.place(owner, 1, cell))
-        found.append(f"{ipaddress.IPv4Address(first)}/32")
+        found.append(f"{ipaddress.IPv4Address(first)!s}/32")
     if 6 in lab.ip:
         first = blocks6.take(1, LOOPBACKS6.place(owner, 1, cell))
-        found.append(f"{ipaddress.IPv6Address(first)}/128")
+        found.append(f"{ipaddress.IPv6Address(first)!s}/128")
     return found
 
 

@@ -19,7 +19,6 @@ from delaylab.plan.agent_names import (
     node_agent,
     wire_agent,
 )
-from delaylab.plan.conditioned import engine_links
 from delaylab.plan.kept import PlannedNode
 from delaylab.plan.kind import SLIRP, TUN, AnyKind, Node, Rights
 from delaylab.plan.model import (
@@ -36,11 +35,10 @@ from delaylab.plan.model import (
 from delaylab.plan.network import Network
 from delaylab.plan.own_folders import own_folders
 from delaylab.plan.quota import quota_us
-from delaylab.routing.router import NodePrograms
+from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import named_links
 from delaylab.spec.this_machine import HERE
 from delaylab.spec.timeline.model import NodeEventSpec
 from delaylab.units import Multiple
@@ -127,15 +125,11 @@ def build(
     network = Network(name, lab, kinds)
     stacks = {node: network.stack(node) for node in lab.nodes}
     assigned = assign(lab, stacks)
-    for (link_name, link), addresses in zip(named_links(lab), assigned.links, strict=True):
-        network.add_link(link_name, link, addresses)
+    for link in assigned.links:
+        network.add_link(link)
     network.loopbacks = assigned.loopbacks
     agents = [
-        replace(
-            agent,
-            cgroup=rights_of.agent(agent.name).root
-            and (agent.cgroup or bool(agent.cpus) or accounting),
-        )
+        _with_cgroup(agent, rights_of.agent(agent.name), accounting=accounting)
         for agent in _agents(name, lab, kinds, network, rights_of)
     ]
     agents, operations = _hand_over(agents, list(network.operations()))
@@ -157,6 +151,12 @@ def build(
         operations=tuple(operations),
         daemons=made,
     )
+
+
+def _with_cgroup(agent: Agent, rights: Rights, *, accounting: bool) -> Agent:
+    """Return an agent with a cgroup if it needs one and the rights allow it."""
+    cgroup = rights.root and (agent.cgroup or bool(agent.cpus) or accounting)
+    return agent if agent.cgroup == cgroup else replace(agent, cgroup=cgroup)
 
 
 def _daemons(lab: LabSpec, network: Network) -> Mapping[str, NodePrograms]:
@@ -290,6 +290,10 @@ def _capabilities(spec: NodeSpec) -> set[Capability]:
 
 def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
     """Yield the agent that carries the links of each host touched by a link with conditions."""
+    if not network.conditioned:
+        return
+    from delaylab.plan.conditioned import engine_links  # noqa: PLC0415  for such links only
+
     for host in list(lab.hosts) or [HERE]:
         spec, engine = lab.hosts.get(host), lab.engine_on(host)
         links = engine_links(lab, host, engine, network.conditioned)
@@ -330,6 +334,8 @@ def _hand_over(
 ) -> tuple[list[Agent], list[Operation]]:
     """Move operations inside virtual machines from the plan into those machines' setup."""
     inside = {agent.name for agent in agents if agent.guest and agent.guest.setup is not None}
+    if not inside:
+        return agents, operations
     theirs: dict[str, list[JsonObject]] = defaultdict(list)
     others = []
     for operation in operations:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from delaylab.errors import BadInput
+from delaylab.plan.addresses import PlannedLink
 from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.capacities import ETHERNET_HEADER, Capacities
@@ -18,7 +19,7 @@ from delaylab.plan.lan import Lan
 from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
 from delaylab.plan.outward import LanPort, Tunnel, TunnelPeer
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.spec.lab import LinkSpec, UplinkSpec
+from delaylab.spec.lab import UplinkSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
@@ -42,51 +43,51 @@ class Cables:
         """A host and a name for a cable of the machine of its Xen domains -> the bridge inside, and
         the cable's end on the host."""
 
-    def between(self, link: LinkSpec, name: str, one: str, two: str) -> list[Attachment]:
+    def between(self, link: PlannedLink, one: str, two: str) -> list[Attachment]:
         """Lay a point-to-point link on one host as a veth between two stacks.
 
         Raises BadInput if both nodes are in one stack.
         """
         if self._stacks.networks[one] == self._stacks.networks[two]:
-            raise BadInput(f"link {name!r} joins {one!r} and {two!r}, which are one stack")
+            raise BadInput(f"link {link.name!r} joins {one!r} and {two!r}, which are one stack")
         ends, attachments = [], []
         for node, peer in ((one, two), (two, one)):
             agent = self._stacks.networks[node]
             device = (
-                self._stacks.device(node, name)
+                self._stacks.device(node, link.name)
                 if self._stacks.has_cable(node)
-                else vif_name(peer, name)
+                else vif_name(peer, link.name)
             )
             ends.append(self._stacks.end(agent, device, link))
             shared = agent == self._stacks.host(node)
-            attachments.append(self._attachment(node, name, ends[-1], in_host_stack=shared))
+            attachments.append(self._attachment(node, link, ends[-1], in_host_stack=shared))
         self.laid.append(Veth((ends[0], ends[1])))
         return attachments
 
-    def join(self, link: LinkSpec, name: str, node: str, around: str) -> Attachment:
+    def join(self, link: PlannedLink, node: str, around: str) -> Attachment:
         """Lay a node's cable to its host.
 
         `around` is the name under which nodes in a machine inside the host share its cable.
         """
         network, host = self._stacks.networks[node], self._stacks.hosts[node]
         if self._stacks.kind(node).in_shared_machine:
-            return self._inside(node, host, link, name, self._around(host, link, around))
+            return self._inside(node, host, link, self._around(host, link, around))
         agent = host_agent(host)
-        device, vif = self._stacks.device(node, name), vif_name(node, name)
+        device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
         card, end = self._stacks.end(network, device, link), self._stacks.end(agent, vif, link)
         if self._stacks.kind(node).own_kernel:
             self._add_card(TapDevice(end, card))
         else:
             self.laid.append(Veth((card, end)))
-        return self._attachment(node, name, card, (TapPoint(agent, vif, "vif"),))
+        return self._attachment(node, link, card, (TapPoint(agent, vif, "vif"),))
 
-    def in_host(self, link: LinkSpec, name: str, node: str, interface: str) -> Attachment:
+    def in_host(self, link: PlannedLink, node: str, interface: str) -> Attachment:
         """Return the attachment of a node that uses an interface of its host itself."""
         end = self._stacks.end(self._stacks.host(node), interface, link)
-        return self._attachment(node, name, end, in_host_stack=True)
+        return self._attachment(node, link, end, in_host_stack=True)
 
-    def _around(self, host: str, link: LinkSpec, name: str) -> tuple[str, TapPoint]:
-        """Lay the TAP that a link's nested nodes on a host share, once.
+    def _around(self, host: str, link: PlannedLink, name: str) -> tuple[str, TapPoint]:
+        """Lay the TAP that a link's nested nodes on a host share under a name, once.
 
         Returns the bridge inside their machine, and the TAP's end on the host.
         """
@@ -100,42 +101,42 @@ class Cables:
         return self._shared[host, name]
 
     def _inside(
-        self, node: str, host: str, link: LinkSpec, name: str, around: tuple[str, TapPoint]
+        self, node: str, host: str, link: PlannedLink, around: tuple[str, TapPoint]
     ) -> Attachment:
         """Lay a nested node's cable to the bridge in the machine around it."""
         machine, agent = machine_agent(host), node_agent(node)
-        device, vif = self._stacks.device(node, name), vif_name(node, name)
+        device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
         bridge, on_host = around
         card = self._stacks.end(agent, device, link)
         self._add_inner(DomainCable(machine, bridge, vif, card))
-        return self._attachment(node, name, card, (TapPoint(machine, vif, "dom0"), on_host))
+        return self._attachment(node, link, card, (TapPoint(machine, vif, "dom0"), on_host))
 
-    def back(self, link: LinkSpec, name: str, node: str, bridge: str) -> Attachment:
+    def back(self, link: PlannedLink, node: str, bridge: str) -> Attachment:
         """Add the cable that a hypervisor makes to a bridge of its host."""
         agent, host = node_agent(node), self._stacks.host(node)
-        device, vif = self._stacks.device(node, name), vif_name(node, name)
+        device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
         card = self._stacks.end(agent, device, link)
         self._add_inner(DomainCable(host, bridge, vif, card))
-        return self._attachment(node, name, card, (TapPoint(host, vif, "vif"),))
+        return self._attachment(node, link, card, (TapPoint(host, vif, "vif"),))
 
-    def back_by_bridge(self, link: LinkSpec, name: str, node: str) -> Attachment:
+    def back_by_bridge(self, link: PlannedLink, node: str) -> Attachment:
         """Add the cable that a hypervisor makes, for a link with conditions.
 
         The engine needs its port before the node starts, but the hypervisor makes the cable only
         then. So the node has a bridge of its own, and a veth leads from there to the engine's port.
         """
         host = self._stacks.host(node)
-        near, port = short(f"to-{node}.{name}"), short(f"port-{node}.{name}")
+        near, port = short(f"to-{node}.{link.name}"), short(f"port-{node}.{link.name}")
         self.laid.append(
             Veth((self._stacks.end(host, near, link), self._stacks.end(host, port, link)))
         )
         bridge = self.bridge(host, near, [near])
-        return replace(self.back(link, name, node, bridge), port=port)
+        return replace(self.back(link, node, bridge), port=port)
 
     def _attachment(
         self,
         node: str,
-        link: str,
+        link: PlannedLink,
         card: End,
         outward: tuple[TapPoint, ...] = (),
         *,
@@ -143,11 +144,12 @@ class Cables:
     ) -> Attachment:
         return Attachment(
             node=node,
-            link=link,
+            link=link.name,
             host=self._stacks.hosts[node],
             agent=card.agent,
             device=card.name,
             mac=card.mac,
+            addresses=link.addresses[node],
             outward=outward,
             in_host_stack=in_host_stack,
             other_kernel=self._stacks.other_kernel(node),
@@ -161,13 +163,13 @@ class Cables:
         return bridge
 
     def uplink(
-        self, link: LinkSpec, name: str, host: str, node: str | None = None
+        self, link: PlannedLink, host: str, node: str | None = None
     ) -> tuple[TapPoint, TapPoint]:
         """Lay the cable from a host to its machine's wire for one link, or for one `node` of it.
 
         Returns its ends, the host's first.
         """
-        around = name if node is None else f"{name}.{node}"
+        around = link.name if node is None else f"{link.name}.{node}"
         agent, wire = host_agent(host), wire_agent(self._stacks.lab.machine_of(host))
         uplink, far = short(f"uplink.{around}"), vif_name(host, around)
         self.laid.append(
@@ -175,19 +177,18 @@ class Cables:
         )
         spec = self._stacks.lab.hosts[host].uplink
         if spec:
-            self.queues.append(_queue(agent, uplink, spec, link.mtu))
-        self.capacities.add(link, name, host, node, uplink, far)
+            self.queues.append(_queue(agent, uplink, spec, link.spec.mtu))
+        self.capacities.add(link, host, node, uplink, far)
         return TapPoint(agent, uplink, "uplink"), TapPoint(wire, far, "wire")
 
     def tunnel(
-        self, link: LinkSpec, name: str, machine: str | None, macs: Mapping[str | None, list[str]]
+        self, link: PlannedLink, machine: str | None, macs: Mapping[str | None, list[str]]
     ) -> TapPoint:
         """Lay a link's way from a machine's wire to other machines; return its interface.
 
         `macs` are the MAC addresses of the link's nodes, by their machine.
         """
-        wire, tunnel = wire_agent(machine), short(f"tunnel.{name}")
-        identifier = self._stacks.vnis[name]
+        wire, tunnel = wire_agent(machine), short(f"tunnel.{link.name}")
         mac = self._stacks.mac(wire, tunnel)
         here = machine or LOCAL_MACHINE
         peers = tuple(
@@ -195,11 +196,13 @@ class Cables:
             for other, theirs in macs.items()
             if other != machine
         )
+        mtu = link.spec.mtu
         if self._stacks.lab.data_plane == "ethernet":
             own = tuple(dict.fromkeys(macs[machine]))
-            self.lan.add(LanPort(wire, tunnel, name, mac, link.mtu, here, peers, own, ""))
+            self.lan.add(LanPort(wire, tunnel, link.name, mac, mtu, here, peers, own, ""))
             return TapPoint(wire, tunnel, "tunnel")
-        self.tunnels.append(Tunnel(wire, tunnel, name, mac, link.mtu, identifier, here, peers))
+        identifier = self._stacks.vnis[link.name]
+        self.tunnels.append(Tunnel(wire, tunnel, link.name, mac, mtu, identifier, here, peers))
         return TapPoint(wire, tunnel, "tunnel")
 
     def _add_card(self, cable: TapDevice) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from delaylab.plan.addresses import PlannedLink
 from delaylab.plan.agent_names import host_agent, wire_agent
 from delaylab.plan.model import Capacity
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.spec.lab import LinkSpec
 
 if TYPE_CHECKING:
     from delaylab.placement import End
@@ -45,13 +45,11 @@ class Capacities:
         self._uplinks: dict[tuple[str, str], list[_Uplink]] = defaultdict(list)
         """A host and its interface -> the uplinks of the links that leave by it."""
 
-    def add(
-        self, link: LinkSpec, name: str, host: str, node: str | None, near: str, far: str
-    ) -> None:
+    def add(self, link: PlannedLink, host: str, node: str | None, near: str, far: str) -> None:
         """Add a link's uplink; `node` is its only one on a host where each leaves by its own."""
-        interface = self._chosen.get((name, host, node))
+        interface = self._chosen.get((link.name, host, node))
         if interface is not None:
-            self._uplinks[host, interface].append(_Uplink(near, far, link.mtu))
+            self._uplinks[host, interface].append(_Uplink(near, far, link.spec.mtu))
 
     def operations(self) -> Iterator[Capacity]:
         """Yield the two queues of each interface by which a link leaves."""

@@ -9,7 +9,8 @@ from ipaddress import IPv4Address
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
 from delaylab.routing import router
-from delaylab.routing.router import Network, NodePrograms, Peer, Port, Router, of_version
+from delaylab.routing.node_programs import NodePrograms
+from delaylab.routing.router import Network, Peer, Port, Router, of_version
 from delaylab.routing.writers import programs
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links

@@ -23,7 +23,7 @@ class Lan:
     def __init__(self, stacks: NodeStacks) -> None:
         self._stacks = stacks
         self.ports: list[LanPort] = []
-        links = dict(named_links(stacks.lab))
+        links = dict(named_links(stacks.lab)) if stacks.lab.data_plane == "ethernet" else {}
         self._groups = groups(stacks.name, links)
         self._needs = {
             name: link.bandwidth.bps if link.bandwidth else 1 for name, link in links.items()

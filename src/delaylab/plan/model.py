@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from delaylab.io.values import JsonObject
+from delaylab.io.values import Json, JsonObject
 from delaylab.plan.agent_names import NEW
-from delaylab.plan.engine_links import EngineLinks
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.outward import Outward, outward_message
-from delaylab.routing.router import NodePrograms
+from delaylab.routing.node_programs import NodePrograms
+
+if TYPE_CHECKING:
+    from delaylab.plan.engine_links import EngineLinks
 
 
 @dataclass(frozen=True)
@@ -260,10 +263,10 @@ class Plan(KeptPlan):
 def operation_message(operation: Operation) -> JsonObject:
     """Return one operation in the fabric's form."""
     if isinstance(operation, Veth):
-        ends = [_renamed({**vars(end)}) for end in operation.ends]
+        ends = [_renamed(vars(end)) for end in operation.ends]
         return {"do": "veth", "ends": ends}
     if isinstance(operation, TapDevice):
-        return {"do": "tap", **_renamed({**vars(operation.host)})}
+        return {"do": "tap", **_renamed(vars(operation.host))}
     if isinstance(operation, DomainCable):
         return {
             "do": "inner",
@@ -274,16 +277,19 @@ def operation_message(operation: Operation) -> JsonObject:
         }
     if isinstance(operation, Outward):
         return outward_message(operation)
-    fields = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in vars(operation).items()
-        if value is not None
-    }
-    return {"do": type(operation).__name__.lower(), **_renamed(fields)}
+    message: dict[str, Json] = {"do": type(operation).__name__.lower()}
+    for key, value in vars(operation).items():
+        if value is not None:
+            message[_key(key)] = list(value) if isinstance(value, tuple) else value
+    return message
 
 
 def _renamed(fields: JsonObject) -> JsonObject:
-    return {"in" if key == "agent" else key: value for key, value in fields.items()}
+    return {_key(key): value for key, value in fields.items()}
+
+
+def _key(field: str) -> str:
+    return "in" if field == "agent" else field
 
 
 def _agent(agent: Agent) -> JsonObject:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from delaylab.plan.addresses import LinkAddresses
+from delaylab.plan.addresses import PlannedLink
 from delaylab.plan.agent_names import machine_agent, node_agent, wire_agent
-from delaylab.plan.attachment import Attachment
+from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.cables import Cables
-from delaylab.plan.conditioned import ConditionedLink
 from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import (
     Address,
@@ -28,12 +28,14 @@ from delaylab.plan.resolved import resolved
 from delaylab.plan.routes import routes, routes_of_hosts
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.plan.static_routes import StaticRoutes
-from delaylab.spec.conditions.round_trip import one_way_ns, tries
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import by_name, costs
 from delaylab.spec.this_machine import HERE
 from delaylab.spec.timeline.model import ChangeSpec
 from delaylab.spec.timeline.steps import changes_of_links, conditioned
+
+if TYPE_CHECKING:
+    from delaylab.plan.conditioned import ConditionedLink
 
 
 class Network:
@@ -96,56 +98,61 @@ class Network:
             yield from dict.fromkeys(self._neighbours())
         yield from resolved(self._of_systems(), self._stacks.machine)
 
-    def add_link(self, name: str, link: LinkSpec, addresses: LinkAddresses) -> None:
-        """Add one link with the addresses of its members."""
-        conditioned = name in self._conditioned
+    def add_link(self, link: PlannedLink) -> None:
+        """Add one link."""
+        conditioned = link.name in self._conditioned
         laid_before = len(self._cables.laid)
-        if not conditioned and self._is_one_cable(link):
-            attachments = self._cables.between(link, name, *link.members)
+        if not conditioned and self._is_one_cable(link.spec):
+            attachments = self._cables.between(link, *link.spec.members)
         else:
-            attachments = self._over_hosts(link, name)
+            attachments = self._over_hosts(link)
         by_node = {each.node: each for each in attachments}
-        for node, texts in addresses.items():
+        for node, texts in link.addresses.items():
             each = by_node[node]
-            self.attachments[node].append(replace(each, addresses=tuple(texts)))
+            self.attachments[node].append(each)
             # What is behind an interface of this machine has its address already.
             for text in texts if self.lab.nodes[node].outside is None else ():
                 self._addresses[Address(each.agent, each.device, text)] = None
         if conditioned:
-            whole = ConditionedLink(name, link, tuple(attachments), tuple(self._timeline[name]))
+            from delaylab.plan.conditioned import ConditionedLink  # noqa: PLC0415  many have none
+
+            timeline = tuple(self._timeline[link.name])
+            whole = ConditionedLink(link.name, link.spec, tuple(attachments), timeline)
             whole.check()
             self.conditioned.append(whole)
             self._exact += self._cables.laid[laid_before:]
 
     def _is_one_cable(self, link: LinkSpec) -> bool:
         """Return True if a veth between two stacks of one host is all that a link needs."""
-        if link.between is None or self.lab.leaves_host(link.between):
+        if link.between is None:
             return False
-        hosts = {self._stacks.hosts[node] for node in link.between}
-        kernels = (self._stacks.kind(node).own_kernel for node in link.between)
-        return len(hosts) == 1 and not any(kernels)
+        one, two = link.between
+        host = self._stacks.hosts[one]
+        if host != self._stacks.hosts[two] or self.lab.across(host):
+            return False
+        return not (self._stacks.kind(one).own_kernel or self._stacks.kind(two).own_kernel)
 
-    def _over_hosts(self, link: LinkSpec, name: str) -> list[Attachment]:
+    def _over_hosts(self, link: PlannedLink) -> list[Attachment]:
         """Lay a link's part on each host, and join the parts at the wire if there are several."""
         parts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
-        for node in link.members:
+        for node in link.spec.members:
             parts[self._stacks.hosts[node], self._leaves_alone(node)].append(node)
-        lay = self._on_engine if name in self._conditioned else self._on_host
+        lay = self._on_engine if link.name in self._conditioned else self._on_host
         attachments = list[Attachment]()
         wire_ports: dict[str | None, list[str]] = defaultdict(list)
         for (host, alone), nodes in parts.items():
             first = None if alone is None else nodes[0]
-            ends = self._cables.uplink(link, name, host, first) if len(parts) > 1 else ()
-            around = name if first is None else f"{name}.{first}"
-            here = lay(link, name, nodes, around, ends[0].interface if ends else None)
-            attachments += [replace(each, outward=(*each.outward, *ends)) for each in here]
+            ends = self._cables.uplink(link, host, first) if len(parts) > 1 else ()
+            around = link.name if first is None else f"{link.name}.{first}"
+            here = lay(link, nodes, around, ends[0].interface if ends else None)
+            attachments += [_outward(each, *ends) for each in here]
             wire_ports[self.lab.machine_of(host)] += [end.interface for end in ends[1:]]
-        attachments = self._over_machines(link, name, attachments, wire_ports)
+        attachments = self._over_machines(link, attachments, wire_ports)
         for machine, ports in wire_ports.items():
             if ports:
                 self.wires[machine] = None
-                self._cables.bridge(wire_agent(machine), name, ports)
-        return sorted(attachments, key=lambda each: link.members.index(each.node))
+                self._cables.bridge(wire_agent(machine), link.name, ports)
+        return sorted(attachments, key=lambda each: link.spec.members.index(each.node))
 
     def _leaves_alone(self, node: str) -> str | None:
         """Return the stack of a node if its frames leave its host even to others there."""
@@ -154,8 +161,7 @@ class Network:
 
     def _over_machines(
         self,
-        link: LinkSpec,
-        name: str,
+        link: PlannedLink,
         attachments: list[Attachment],
         wire_ports: dict[str | None, list[str]],
     ) -> list[Attachment]:
@@ -167,12 +173,9 @@ class Network:
             macs[self.lab.machine_of(each.host)].append(each.mac)
         ends = {}
         for machine, ports in wire_ports.items():
-            ends[machine] = self._cables.tunnel(link, name, machine, macs)
+            ends[machine] = self._cables.tunnel(link, machine, macs)
             ports.append(ends[machine].interface)
-        return [
-            replace(each, outward=(*each.outward, ends[self.lab.machine_of(each.host)]))
-            for each in attachments
-        ]
+        return [_outward(each, ends[self.lab.machine_of(each.host)]) for each in attachments]
 
     def settings_of_wire(self, machine: str | None) -> dict[str, str]:
         """Return the settings of a machine's wire for what its links need there."""
@@ -190,7 +193,7 @@ class Network:
         return tuple(self._cables.cards_of[agent])
 
     def _on_host(
-        self, link: LinkSpec, name: str, members: list[str], around: str, uplink: str | None
+        self, link: PlannedLink, members: list[str], around: str, uplink: str | None
     ) -> list[Attachment]:
         """Lay one part of a link: its nodes' cables, and a bridge with the uplink.
 
@@ -202,13 +205,13 @@ class Network:
         for node in members:
             mate = self._mate(node, attachments)
             if mate is not None:
-                attachments.append(replace(mate, node=node))
+                attachments.append(replace(mate, node=node, addresses=link.addresses[node]))
             elif self._stacks.kind(node).hypervisor_bridged:
                 # The hypervisor itself puts the cable into the bridge.
-                attachments.append(self._cables.back(link, name, node, short(f"br-{around}")))
+                attachments.append(self._cables.back(link, node, short(f"br-{around}")))
                 bridged = True
             elif self._stacks.has_cable(node):
-                attachments.append(self._cables.join(link, name, node, around))
+                attachments.append(self._cables.join(link, node, around))
                 ports[attachments[-1].outward[-1].interface] = None
             else:
                 in_host.append(node)
@@ -217,23 +220,23 @@ class Network:
         if ports or bridged or shared is None:
             all_ports = [*ports, uplink] if uplink else [*ports]
             shared = self._cables.bridge(agent, around, all_ports)
-        return attachments + [self._cables.in_host(link, name, node, shared) for node in in_host]
+        return attachments + [self._cables.in_host(link, node, shared) for node in in_host]
 
     def _on_engine(
-        self, link: LinkSpec, name: str, members: list[str], _around: str, _uplink: str | None
+        self, link: PlannedLink, members: list[str], _around: str, _uplink: str | None
     ) -> list[Attachment]:
         """Lay one part of a link with conditions: a port of the engine for each stack."""
         attachments = list[Attachment]()
         for node in members:
             mate = self._mate(node, attachments)
             if mate is not None:
-                attachments.append(replace(mate, node=node))
+                attachments.append(replace(mate, node=node, addresses=link.addresses[node]))
             elif self._stacks.kind(node).hypervisor_bridged:
-                attachments.append(self._cables.back_by_bridge(link, name, node))
+                attachments.append(self._cables.back_by_bridge(link, node))
             else:
                 # Each nested domain has a cable of its own on such a link: domains that shared one
                 # would meet in a bridge inside their machine, past the engine.
-                laid = self._cables.join(link, name, node, f"{name}.{node}")
+                laid = self._cables.join(link, node, f"{link.name}.{node}")
                 attachments.append(replace(laid, port=laid.outward[-1].interface))
         return attachments
 
@@ -258,6 +261,8 @@ class Network:
 
         It asks three times, once a second, and then says that there is no route (arp(7)).
         """
+        from delaylab.spec.conditions.round_trip import one_way_ns, tries  # noqa: PLC0415  as above
+
         wanted = {
             link: tries(of_members.values()) for link, of_members in one_way_ns(self.lab).items()
         }
@@ -299,3 +304,8 @@ class Network:
                 and self._stacks.kind(inner.card.agent.removeprefix("node.")).hypervisor_bridged
             ):
                 yield Offloads(inner.card.agent, inner.card.name, enabled=False)
+
+
+def _outward(attachment: Attachment, *steps: TapPoint) -> Attachment:
+    """Return an attachment with further steps towards the wire."""
+    return replace(attachment, outward=(*attachment.outward, *steps)) if steps else attachment

@@ -11,13 +11,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 
-from delaylab.plan.addresses import mac
+from delaylab.plan.addresses import PlannedLink, mac
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import End
 from delaylab.plan.tunnels import identifiers
 from delaylab.spec.kinds import NodeSpec
-from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links
 
 IFNAMSIZ = 15
@@ -40,8 +40,9 @@ class NodeStacks:
         self._count: Counter[tuple[str, str]] = Counter()
         self.machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         """The agent in this machine's own network namespace, if a node is in that stack."""
-        self.vnis = identifiers(name, [link for link, _ in named_links(lab)])
-        """A link -> its VXLAN network identifier, where it joins machines."""
+        of_links = [link for link, _ in named_links(lab)] if lab.machines else []
+        self.vnis = identifiers(name, of_links)
+        """A link -> its VXLAN network identifier, in a lab over several machines."""
         self.networks = {node: self._find_network(node) for node in lab.nodes}
 
     def kind(self, node: str) -> AnyKind:
@@ -73,9 +74,9 @@ class NodeStacks:
         """Return the name of a node's own interface: the link's, except on this machine itself."""
         return short(f"dl-{self.name}-{link}" if self.networks[node] == self.machine else link)
 
-    def end(self, agent: str, name: str, link: LinkSpec) -> End:
+    def end(self, agent: str, name: str, link: PlannedLink) -> End:
         """Return the end of a cable, with its fixed MAC address."""
-        return End(agent, name, self.mac(agent, name), link.mtu)
+        return End(agent, name, self.mac(agent, name), link.spec.mtu)
 
     def mac(self, agent: str, name: str) -> str:
         """Return the fixed MAC address of an interface."""

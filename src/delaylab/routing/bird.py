@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from ipaddress import ip_interface
 
 from delaylab.routing.adjacencies import ZONE
-from delaylab.routing.router import NodePrograms, Port, Router, of_version
+from delaylab.routing.node_programs import NodePrograms
+from delaylab.routing.router import Port, Router, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
 from delaylab.spec.routing.model import SECOND, BgpSpec, OspfSpec, seconds
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from delaylab.routing.adjacencies import ZONE
-from delaylab.routing.router import NodePrograms, Peer, Port, Router, of_version
+from delaylab.routing.node_programs import NodePrograms
+from delaylab.routing.router import Peer, Port, Router, of_version
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, seconds
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Literal
 
-from delaylab.spec.programs import FileSpec, ProgramSpec
 from delaylab.spec.routing.model import OspfSpec, RoutingSpec
 
 SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
@@ -74,14 +73,6 @@ class Router:
     def area_of_loopback(self, ospf: OspfSpec) -> str:
         """Return the area of OSPF that the router's loopback is in."""
         return ospf.area_of_loopback(port.link for port in self.ports)
-
-
-@dataclass(frozen=True)
-class NodePrograms:
-    """Files of a node by path, and the programs to start, in order."""
-
-    files: dict[str, FileSpec] = field(default_factory=dict)
-    programs: list[ProgramSpec] = field(default_factory=list)
 
 
 def of_version(addresses: tuple[str, ...], version: int) -> Iterator[str]:

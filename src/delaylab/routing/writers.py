@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from delaylab.routing import bird, frr
-from delaylab.routing.router import NodePrograms, Router
+from delaylab.routing.node_programs import NodePrograms
+from delaylab.routing.router import Router
 from delaylab.spec.routing.model import Daemons
 
 WRITERS: Mapping[Daemons, Callable[[Router], NodePrograms]] = {

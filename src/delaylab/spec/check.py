@@ -11,7 +11,15 @@ from delaylab.spec.check_interfaces import check_host_interfaces
 from delaylab.spec.conditions.check import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import Names, counted, links_of, named_links, nodes_made, origins
+from delaylab.spec.names import (
+    NamedLinks,
+    Names,
+    counted,
+    links_of,
+    named_links,
+    nodes_made,
+    origins,
+)
 from delaylab.spec.names import names as names_in
 from delaylab.spec.reserved import check_reserved
 from delaylab.spec.routing.check import check_routing
@@ -35,15 +43,16 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     _check_links(lab, document, at, problems)
     problems.report()
     check_host_interfaces(lab, document, at, problems)
-    problems.gather(lambda: _check_link_names(lab, document, at))
+    links = named_links(lab)
+    stands_for = links_of(lab, links)
+    problems.gather(lambda: _check_link_names(links, stands_for, document, at))
     _check_addresses(lab, document, at, problems)
-    check_routing(lab, document, at, problems)
-    names = [name for name, _ in named_links(lab)]
-    check_conditions(lab, names, document, at, problems)
+    check_routing(lab, stands_for, document, at, problems)
+    check_conditions(lab, links, document, at, problems)
     _check_interfaces(lab, document, at, problems)
     problems.report()
     _check_ways_outside(lab, document, at, problems)
-    check_timeline(lab, document, at, problems)
+    check_timeline(lab, stands_for, document, at, problems)
     problems.report()
 
 
@@ -172,9 +181,9 @@ def _check_members(
                 (*where, field, position),
                 f"nodes: {', '.join(lab.nodes)}",
             )
-    joined = Counter(each for member in link.members for each in known[member])
-    twice = next((member for member, times in joined.items() if times > 1), None)
-    if twice:
+    joined = [each for member in link.members for each in known[member]]
+    if len(set(joined)) < len(joined):
+        twice = next(each for each in joined if joined.count(each) > 1)
         raise document.refuse(f"the link joins {twice!r} with itself", where)
     stranger = next((n for n in link.addresses if n not in joined), None)
     if stranger:
@@ -185,10 +194,11 @@ def _check_members(
     _check_counted(lab, link, document, where)
 
 
-def _check_link_names(lab: LabSpec, document: Document, at: Location) -> None:
+def _check_link_names(
+    links: NamedLinks, stands_for: Names, document: Document, at: Location
+) -> None:
     names: set[str] = set()
-    stands_for = links_of(lab)
-    for index, (name, _) in enumerate(named_links(lab)):
+    for index, (name, _) in enumerate(links):
         for each in stands_for[name]:
             if each in names:
                 fix = "name one of them anew"
@@ -217,6 +227,8 @@ def _check_addresses(lab: LabSpec, document: Document, at: Location, problems: P
     owners: dict[str, str] = {}
     from_file = origins(lab)
     for index, link in enumerate(lab.links):
+        if not link.addresses:
+            continue
         where = (*at, "links", index)
         problems.gather(partial(_check_addresses_of, lab, link, owners, from_file, document, where))
 
@@ -264,7 +276,7 @@ def _one_stack(lab: LabSpec, one: str, other: str) -> bool:
 
 
 def _complete(link: LinkSpec, document: Document, at: Location) -> None:
-    missing = [node for node in link.members if link.addresses and node not in link.addresses]
+    missing = [node for node in link.members if node not in link.addresses]
     if missing:
         raise document.refuse(
             f"the link gives addresses but none for {missing[0]!r}",

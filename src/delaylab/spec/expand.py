@@ -47,9 +47,10 @@ def _expand(lab: LabSpec) -> LabSpec:
         for name, spec in lab.nodes.items()
         for each in all_names[name]
     }
-    links = [each for name, link in named_links(lab) for each in _links(lab, link, name, all_names)]
+    named = named_links(lab)
+    links = [each for name, link in named for each in _links(lab, link, name, all_names)]
     kept = [link for link in links if len(link.members) > 1]
-    all_links = links_of(lab)
+    all_links = links_of(lab, named)
     timeline = [each for one in lab.timeline for each in _moments(one, all_links, all_names)]
     return lab.model_copy(update={"nodes": nodes, "links": kept, "timeline": timeline})
 

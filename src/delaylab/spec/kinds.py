@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Cpus, InterfaceName, Name, Packages
+from delaylab.spec.base import Cpus, InterfaceName, Name, Packages, no_items
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.carrier import CarrierBy
 from delaylab.spec.places import PlaceSpec
@@ -75,7 +75,7 @@ class NodeSpec(Variants):
         "`shell`.",
     )
     start: list[ProgramSpec] = Field(
-        default_factory=list,
+        default_factory=no_items,
         max_length=100,
         description="Programs that run as long as the node, started one after the other, each "
         "once the one before it is ready. `ps` shows them, `logs` their output.",
@@ -84,7 +84,7 @@ class NodeSpec(Variants):
         False, description="Make the node a router: its kernel forwards packets between its links."
     )
     routes: list[RouteSpec] = Field(
-        default_factory=list,
+        default_factory=no_items,
         max_length=10_000,
         description="Routes of the node, in addition to those that the lab sets. To the same "
         "network this one is taken.",

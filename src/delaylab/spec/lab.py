@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from delaylab.spec.addresses import Address
-from delaylab.spec.base import Cpus, InterfaceName, Name, Shorthand, Spec, SshTarget
+from delaylab.spec.base import Cpus, InterfaceName, Name, Shorthand, Spec, SshTarget, no_items
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
@@ -117,7 +117,7 @@ class MachineSpec(Spec):
         "left out, it is the one that ssh has reached.",
     )
     interfaces: Annotated[list[InterfaceName], BeforeValidator(_names_alone)] = Field(
-        default_factory=list,
+        default_factory=no_items,
         description="The machine's interfaces on the LAN, for `data_plane: ethernet`: links are "
         "divided among them by their `bandwidth`. Left out, it is the one by which the machine "
         "reaches the others.",
@@ -227,6 +227,11 @@ class LinkSpec(ConditionsSpec):
         return self
 
     @property
+    def is_conditioned(self) -> bool:
+        """Return True if the link has conditions from the start."""
+        return bool(self.says_conditions() or self.sent_from or self.received_by)
+
+    @property
     def members(self) -> list[str]:
         """Return the nodes that the link joins."""
         return list(self.join or self.between or ())
@@ -251,7 +256,7 @@ class LabSpec(Spec):
     )
     nodes: dict[Name, NodeSpec] = Field(min_length=1, description="The nodes by name.")
     links: list[LinkSpec] = Field(
-        default_factory=list, description="The links that join the nodes."
+        default_factory=no_items, description="The links that join the nodes."
     )
     ip: list[IpVersion] = Field(
         default=[4], min_length=1, description="The IP versions that nodes get addresses of."
@@ -289,7 +294,7 @@ class LabSpec(Spec):
         description="The link engine that carries links with conditions.",
     )
     timeline: list[MomentSpec] = Field(
-        default_factory=list,
+        default_factory=no_items,
         description="Changes of links' conditions, and events of links and nodes, at set times.",
     )
     sysctls: dict[Sysctl, SysctlValue] = Field(

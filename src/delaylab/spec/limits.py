@@ -59,17 +59,22 @@ class _Count:
     def add(self, event: yaml.Event) -> None:
         """Count an event; raise BadInput if it exceeds a limit or is not plain data."""
         if isinstance(event, yaml.ScalarEvent):
-            self._check_tag(event, event.tag)
-            self._check_scalar(event)
-            self._define(event.anchor, 1, 0)
+            if event.tag is not None:
+                self._check_tag(event, event.tag)
+            if len(event.value) > MOST_DIGITS:
+                self._check_number(event)
+            if event.anchor is not None:
+                self.anchors[event.anchor] = (1, 0)
             self._grow(event, 1, 0)
         elif isinstance(event, yaml.CollectionStartEvent):
-            self._check_tag(event, event.tag)
+            if event.tag is not None:
+                self._check_tag(event, event.tag)
             self.open.append(_Open(event.anchor))
             self._check_depth(event, 0)
         elif isinstance(event, yaml.CollectionEndEvent):
             done = self.open.pop()
-            self._define(done.anchor, done.nodes, done.height + 1)
+            if done.anchor is not None:
+                self.anchors[done.anchor] = (done.nodes, done.height + 1)
             self._grow(event, done.nodes, done.height + 1, again=False)
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
@@ -84,10 +89,6 @@ class _Count:
         nodes, height = self.anchors.get(anchor, (1, 0))
         self._check_depth(event, height)
         self._grow(event, nodes, height)
-
-    def _define(self, anchor: str | None, nodes: int, height: int) -> None:
-        if anchor is not None:
-            self.anchors[anchor] = (nodes, height)
 
     def _grow(self, event: yaml.Event, nodes: int, height: int, *, again: bool = True) -> None:
         if self.open:
@@ -105,14 +106,14 @@ class _Count:
             what = f"lists and mappings are nested more than {MOST_DEPTH} deep"
             raise self._refuse(what, event, "nest them less")
 
-    def _check_tag(self, event: yaml.Event, tag: str | None) -> None:
-        if tag is not None and tag not in PLAIN_TAGS:
+    def _check_tag(self, event: yaml.Event, tag: str) -> None:
+        if tag not in PLAIN_TAGS:
             short = tag.replace("tag:yaml.org,2002:", "!!")[:MOST_DIGITS]
             raise self._refuse(f"a tag ({short}) says what a value is", event, "leave it out")
 
-    def _check_scalar(self, event: yaml.ScalarEvent) -> None:
+    def _check_number(self, event: yaml.ScalarEvent) -> None:
         value = event.value
-        if len(value) <= MOST_DIGITS or event.style or event.tag:
+        if event.style or event.tag:
             return
         patterns = [*_RESOLVERS.get(value[:1], ()), *_RESOLVERS.get(None, ())]
         if any(tag in _NUMBERS and pattern.match(value) for tag, pattern in patterns):

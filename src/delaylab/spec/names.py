@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection
 from itertools import count
 
 from delaylab.spec.lab import LabSpec, LinkSpec
@@ -12,6 +12,8 @@ MOST_LETTERS = 31
 """The longest name of a link (`Name`)."""
 Names = dict[str, list[str]]
 """A name in the file -> the names that it stands for, in order."""
+NamedLinks = list[tuple[str, LinkSpec]]
+"""The links of a file in order, each with its name."""
 
 
 def nodes_made(lab: LabSpec) -> Names:
@@ -40,7 +42,7 @@ def origins(lab: LabSpec) -> dict[str, str]:
     }
 
 
-def named_links(lab: LabSpec) -> list[tuple[str, LinkSpec]]:
+def named_links(lab: LabSpec) -> NamedLinks:
     """Return the links with their names, in order.
 
     A link without a name has one made of its members, `a-b` or `lan-a`; the second such link is
@@ -48,26 +50,32 @@ def named_links(lab: LabSpec) -> list[tuple[str, LinkSpec]]:
     in the list twice.
     """
     taken = {link.name for link in lab.links}
-    found = list[tuple[str, LinkSpec]]()
+    found: NamedLinks = []
     for link in lab.links:
-        name = link.name or next(each for each in _from_members(link) if each not in taken)
+        name = link.name or _from_members(link)
+        if link.name is None and name in taken:
+            name = _numbered(name, taken)
         taken.add(name)
         found.append((name, link))
     return found
 
 
-def _from_members(link: LinkSpec) -> Iterator[str]:
-    first = "-".join(link.between) if link.between else f"lan-{link.members[0]}"
-    if len(first) > MOST_LETTERS:
-        digest = hashlib.blake2b(first.encode(), digest_size=4).hexdigest()
-        first = f"{first[: MOST_LETTERS - len(digest) - 1]}-{digest}"
-    yield first
-    yield from (f"{first[: MOST_LETTERS - 6]}-{number}" for number in count(2))
+def _from_members(link: LinkSpec) -> str:
+    name = "-".join(link.between) if link.between else f"lan-{link.members[0]}"
+    if len(name) > MOST_LETTERS:
+        digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+        name = f"{name[: MOST_LETTERS - len(digest) - 1]}-{digest}"
+    return name
 
 
-def links_of(lab: LabSpec) -> Names:
+def _numbered(name: str, taken: Collection[str | None]) -> str:
+    numbered = (f"{name[: MOST_LETTERS - 6]}-{number}" for number in count(2))
+    return next(each for each in numbered if each not in taken)
+
+
+def links_of(lab: LabSpec, links: NamedLinks) -> Names:
     """Return each link of the file with the links that it stands for."""
-    return {name: _links(lab, link, name) for name, link in named_links(lab)}
+    return {name: _links(lab, link, name) for name, link in links}
 
 
 def by_name(lab: LabSpec) -> dict[str, LinkSpec]:
@@ -87,12 +95,16 @@ def is_many(lab: LabSpec, link: LinkSpec) -> bool:
 
 def counted(lab: LabSpec, link: LinkSpec) -> dict[str, int]:
     """Return the members of a link that stand for many nodes, each with their number."""
-    counts = {node: lab.nodes[node].count for node in link.members if node in lab.nodes}
-    return {node: count for node, count in counts.items() if count is not None}
+    return {
+        node: count
+        for node in link.members
+        if node in lab.nodes and (count := lab.nodes[node].count) is not None
+    }
 
 
 def _links(lab: LabSpec, link: LinkSpec, name: str) -> list[str]:
-    if not is_many(lab, link):
+    many = counted(lab, link)
+    if link.between is None or not many:
         return [name]
-    count = max(counted(lab, link).values())
+    count = max(many.values())
     return [f"{name}-{number}" for number in range(1, count + 1)]

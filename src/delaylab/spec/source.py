@@ -19,6 +19,7 @@ from delaylab.spec.sentences import sentences
 
 Location = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
+OLD_OCTAL = re.compile(r"0[0-9]+")
 
 
 class _Loader(yaml.CSafeLoader):
@@ -173,7 +174,7 @@ def _plain(
 
 def _scalar(node: yaml.Node, loader: _Loader, name: str) -> object:
     # YAML 1.1 reads 0640 as an octal number, which is then 416; YAML 1.2 does not.
-    if isinstance(node, yaml.ScalarNode) and re.fullmatch(r"0[0-9]+", str(node.value)):
+    if isinstance(node, yaml.ScalarNode) and OLD_OCTAL.fullmatch(str(node.value)):
         return node.value
     try:
         return loader.construct_object(node)

@@ -17,7 +17,7 @@ from delaylab.spec.conditions.engine import (
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.conditions.profiles import contents
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import Names, origins
+from delaylab.spec.names import NamedLinks, Names, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location, Problems
 from delaylab.spec.timeline.model import ChangeSpec
@@ -32,27 +32,26 @@ KERNEL_FRAMING = 65_535
 
 
 def check_conditions(
-    lab: LabSpec, names: list[str], document: Document, at: Location, problems: Problems
+    lab: LabSpec, links: NamedLinks, document: Document, at: Location, problems: Problems
 ) -> None:
-    """Collect the errors in a lab's conditions.
-
-    `names` are the names of the links, in their order.
-    """
+    """Collect the errors in the conditions of a lab's links and of its timeline."""
     problems.gather(lambda: _check_steering(lab, document, at))
     stands_for = names_in(lab)
     only = next(iter(lab.hosts), "")
     hosts = {name: lab.nodes[node].host or only for name, node in origins(lab).items()}
     in_kernel = {host for host in lab.hosts or ("",) if lab.engine_on(host).kind == "kernel"}
-    for index, link in enumerate(lab.links):
+    for index, (_, link) in enumerate(links):
+        if not link.is_conditioned:
+            continue
         where = (*at, "links", index)
         problems.gather(partial(_check_link, link, stands_for, document, where))
         if in_kernel:
             problems.gather(partial(_check_engine, hosts, link, in_kernel, document, where))
-    links = dict(zip(names, lab.links, strict=True))
+    by_name = dict(links)
     for index, change in enumerate(lab.timeline):
         where = (*at, "timeline", index)
         if isinstance(change, ChangeSpec):
-            problems.gather(partial(_check_change, change, links, document, where))
+            problems.gather(partial(_check_change, change, by_name, document, where))
 
 
 def check_profile(

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self, TypeVar, cast
 from pydantic import ConfigDict, Field, model_validator
 
 from delaylab.io.values import JsonObject
-from delaylab.spec.base import TracksNamedFields
+from delaylab.spec.base import TracksNamedFields, no_items
 
 LONGEST_NS = 3600 * 10**9
 """The longest time that a condition may have: an hour, in ns."""
@@ -215,7 +215,7 @@ class DelayTrace(Part):
 
     kind: Literal["delay"] = "delay"
     points: list[tuple[TraceTime, Time]] = Field(min_length=1)
-    routes: list[Route] = Field(default_factory=list)
+    routes: list[Route] = Field(default_factory=no_items)
     period_ns: Period | None = None
 
 

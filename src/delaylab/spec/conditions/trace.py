@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from delaylab.errors import BadInput
 from delaylab.io.files import read_text
-from delaylab.spec.base import Spec
+from delaylab.spec.base import Spec, no_items
 from delaylab.spec.conditions.engine import (
     END_OF_COUNTS,
     FASTEST_BPS,
@@ -54,18 +54,18 @@ class TraceSpec(Spec):
         description="The quantity that changes: the rate, the delay, or opportunities to send."
     )
     points: list[tuple[Whole, Whole]] = Field(
-        default_factory=list,
+        default_factory=no_items,
         max_length=MOST_POINTS,
         description="Pairs of a time in ns and the value from then on: bit/s, or a delay in ns.",
     )
     routes: list[Route] = Field(
-        default_factory=list,
+        default_factory=no_items,
         max_length=MOST_POINTS,
         description="Of a trace of delays, the route from each point on, any number for each: "
         "packets of two routes may overtake each other. Left out, packets stay in order.",
     )
     at_ns: list[Whole] = Field(
-        default_factory=list,
+        default_factory=no_items,
         max_length=MOST_POINTS,
         description="The times in ns at which packets may leave.",
     )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import by_name, links_of, names, origins
+from delaylab.spec.names import Names, by_name, names, origins
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec, seconds
 from delaylab.spec.routing.routed import routing_of
 from delaylab.spec.source import Document, Location, Problems
@@ -16,8 +16,13 @@ BIRD_RETRANSMIT = 2
 """The least seconds of OSPF's retransmission that BIRD takes."""
 
 
-def check_routing(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
-    """Refuse daemons on nodes that are no routers, and what contradicts the rest of the lab."""
+def check_routing(
+    lab: LabSpec, stands_for: Names, document: Document, at: Location, problems: Problems
+) -> None:
+    """Refuse daemons on nodes that are no routers, and what contradicts the rest of the lab.
+
+    `stands_for` are the links of the file, each with those that it stands for.
+    """
     found = {name: routing_of(lab, name) for name in lab.nodes}
     routers = {name: routing for name, routing in found.items() if routing is not None}
     if lab.routing is not None and not routers:
@@ -28,7 +33,9 @@ def check_routing(lab: LabSpec, document: Document, at: Location, problems: Prob
         what = "`routes: shortest` sets the routes that the daemons of `routing` are to set"
         fix = "leave `routes` out, or `routing`"
         problems.found.append(document.refuse(what, (*at, "routes"), fix))
-    links = {each for name, several in links_of(lab).items() for each in (name, *several)}
+    if not routers:
+        return
+    links = {each for name, several in stands_for.items() for each in (name, *several)}
     for name, routing in routers.items():
         own = lab.nodes[name].routing is not None
         where = (*at, "nodes", name, "routing") if own else (*at, "routing")

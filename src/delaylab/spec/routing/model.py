@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from delaylab.spec.base import Name, Spec
+from delaylab.spec.base import Name, Spec, no_items
 from delaylab.spec.programs import MOST_TEXT
 from delaylab.units import Duration
 
@@ -112,7 +112,7 @@ class OspfSpec(Spec):
         default_factory=dict, description="The areas of links, by the link's name."
     )
     nbma: list[Name] = Field(
-        default_factory=list,
+        default_factory=no_items,
         description="The links with `join` on which routers find each other by their configured "
         "addresses and not by multicast (non-broadcast multi-access).",
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from delaylab.spec.base import Name, Spec
+from delaylab.spec.base import Name, Spec, no_items
 
 DEFAULT = "default"
 
@@ -52,7 +52,7 @@ class RouteSpec(Spec):
         list[Annotated[str, AfterValidator(_hop)]],
         BeforeValidator(_listed, json_schema_input_type=list[str] | str),
     ] = Field(
-        default_factory=list,
+        default_factory=no_items,
         max_length=64,
         description="The next hop: a node on one of this node's links (`r1`, or `r1.sea` if "
         "several links join them), or an address. Of several, the kernel takes one for each flow.",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from delaylab.spec.conditions.round_trip import round_trip_ns
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import Names, links_of
+from delaylab.spec.names import Names, links_of, named_links
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study.model import LATE, ProbeSpec
@@ -26,7 +26,7 @@ def probe_of(
     here = {place: at for place, at in given.items() if place[0] == PROBE}
     said = replace(document, data={**document.data, PROBE: data}, elsewhere=here)
     probe = validate(ProbeSpec, said, (PROBE,))
-    known, links = names_in(lab), links_of(lab)
+    known, links = names_in(lab), links_of(lab, named_links(lab))
     known_node(lab, known, probe.sender, said, (PROBE, "from"))
     if not probe.outside:
         known_node(lab, known, probe.to, said, (PROBE, "to"), answers=probe.protocol == "icmp")

@@ -11,7 +11,7 @@ from typing import Any
 from delaylab.spec.check import check_lab
 from delaylab.spec.expand import expand
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import links_of
+from delaylab.spec.names import links_of, named_links
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location, validate
 from delaylab.spec.study.changed_loads import (
@@ -186,7 +186,7 @@ def _checked(
     )
     lab = validate(LabSpec, lab_document, study.lab_at)
     check_lab(lab, lab_document, study.lab_at)
-    known, links = names_in(lab), links_of(lab)
+    known, links = names_in(lab), links_of(lab, named_links(lab))
     probe = None if probe_data is None else probe_of(probe_data, given, lab, document)
     for load in loads:
         for node in load.nodes:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from delaylab.spec.expand import expand
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import links_of
+from delaylab.spec.names import Names
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location, Problems
 from delaylab.spec.timeline.model import LinkEventSpec, NodeEventSpec
 from delaylab.spec.timeline.steps import Impossible, has_events, steps
 
 
-def check_timeline(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
-    """Collect the errors in the events of a lab whose nodes and links are right."""
-    nodes, links = names_in(lab), links_of(lab)
+def check_timeline(
+    lab: LabSpec, links: Names, document: Document, at: Location, problems: Problems
+) -> None:
+    """Collect the errors in the events of a lab whose nodes and links are right.
+
+    `links` are those of the file, each with those that it stands for.
+    """
+    nodes = names_in(lab)
     unknown = []
     for index, moment in enumerate(lab.timeline):
         where = (*at, "timeline", index)

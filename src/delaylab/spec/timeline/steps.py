@@ -84,12 +84,8 @@ def changes_of_links(lab: LabSpec) -> list[ChangeSpec]:
 
 def conditioned(lab: LabSpec) -> set[str]:
     """Return the names of the links with conditions, from the start or by the lab's timeline."""
-    now = (name for name, link in named_links(lab) if _says(link))
+    now = (name for name, link in named_links(lab) if link.is_conditioned)
     return {*now, *(change.link for change in changes_of_links(lab))}
-
-
-def _says(link: LinkSpec) -> bool:
-    return bool(link.says_conditions() or link.sent_from or link.received_by)
 
 
 class Impossible(ValueError):

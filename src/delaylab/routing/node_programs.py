@@ -1,0 +1,15 @@
+"""Files and programs that a node gets from its routing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from delaylab.spec.programs import FileSpec, ProgramSpec
+
+
+@dataclass(frozen=True)
+class NodePrograms:
+    """Files of a node by path, and the programs to start, in order."""
+
+    files: dict[str, FileSpec] = field(default_factory=dict)
+    programs: list[ProgramSpec] = field(default_factory=list)
