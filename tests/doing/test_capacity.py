@@ -12,6 +12,7 @@ import pytest
 
 from delaylab.agent.measuring_requests import Counters
 from delaylab.analysis.packets.segments import column
+from delaylab.lab import interfaces
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.loads import running as loaded
@@ -149,6 +150,34 @@ def test_links_by_one_interface_share_its_rate_and_others_do_not() -> None:
     assert abs(two["e"] / alone - 1) < PART
 
 
+def test_frames_that_an_interface_drops_are_counted_where_they_were_dropped() -> None:
+    """Every frame of the load that leaves `h1` and does not arrive was dropped at its interface."""
+    with temporary(lab("eth2"), accounting=False) as running:
+        before = of_interfaces(running)
+        assert before.keys() == {("eth1", "out"), ("eth1", "in"), ("eth2", "out"), ("eth2", "in")}
+        done = trial_on(running, load("c", "d"), at_rest=0)
+        after = of_interfaces(running)
+        one_link = [(each.interface, each.way) for each in interfaces.reports(running, "one")]
+    (flow,) = done.record.loads[0].flows
+    lost = flow.sent - flow.received
+    dropped = {each: after[each].dropped - before[each].dropped for each in after}
+    assert lost > flow.sent / 4
+    # Packets of the probe, and what their stacks ask for, share the queue.
+    assert lost <= dropped["eth1", "out"] <= lost + 2 * len(done.probes)
+    assert {way: count for way, count in dropped.items() if count} == {
+        ("eth1", "out"): dropped["eth1", "out"]
+    }
+    passed = after["eth1", "out"].frames - before["eth1", "out"].frames
+    assert passed >= flow.received
+    assert after["eth1", "out"].rate_bps == RATE
+    assert after["eth1", "in"].links == ("probe", "one")
+    assert one_link == [("eth1", "out"), ("eth1", "in")]
+
+
+def of_interfaces(running: Lab) -> dict[tuple[str, str], interfaces.InterfaceReport]:
+    return {(each.interface, each.way): each for each in interfaces.reports(running)}
+
+
 def test_what_leaves_a_host_waits_before_its_uplink() -> None:
     waited = medians_ns(trial(lab("eth2"), load("c", "d")), "request")
     queued = waited.pop(("sender.vif", "sender.uplink"))
@@ -233,6 +262,23 @@ def test_the_lab_has_the_queues_of_its_plan(delaylab: Run, up: Up) -> None:
         assert "rate 4Mbit" in said
         shown = delaylab("exec", agent, "--", "tc", "filter", "show", "dev", of).stdout
         assert f"Egress Redirect to device {name}" in shown
+
+
+def test_link_show_prints_the_interfaces_of_hosts(delaylab: Run, up: Up) -> None:
+    up(FILE)
+    delaylab("exec", "a", "--", "ping", "-c", "3", "-W", "5", "c")
+    found = as_json(delaylab("link", "show", "--json"))["interfaces"]
+    ways = {(each["host"], each["interface"], each["way"]): each for each in found}
+    assert ways.keys() == {
+        (host, name, way)
+        for host, name in (("h1", "eth1"), ("h1", "eth2"), ("h2", "eth1"))
+        for way in ("out", "in")
+    }
+    assert ways["h2", "eth1", "in"]["frames"] >= 3
+    assert ways["h2", "eth1", "in"]["rate_bps"] == 4_000_000
+    assert {each["dropped"] for each in found} == {0}
+    text = delaylab("link", "show").stdout
+    assert "eth2       h1    out  4 Mbit/s" in text
 
 
 @pytest.mark.parametrize("victim", ["keeper", "host"])

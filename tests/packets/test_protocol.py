@@ -140,6 +140,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         ),
         "discard": measuring_requests.Discard(port=0, interfaces=["left"]),
         "counters": measuring_requests.Counters(),
+        "queues": measuring_requests.Queues(on=["left", "no-such-one"]),
         "machine": machine_requests.Machine(programs=["no-such-program"]),
         "processes": machine_requests.Processes(
             pids=[os.getpid()], children=[machine_requests.Child(os.getpid(), 1)]

@@ -116,6 +116,22 @@ class Counters(Reply):
     snmp: dict[str, dict[str, int]]
 
 
+class QueueCounters(Reply):
+    """The counters of a queue since it was made, and the frames that wait in it."""
+
+    frames: Count
+    bytes: Count
+    dropped: Count
+    waiting_frames: Count
+    waiting_bytes: Count
+
+
+class Queues(Reply):
+    """The outermost queues of interfaces."""
+
+    queues: dict[str, QueueCounters]
+
+
 class Compute(Reply):
     """The end of arithmetic: the units that were done, and their times.
 

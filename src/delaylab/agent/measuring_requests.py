@@ -210,6 +210,15 @@ class Counters(Request[measuring_replies.Counters]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Queues(Request[measuring_replies.Queues]):
+    """Read the outermost queues of interfaces; those that are not there are left out."""
+
+    op = "queues"
+    reply = measuring_replies.Queues
+    on: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compute(Request[measuring_replies.Compute]):
     """Do `units` of arithmetic, each some 0.2 ms of a CPU of today, and record the progress.
 

@@ -158,15 +158,19 @@ def link_show(
     as_json: Json = False,
 ) -> None:
     """Show a running lab's links: conditions, counts, lateness, and whether conditions held."""
+    from delaylab.lab import interfaces
     from delaylab.lab.attach import attach
     from delaylab.verbs import links
 
     lab = attach(lab_name, "delaylab link show NAME")
     reports = links.shown(lab, name, reset=reset)
+    of_hosts = interfaces.reports(lab, name)
     if as_json:
-        print_json({"engines": links.as_json(reports)})
+        found = {"interfaces": [asdict(each) for each in of_hosts]} if of_hosts else {}
+        print_json({"engines": links.as_json(reports), **found})
     else:
         links.print_links(reports, console())
+        links.print_interfaces(of_hosts, console())
 
 
 @link.command("set")

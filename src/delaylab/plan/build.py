@@ -146,6 +146,7 @@ def build(
         engines={agent.name: agent.links.engine for agent in agents if agent.links},
         guests=tuple(guests),
         machines={host: spec.machine for host, spec in lab.hosts.items() if spec.machine},
+        interfaces=network.interfaces,
         in_machine=tuple(agent.name for agent in agents if agent.network == MACHINE),
         agents=tuple(agents),
         operations=tuple(operations),

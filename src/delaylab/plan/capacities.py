@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from delaylab.plan.addresses import PlannedLink
 from delaylab.plan.agent_names import host_agent, wire_agent
+from delaylab.plan.kept import HostInterface
 from delaylab.plan.model import Capacity
 from delaylab.plan.stacks import NodeStacks, short
 
@@ -26,6 +27,7 @@ MOST_BYTES = (1 << 32) - 1
 class _Uplink:
     """A link's cable between a host and the wire."""
 
+    link: str
     near: str
     far: str
     mtu: int
@@ -49,7 +51,7 @@ class Capacities:
         """Add a link's uplink; `node` is its only one on a host where each leaves by its own."""
         interface = self._chosen.get((link.name, host, node))
         if interface is not None:
-            self._uplinks[host, interface].append(_Uplink(near, far, link.spec.mtu))
+            self._uplinks[host, interface].append(_Uplink(link.name, near, far, link.spec.mtu))
 
     def operations(self) -> Iterator[Capacity]:
         """Yield the two queues of each interface by which a link leaves."""
@@ -57,10 +59,20 @@ class Capacities:
             wire = wire_agent(self._stacks.lab.machine_of(host))
             near, far = (each.near for each in uplinks), (each.far for each in uplinks)
             mtu = max(each.mtu for each in uplinks)
-            yield self._capacity(host, interface, host_agent(host), short(interface), mtu, *near)
-            # No name of a host or a link has an underscore.
-            in_wire = short(f"{host}_{interface}")
+            in_host, in_wire = _queue_names(host, interface)
+            yield self._capacity(host, interface, host_agent(host), in_host, mtu, *near)
             yield self._capacity(host, interface, wire, in_wire, mtu, *far)
+
+    def interfaces(self) -> Iterator[HostInterface]:
+        """Yield both directions of each interface by which a link leaves, with these links."""
+        lab = self._stacks.lab
+        for (host, interface), uplinks in self._uplinks.items():
+            links = tuple(dict.fromkeys(each.link for each in uplinks))
+            rate = lab.hosts[host].interfaces[interface].rate.bps
+            in_host, in_wire = _queue_names(host, interface)
+            wire = wire_agent(lab.machine_of(host))
+            yield HostInterface(host, interface, "out", host_agent(host), in_host, rate, links)
+            yield HostInterface(host, interface, "in", wire, in_wire, rate, links)
 
     def _capacity(
         self, host: str, interface: str, agent: str, name: str, mtu: int, *of: str
@@ -76,6 +88,12 @@ class Capacities:
             max(BURST_BYTES, longest),
             min(spec.queue * longest, MOST_BYTES),
         )
+
+
+def _queue_names(host: str, interface: str) -> tuple[str, str]:
+    """Return the names of an interface's two queues: in its host, and in the wire."""
+    # No name of a host or a link has an underscore.
+    return short(interface), short(f"{host}_{interface}")
 
 
 def _ends(stacks: NodeStacks) -> tuple[End, ...]:

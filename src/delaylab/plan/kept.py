@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from ipaddress import ip_interface
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from delaylab.plan.attachment import Attachment
 
@@ -72,6 +72,19 @@ class LinkUnderlay:
 
 
 @dataclass(frozen=True)
+class HostInterface:
+    """One direction of a host's interface: the queue `queue` of `agent`, and the links by it."""
+
+    host: str
+    interface: str
+    way: Literal["out", "in"]
+    agent: str
+    queue: str
+    rate_bps: int
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class KeptPlan:
     """The part of a plan that is kept beside its lab.
 
@@ -79,6 +92,7 @@ class KeptPlan:
     the agents that pass sessions on to an agent in a container or a machine. `in_machine` are those
     whose network is the machine's own. `machines` are the machines of hosts that are not on this
     one. `underlays` are the networks below links of two nodes on two machines, by link.
+    `interfaces` are those of hosts by which links leave.
     """
 
     lab: str
@@ -88,6 +102,7 @@ class KeptPlan:
     in_machine: tuple[str, ...]
     machines: dict[str, str] = field(default_factory=dict)
     underlays: dict[str, LinkUnderlay] = field(default_factory=dict)
+    interfaces: tuple[HostInterface, ...] = ()
 
     @cached_property
     def _links(self) -> dict[str, tuple[Attachment, ...]]:

@@ -11,6 +11,7 @@ from delaylab.plan.addresses import PlannedLink
 from delaylab.plan.agent_names import machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.cables import Cables
+from delaylab.plan.kept import HostInterface
 from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import (
     Address,
@@ -97,6 +98,11 @@ class Network:
             yield from dict.fromkeys(self._steering())
             yield from dict.fromkeys(self._neighbours())
         yield from resolved(self._of_systems(), self._stacks.machine)
+
+    @property
+    def interfaces(self) -> tuple[HostInterface, ...]:
+        """Return the interfaces of hosts by which links leave, each direction apart."""
+        return tuple(self._cables.capacities.interfaces())
 
     def add_link(self, link: PlannedLink) -> None:
         """Add one link."""

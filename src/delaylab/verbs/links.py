@@ -11,6 +11,7 @@ from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.io.values import JsonObject
 from delaylab.lab import link_engines
+from delaylab.lab.interfaces import InterfaceReport
 from delaylab.lab.running import Lab
 from delaylab.spec.conditions.words import one_line
 
@@ -39,6 +40,29 @@ def of_link(reports: list[EngineReport], link: str | None) -> list[EngineReport]
         )
         for report in reports
     ]
+
+
+def print_interfaces(reports: list[InterfaceReport], console: Console) -> None:
+    """Print a line for each direction of a host's interface; nothing if no host has any."""
+    if not reports:
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("INTERFACE", "HOST", "WAY", "RATE"):
+        table.add_column(title, overflow="fold")
+    for title in ("PASSED", "DROPPED", "WAITING"):
+        table.add_column(title, justify="right")
+    for each in reports:
+        table.add_row(
+            each.interface,
+            each.host,
+            each.way,
+            f"{each.rate_bps / 1e6:g} Mbit/s",
+            str(each.frames),
+            str(each.dropped),
+            str(each.waiting_frames),
+        )
+    console.print(table)
+    console.print("interfaces count from the start of the lab on", soft_wrap=True)
 
 
 def as_json(reports: list[EngineReport]) -> list[JsonObject]:

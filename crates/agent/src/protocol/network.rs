@@ -67,6 +67,32 @@ pub(crate) struct InterfaceCounters {
     pub tx_packets: u64,
 }
 
+/// Read the outermost queues of interfaces of this network namespace.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Queues {
+    /// The interfaces; those that are not there, or that have no queue, are left out of the answer.
+    pub on: Vec<String>,
+}
+
+/// Queues by interface.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct QueuesDone {
+    pub queues: BTreeMap<String, QueueCounters>,
+}
+
+/// The counters of a queue since it was made, and the frames that wait in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct QueueCounters {
+    /// The frames that have left it.
+    pub frames: u64,
+    pub bytes: u64,
+    /// The frames that it had no room for. The kernel's counter has 32 bits.
+    pub dropped: u32,
+    pub waiting_frames: u32,
+    pub waiting_bytes: u32,
+}
+
 /// Find the interface by which packets to an address leave.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

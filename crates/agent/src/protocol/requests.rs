@@ -16,7 +16,8 @@ use super::machine::{
 };
 use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
 use super::network::{
-    Carrier, Counters, CountersDone, Neighbours, Route, RouteDone, Watch, WatchDone,
+    Carrier, Counters, CountersDone, Neighbours, Queues, QueuesDone, Route, RouteDone, Watch,
+    WatchDone,
 };
 use super::observing::{Observe, ObserveDone};
 use super::programs::{
@@ -92,6 +93,7 @@ operations! {
     "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];
     "observe": Observe => ObserveDone, events ["ready"], tables ["texts", "hops", "changes"];
     "counters": Counters => CountersDone, events [], tables [];
+    "queues": Queues => QueuesDone, events [], tables [];
     "clock": Clock => ClockDone, events [], tables [];
     "route": Route => RouteDone, events [], tables [];
     "neighbours": Neighbours => Nothing, events [], tables [];
