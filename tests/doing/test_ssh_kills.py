@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.doing.conftest import only_line
 from tests.doing.ssh_machines import (
     DEADLINE_S,
     LAB,
@@ -49,6 +50,11 @@ def unreachable(two: Lan) -> None:
     assert "its part is still on m2" in failed
     two.wait_until_gone("m1")
     assert two.traces("m2")
+    said = two.delaylab("ps").stdout
+    assert "machine m1: the lab was taken down there" in said
+    assert "machine m2: cannot be reached" in said
+    refused = two.delaylab("exec", "a", "--", "true", code=1).stderr
+    assert only_line(refused) == "delaylab: machine m1: the lab was taken down there"
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
@@ -30,12 +30,13 @@ class PartFile(BaseModel):
 
 
 class ClusterFile(BaseModel):
-    """The file of a lab over several machines."""
+    """The file of a lab over several machines, and those whose part was taken down already."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     record: LabRecord
     parts: dict[str, PartFile]
+    ended: frozenset[str] = frozenset()
 
 
 class PartGone(AgentGone):
@@ -70,9 +71,10 @@ class ClusterAccess:
         return self._lab.part(self._lab.place_of(agent)).access.connect(agent)
 
     def stop(self) -> None:
-        """Take down the parts on all machines that can be reached, and forget those.
+        """Take down the parts on all machines that can be reached, and forget the lab.
 
-        Raises DelaylabError with the machines on which a part is left; what is known of them stays.
+        Raises DelaylabError with the machines on which a part is left; the lab is known until none
+        is left.
         """
         machines = self._lab.machines
         # A thread for each: every one waits for its machine alone.
@@ -84,7 +86,7 @@ class ClusterAccess:
                 if error is not None
             }
         if left:
-            self._lab.keep_only(left)
+            self._lab.note_ended(each for each in machines if each not in left)
             why = "; ".join(f"{name}: {error.what}" for name, error in left.items())
             again = f"once it is back: delaylab down {self._lab.name}"
             raise DelaylabError(f"its part is still on {why}", f"lab {self._lab.name}", again)
@@ -126,7 +128,7 @@ class ClusterLab(RunningLab):
     @property
     def machines(self) -> list[str]:
         """Return the names of the machines that have a part of the lab."""
-        return list(self._file.parts)
+        return [name for name in self._file.parts if name not in self._file.ended]
 
     @property
     def places(self) -> Mapping[str, Machine]:
@@ -136,7 +138,8 @@ class ClusterLab(RunningLab):
     @cached_property
     def unreachable(self) -> dict[str, str]:
         """Return the machines whose part of the lab cannot be reached, each with the reason."""
-        for machine in self._machines.values():
+        for name in self.machines:
+            machine = self._machines[name]
             if isinstance(machine, SshMachine):
                 with suppress(DelaylabError):
                     machine.begin()
@@ -168,6 +171,8 @@ class ClusterLab(RunningLab):
 
     def part(self, place: str) -> RunningLab:
         """Return the part of the lab on a machine; raise DelaylabError if it is not there."""
+        if place in self._file.ended:
+            raise PartGone("the lab was taken down there", f"machine {place}")
         if place not in self._parts:
             machine = self._machines[place]
             found = next((lab for lab in machine.labs() if lab.name == self.name), None)
@@ -187,10 +192,10 @@ class ClusterLab(RunningLab):
         """Return how the machine of an agent is reached; None if it is this one."""
         return self._file.parts[self.place_of(agent)].ssh
 
-    def keep_only(self, places: Mapping[str, object]) -> None:
-        """Forget the parts on other machines than these."""
-        parts = {place: self._file.parts[place] for place in places}
-        self._file = self._file.model_copy(update={"parts": parts})
+    def note_ended(self, places: Iterable[str]) -> None:
+        """Remember that the parts on these machines were taken down."""
+        ended = self._file.ended.union(places)
+        self._file = self._file.model_copy(update={"ended": ended})
         remember(self.name, self._file)
 
 
