@@ -6,12 +6,24 @@ import json
 import re
 import signal
 import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
+import pytest
+
+from delaylab.units import Duration
+from delaylab.verbs.ping import reading
 from delaylab.verbs.ping.hops import hops_of
 from delaylab.verbs.ping.result import PingPacket
+from delaylab.verbs.ping.run import Options, run
 from tests.doing.conftest import DELAYLAB, Run, Up
 from tests.doing.test_ping import FAR, addresses
+
+EVERY_MS = Options("127.0.0.1", None, Duration.parse("1ms"), 56, 4, realtime=False)
 
 
 def test_ctrl_c_prints_the_summary(tmp_path: Path) -> None:
@@ -65,6 +77,43 @@ def test_what_ctrl_c_leaves_unanswered_is_under_way(delaylab: Run, up: Up) -> No
     result = json.loads(found["json"])
     assert result["lost"] == 0 < result["under_way"]
     assert result["sent"] == result["replied"] + result["under_way"] == len(result["packets"])
+
+
+@pytest.mark.parametrize("first", range(1, 61, 20))
+def test_ctrl_c_at_any_line_of_the_reader_ends_a_ping_with_its_summary(first: int) -> None:
+    for number in range(first, first + 20):
+        with ctrl_c_at(number) as counted:
+            try:
+                result = run(EVERY_MS)
+            except KeyboardInterrupt:  # pytest would end
+                pytest.fail(f"Ctrl-C at line {number} was not caught")
+        assert result.interrupted, number
+        assert result.sent == len(result.packets), number
+        assert counted == [number]
+
+
+@contextmanager
+def ctrl_c_at(number: int) -> Iterator[list[int]]:
+    """Send Ctrl-C at a line of `verbs/ping/reading.py`, counted from when it first reads."""
+    counted = [0]
+
+    def at_line(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        name = frame.f_code.co_name
+        if event == "call" and counted == [0] and name == "to_the_end":
+            counted[0] = 1
+        elif event == "line" and 0 < counted[0] < number:
+            counted[0] += 1
+        if event == "line" and counted == [number] and not sent:
+            sent.append(name)
+            signal.raise_signal(signal.SIGINT)
+        return at_line if frame.f_code.co_filename == reading.__file__ else None
+
+    sent: list[str] = []
+    sys.settrace(at_line)
+    try:
+        yield counted
+    finally:
+        sys.settrace(None)
 
 
 def test_a_packet_under_way_to_a_hop_is_not_lost() -> None:

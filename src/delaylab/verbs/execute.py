@@ -116,27 +116,41 @@ def _exit_code(session: Session, done: Exit) -> int:
 
 
 def _relay(session: Session) -> None:
-    """Pass input and output until the command ends; input waits while the command reads none."""
-    stdin = sys.stdin.fileno()
-    open_input, ended = True, False
-    while not ended:
-        poll = select.poll()
-        poll.register(session.fileno(), select.POLLIN)
-        if open_input and session.room:
-            poll.register(stdin, select.POLLIN)
+    """Pass input and output until the command ends; Ctrl-C is the command's."""
+    relay = _Relay(session)
+    # The loop is inside, since a Ctrl-C at any point of it must be passed on.
+    while not relay.ended:
         try:
-            ready = {fd for fd, _ in poll.poll()}
-            # Ctrl-C is the command's, whatever this process is doing when it comes.
-            with deferred():
-                if stdin in ready:
-                    data = os.read(stdin, min(session.room, _CHUNK))
-                    session.stdin(data)
-                    open_input = bool(data)
-                if session.fileno() in ready:
-                    ended = session.poll_done()
+            relay.to_the_end()
         except KeyboardInterrupt:
-            if not ended:
+            if not relay.ended:
                 session.signal(signal.SIGINT)
+
+
+class _Relay:
+    """Input and output of a command; input waits while the command reads none."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._stdin = session, sys.stdin.fileno()
+        self._open_input, self.ended = True, False
+
+    def to_the_end(self) -> None:
+        while not self.ended:
+            poll = select.poll()
+            poll.register(self._session.fileno(), select.POLLIN)
+            if self._open_input and self._session.room:
+                poll.register(self._stdin, select.POLLIN)
+            ready = {fd for fd, _ in poll.poll()}
+            with deferred():
+                self._pass_on(ready)
+
+    def _pass_on(self, ready: set[int]) -> None:
+        if self._stdin in ready:
+            data = os.read(self._stdin, min(self._session.room, _CHUNK))
+            self._session.stdin(data)
+            self._open_input = bool(data)
+        if self._session.fileno() in ready:
+            self.ended = self._session.poll_done()
 
 
 class Printer:

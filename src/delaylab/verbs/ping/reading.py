@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -70,32 +70,51 @@ def finish(readers: Sequence[Reader], deadline: Duration | None = None) -> End:
 
     Raises KeyboardInterrupt at the second Ctrl-C.
     """
-    until_s = None if deadline is None else time.monotonic() + deadline.seconds
-    end = DONE
-    while any(reader.busy for reader in readers):
+    reading = _Reading(readers, deadline)
+    # The loop is inside, since a first Ctrl-C at any point of it must be caught.
+    while True:
         try:
-            for reader in readers:
-                reader.pass_on()
-            waiting = {reader.session: reader for reader in readers if not reader.ended}
-            if waiting:
-                left_s = None if until_s is None else until_s - time.monotonic()
-                found = ready(waiting, left_s)
-                if not found:
-                    until_s, end = None, "deadline"
-                    _stop(readers)
-                # What was read of a stream must not be lost to a Ctrl-C.
-                with deferred():
-                    for session in found:
-                        waiting[session].read()
+            return reading.to_the_end()
         except KeyboardInterrupt:
-            if end == "interrupted":
-                raise
-            if end == DONE:
-                _stop(readers)
-            end = "interrupted"
-    return end
+            reading.interrupt()
 
 
-def _stop(readers: Sequence[Reader]) -> None:
-    for reader in readers:
-        reader.stop()
+class _Reading:
+    """Pings that are read side by side, and what has ended them so far."""
+
+    def __init__(self, readers: Sequence[Reader], deadline: Duration | None) -> None:
+        self._readers, self._end = readers, DONE
+        self._until_s = None if deadline is None else time.monotonic() + deadline.seconds
+
+    def to_the_end(self) -> End:
+        """Read until all pings have ended; return what ended them."""
+        while any(reader.busy for reader in self._readers):
+            for reader in self._readers:
+                reader.pass_on()
+            waiting = {reader.session: reader for reader in self._readers if not reader.ended}
+            if waiting:
+                self._read_once(waiting)
+        return self._end
+
+    def _read_once(self, waiting: Mapping[Session, Reader]) -> None:
+        left_s = None if self._until_s is None else self._until_s - time.monotonic()
+        found = ready(waiting, left_s)
+        # What was read of a stream must not be lost to a Ctrl-C, and all pings end at a deadline.
+        with deferred():
+            if not found:
+                self._until_s, self._end = None, "deadline"
+                self._stop()
+            for session in found:
+                waiting[session].read()
+
+    def interrupt(self) -> None:
+        """Stop the pings; raise KeyboardInterrupt if they were interrupted before."""
+        if self._end == "interrupted":
+            raise KeyboardInterrupt
+        before, self._end = self._end, "interrupted"
+        if before == DONE:
+            self._stop()
+
+    def _stop(self) -> None:
+        for reader in self._readers:
+            reader.stop()
