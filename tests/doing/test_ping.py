@@ -253,7 +253,7 @@ def test_hops_are_the_routers_in_order_with_their_round_trips(
     up(CHAIN)
     known = addresses(delaylab, ip)
     found = json.loads(
-        "".join(from_a(delaylab, "--hops", "-c", "3", "-i", "200ms", "--json", known["b"][0]))
+        "".join(from_a(delaylab, "--hops", "-c", "3", "-i", "600ms", "--json", known["b"][0]))
     )
     hops = found["hops"]
     near, far_side, end = known["r1"][0], known["r2"][0], known["b"][0]

@@ -20,7 +20,7 @@ import pytest
 
 from delaylab.dataset import store
 from tests.doing.conftest import only_line
-from tests.doing.ssh_machines import DEADLINE_S, LAB, NEEDED, Lan, machines, two
+from tests.doing.ssh_machines import LAB, NEEDED, Lan, machines, two
 from tests.doing.test_ssh_kills import children, kill_sessions
 
 __all__ = ["machines", "two"]
@@ -45,7 +45,7 @@ STUDY = f"""\
 study: rounds
 lab:
 {"".join(f"  {line}" for line in LAB.splitlines(keepends=True))}
-probe: {{from: a, to: b, count: 30, interval: 4ms}}
+probe: {{from: a, to: b, count: 30, interval: 4ms, at_rest: 5}}
 factors: {{size: {{small: {{probe.size: 64}}, large: {{probe.size: 1000}}}}}}
 repeat: 2
 """
@@ -129,7 +129,7 @@ class Round:
 
     def _wait_for_trial(self, process: subprocess.Popen[str]) -> dict[str, bytes]:
         """Return the trials that are finished, once there is one."""
-        end_s = time.monotonic() + DEADLINE_S
+        end_s = time.monotonic() + ENDS_S
         while not (found := self._trials()):
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < end_s
