@@ -39,7 +39,8 @@ VERBS = {
 }
 LASTS_S = {"up": 2.5, "trial": 4.0, "link set": 1.0, "down": 1.0}
 """What is drawn is a moment within this time; some moments are after the end of the verb."""
-FAILURES = ("command", "ssh", "sshd", "agent", "partition", "reboot")
+FAILURES = ("command", "ssh", "sshd", "agent", "partition", "reboot", "power")
+"""With `power` a machine is gone without a word: nobody closes its connections."""
 
 STUDY = f"""\
 study: rounds
@@ -156,10 +157,16 @@ class Round:
             self.two.cut("m2")
             return lambda: self.two.cut("m2", off=False)
         else:
+            if self.failure == "power":
+                self.two.cut("m2")
             self.two.stop("m2")
             self.two.folder.joinpath("m2.log").unlink()
-            return lambda: self.two.start("m2")
+            return self._start_again
         return lambda: None
+
+    def _start_again(self) -> None:
+        self.two.start("m2")
+        self.two.cut("m2", off=False)
 
     def _kill_agent(self) -> None:
         """Kill a keeper, an agent or an engine on m2, if there is one."""
