@@ -35,6 +35,8 @@ pub struct Facts {
     pub is_ethernet: bool,
     /// The maximum transmission unit, in bytes.
     pub mtu: u32,
+    /// The MAC address; zeros if it has none.
+    pub mac: [u8; 6],
 }
 
 /// Return facts about an interface of the current network namespace. Fails with `ENODEV` if it has none of this
@@ -49,18 +51,23 @@ pub fn facts(name: &str) -> io::Result<Facts> {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(request.ifr_ifru) }
     };
     // SAFETY: each request fills in the field of the union that is read.
-    let (flags, mtu, family) = unsafe {
+    let (flags, mtu, hardware) = unsafe {
         (
             i32::from(ask(libc::SIOCGIFFLAGS)?.ifru_flags),
             ask(libc::SIOCGIFMTU)?.ifru_mtu,
-            ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr.sa_family,
+            ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr,
         )
     };
+    let mut mac = [0; 6];
+    for (octet, said) in mac.iter_mut().zip(hardware.sa_data) {
+        *octet = said.cast_unsigned();
+    }
     Ok(Facts {
         is_loopback: flags & libc::IFF_LOOPBACK != 0,
         is_up: flags & libc::IFF_UP != 0,
-        is_ethernet: family == libc::ARPHRD_ETHER,
+        is_ethernet: hardware.sa_family == libc::ARPHRD_ETHER,
         mtu: mtu.unsigned_abs(),
+        mac,
     })
 }
 

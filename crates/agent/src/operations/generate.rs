@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::clock::{Monotonic, Realtime, Span};
-use delaylab_os::interface::interface_index;
+use delaylab_os::interface::{facts, interface_index};
 use delaylab_os::process::scheduling;
 use delaylab_os::socket::packet_socket::{self, FrameBatch};
 use delaylab_proto::{Context, Failure};
@@ -80,6 +80,8 @@ struct Generator<'a> {
     frames: Vec<Vec<u8>>,
     /// The interface index of each flow.
     interfaces: Vec<u32>,
+    /// The MAC address of each flow's interface.
+    macs: Vec<[u8; 6]>,
     next: u32,
     spacing: Spacing,
     refused: u64,
@@ -94,6 +96,11 @@ impl<'a> Generator<'a> {
             interface_index(&flow.interface).with_context(|| format!("find {}", flow.interface))
         });
         let interfaces = interfaces.collect::<Result<_, _>>()?;
+        let macs = request.flows.iter().map(|flow| {
+            let facts = facts(&flow.interface);
+            facts.map(|facts| facts.mac).with_context(|| format!("ask about {}", flow.interface))
+        });
+        let macs = macs.collect::<Result<_, _>>()?;
         let socket = packet_socket::open().context("open a packet socket")?;
         // With the system's default buffer the kernel refuses frames that an interface cannot take at once.
         let _ = packet_socket::widen(socket.as_fd(), BUFFERS);
@@ -103,6 +110,7 @@ impl<'a> Generator<'a> {
             batch: FrameBatch::new(request.batch),
             frames: vec![vec![0; request.size]; request.batch],
             interfaces,
+            macs,
             next: 0,
             spacing: Spacing::of(request.interval_ns),
             refused: 0,
@@ -151,7 +159,8 @@ impl<'a> Generator<'a> {
             && self.spacing.not_before(start + self.intended(end)) <= now
         {
             self.spacing.sent(now);
-            let flow = &self.request.flows[end as usize % self.request.flows.len()];
+            let which = end as usize % self.request.flows.len();
+            let flow = &self.request.flows[which];
             let due = start + self.intended(end);
             self.slip.record(now - due);
             let header = ProbeRepr {
@@ -159,7 +168,8 @@ impl<'a> Generator<'a> {
                 seq: end,
                 intended_ns: (self.began + (due - start)).ns(),
             };
-            write(flow, self.request.port, header, &mut self.frames[(end - first) as usize]);
+            let frame = &mut self.frames[(end - first) as usize];
+            write(flow, self.macs[which], self.request.port, header, frame);
             end += 1;
         }
         while self.next < end {
@@ -183,11 +193,10 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Write one frame over the whole of `frame`.
-fn write(flow: &Flow, port: u16, header: ProbeRepr, frame: &mut [u8]) {
-    // A locally administered address that nobody else uses, so nobody answers to it.
-    let from = [2, 0x64, 0x6c, 0, 0, 1];
-    EthernetRepr { to: flow.to_mac.0, from, ether_type: EtherType::Ipv4 }.emit(frame);
+/// Write one frame over the whole of `frame`. Its source is the interface's own address: a link on a LAN takes
+/// frames of its nodes alone.
+fn write(flow: &Flow, mac: [u8; 6], port: u16, header: ProbeRepr, frame: &mut [u8]) {
+    EthernetRepr { to: flow.to_mac.0, from: mac, ether_type: EtherType::Ipv4 }.emit(frame);
     let (from, to) = (flow.from.into(), flow.to.into());
     let packet = &mut frame[ETHERNET_HEADER..];
     IpRepr { from, to, protocol: Protocol::Udp, ttl: 64 }.emit(packet);
