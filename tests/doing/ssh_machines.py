@@ -39,6 +39,8 @@ NUMBERS = itertools.count(1)
 INIT = """\
 set -e
 [ -z "$CGROUPS" ] || mount --rbind /sys/fs/cgroup /mnt
+# What is only covered is still in the list of mounts, in which container engines look for groups.
+umount -l /sys
 mount -t sysfs sysfs /sys
 [ -z "$CGROUPS" ] || { mount --rbind /mnt /sys/fs/cgroup; umount -l /mnt; }
 for place in /root /run /tmp; do mount -t tmpfs -o mode=755 tmpfs $place; done

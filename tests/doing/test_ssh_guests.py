@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ import pytest
 from delaylab import images
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
-from tests.doing.conftest import skip_unless_runnable
+from tests.doing.conftest import skip_unless_runnable, wait_until
 from tests.doing.ssh_machines import NEEDED, Lan, lan, pings
 from tests.doing.test_containers import groups
 
@@ -49,6 +50,7 @@ probe: {from: a, to: box, protocol: udp, count: 100, interval: 5ms}
 factors: {load: {idle: []}}
 repeat: 1
 """
+ENGINE_SAYS = ("docker", "info", "--format", "{{json .}}")
 KILLS = int(os.environ.get("DELAYLAB_KILLS", "3"))
 
 
@@ -103,6 +105,38 @@ def test_a_container_there_is_used_like_one_here(one: Lan) -> None:
     one.up(LAB)
     assert "mine" not in one.delaylab("exec", "box", "--", "ls", "/").stdout
     assert stored(one) == before
+
+
+def test_docker_containers_there_are_used_like_those_here(one: Lan) -> None:
+    """Two containers by one engine of the lab's own: the machine has none."""
+    skip_unless_runnable("docker")
+    lab = LAB.replace("kind: lxc", "kind: docker").replace(
+        "b: {host: there}", "b: {host: there, kind: docker, memory: 64MiB, cpu_quota: 0.5}"
+    )
+    one.up(lab)
+    for node in ("box", "b"):
+        assert one.delaylab("exec", node, "--", "hostname").stdout == f"{node}\n"
+    assert pings(one, "a", "box.wan") >= 20
+    assert pings(one, "b", "box.near") < 10
+    (file := one.folder / "text").write_text("from here")
+    one.delaylab("cp", str(file), "box:/mine")
+    assert one.delaylab("exec", "box", "--", "cat", "/mine").stdout == "from here"
+    one.delaylab("down")
+    wait_until_gone(one)
+
+
+def test_a_docker_container_there_that_does_not_start_is_one_line(one: Lan, tmp_path: Path) -> None:
+    skip_unless_runnable("docker")
+    (tmp_path / "sbin").write_text("no folder, so that the agent has no place in it")
+    own = tmp_path / "own.tar"
+    subprocess.run(["tar", "-cf", str(own), "-C", str(tmp_path), "sbin"], check=True)
+    for image, why in (
+        ("no-such-image:1", "the engine has no image"),
+        (str(own), "not a directory"),
+    ):
+        said = one.up(LAB.replace("kind: lxc", f"kind: docker, image: '{image}'"), code=1)
+        assert re.search(why, said), said
+        wait_until_gone(one)
 
 
 def test_a_probe_to_a_container_there_is_stamped_at_every_point(one: Lan) -> None:
@@ -165,11 +199,13 @@ def test_a_disk_that_is_full_there_is_one_line(one: Lan) -> None:
         one.on("m1", "umount", STORED)
 
 
-def test_a_kill_at_any_moment_leaves_nothing(one: Lan) -> None:
+@pytest.mark.parametrize("kind", ["lxc", pytest.param("docker", marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_leaves_nothing(one: Lan, kind: str) -> None:
     """Also while an image is sent."""
-    skip_unless_runnable("lxc")
+    skip_unless_runnable(kind)
     drawn = random.Random("guests there")
-    (one.folder / "lab.yaml").write_text(LAB)
+    lab = LAB.replace("kind: lxc", f"kind: {kind}")
+    (one.folder / "lab.yaml").write_text(lab)
     for number in range(KILLS):
         if number % 2 == 0:
             one.on("m1", "rm", "-rf", STORED)
@@ -186,9 +222,36 @@ def test_a_kill_at_any_moment_leaves_nothing(one: Lan) -> None:
         one.delaylab("down", "--all")
         wait_until_gone(one)
     # What was killed while it arrived is removed, and sent again as a whole.
-    one.up(LAB)
+    one.up(lab)
     assert one.delaylab("exec", "box", "--", "hostname").stdout == "box\n"
     assert ".partial" not in one.on("m1", "ls", "-a", STORED)
+
+
+@pytest.mark.slow
+def test_a_machine_s_own_container_engine_is_used(one: Lan) -> None:
+    """Its containers end with the lab, and their image stays in it."""
+    skip_unless_runnable("docker")
+    folders = "--data-root /tmp/data --exec-root /tmp/exec --pidfile /tmp/dockerd.pid"
+    alone = (
+        "--iptables=false --ip6tables=false --bridge=none --exec-opt native.cgroupdriver=cgroupfs"
+    )
+    inside = ["nsenter", f"--target={one.inside('m1')}", "--net", "--pid", "--mount"]
+    with subprocess.Popen(
+        [*inside, "dockerd", *folders.split(), *alone.split()],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as engine:
+        try:
+            wait_until(lambda: '"ServerVersion"' in one.on("m1", *ENGINE_SAYS))
+            one.up(LAB.replace("kind: lxc", "kind: docker"))
+            assert one.delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+            assert len(one.on("m1", "docker", "ps", "-q").split()) == 1
+            one.delaylab("down")
+            wait_until(lambda: not one.on("m1", "docker", "ps", "-aq").split())
+            assert "delaylab" in one.on("m1", "docker", "images")
+        finally:
+            one.on("m1", "sh", "-c", "kill $(cat /tmp/dockerd.pid)")
+            engine.wait(30)
 
 
 @pytest.mark.slow
@@ -244,8 +307,7 @@ def test_doctor_tries_all_kinds_there(one: Lan) -> None:
     found = {check["name"]: check for check in checks}
     assert found["netns"]["usable"]
     assert {"macvlan", "ifb", "htb", "mirred", "vxlan"} <= found.keys()
-    assert "take kind lxc" in found["docker"]["fix"]
-    for kind in ("lxc", "uml", "qemu"):
+    for kind in ("lxc", "docker", "uml", "qemu"):
         if not KINDS[kind].can_run(LOCAL.rights(), False):
             assert found[kind]["usable"], found[kind]
             assert found[kind]["measured"]["rtt_us"] > 0

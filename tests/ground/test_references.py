@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from delaylab.errors import NotHere
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
+from delaylab.plan.parts import parts
 from delaylab.plan.references import filled_in, to_file, to_file_in_option
 from delaylab.spec.lab import LabSpec
 
@@ -28,7 +30,7 @@ def test_a_reference_becomes_the_path_on_its_machine(one: str, other: str) -> No
 
 
 def planned(node: dict[str, Any], lacking: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the words of the command of a node on another machine."""
+    """Return the words of the commands that start a node on another machine."""
     lab = LabSpec.model_validate(
         {
             "lab": "there",
@@ -41,8 +43,7 @@ def planned(node: dict[str, Any], lacking: frozenset[str] = frozenset()) -> tupl
     rights = Rights(root=True, lacking=lacking)
     here = Rights(root=True, lacking=frozenset({"lxc-start", "qemu-system-x86_64", "linux.uml"}))
     plan = build(lab, KINDS, here, machines={"m1": rights})
-    (guest,) = (agent.guest for agent in plan.agents if agent.guest)
-    return guest.command
+    return tuple(word for agent in plan.agents if agent.guest for word in agent.guest.command)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,7 @@ def planned(node: dict[str, Any], lacking: frozenset[str] = frozenset()) -> tupl
         ({"kind": "lxc", "image": "/own,root"}, ["/own,root"]),
         ({"kind": "uml", "kernel": "/k"}, ["/k", "sealed.sh"]),
         ({"kind": "qemu", "kernel": "/k", "image": "/a,b"}, ["/k", "/a,,b"]),
+        ({"kind": "docker", "image": "/own.tar"}, ["/own.tar", "dockerd.sh"]),
     ],
 )
 def test_all_files_of_this_machine_in_a_command_are_references(
@@ -64,15 +66,56 @@ def test_all_files_of_this_machine_in_a_command_are_references(
     assert sum(word.count("PUT") for word in there) >= len(named)
 
 
-@pytest.mark.parametrize("kind", ["docker", "xen"])
-def test_kinds_that_cannot_be_on_other_machines_say_why(kind: str) -> None:
-    with pytest.raises(NotHere, match=f"cannot be {kind} on machine m1: .*; .*this machine"):
-        planned({"kind": kind})
+def test_kinds_that_cannot_be_on_other_machines_say_why() -> None:
+    with pytest.raises(NotHere, match=r"cannot be xen on machine m1: .*; .*this machine"):
+        planned({"kind": "xen"})
+
+
+def test_each_machine_starts_its_own_docker_containers() -> None:
+    """An image's name is that of the engine there, and no file."""
+    docker = {"kind": "docker", "image": "debian:12"}
+    lab = LabSpec.model_validate(
+        {
+            "lab": "there",
+            "machines": {"m1": {"ssh": "m1"}, "m2": {"ssh": "m2"}},
+            "hosts": {"here": {}, "h1": {"machine": "m1"}, "h2": {"machine": "m2"}},
+            "nodes": {
+                "a": {"host": "here", **docker},
+                "b": {"host": "h1", **docker},
+                "c": {"host": "h1", **docker},
+                "d": {"host": "h2", **docker},
+            },
+            "links": [{"join": ["a", "b", "c", "d"]}],
+        }
+    )
+    root = Rights(root=True)
+    plan = build(lab, KINDS, root, machines={"m1": root, "m2": root})
+    addresses = {"local": "10.0.0.1", "m1": "10.0.0.2", "m2": "10.0.0.3"}
+    found = {
+        machine: {
+            agent.name: [
+                json.loads(word)["name"] for word in agent.guest.command if word.startswith('{"')
+            ]
+            for agent in part.agents
+            if agent.guest and agent.name.startswith("engine.")
+        }
+        for machine, part in parts(plan, addresses).items()
+    }
+    assert found == {
+        "local": {"engine.docker": ["a"]},
+        "m1": {"engine.docker.m1": ["b", "c"]},
+        "m2": {"engine.docker.m2": ["d"]},
+    }
 
 
 @pytest.mark.parametrize(
     ("kind", "program"),
-    [("lxc", "lxc-start"), ("uml", "linux.uml"), ("qemu", "qemu-system-x86_64")],
+    [
+        ("lxc", "lxc-start"),
+        ("docker", "dockerd"),
+        ("uml", "linux.uml"),
+        ("qemu", "qemu-system-x86_64"),
+    ],
 )
 def test_what_a_machine_lacks_is_named_with_the_machine(kind: str, program: str) -> None:
     assert planned({"kind": kind})

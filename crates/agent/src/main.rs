@@ -4,6 +4,7 @@ mod apart;
 mod calls;
 mod capabilities;
 mod connect;
+mod containers;
 mod fabric;
 mod init;
 mod link;
@@ -69,6 +70,8 @@ enum Verb {
     Apart(apart::Apart),
     /// Print as JSON Schema the messages that this agent reads and writes.
     Protocol,
+    /// Start a lab's Docker containers, and keep running.
+    Containers(containers::Containers),
     /// Run the program of a node that standard input describes, until it ends.
     Supervise,
     /// Do things to the programs of a node at set times, as standard input says.
@@ -119,6 +122,7 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Verb::Protocol => protocol::schema::print(),
+        Verb::Containers(given) => containers::run(&given),
         Verb::Supervise => operations::supervise(),
         Verb::CarryOut => operations::carry_out(),
         Verb::Pack(place) => operations::pack(&place),

@@ -6,11 +6,17 @@ NEW = "new"
 MACHINE = "machine"
 GUEST = "guest"
 WIRE = "wire"
+ENGINE = "engine.docker"
 
 
 def wire_agent(machine: str | None) -> str:
     """Return the name of the agent of the wire on a machine; None is this machine."""
     return WIRE if machine is None else f"{WIRE}.{machine}"
+
+
+def engine_agent(machine: str | None) -> str:
+    """Return the name of the agent that starts containers on a machine; None is this machine."""
+    return ENGINE if machine is None else f"{ENGINE}.{machine}"
 
 
 def host_agent(host: str) -> str:

@@ -326,6 +326,7 @@ def _node(
         network.cards(node),
         network.inner(node),
         capabilities,
+        lab.machine_of(host),
         lab.hosts[host].xen if host in lab.hosts else None,
     )
 

@@ -68,6 +68,8 @@ class Node(Generic[OfKind]):
     inner: tuple[DomainCable, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     """Capabilities that the node's programs may have."""
+    machine: str | None = None
+    """The machine of its host by its name in the lab file, None if it is this one."""
     xen: XenSpec | None = None
     """The emulated machine of the host's Xen domains, if the lab file describes it."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from delaylab.plan.agent_names import MACHINE, NEW, WIRE
+from delaylab.plan.agent_names import ENGINE, MACHINE, NEW, WIRE
 from delaylab.plan.model import Agent, DomainCable, Operation, Plan, TapDevice, Veth
 from delaylab.plan.outward import Groups, LanPort, Tunnel
 from delaylab.spec.this_machine import LOCAL_MACHINE
@@ -46,6 +46,8 @@ def machine_of(plan: Plan, agent: Agent) -> str:
     role, _, name = agent.name.partition(".")
     if role == WIRE:
         return name or LOCAL_MACHINE
+    if agent.name == ENGINE or agent.name.startswith(f"{ENGINE}."):
+        return agent.name.removeprefix(ENGINE).removeprefix(".") or LOCAL_MACHINE
     if role in ("node", "nat"):
         return plan.machines.get(plan.nodes[name].host, LOCAL_MACHINE)
     if agent.network not in (NEW, MACHINE) and agent.network.startswith("host."):

@@ -1,0 +1,83 @@
+//! A container engine: the one of this machine, or one of the lab's own, as `dockerd.sh` starts it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use delaylab_proto::{Context, Failure};
+
+use super::http::Engine;
+
+const SYSTEM_SOCKET: &str = "/var/run/docker.sock";
+const DEADLINE: Duration = Duration::from_secs(30);
+/// The time between two looks whether an engine that is not ready yet has ended.
+const LOOK: Duration = Duration::from_millis(100);
+/// The lines of the log that an error quotes.
+const LAST_LINES: usize = 3;
+
+/// Return this machine's engine if it answers.
+pub(super) fn of_this_machine() -> Option<Engine> {
+    let engine = Engine { socket: SYSTEM_SOCKET.into() };
+    engine.answers().then_some(engine)
+}
+
+/// Start an engine that keeps all its files in `folder`, and ends with the lab.
+pub(super) fn start(folder: &Path, script: &Path, hide_cpu: bool) -> Result<Engine, Failure> {
+    let what = "start a container engine";
+    fs::write(folder.join("daemon.json"), "{}").context(what)?;
+    let ready = UnixDatagram::bind(folder.join("ready")).context(what)?;
+    let log = folder.join("dockerd.log");
+    let mut child = run(folder, script, hide_cpu, &log).context(what)?;
+    wait(&mut child, &ready, &log)?;
+    Ok(Engine { socket: folder.join("docker.sock") })
+}
+
+fn run(folder: &Path, script: &Path, hide_cpu: bool, log: &Path) -> io::Result<Child> {
+    let log = File::create(log)?;
+    let at = |name: &str| folder.join(name).display().to_string();
+    Command::new("unshare")
+        .args(["--mount", "sh"])
+        .arg(script)
+        .arg(folder.parent().unwrap_or(folder))
+        .arg(if hide_cpu { "yes" } else { "no" })
+        .args(["dockerd", "--config-file", &at("daemon.json")])
+        .args(["-H", &format!("unix://{}", at("docker.sock")), "--data-root", &at("data")])
+        .args(["--exec-root", &at("exec"), "--pidfile", &at("dockerd.pid")])
+        .args(["--exec-opt", "native.cgroupdriver=cgroupfs", "--iptables=false"])
+        .args(["--ip6tables=false", "--bridge=none", "--log-level=error"])
+        .env("NOTIFY_SOCKET", folder.join("ready"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+}
+
+/// Wait until the engine reports that it is ready, as to systemd (sd_notify(3)).
+fn wait(child: &mut Child, ready: &UnixDatagram, log: &Path) -> Result<(), Failure> {
+    let what = "wait for the container engine";
+    ready.set_read_timeout(Some(LOOK)).context(what)?;
+    let deadline = Instant::now() + DEADLINE;
+    let mut said = [0; 4096];
+    loop {
+        if let Ok(length) = ready.recv(&mut said)
+            && said[..length].windows(7).any(|word| word == b"READY=1")
+        {
+            return Ok(());
+        }
+        let ended = child.try_wait().context(what)?.is_some();
+        if ended || Instant::now() > deadline {
+            let why = if ended { "has ended" } else { "was not ready within 30 s" };
+            return Err(Failure::new(format!("dockerd {why}"), last_lines(log)));
+        }
+    }
+}
+
+fn last_lines(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().rev().take(LAST_LINES).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
+}
