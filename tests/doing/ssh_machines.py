@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,43 @@ CLOCK = "DELAYLAB_TEST_CLOCK"
 NUMBERS = itertools.count(1)
 """The numbers of the LANs of this process."""
 
+JOIN = """\
+set -e
+for each in $(awk '$3 ~ /^cgroup2?$/ && $4 !~ /,memory/ {print $2}' /proc/mounts); do
+    mkdir "$each/$GROUP"
+    for file in cpuset.cpus cpuset.mems; do
+        [ ! -e "$each/$file" ] || cat "$each/$file" > "$each/$GROUP/$file"
+    done
+    echo $$ > "$each/$GROUP/cgroup.procs"
+done
+exec "$@"
+"""
+"""Start a command in a group of its own in each hierarchy of control groups.
+
+Its memory counts as that of the tests, which may have a limit. Where version 2 has the controllers,
+the group's processes keep labs from using them; then guests there have no limits.
+"""
+
 INIT = """\
 set -e
-[ -z "$CGROUPS" ] || mount --rbind /sys/fs/cgroup /mnt
+hierarchies=$(awk '$3 ~ /^cgroup2?$/ {print $3, $2, $4}' /proc/mounts)
 # What is only covered is still in the list of mounts, in which container engines look for groups.
 umount -l /sys
 mount -t sysfs sysfs /sys
-[ -z "$CGROUPS" ] || { mount --rbind /mnt /sys/fs/cgroup; umount -l /mnt; }
+if [ -n "$GROUP" ]; then
+    # With a namespace for control groups, a new mount shows the machine's own groups alone.
+    [ "$(echo "$hierarchies" | wc -l)" = 1 ] || mount -t tmpfs -o mode=755 none /sys/fs/cgroup
+    echo "$hierarchies" | while read -r kind place options; do
+        mkdir -p "$place"
+        usual='rw|nosuid|nodev|noexec|relatime|xattr'
+        own=$(echo "$options" | tr , '\\n' | grep -vxE "$usual" | paste -sd,)
+        case $kind,$own in
+            cgroup2,*) mount -t cgroup2 none "$place" ;;
+            *,name=*) mount -t cgroup -o "none,$own" none "$place" ;;
+            *) mount -t cgroup -o "$own" none "$place" ;;
+        esac
+    done
+fi
 for place in /root /run /tmp; do mount -t tmpfs -o mode=755 tmpfs $place; done
 chmod 1777 /tmp
 mkdir -p /run/sshd /root/.ssh
@@ -76,7 +106,7 @@ class Lan:
     clocks: Mapping[str, str] = field(default_factory=dict)
     """The errors that agents on a machine add to its clock, by the machine's name."""
     cgroups: bool = False
-    """True if they see this machine's control groups, which labs on several of them would share."""
+    """True if each has control groups of its own, for guests."""
 
     def delaylab(
         self, *argv: str, code: int = 0, timeout_s: float = 120
@@ -167,18 +197,17 @@ class Lan:
         """Start a machine."""
         key = (self.folder / "key.pub").read_text().strip()
         host_key = (self.folder / f"host-{name}").read_text().rstrip("\n")
+        apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        if self.cgroups:
+            apart = ["sh", "-c", JOIN, "sh", *apart, "--cgroup"]
         self.processes[name] = subprocess.Popen(
-            [
-                *within(self._namespace(name)),
-                *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
-                *("sh", "-c", INIT),
-            ],
+            [*within(self._namespace(name)), *apart, "sh", "-c", INIT],
             env={
                 "PATH": os.environ["PATH"],
                 "KEY": key,
                 "HOST_KEY": host_key,
                 "ADDRESS": self.address(name),
-                "CGROUPS": "yes" if self.cgroups else "",
+                "GROUP": self._namespace(name) if self.cgroups else "",
                 "MORE": f"SetEnv {CLOCK}={self.clocks[name]}" if name in self.clocks else "",
             },
             stdin=subprocess.DEVNULL,
@@ -192,6 +221,18 @@ class Lan:
         process = self.processes.pop(name)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        end_s = time.monotonic() + DEADLINE_S
+        while groups := self.groups(name):
+            assert time.monotonic() < end_s, groups
+            for group in groups:
+                with suppress(OSError):
+                    group.rmdir()
+            time.sleep(0.01)  # the kernel empties groups after the last process has ended
+
+    def groups(self, name: str) -> list[Path]:
+        """Return a machine's control groups, those inside of others first."""
+        own = sorted(Path("/sys/fs/cgroup").glob(f"*/{self._namespace(name)}/**/"))
+        return own[::-1]
 
     def _wait_for_sshd(self, name: str) -> None:
         end_s = time.monotonic() + DEADLINE_S

@@ -125,6 +125,47 @@ def test_docker_containers_there_are_used_like_those_here(one: Lan) -> None:
     wait_until_gone(one)
 
 
+def test_guests_are_on_two_machines_at_once(run_directory: Path) -> None:
+    """A container of each kind that both have, with limits by the control groups of its machine."""
+    skip_unless_runnable("lxc")
+    skip_unless_runnable("docker")
+    with (
+        tempfile.TemporaryDirectory(prefix="dlm-") as folder,
+        lan(Path(folder), ["m1", "m2"], cgroups=True) as two,
+    ):
+        two.up(BOTH)
+        for node in ("a", "b", "c", "d"):
+            assert two.delaylab("exec", node, "--", "hostname").stdout == f"{node}\n"
+        assert pings(two, "a", "b.wan") >= 20
+        assert pings(two, "a", "c.near") < 10
+        for machine in ("m1", "m2"):
+            said = "cat $(find /sys/fs/cgroup -name cpu.shares -o -name cpu.weight)"
+            shares = two.on(machine, "sh", "-c", said)
+            assert {"512", "50"} & set(shares.split())
+            assert any(f"-{machine}/delaylab/" in str(group) for group in groups(NAME))
+        two.delaylab("down")
+        two.wait_until_gone()
+        assert groups(NAME) == []
+
+
+BOTH = (
+    f"lab: {NAME}\n"
+    + """\
+machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+hosts: {one: {machine: m1}, other: {machine: m2}}
+nodes:
+  a: {host: one, kind: lxc, cpu_weight: 50}
+  b: {host: other, kind: lxc, cpu_weight: 50}
+  c: {host: one, kind: docker}
+  d: {host: other, kind: docker}
+links:
+  - {between: [a, b], name: wan, delay: 10ms}
+  - {between: [a, c], name: near}
+  - {between: [b, d], name: far}
+"""
+)
+
+
 def test_a_docker_container_there_that_does_not_start_is_one_line(one: Lan, tmp_path: Path) -> None:
     skip_unless_runnable("docker")
     (tmp_path / "sbin").write_text("no folder, so that the agent has no place in it")
