@@ -267,3 +267,63 @@ def test_what_cannot_be_is_one_line(
     printed = three.up(text, code=code)
     assert said in printed, printed
     assert len(printed.strip().splitlines()) == 1, printed
+
+
+TWO_CARDS = """\
+lab: cards
+data_plane: ethernet
+machines:
+  m1: {ssh: m1, interfaces: [eth0, eth1]}
+  m2: {ssh: m2, interfaces: [eth0, eth1]}
+hosts: {h1: {machine: m1}, h2: {machine: m2}}
+nodes: {a: {host: h1}, b: {host: h2}, c: {host: h1}, d: {host: h2}}
+links: [{between: [a, b], name: one}, {between: [c, d], name: two}]
+"""
+SENT, SIZE = 200, 1400
+"""Pings of a link and their size: far more bytes than a session over ssh, by the first card."""
+
+
+def test_links_are_divided_among_the_cards_that_a_machine_names(three: Lan) -> None:
+    with second_cards(three, "m1", "m2"):
+        three.up(TWO_CARDS)
+        used = {
+            link: cards_used(three, node, to)
+            for link, node, to in (("one", "a", "b"), ("two", "c", "d"))
+        }
+        three.delaylab("down")
+    for machine in ("m1", "m2"):
+        assert {used[link][machine] for link in used} == {("eth0",), ("eth1",)}, used
+
+
+@contextmanager
+def second_cards(of: Lan, *names: str) -> Iterator[None]:
+    """Give machines a second card on the LAN for the length of a block."""
+    switch = f"{of.user}-lan"
+    for name in names:
+        card = ("type", "veth", "peer", f"second-{name}", "mtu", str(MTU), "netns", switch)
+        ip("-n", f"{of.user}-{name}", "link", "add", "eth1", "mtu", str(MTU), *card)
+        ip("-n", switch, "link", "set", f"second-{name}", "master", "lan", "up")
+        ip("-n", f"{of.user}-{name}", "link", "set", "eth1", "up")
+    try:
+        yield
+    finally:
+        for name in names:
+            ip("-n", switch, "link", "del", f"second-{name}")
+
+
+def cards_used(three: Lan, node: str, to: str) -> dict[str, tuple[str, ...]]:
+    """Return the cards of each machine by which the pings from a node to another one went."""
+    before = {name: sent_bytes(three, name) for name in ("m1", "m2")}
+    sent = ("-c", str(SENT), "-s", str(SIZE), "-i", "0.005", "-q")
+    three.delaylab("exec", node, "--", "ping", *sent, to)
+    after = {name: sent_bytes(three, name) for name in ("m1", "m2")}
+    return {
+        name: tuple(card for card in cards if cards[card] - before[name][card] > SENT * SIZE / 2)
+        for name, cards in after.items()
+    }
+
+
+def sent_bytes(of: Lan, name: str) -> dict[str, int]:
+    """Return the bytes that each card of a machine has sent, by the kernel's counters."""
+    shown = json.loads(of.on(name, "ip", "-s", "-j", "link", "show", "type", "veth"))
+    return {each["ifname"]: int(each["stats64"]["tx"]["bytes"]) for each in shown}
