@@ -180,6 +180,23 @@ def test_a_docker_container_there_that_does_not_start_is_one_line(one: Lan, tmp_
         wait_until_gone(one)
 
 
+def test_an_image_that_was_damaged_there_is_sent_again(one: Lan) -> None:
+    skip_unless_runnable("lxc")
+    one.up(LAB)
+    one.delaylab("down")
+    wait_until_gone(one)
+    before = stored(one)
+    find = f"find {STORED}/container-*/rootfs -type f -size +1k -name '*.so*' | head -n 1"
+    damaged = one.on("m1", "sh", "-c", find).strip()
+    assert damaged
+    one.on("m1", "truncate", "-s", "0", damaged)
+    one.up(LAB)
+    assert one.delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+    assert int(one.on("m1", "stat", "-c", "%s", damaged)) > 1024
+    changed = {name for name, now in stored(one).items() if before.get(name) != now}
+    assert {name.split("-")[0] for name in changed} == {"container"}, changed
+
+
 def test_a_probe_to_a_container_there_is_stamped_at_every_point(one: Lan) -> None:
     skip_unless_runnable("lxc")
     (one.folder / "study.yaml").write_text(STUDY)

@@ -1,8 +1,8 @@
 //! Files and folders of the user's machine that guests on this one boot: put here once for each content.
 //!
 //! They are in the folder `stored` beside the agent, which only this user may write to (the shell that starts the
-//! [`hub`](super::hub) checks it). Each appears under its name when it is whole. Nothing removes them: a lab may use
-//! them.
+//! [`hub`](super::hub) checks it). Each appears under its name when it is whole. Nothing removes them, since a lab may
+//! use them, unless they are no more as they were stored: then they are missing, and the next copy replaces them.
 
 use std::error::Error;
 use std::fs::{self, DirBuilder, File};
@@ -31,7 +31,7 @@ const END: &str = "end";
 pub(crate) fn list(request: Stored, _: &mut Session) -> Result<StoredDone, Failure> {
     let folder = place()?;
     remove_remains(&folder);
-    let missing = request.names.into_iter().filter(|name| !folder.join(name).exists()).collect();
+    let missing = request.names.into_iter().filter(|name| !is_intact(&folder.join(name))).collect();
     Ok(StoredDone { folder, missing })
 }
 
@@ -67,7 +67,7 @@ fn store_in(folder: &Path, name: &Path, mut archive: impl Read) -> io::Result<()
     let lock = File::create(folder.join(LOCK))?;
     lock.lock()?;
     let (partial, place) = (folder.join(PARTIAL), folder.join(name));
-    if place.exists() {
+    if is_intact(&place) {
         // Another command has stored it meanwhile.
         return io::copy(&mut archive, &mut io::sink()).map(drop);
     }
@@ -78,9 +78,70 @@ fn store_in(folder: &Path, name: &Path, mut archive: impl Read) -> io::Result<()
         // A machine that loses its power has the whole file under its name, or none.
         folder::write_back(&partial)?;
         fs::create_dir_all(place.parent().unwrap_or(folder))?;
-        fs::rename(partial.join(ROOT), &place)
+        if fs::symlink_metadata(&place).is_ok_and(|about| !about.is_dir()) {
+            fs::remove_file(&place)?;
+        }
+        remove(&place)?;
+        fs::rename(partial.join(ROOT), &place)?;
+        // What a kill leaves without its fingerprint is missing, and sent again.
+        fs::write(beside(&place), fingerprint(&place)?)
     });
     remove(&partial).and(stored)
+}
+
+/// Return true if what is stored at a place is there as it was stored. Contents are not read: a disk that answers
+/// other bytes than were written is not noticed.
+fn is_intact(place: &Path) -> bool {
+    let known = fs::read_to_string(beside(place));
+    known.is_ok_and(|known| fingerprint(place).is_ok_and(|now| now == known))
+}
+
+/// Return the file with the fingerprint of what is stored at a place. No stored name begins with a dot.
+fn beside(place: &Path) -> PathBuf {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    place.with_file_name(format!(".{name}.is"))
+}
+
+/// Return a text that is another one once a file below a path is cut, written, added, removed, or given another owner
+/// or mode.
+fn fingerprint(place: &Path) -> io::Result<String> {
+    let (mut sum, mut entries) = (Fnv::default(), vec![place.to_owned()]);
+    while let Some(entry) = entries.pop() {
+        let about = fs::symlink_metadata(&entry)?;
+        sum.add(entry.strip_prefix(place).unwrap_or(&entry).as_os_str().as_encoded_bytes());
+        let mut numbers = vec![u64::from(about.mode()), about.uid().into(), about.gid().into()];
+        if about.is_dir() {
+            let mut inside = fs::read_dir(&entry)?
+                .map(|found| found.map(|found| found.path()))
+                .collect::<io::Result<Vec<_>>>()?;
+            inside.sort();
+            entries.append(&mut inside);
+        } else {
+            let written = [about.mtime(), about.mtime_nsec()].map(i64::cast_unsigned);
+            numbers.extend([about.len(), written[0], written[1]]);
+        }
+        numbers.iter().for_each(|number| sum.add(&number.to_le_bytes()));
+    }
+    Ok(format!("{:016x}", sum.0))
+}
+
+/// The hash FNV-1a: against accidents, not against whoever may write there.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        // The length keeps two texts apart that are one when joined.
+        let length = (bytes.len() as u64).to_le_bytes();
+        for byte in length.iter().chain(bytes) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
 }
 
 fn unpack(partial: &Path, input: &mut impl Read) -> io::Result<()> {
@@ -138,7 +199,7 @@ mod tests {
 
     use tar::{Builder, EntryType, Header};
 
-    use super::{PARTIAL, require_plain, store_in};
+    use super::{PARTIAL, beside, is_intact, require_plain, store_in};
 
     fn folder(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("delaylab-store-{name}-{}", std::process::id()))
@@ -184,6 +245,33 @@ mod tests {
         let other = archive(&[("stored", EntryType::Regular, "x"), TREE[3]]);
         store_in(&folder, name, other.as_slice()).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_more_as_it_was_stored_is_replaced() {
+        type Damage = fn(&Path);
+        let damages: [Damage; 6] = [
+            |tree| fs::write(tree.join("program"), "").unwrap(),
+            |tree| fs::write(tree.join("more"), "").unwrap(),
+            |tree| fs::remove_file(tree.join("link")).unwrap(),
+            |tree| {
+                fs::set_permissions(tree.join("program"), PermissionsExt::from_mode(0o600)).unwrap()
+            },
+            |tree| fs::remove_dir_all(tree).unwrap(),
+            |tree| fs::remove_file(beside(tree)).unwrap(),
+        ];
+        let folder = folder("damaged");
+        let place = folder.join("layer-1/rootfs");
+        for damage in damages {
+            store_in(&folder, Path::new("layer-1/rootfs"), archive(&TREE).as_slice()).unwrap();
+            assert!(is_intact(&place));
+            damage(&place);
+            assert!(!is_intact(&place));
+        }
+        store_in(&folder, Path::new("layer-1/rootfs"), archive(&TREE).as_slice()).unwrap();
+        assert_eq!(fs::read_to_string(place.join("program")).unwrap(), "text");
+        assert!(!place.join("more").exists());
         fs::remove_dir_all(&folder).unwrap();
     }
 
