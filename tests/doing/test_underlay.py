@@ -151,6 +151,7 @@ def test_what_the_network_between_machines_does_during_a_trial_is_in_the_verdict
     assert run.returncode == 0, said
     (trial,) = read_study(apart.folder / "out").trials
     (measured,) = trial.underlays
+    assert trial.hosts == {"h1": "m1", "h2": "m2", "h3": "m2"}
     assert measured.links == ["apart"]
     assert measured.hosts == ["h1", "h2", "h3"]
     # Each of two directions loses one packet in ten; some probes came before.

@@ -54,7 +54,7 @@ def machine_record(lab: Lab, table: pl.DataFrame) -> pl.DataFrame:
 def hosts_of(lab: Lab) -> dict[str, str]:
     """Return the machine of each host of a lab, as a trial records them."""
     names = dict.fromkeys([*lab.spec.hosts, *map(lab.spec.host_of, lab.spec.nodes)])
-    return dict.fromkeys(names, lab.machine.name)
+    return {name: lab.plan.machines.get(name, lab.machine.name) for name in names}
 
 
 def reserved(lab: LabSpec) -> list[ReservedCpus]:
