@@ -63,8 +63,8 @@ HEAD = """\
 
 Each table compares delaylab with other tools, in turn, in one run on one machine. The machines are
 shared and noisy: trust the ratios rather than the seconds. `make bench` runs all benchmarks in an
-hour, half of which is a study. It needs ping, fping, irtt, tcpdump, stress-ng, Mininet, and what
-guests run on (`delaylab doctor`). `.venv/bin/python -m benches NAME` runs one. *Goal* is what
+hour, half of which is a study. It needs ping, fping, irtt, tcpdump, stress-ng, Mininet, sshd, and
+what guests run on (`delaylab doctor`). `.venv/bin/python -m benches NAME` runs one. *Goal* is what
 the project set itself.
 """
 SECTION = re.compile(r"<!-- (\w+) -->\n.*?(?=<!-- \w+ -->|\Z)", re.DOTALL)
