@@ -110,27 +110,28 @@ def test_a_delay_is_one_way_in_each_direction(delaylab: Run, up: Up) -> None:
     assert 10 <= rtt_ms(delaylab, "a", "b.wan") < 12
 
 
-def test_the_engine_warms_up_by_its_hosts_loopback_and_counts_none_of_that(
+def test_the_engine_warms_up_by_a_router_of_its_own_and_counts_none_of_that(
     delaylab: Run, up: Up
 ) -> None:
-    """A warm-up comes before a frame that comes alone, so there are no more of them than frames."""
+    """One comes before a frame that comes alone. The router sends back each packet that it gets."""
     name = up(TWO_HOSTS)
 
-    def looped() -> int:
+    def warm_ups() -> tuple[int, int]:
         table = delaylab("exec", "own", "--", "cat", "/proc/net/dev").stdout
-        (line,) = (each for each in table.splitlines() if each.strip().startswith("lo:"))
-        return int(line.split()[2])
+        (line,) = (each for each in table.splitlines() if each.strip().startswith("warm~1:"))
+        received, sent = (int(line.split()[column]) for column in (2, 10))
+        return received, sent
 
-    before = looped()
     rtt_ms(delaylab, "a", "b.wan")
-    warmed = looped() - before
+    received, sent = warm_ups()
     shown = as_json(delaylab("link", "show", name, "--json"))
     (left,) = (engine for engine in shown["engines"] if engine["host"] == "left")
     assert left["realtime"]
     assert left["unknown_port"] == 0
     frames = sum(way["in"]["frames"] for way in left["directions"])
     assert frames >= 20
-    assert 1 <= warmed <= frames
+    assert 1 <= sent <= frames
+    assert received == sent
 
 
 def test_neighbours_are_found_over_a_link_of_seconds(delaylab: Run, up: Up) -> None:

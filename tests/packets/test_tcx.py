@@ -25,6 +25,7 @@ KEY = ["seq", "leg"]
         ("loss.o", ("loss.c",)),
         ("order.o", ("counters.h", "order.c")),
         ("lan.o", ("lan.c",)),
+        ("gate.o", ("gate.c",)),
     ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:

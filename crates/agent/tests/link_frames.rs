@@ -110,7 +110,16 @@ fn no_frame_of_a_burst_arrives_before_its_time() {
 
 #[test]
 fn a_port_that_was_down_takes_frames_again_at_once() {
-    let lab = Lab::up("port", &plan(&[json!({}), json!({})], &json!({})));
+    down_and_up("port", json!({}));
+}
+
+#[test]
+fn a_frame_that_the_kernel_holds_is_refused_by_a_port_that_is_down() {
+    down_and_up("held", under(json!({"delay_ns": 1_000_000})));
+}
+
+fn down_and_up(name: &str, member: Value) {
+    let lab = Lab::up(name, &plan(&[member, json!({})], &json!({})));
     let send = || {
         lab.generate("n1", &generate(10, 1_000_000, 60));
         let way = lab.settled()["directions"][0].clone();

@@ -22,3 +22,4 @@ compile share counters.h
 compile loss
 compile order counters.h
 compile lan
+compile gate

@@ -29,6 +29,11 @@ pub fn bind(fd: BorrowedFd<'_>, interface: u32, protocol: u16) -> io::Result<()>
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Mark all packets that a socket sends (`SO_MARK`, socket(7)).
+pub fn mark(fd: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
+    set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MARK, &mark)
+}
+
 /// The buffers for one call of `sendmmsg(2)`, allocated once.
 #[derive(Debug)]
 pub struct FrameBatch {

@@ -1,6 +1,7 @@
 //! Programs at an interface's traffic control hooks (`tcx`, Linux 6.6 and later), which run in the kernel for
 //! each of its packets. They need `CAP_BPF` and `CAP_NET_ADMIN` outside of user namespaces.
 
+pub mod gate;
 pub mod sender;
 pub mod tap;
 

@@ -281,6 +281,11 @@ impl EventQueue {
         }
     }
 
+    /// Return the next event, with its time.
+    pub(super) fn peek(&self) -> Option<(Monotonic, Event)> {
+        self.heap.peek().map(|Reverse((due, _, event))| (*due, *event))
+    }
+
     /// Remove and return the next event that is due by now, with its time.
     pub(super) fn pop(&mut self, now: Monotonic) -> Option<(Monotonic, Event)> {
         if self.next()? > now {

@@ -16,9 +16,10 @@ use super::checksum;
 use super::clock_offset::ClockOffset;
 use super::commands::{LoopAnswer, LoopChannels, LoopCommand};
 use super::direction::{DirectionState, Event, EventQueue};
+use super::lead::Lead;
 use super::link_table::{LinkTable, Switch};
 use super::pool::{Pool, Slot};
-use super::ports::{Intake, Outbox, fits, length};
+use super::ports::{Intake, Outbox, Outgoing, fits, length};
 use crate::protocol::links::EngineLinks;
 use crate::timing::pace::Pace;
 
@@ -30,9 +31,9 @@ const PAUSE: Span = Span::from_ns(2_000_000);
 /// that is sent later takes some microseconds longer, so the engine warms the path up first.
 const COLD_AFTER: Span = Span::from_ns(50_000);
 /// The time before a frame is due at which the engine begins to warm up, and that in which it no longer does:
-/// a warm-up takes up to 8 µs.
-const WARM_UP: Span = Span::from_ns(20_000);
-const TOO_LATE_TO_WARM_UP: Span = Span::from_ns(9_000);
+/// a warm-up takes up to 10 µs, and the kernel gets the frame up to 5 µs before it is due.
+const WARM_UP: Span = Span::from_ns(27_000);
+const TOO_LATE_TO_WARM_UP: Span = Span::from_ns(16_000);
 /// The time for which an eased loop sleeps, whatever arrives or becomes due.
 const NAP: Span = Span::from_ns(1_000_000);
 const NO_DIRECTION: u32 = u32::MAX;
@@ -56,6 +57,7 @@ pub(crate) struct Forwarder {
     warm: Monotonic,
     /// True if frames may be late by up to [`NAP`].
     eased: bool,
+    lead: Lead,
 }
 
 impl Forwarder {
@@ -86,6 +88,7 @@ impl Forwarder {
             awake: now,
             warm: now,
             eased: false,
+            lead: Lead::default(),
         })
     }
 
@@ -116,6 +119,9 @@ impl Forwarder {
 
     fn wait(&mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         self.awake = Monotonic::now();
+        if !self.eased && self.send_held() {
+            return Ok(());
+        }
         let commanded = if self.eased {
             pace.nap(NAP, channels.wake.as_fd()).context("rest")?
         } else {
@@ -216,6 +222,40 @@ impl Forwarder {
             now = Monotonic::now();
         }
         done
+    }
+
+    /// Send the next frame if it is due so soon that it is time to hand it to the kernel, which holds it until then.
+    /// Return false if there is none, or if it is sent when it is due, as other frames are.
+    fn send_held(&mut self) -> bool {
+        let Some((due, Event::Send { slot, direction, copies: 1 })) = self.events.peek() else {
+            return false;
+        };
+        if due - self.awake > self.lead.span() {
+            return false;
+        }
+        let Some(port) = self.only_port(slot, direction) else { return false };
+        let offset = self.clock_offset.read(self.awake);
+        let frame = Outgoing { slot, direction, port, due, counted: true };
+        let Self { outbox, directions, pool, .. } = self;
+        let Some(before_due) = outbox.send_held(&frame, offset, directions, pool) else {
+            return false;
+        };
+        self.lead.learn(before_due);
+        self.events.pop(due);
+        self.awake = Monotonic::now();
+        self.warm = self.awake;
+        true
+    }
+
+    /// Return the only port that a frame leaves by, if it is one that is up and has no conditions at its receiver.
+    fn only_port(&self, slot: Slot, from: u32) -> Option<u32> {
+        let direction = &self.directions[from as usize];
+        let port = direction.receives_by.or_else(|| {
+            let mut ports = self.switches[direction.switch].towards(self.pool.frame(slot), from);
+            let port = ports.next().filter(|port| !self.receivers.contains_key(port))?;
+            ports.next().is_none().then_some(port)
+        })?;
+        (!self.directions[port as usize].is_down).then_some(port)
     }
 
     /// Process the events that are due now.

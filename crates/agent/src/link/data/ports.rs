@@ -4,18 +4,20 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use delaylab_os::clock::{EpochOffset, Monotonic};
+use delaylab_os::clock::{EpochOffset, Monotonic, Span};
 use delaylab_os::netlink::interface::has_queue;
 use delaylab_os::ring::frames::{FrameRing, Passing};
 use delaylab_os::ring::shares::RingShares;
 use delaylab_os::socket::LARGE_BUFFER;
 use delaylab_os::socket::filter::Program;
 use delaylab_os::socket::packet_socket::{self, FrameBatch};
+use delaylab_os::tcx::gate::{Gate, Passed};
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 use nix::errno::Errno;
 
 use super::direction::{Counts, DirectionState};
 use super::pool::{Pool, Slot};
+use super::warm_route::WarmRoute;
 
 /// The number of frames that may arrive while the engine does not run. One port may use a fifth: 30 ms at 100
 /// 000 frames a second.
@@ -98,13 +100,13 @@ pub(super) fn fits(passing: &Passing, longest: usize) -> bool {
 }
 
 /// A frame for one port.
-struct Outgoing {
-    slot: Slot,
-    direction: u32,
-    port: u32,
-    due: Monotonic,
+pub(super) struct Outgoing {
+    pub slot: Slot,
+    pub direction: u32,
+    pub port: u32,
+    pub due: Monotonic,
     /// True if the frame counts as sent; a frame is counted once, however many ports it leaves by.
-    counted: bool,
+    pub counted: bool,
 }
 
 /// The sockets of all ports. Ports without a queue of their own share one, because the kernel waits for a
@@ -118,6 +120,10 @@ pub(super) struct Outbox {
     batch: FrameBatch,
     /// The maximum number of frames per system call.
     size: usize,
+    /// Holds a frame that is sent early; `None` where the kernel lets no programs in.
+    gate: Option<Gate>,
+    /// The router to warm up with; `None` without the right to build one.
+    warm_route: Option<WarmRoute>,
     frames: Vec<Outgoing>,
     /// The slots that are free once all frames are sent.
     done: Vec<(Slot, u32)>,
@@ -159,7 +165,10 @@ impl Outbox {
             });
         }
         let batch = FrameBatch::new(size);
-        Ok(Self { sockets, ports, batch, size, frames: Vec::new(), done: Vec::new() })
+        // Without these, frames only leave some microseconds later.
+        let (gate, warm_route) = (Gate::open().ok(), WarmRoute::build().ok());
+        let (frames, done) = (Vec::new(), Vec::new());
+        Ok(Self { sockets, ports, batch, size, gate, warm_route, frames, done })
     }
 
     /// Queue a direction's frame for sending by a port.
@@ -174,12 +183,40 @@ impl Outbox {
         self.frames.push(Outgoing { slot, direction, port, due, counted });
     }
 
-    /// Send a frame that nobody receives by the loopback of this network namespace, which is the host's. The code and
-    /// the data that the kernel needs for a frame are in the CPU's caches afterwards.
+    /// Send a frame that nobody receives, by a router of the engine's own. The code and the data that the kernel needs
+    /// for any frame are in the CPU's caches afterwards.
     pub(super) fn warm_up(&mut self) {
-        let frame = (Some(LOOPBACK), &UNUSED_PROTOCOL[..]);
-        // If the loopback is down, frames only leave some microseconds later.
-        let _ = self.batch.send(self.sockets[SHARED].as_fd(), std::iter::once(frame));
+        let (interface, frame) = match &self.warm_route {
+            Some(route) => (route.interface, &route.frame[..]),
+            None => (LOOPBACK, &UNUSED_PROTOCOL[..]),
+        };
+        // If this fails, frames only leave some microseconds later.
+        if let (Some(gate), Some(_)) = (&mut self.gate, &self.warm_route) {
+            let _ = gate.send(frame, interface, Monotonic::now());
+        } else {
+            let frame = std::iter::once((Some(interface), frame));
+            let _ = self.batch.send(self.sockets[SHARED].as_fd(), frame);
+        }
+    }
+
+    /// Send one frame now, which the kernel is to hold at a gate until it is due, and return by how much it reached the
+    /// gate too early. Return `None` if it is to be sent as others are: there is no gate, its port has a queue of its
+    /// own, or the port did not take it. Then the answer to a socket says why.
+    pub(super) fn send_held(
+        &mut self,
+        frame: &Outgoing,
+        offset: EpochOffset,
+        directions: &mut [DirectionState],
+        pool: &mut Pool,
+    ) -> Option<Span> {
+        let interface = self.ports[frame.port as usize].interface?;
+        let passed = self.gate.as_mut()?.send(pool.frame(frame.slot), interface, frame.due);
+        let Passed::Left { arrived, left } = passed else { return None };
+        let direction = &mut directions[frame.direction as usize];
+        direction.counts.late.record(left - frame.due);
+        direction.counts.left.add(pool.frame(frame.slot).len(), offset.realtime(left));
+        pool.give(&mut direction.account, frame.slot);
+        Some(frame.due - arrived)
     }
 
     /// Mark a slot as free after the next [`Self::flush`].
