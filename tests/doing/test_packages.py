@@ -46,7 +46,7 @@ def test_guests_have_the_programs_and_keep_the_image_as_it_was(
     lab = LAB.format(kind=kind)
     if kind == "qemu":
         # On a disk, packages spare a guest memory: half of what it needs with them in memory.
-        lab = lab.replace("packages", "memory: 88MiB, packages")
+        lab = lab.replace("packages", "memory: 96MiB, packages")
     (tmp_path / "lab.yaml").write_text(lab)
     files = images.require(f"{'disk' if kind in ('qemu', 'uml') else 'container'}:pigz:xz-utils")
     before = {path: path.stat().st_mtime_ns for path in files.values()}

@@ -53,9 +53,10 @@ int hold(struct __sk_buff *skb)
 		now = bpf_ktime_get_ns();
 	if (now < *due)
 		return TCX_DROP;
-	*left = now;
 	skb->mark = 0;
 	*result = bpf_clone_redirect(skb, *by, 0);
+	/* Not before: by this time the copy has left, so nothing that saw it leave saw it later. */
+	*left = bpf_ktime_get_ns();
 	return TCX_DROP;
 }
 

@@ -21,9 +21,9 @@ CLOCK = "tsc=reliable tsc_early_khz={tsc_khz}"
 Calibrated by the guest on an emulated timer, the figure can be wrong by 1000 ppm, or fail: a
 microvm then does not boot. Guests on KVM have a clock of their own and ignore it.
 """
-LEAST_MIB = {"cloud": 168, "full": 184}
+LEAST_MIB = {"cloud": 168, "full": 192}
 """The least memory in which each kernel unpacks its initramfs, tried in steps of 8 MiB."""
-LEAST_WITH_DISK_MIB = {"cloud": 88, "full": 104}
+LEAST_WITH_DISK_MIB = {"cloud": 96, "full": 112}
 """The same of a guest that has its programs on a disk, so that its initramfs is small."""
 EARLY = "earlyprintk=ttyS0,115200"
 """Kernel parameter without which a panic before the console exists leaves no message."""
