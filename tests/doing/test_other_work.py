@@ -24,7 +24,7 @@ lab:
     a: {{start: [{{run: [nice, -n, "-5", {inside}, -c, "while :; do :; done"]}}]}}
     b: {{}}
   links: [{{between: [a, b]}}]
-probe: {{from: a, to: b, count: 100, interval: 10ms, at_rest: 200}}
+probe: {{from: a, to: b, count: 400, interval: 10ms, at_rest: 200}}
 """
 
 
