@@ -1,4 +1,4 @@
-"""What the network between machines does is in the verdicts of the links that cross it."""
+"""Verdicts on links name what the network between their machines did during a trial."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MEANWHILE = {
     "p99_rtt_ns": 2_900_000,
 }
 WORSE = {**UNDERLAY, "p99_rtt_ns": 9_000_000, "lost": 50}
-"""What pings of `up` found on a worse day than that of the trial."""
+"""The pings of `up`, when the network was slower than during the trial."""
 
 
 def during(changes: Mapping[str, object], **of_direction: Any) -> Verdict:

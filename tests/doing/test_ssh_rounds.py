@@ -38,7 +38,7 @@ VERBS = {
     "down": ["down", "pair"],
 }
 LASTS_S = {"up": 2.5, "trial": 4.0, "link set": 1.0, "down": 1.0}
-"""What is drawn is a moment within this time; some moments are after the end of the verb."""
+"""The time in seconds within which a failure happens. It may happen after the end of the verb."""
 FAILURES = ("command", "ssh", "sshd", "agent", "partition", "reboot", "power")
 """With `power` a machine is gone without a word: nobody closes its connections."""
 

@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::fs::{self, DirBuilder, File};
+use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
@@ -13,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use delaylab_os::files::folder;
 use delaylab_os::process::{self, namespace};
 use delaylab_proto::{Context, Failure};
+use fnv::FnvHasher;
 use tar::Archive;
 
 use crate::protocol::machine::{Stored, StoredDone};
@@ -105,10 +107,11 @@ fn beside(place: &Path) -> PathBuf {
 /// Return a text that is another one once a file below a path is cut, written, added, removed, or given another owner
 /// or mode.
 fn fingerprint(place: &Path) -> io::Result<String> {
-    let (mut sum, mut entries) = (Fnv::default(), vec![place.to_owned()]);
+    // Against accidents, not against whoever may write there.
+    let (mut sum, mut entries) = (FnvHasher::default(), vec![place.to_owned()]);
     while let Some(entry) = entries.pop() {
         let about = fs::symlink_metadata(&entry)?;
-        sum.add(entry.strip_prefix(place).unwrap_or(&entry).as_os_str().as_encoded_bytes());
+        entry.strip_prefix(place).unwrap_or(&entry).hash(&mut sum);
         let mut numbers = vec![u64::from(about.mode()), about.uid().into(), about.gid().into()];
         if about.is_dir() {
             let mut inside = fs::read_dir(&entry)?
@@ -120,28 +123,9 @@ fn fingerprint(place: &Path) -> io::Result<String> {
             let written = [about.mtime(), about.mtime_nsec()].map(i64::cast_unsigned);
             numbers.extend([about.len(), written[0], written[1]]);
         }
-        numbers.iter().for_each(|number| sum.add(&number.to_le_bytes()));
+        numbers.hash(&mut sum);
     }
-    Ok(format!("{:016x}", sum.0))
-}
-
-/// The hash FNV-1a: against accidents, not against whoever may write there.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, bytes: &[u8]) {
-        // The length keeps two texts apart that are one when joined.
-        let length = (bytes.len() as u64).to_le_bytes();
-        for byte in length.iter().chain(bytes) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
+    Ok(format!("{:016x}", sum.finish()))
 }
 
 fn unpack(partial: &Path, input: &mut impl Read) -> io::Result<()> {
