@@ -122,7 +122,7 @@ def _on_link4(
             2, CABLES4.place(name, 2, cell)
         )  # RFC 3021: a /31 has no network address
         for number, texts in enumerate(addresses.values()):
-            # !s: without it, each address is formatted by its __format__, which reads a pattern.
+            # `!s` skips `__format__` of addresses, which matches a regular expression each time.
             texts.append(f"{ipaddress.IPv4Address(start + number)!s}/31")
         return
     size = max(BROADCAST_AT_LEAST, _power_of_two(len(addresses) + 2))
