@@ -72,8 +72,9 @@ def test_the_rate_found_is_the_bottlenecks(queue: int) -> None:
     # A long burst may leave so much in queues, and lose so much. A busy machine may hold less.
     assert load.rate.frames_per_s < most / (1 - BEHIND_S / LONG_S) * (1 + LOST) + 2 / LONG_S
     assert max(each.asked_per_s or 0 for each in load.rate.tries if each.held) > most * 0.7
-    # Half of it is sent then, and arrives: what the probe sends over one router is not counted.
-    assert load.achieved["sent_per_s"] == pytest.approx(load.rate.frames_per_s / 2, rel=0.05)
+    # Half of it is offered then, and what is sent arrives: what the probe sends over one router is
+    # not counted.
+    assert load.achieved["asked_per_s"] == pytest.approx(load.rate.frames_per_s / 2)
     for flow in load.flows:
         assert flow.sent * 0.999 <= flow.received <= flow.sent + 3
 
@@ -89,10 +90,15 @@ def test_more_than_is_held_is_lost_by_both_routers_alike() -> None:
 
 
 def test_a_delay_takes_nothing_from_the_rate_received() -> None:
-    """Frames are counted from when the first has come, which a router's ARP request is not."""
+    """Frames are counted from when the first has come, which a router's ARP request is not.
+
+    If they were counted from when the first was sent, 200 of 700 ms would be without any. A busy
+    machine may send the last ones late, so that more are received in a second than were sent.
+    """
     load = forwarding({"delay": "200ms"}, frames=2000.0)
     _, without_probe = load.flows
-    assert without_probe.received_per_s == pytest.approx(load.achieved["sent_per_s"] / 2, rel=0.05)
+    assert without_probe.received_per_s is not None
+    assert without_probe.received_per_s > 0.85 * load.achieved["sent_per_s"] / 2
 
 
 def test_frames_that_a_link_reorders_are_counted() -> None:

@@ -2,7 +2,8 @@
 
 A block `yaml title="NAME"` or `python title="NAME"` is a file, a block `console` is a session:
 lines that begin with `$ ` are commands, the others are what they print, `…` is what is left out.
-Numbers are masked, because they are different in each run.
+Numbers are masked, because they are different in each run. Lines that only a busy machine adds are
+left out.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 OVER_MACHINES = {"machines": 3, "cluster": 4}
 """The tutorials that need machines `m1`, `m2`, …, which ssh reaches: how many."""
 DONE = "--- command ended with exit code "
+BUSY = re.compile(
+    r"^(?:not held \(.*\), because the link engine of host \S+ (?:paused|missed) .*"
+    r"|verdicts are about all frames since the counts began; .*)\n",
+    re.MULTILINE,
+)
 VALUE = re.compile(r"(?<![\w.])(?:[-+−]?\d[\d.,]*(?:e[-+]?\d+)?|–)(?:\s?(?:ns|µs|ms|s|%)(?!\w))?")
 
 
@@ -69,7 +75,7 @@ def session(content: str) -> list[Command]:
 
 def missing(command: Command, printed: str) -> str | None:
     """Return the first part that was not printed, after the parts before it."""
-    rest = masked(printed)
+    rest = masked(BUSY.sub("", printed))
     for part in parts(command):
         _, met, rest = rest.partition(part.strip())
         if not met:
@@ -147,6 +153,15 @@ def test_a_line_that_was_not_printed_is_missed() -> None:
     assert missing(command, "│ user RTT │   86.0 µs / 91 µs │\nother\ndataset here\n") is None
     assert missing(command, "│ kernel RTT │ 1.20 ms / 2.0 ms │\ndataset here\n") is not None
     assert missing(command, "dataset here\n│ user RTT │ 1.20 ms / 2.0 ms │\n") is not None
+
+
+def test_lines_of_a_busy_machine_are_left_out() -> None:
+    command = Command("delaylab link show", ["b-r   b     delay=12ms", "b-r: the network takes …"])
+    paused = "because the link engine of host rome paused once, for 3.9 ms at most (throttled)"
+    between = f"b-r b delay=12ms\nnot held (b-r), {paused}\nb-r: the network takes 3 µs\n"
+    assert missing(command, between) is None
+    lost = "b-r b delay=12ms\nb-r (b to r): not held, because 3 frames were lost\nb-r: the network"
+    assert missing(command, lost) is not None
 
 
 def test_a_command_that_fails_is_noticed(tmp_path: Path) -> None:
