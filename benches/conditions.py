@@ -15,7 +15,7 @@ from delaylab.agent.measuring_replies import Generated
 from delaylab.agent.measuring_requests import Counters, Generate
 from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
 from delaylab.dataset.records.links import Direction
-from delaylab.lab import link_engines
+from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec

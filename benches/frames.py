@@ -10,7 +10,7 @@ from benches.pair import FAR, NEAR
 from delaylab.agent.measuring_replies import Generated
 from delaylab.agent.measuring_requests import Discard, Generate, GeneratorFlow
 from delaylab.dataset.records.links import EngineReport
-from delaylab.lab import link_engines
+from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.plan.kept import KeptPlan
 

@@ -16,7 +16,7 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.plan.probe_way import ProbeWay, probe_way
+from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.instruments import listening, stop, switch_taps, tap

@@ -8,7 +8,7 @@ from benches.engine_lab import NODES_CPU, engine_lab, kept_to, link_names
 from benches.frames import SHORT, generate, settled
 from benches.pair import FAR, NEAR, run_in, said, start_in
 from benches.undisturbed import Rounds, rounds
-from delaylab.lab import link_engines
+from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 
 FLOOD = 1_000_000

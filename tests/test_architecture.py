@@ -211,7 +211,7 @@ from pathlib import Path
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 # build() imports these for labs with daemons or conditions: code is not what is built
-import delaylab.plan.conditioned, delaylab.plan.daemons
+import delaylab.plan.conditions.conditioned, delaylab.plan.daemons
 from delaylab.plan.kind import Rights
 from delaylab.papers.studies import find, names
 from delaylab.spec.study.combine import combinations

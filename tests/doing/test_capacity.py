@@ -12,7 +12,7 @@ import pytest
 
 from delaylab.agent.measuring_requests import Counters
 from delaylab.analysis.packets.segments import column
-from delaylab.lab import interfaces
+from delaylab.lab.links import interfaces
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.loads import running as loaded

@@ -9,7 +9,7 @@ import pytest
 
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.node_events import act
-from delaylab.lab.programs import node_states, states
+from delaylab.lab.programs.programs import node_states, states
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec

@@ -13,8 +13,8 @@ import pytest
 
 from delaylab.agent.measuring_requests import Compute
 from delaylab.agent.requests import Exec
-from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
+from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.machines.control_groups import VCPU
 from delaylab.plan.build import USUAL_WEIGHT

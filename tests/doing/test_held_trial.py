@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from delaylab.dataset.records.trial import Load
-from delaylab.lab import link_changes
+from delaylab.lab.links import link_changes
 from delaylab.lab.start import temporary
 from delaylab.loads.frames import find_rate
 from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S

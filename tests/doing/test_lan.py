@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from delaylab.plan.tunnels import group_mac
+from delaylab.plan.cabling.tunnels import group_mac
 from tests.doing.own_machine import ip, within
 from tests.doing.ssh_machines import DEADLINE_S, NEEDED, Lan, lan, pings
 from tests.doing.test_ssh_machines import received

@@ -17,8 +17,8 @@ import pytest
 from delaylab.agent.requests import Exec
 from delaylab.drawing.svg import STATES as COLOURS
 from delaylab.kinds import KINDS
-from delaylab.lab import link_changes, link_engines
 from delaylab.lab.attach import attach
+from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL

@@ -11,7 +11,7 @@ from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.packets.segments import complete, segments
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
-from delaylab.lab import link_changes, link_engines
+from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.start import temporary
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.model import ConditionsSpec

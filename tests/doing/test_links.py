@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from delaylab.errors import DelaylabError
-from delaylab.lab import link_changes, link_engines
 from delaylab.lab.attach import attach
+from delaylab.lab.links import link_changes, link_engines
 from delaylab.machines import LOCAL
-from delaylab.plan.engine_links import Change
+from delaylab.plan.conditions.engine_links import Change
 from delaylab.spec.conditions.directions import conditions_of as asked_of
 from delaylab.spec.conditions.engine import Conditions, made_of
 from delaylab.spec.conditions.profiles import profiles

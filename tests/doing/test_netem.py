@@ -14,7 +14,7 @@ from benches.inside import Machine, lab_in, machine
 from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
 from delaylab.agent.link_requests import LinkSet
-from delaylab.plan.engine_links import Change
+from delaylab.plan.conditions.engine_links import Change
 from delaylab.spec.conditions.engine import Conditions, Rate
 from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import skip_unless_runnable

@@ -24,7 +24,7 @@ from delaylab.forwarding.tables import (
     TableChange,
     differences,
 )
-from delaylab.lab.observer import Observer, observing
+from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.wiring import wiring

@@ -13,7 +13,7 @@ import pytest
 
 from delaylab.agent.binary import agent_path
 from delaylab.agent.result import AgentError, AgentGone
-from delaylab.lab.observer import observing
+from delaylab.lab.routing.observer import observing
 from delaylab.lab.start import temporary
 from tests.doing.conftest import NOBODY, python_for_all, wait_until
 from tests.doing.observed import CHAIN, QUIET_S, everywhere, lab_of, observers, shown
@@ -56,7 +56,7 @@ def test_a_lab_that_ends_ends_its_observation() -> None:
 
 OBSERVING = """
 import sys
-from delaylab.lab.observer import observing
+from delaylab.lab.routing.observer import observing
 from delaylab.lab.start import temporary
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse

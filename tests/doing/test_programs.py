@@ -10,7 +10,7 @@ import yaml
 
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.kinds import KINDS as KINDS_OF_NODES
-from delaylab.lab.programs import output, states
+from delaylab.lab.programs.programs import output, states
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build

@@ -14,7 +14,7 @@ import pytest
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.lab import link_engines
+from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.lab.programs import output
+from delaylab.lab.programs.programs import output
 from delaylab.lab.start import temporary
 from tests.doing.conftest import Run, as_json
 from tests.doing.test_replay import ends_well, lab, recorder, state

@@ -14,9 +14,10 @@ from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import differences
 from delaylab.forwarding.topology import Faults
-from delaylab.lab import converged, link_engines
-from delaylab.lab.observer import Observer, observing
-from delaylab.lab.routers import adjacencies
+from delaylab.lab.links import link_engines
+from delaylab.lab.routing import converged
+from delaylab.lab.routing.observer import Observer, observing
+from delaylab.lab.routing.routers import adjacencies
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.routed_topology import topology

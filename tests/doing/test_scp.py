@@ -18,8 +18,8 @@ from delaylab.agent.requests import Exec
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.lab import link_engines
 from delaylab.lab.attach import attach
+from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec.study.work import ScpWork
 from delaylab.units import Size

@@ -16,7 +16,7 @@ OF_OTHERS = (
     *OF_FEW_LABS,
     # To check and plan a lab, or to start and watch programs, takes longer than to ask it.
     *("delaylab.spec.lab", "delaylab.plan.build", "delaylab.plan.model", "delaylab.kinds"),
-    *("delaylab.routing", "delaylab.lab.programs", "delaylab.agent.program_requests"),
+    *("delaylab.routing", "delaylab.lab.programs.programs", "delaylab.agent.program_requests"),
     *("yaml", "concurrent.futures"),
 )
 

@@ -10,7 +10,7 @@ import pytest
 from delaylab.dataset import store
 from delaylab.dataset.records.events import EventRecord
 from delaylab.lab import timeline
-from delaylab.lab.programs import node_states
+from delaylab.lab.programs.programs import node_states
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from

@@ -13,7 +13,7 @@ from delaylab.analysis.convergence.bursts import Burst, followed
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import LinkChange, Lost, TableChange
 from delaylab.lab.attach import attach
-from delaylab.lab.observer import observing
+from delaylab.lab.routing.observer import observing
 from delaylab.units import Duration
 from delaylab.verbs.watch import Watching, as_json, lines
 from tests.analysis.test_convergence import CHAIN as TABLES

@@ -14,7 +14,7 @@ from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.dataset.roles import stamps_with_roles
 from delaylab.lab.start import temporary
-from delaylab.plan.probe_way import ProbeWay, probe_way
+from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse

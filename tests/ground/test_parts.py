@@ -12,11 +12,18 @@ from hypothesis import strategies as st
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
+from delaylab.plan.cabling.outward import LanPort, Tunnel
+from delaylab.plan.cabling.tunnels import (
+    FLOODED,
+    GROUPS,
+    IDENTIFIERS,
+    group_mac,
+    groups,
+    identifiers,
+)
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Address, Plan, Route, Veth, operation_message
-from delaylab.plan.outward import LanPort, Tunnel
 from delaylab.plan.parts import parts, tunnels
-from delaylab.plan.tunnels import FLOODED, GROUPS, IDENTIFIERS, group_mac, groups, identifiers
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse

@@ -18,7 +18,7 @@ from delaylab.papers.studies import find
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Veth
-from delaylab.plan.probe_way import probe_way
+from delaylab.plan.ways.probe_way import probe_way
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse

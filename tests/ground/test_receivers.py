@@ -8,7 +8,7 @@ from delaylab.drawing.layout import graph
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
-from delaylab.plan.engine_links import EngineLinks
+from delaylab.plan.conditions.engine_links import EngineLinks
 from delaylab.plan.kind import Rights
 from delaylab.spec.conditions.directions import conditions_of, received_by
 from delaylab.spec.conditions.round_trip import round_trip_ns

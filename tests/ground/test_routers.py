@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
-from delaylab.plan import routes as routing
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
-from delaylab.plan.path import NodePath, node_path
-from delaylab.plan.probe_way import Hop, probe_way
-from delaylab.plan.reach import Stacks
-from delaylab.plan.routes import routes
+from delaylab.plan.routes import least_cost
+from delaylab.plan.routes.least_cost import routes
+from delaylab.plan.routes.reach import Stacks
+from delaylab.plan.ways.path import NodePath, node_path
+from delaylab.plan.ways.probe_way import Hop, probe_way
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
@@ -220,7 +220,7 @@ def test_by_the_routes_every_packet_arrives_at_the_least_cost(
     stacks = Stacks(attachments(links), forwards, by_link)
     table: dict[str, list[To]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routing, "AGGREGATED_FROM", 0 if aggregated else 100)
+        patch.setattr(least_cost, "AGGREGATED_FROM", 0 if aggregated else 100)
         for route in routes(stacks, machine=None, multipath=multipath):
             via = route.via[flow % len(route.via)]
             assert multipath or len(route.via) == 1

@@ -15,13 +15,13 @@ from delaylab.forwarding.tables import NextHop, Table, TableChange
 from delaylab.forwarding.topology import End, Faults, parts
 from delaylab.forwarding.verified import Verified
 from delaylab.kinds import KINDS
-from delaylab.lab.ready_routers import Converged
+from delaylab.lab.routing.ready import Converged
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
-from delaylab.plan.path import node_paths
-from delaylab.plan.probe_way import probe_way
 from delaylab.plan.routed_topology import topology, why_unforeseen
+from delaylab.plan.ways.path import node_paths
+from delaylab.plan.ways.probe_way import probe_way
 from delaylab.routing import router
 from delaylab.routing.adjacencies import changes
 from delaylab.spec.lab import LabSpec

@@ -9,7 +9,7 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
-from delaylab.plan.probe_way import probe_way
+from delaylab.plan.ways.probe_way import probe_way
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse

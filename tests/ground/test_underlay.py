@@ -7,9 +7,14 @@ import pytest
 from delaylab.errors import DoesNotFit
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
+from delaylab.plan.conditions.underlay import (
+    MEASUREMENTS,
+    RoundTrips,
+    measured_underlay,
+    over_underlay,
+)
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
-from delaylab.plan.underlay import MEASUREMENTS, RoundTrips, measured_underlay, over_underlay
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 

@@ -29,9 +29,9 @@ from delaylab.agent import (
 from delaylab.agent.requests import Request
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
-from delaylab.lab import link_engines
+from delaylab.lab.links import link_engines
 from delaylab.lab.start import temporary
-from delaylab.plan.engine_links import Change
+from delaylab.plan.conditions.engine_links import Change
 from delaylab.spec.conditions.engine import (
     Codel,
     Conditions,

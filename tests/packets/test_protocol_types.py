@@ -25,7 +25,7 @@ from delaylab.agent.requests import Request
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.links import Direction
 from delaylab.io import values
-from delaylab.plan.engine_links import Change
+from delaylab.plan.conditions.engine_links import Change
 from delaylab.plan.model import Plan
 from delaylab.spec.programs import ReadySpec
 from delaylab.spec.variants import Variants

@@ -12,7 +12,7 @@ from delaylab.agent.requests import Request
 from delaylab.dataset.records.links import Direction, EngineReport
 
 if TYPE_CHECKING:
-    from delaylab.plan.engine_links import Change
+    from delaylab.plan.conditions.engine_links import Change
 
 
 class Report(EngineReport):

@@ -11,8 +11,9 @@ from delaylab.agent.program_requests import ProgramState
 from delaylab.api.loading import File, LabSpec, LoadedStudy, lab_of
 from delaylab.api.pings import options
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.lab import link_engines, programs
 from delaylab.lab.attach import attach as attach_lab
+from delaylab.lab.links import link_engines
+from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.conditions.words import one_line

@@ -158,8 +158,8 @@ def link_show(
     as_json: Json = False,
 ) -> None:
     """Show a running lab's links: conditions, counts, lateness, and whether conditions held."""
-    from delaylab.lab import interfaces
     from delaylab.lab.attach import attach
+    from delaylab.lab.links import interfaces
     from delaylab.verbs import links
 
     lab = attach(lab_name, "delaylab link show NAME")

@@ -37,7 +37,7 @@ def watch(
     some (a loop). These follow from the tables of all nodes; no packet is sent.
     """
     from delaylab.lab.attach import attach
-    from delaylab.lab.observer import observing
+    from delaylab.lab.routing.observer import observing
     from delaylab.verbs import watch as verb
 
     lasting, rest = seconds(length, "--for", LONGEST), seconds(quiet, "--quiet", LONGEST)

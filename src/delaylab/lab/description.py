@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from delaylab.lab import health
-from delaylab.lab.program_folders import with_programs
+from delaylab.lab.programs.folders import with_programs
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 
@@ -100,7 +100,7 @@ def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramStates]:
     asked = with_programs(lab)
     if not asked:
         return {}
-    from delaylab.lab.programs import node_states  # noqa: PLC0415  see `program_folders`
+    from delaylab.lab.programs.programs import node_states  # noqa: PLC0415  see `program_folders`
 
     lost = (agent for agent in lab.keeper.agents if lab.is_lost(agent))
     return node_states(lab, {*gone, *lost}, asked)

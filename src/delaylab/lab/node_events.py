@@ -9,8 +9,9 @@ from typing import Literal
 
 from delaylab.agent.program_requests import Controlled, Deed, NodeState
 from delaylab.errors import BadInput
-from delaylab.lab import link_changes, programs
-from delaylab.lab.link_changes import Wanted
+from delaylab.lab.links import link_changes
+from delaylab.lab.links.link_changes import Wanted
+from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.model import ConditionsSpec

@@ -20,10 +20,10 @@ from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, rememb
 from delaylab.machines.ssh import SshMachine
 from delaylab.machines.underlay import addresses, check, lan_interfaces, round_trips
 from delaylab.plan.build import build
+from delaylab.plan.conditions.underlay import RoundTrips, measured_underlay
 from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
 from delaylab.plan.parts import parts, tunnels
-from delaylab.plan.underlay import RoundTrips, measured_underlay
 from delaylab.progress import Progress
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.lab import LabSpec

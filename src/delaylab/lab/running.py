@@ -17,7 +17,7 @@ from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
-    from delaylab.lab.ready_routers import Converged
+    from delaylab.lab.routing.ready import Converged
     from delaylab.plan.kept import KeptPlan, PlannedNode
     from delaylab.spec.lab import LabSpec
 

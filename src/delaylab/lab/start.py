@@ -12,11 +12,12 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import files, link_changes, machine_stack, memory, packages, timeline
+from delaylab.lab import files, machine_stack, memory, packages, timeline
 from delaylab.lab.cpus import check_cpus
-from delaylab.lab.first_programs import start_programs
-from delaylab.lab.link_engines import eased
+from delaylab.lab.links import link_changes
+from delaylab.lab.links.link_engines import eased
 from delaylab.lab.neighbours import note_on_neighbours
+from delaylab.lab.programs.first import start_programs
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.plan.build import build
@@ -148,7 +149,7 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
     if not daemons:
         start_programs(lab, daemons)
         return
-    from delaylab.lab import converged  # noqa: PLC0415  most labs have no daemons
+    from delaylab.lab.routing import converged  # noqa: PLC0415  most labs have no daemons
 
     with converged.awaiting(lab) as awaited, eased(lab):
         began_s = time.monotonic()

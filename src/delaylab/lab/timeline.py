@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from delaylab.agent.program_requests import Order, OrderDone
 from delaylab.dataset.records.links import EngineReport
-from delaylab.lab import link_changes, link_engines, programs
+from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.other_clock import OtherClock
+from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 from delaylab.spec.lab import LabSpec

@@ -11,7 +11,7 @@ from delaylab.lab.running import Lab
 from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
-from delaylab.plan.path import node_path
+from delaylab.plan.ways.path import node_path
 from delaylab.spec.study.loads import NetworkLoad
 
 _LISTENING = re.compile(rb"Server listening")

@@ -14,7 +14,7 @@ from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
-from delaylab.plan.path import NodePath, node_path
+from delaylab.plan.ways.path import NodePath, node_path
 from delaylab.spec.conditions.directions import conditions_of, received_by
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.round_trip import delay_ns

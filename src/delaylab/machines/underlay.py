@@ -16,8 +16,8 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError, DoesNotFit, NotHere
 from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
-from delaylab.plan.outward import LanPort, Tunnel
-from delaylab.plan.underlay import RoundTrips
+from delaylab.plan.cabling.outward import LanPort, Tunnel
+from delaylab.plan.conditions.underlay import RoundTrips
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
 

@@ -293,7 +293,7 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
     """Yield the agent that carries the links of each host touched by a link with conditions."""
     if not network.conditioned:
         return
-    from delaylab.plan.conditioned import engine_links  # noqa: PLC0415  for such links only
+    from delaylab.plan.conditions.conditioned import engine_links  # noqa: PLC0415  for such links only
 
     for host in list(lab.hosts) or [HERE]:
         spec, engine = lab.hosts.get(host), lab.engine_on(host)

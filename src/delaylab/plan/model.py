@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from delaylab.io.values import Json, JsonObject
 from delaylab.plan.agent_names import NEW
+from delaylab.plan.cabling.outward import Outward, outward_message
 from delaylab.plan.kept import KeptPlan
-from delaylab.plan.outward import Outward, outward_message
 from delaylab.routing.node_programs import NodePrograms
 
 if TYPE_CHECKING:
-    from delaylab.plan.engine_links import EngineLinks
+    from delaylab.plan.conditions.engine_links import EngineLinks
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from delaylab.plan.addresses import PlannedLink
 from delaylab.plan.agent_names import machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
-from delaylab.plan.cables import Cables
+from delaylab.plan.cabling.cables import Cables
 from delaylab.plan.kept import HostInterface
 from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import (
@@ -24,11 +24,11 @@ from delaylab.plan.model import (
     TapDevice,
     Veth,
 )
-from delaylab.plan.reach import Stacks
 from delaylab.plan.resolved import resolved
-from delaylab.plan.routes import routes, routes_of_hosts
+from delaylab.plan.routes.least_cost import routes, routes_of_hosts
+from delaylab.plan.routes.reach import Stacks
+from delaylab.plan.routes.static import StaticRoutes
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.plan.static_routes import StaticRoutes
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import by_name, costs
 from delaylab.spec.this_machine import HERE
@@ -36,7 +36,7 @@ from delaylab.spec.timeline.model import ChangeSpec
 from delaylab.spec.timeline.steps import changes_of_links, conditioned
 
 if TYPE_CHECKING:
-    from delaylab.plan.conditioned import ConditionedLink
+    from delaylab.plan.conditions.conditioned import ConditionedLink
 
 
 class Network:
@@ -120,7 +120,7 @@ class Network:
             for text in texts if self.lab.nodes[node].outside is None else ():
                 self._addresses[Address(each.agent, each.device, text)] = None
         if conditioned:
-            from delaylab.plan.conditioned import ConditionedLink  # noqa: PLC0415  many have none
+            from delaylab.plan.conditions.conditioned import ConditionedLink  # noqa: PLC0415  many have none
 
             timeline = tuple(self._timeline[link.name])
             whole = ConditionedLink(link.name, link.spec, tuple(attachments), timeline)

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from delaylab.plan.addresses import PlannedLink, mac
 from delaylab.plan.agent_names import host_agent, node_agent
+from delaylab.plan.cabling.tunnels import identifiers
 from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import End
-from delaylab.plan.tunnels import identifiers
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links

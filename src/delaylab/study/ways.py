@@ -9,7 +9,7 @@ from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
 from delaylab.plan.build import build
 from delaylab.plan.model import Plan
-from delaylab.plan.path import node_path
+from delaylab.plan.ways.path import node_path
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study.combine import Combination, StudyFile
 from delaylab.spec.study.loads import FramesLoad, PairLoad

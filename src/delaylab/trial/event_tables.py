@@ -13,7 +13,7 @@ from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, Ta
 from delaylab.forwarding.topology import End
 from delaylab.forwarding.verified import Verified
 from delaylab.forwarding.wrong import Row, WrongRoutes
-from delaylab.lab.routers import faults_after, silent_devices
+from delaylab.lab.routing.routers import faults_after, silent_devices
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened
 from delaylab.plan.wiring import destinations, wiring

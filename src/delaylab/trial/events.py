@@ -24,10 +24,10 @@ from delaylab.forwarding.tables import Change, Table
 from delaylab.forwarding.topology import Faults
 from delaylab.forwarding.verified import Verified
 from delaylab.lab import timeline
-from delaylab.lab.converged import await_converged
-from delaylab.lab.faults import faults
-from delaylab.lab.observer import Observer, observing
-from delaylab.lab.routers import adjacencies, faults_after, print_adjacencies, waits
+from delaylab.lab.routing.converged import await_converged
+from delaylab.lab.routing.faults import faults
+from delaylab.lab.routing.observer import Observer, observing
+from delaylab.lab.routing.routers import adjacencies, faults_after, print_adjacencies, waits
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened, Timeline
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen

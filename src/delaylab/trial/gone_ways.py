@@ -14,8 +14,8 @@ import polars as pl
 
 from delaylab.dataset.records.ways import MOST_WAYS
 from delaylab.plan.kept import KeptPlan
-from delaylab.plan.path import NodePath
-from delaylab.plan.probe_way import ProbeWay, way_over
+from delaylab.plan.ways.path import NodePath
+from delaylab.plan.ways.probe_way import ProbeWay, way_over
 from delaylab.points import LOCATION
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study.model import ProbeSpec

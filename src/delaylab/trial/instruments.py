@@ -14,7 +14,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.io.files import own_folder
 from delaylab.lab.running import Lab
-from delaylab.plan.probe_way import ProbeWay
+from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.spec.study.model import FIRST_SOURCE_PORT, ProbeSpec
 
 WATCH_INTERVAL_NS = 100_000_000

@@ -23,9 +23,9 @@ from delaylab.dataset.records.ways import Hop, Way
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
-from delaylab.plan.outside import outside_way
-from delaylab.plan.probe_way import Hop as PlannedHop
-from delaylab.plan.probe_way import ProbeWay, probe_way
+from delaylab.plan.ways.outside import outside_way
+from delaylab.plan.ways.probe_way import Hop as PlannedHop
+from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.model import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats

@@ -13,7 +13,7 @@ from delaylab import loads
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import RestBlock
 from delaylab.lab.running import Lab
-from delaylab.plan.probe_way import ProbeWay
+from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.model import Pace, ProbeSpec
 from delaylab.trial import events, rate_search

@@ -12,7 +12,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Watched, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
-from delaylab.plan.probe_way import ProbeWay
+from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.spec.study.model import ClosedLoop, Pace, ProbeSpec
 from delaylab.trial.instruments import READY_S, Instruments, identifier, port
 from delaylab.units import Duration

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab import loads
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.work import DomainTime
-from delaylab.lab import link_changes, link_engines
+from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.spec.study.combine import Combination
 from delaylab.trial import events

@@ -16,10 +16,10 @@ from delaylab.forwarding.topology import Topology
 from delaylab.forwarding.verified import Verified
 from delaylab.forwarding.wrong import WrongRoutes
 from delaylab.lab import node_events
-from delaylab.lab.faults import faults
 from delaylab.lab.node_events import NodeDeed
-from delaylab.lab.observer import Observer, observing
-from delaylab.lab.routers import adjacencies, print_adjacencies, silent_devices, waits
+from delaylab.lab.routing.faults import faults
+from delaylab.lab.routing.observer import Observer, observing
+from delaylab.lab.routing.routers import adjacencies, print_adjacencies, silent_devices, waits
 from delaylab.lab.running import Lab
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.plan.wiring import destinations, wiring

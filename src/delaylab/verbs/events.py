@@ -10,8 +10,9 @@ from typing import Literal
 from rich.console import Console
 
 from delaylab.io.values import JsonObject
-from delaylab.lab import link_changes, node_events
-from delaylab.lab.link_changes import Wanted
+from delaylab.lab import node_events
+from delaylab.lab.links import link_changes
+from delaylab.lab.links.link_changes import Wanted
 from delaylab.lab.node_events import DOWN, SILENT, UP, NodeDeed, NodeEvent
 from delaylab.lab.running import Lab
 from delaylab.units import Duration

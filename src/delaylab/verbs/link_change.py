@@ -7,7 +7,7 @@ from pathlib import Path
 
 from delaylab.dataset.records.links import EngineReport
 from delaylab.errors import BadInput
-from delaylab.lab import link_changes
+from delaylab.lab.links import link_changes
 from delaylab.lab.running import Lab
 from delaylab.spec.conditions.files import with_files
 from delaylab.spec.conditions.model import ConditionsSpec

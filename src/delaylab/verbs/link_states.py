@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset.records.links import EngineReport
-from delaylab.lab import link_engines
+from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 
 MOST_LINKS = 8

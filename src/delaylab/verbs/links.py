@@ -10,8 +10,8 @@ from rich.table import Table
 from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.io.values import JsonObject
-from delaylab.lab import link_engines
-from delaylab.lab.interfaces import InterfaceReport
+from delaylab.lab.links import link_engines
+from delaylab.lab.links.interfaces import InterfaceReport
 from delaylab.lab.running import Lab
 from delaylab.spec.conditions.words import one_line
 

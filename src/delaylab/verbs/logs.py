@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from delaylab.errors import BadInput
-from delaylab.lab.programs import output, states
+from delaylab.lab.programs.programs import output, states
 from delaylab.lab.running import Lab
 
 

@@ -16,8 +16,8 @@ from delaylab.io.printable import one_line
 from delaylab.io.terminal import print_error
 from delaylab.io.values import JsonObject
 from delaylab.lab.copies import fetch
-from delaylab.lab.programs import states
-from delaylab.lab.recording import recording
+from delaylab.lab.programs.programs import states
+from delaylab.lab.programs.recording import recording
 from delaylab.lab.running import Lab
 from delaylab.units import Duration
 

@@ -8,8 +8,9 @@ from itertools import islice
 
 from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.errors import DelaylabError
-from delaylab.lab import health, link_changes
+from delaylab.lab import health
 from delaylab.lab.attach import attach_all
+from delaylab.lab.links import link_changes
 from delaylab.lab.running import Lab
 from delaylab.lab.start import starting
 from delaylab.progress import Progress

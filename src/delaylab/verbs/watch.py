@@ -11,7 +11,7 @@ from delaylab.analysis.convergence.bursts import Burst, followed
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import LinkChange
 from delaylab.io.values import JsonObject
-from delaylab.lab.observer import Observer
+from delaylab.lab.routing.observer import Observer
 from delaylab.lab.running import Lab
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration

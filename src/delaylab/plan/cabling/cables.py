@@ -14,10 +14,10 @@ from delaylab.errors import BadInput
 from delaylab.plan.addresses import PlannedLink
 from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
-from delaylab.plan.capacities import ETHERNET_HEADER, Capacities
-from delaylab.plan.lan import Lan
+from delaylab.plan.cabling.capacities import ETHERNET_HEADER, Capacities
+from delaylab.plan.cabling.lan import Lan
+from delaylab.plan.cabling.outward import LanPort, Tunnel, TunnelPeer
 from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
-from delaylab.plan.outward import LanPort, Tunnel, TunnelPeer
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import UplinkSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE

@@ -11,10 +11,10 @@ from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline, Nei
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.lab.link_engines import agents, call, reports
+from delaylab.lab.links.link_engines import agents, call, reports
 from delaylab.lab.running import Lab
-from delaylab.plan.conditioned import ConditionedLink
-from delaylab.plan.engine_links import Change
+from delaylab.plan.conditions.conditioned import ConditionedLink
+from delaylab.plan.conditions.engine_links import Change
 from delaylab.spec.conditions.check import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.conditions.directions import changes
 from delaylab.spec.conditions.engine import Conditions, made_of

@@ -17,9 +17,9 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from delaylab.errors import BadInput
-from delaylab.plan.aggregates import MOST_CHOICES, Tree, sets
-from delaylab.plan.networks import Addresses, Table
-from delaylab.plan.reach import Gateway, Stacks
+from delaylab.plan.routes.aggregates import MOST_CHOICES, Tree, sets
+from delaylab.plan.routes.networks import Addresses, Table
+from delaylab.plan.routes.reach import Gateway, Stacks
 
 MOST = 100_000_000
 """The largest number of pairs of a router and a network."""

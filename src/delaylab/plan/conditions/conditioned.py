@@ -9,7 +9,14 @@ from functools import cached_property
 
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
-from delaylab.plan.engine_links import Change, EngineLink, EngineLinks, Moment, Port, RemoteCard
+from delaylab.plan.conditions.engine_links import (
+    Change,
+    EngineLink,
+    EngineLinks,
+    Moment,
+    Port,
+    RemoteCard,
+)
 from delaylab.spec.conditions.check import why_not_received
 from delaylab.spec.conditions.directions import (
     changes,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from delaylab.plan.addresses import POOL4, POOL6
 from delaylab.plan.model import Route
-from delaylab.plan.networks import Addresses, Table
-from delaylab.plan.reach import NextHops, Stacks
+from delaylab.plan.routes.networks import Addresses, Table
+from delaylab.plan.routes.reach import NextHops, Stacks
 
 AGGREGATED_FROM = 100
 """The number of stacks that forward from which on routes to several networks are made one."""
@@ -33,7 +33,7 @@ def routes(stacks: Stacks, machine: str | None, *, multipath: bool = False) -> I
         tables = _tables(inner, addresses, multipath=multipath)
     else:
         # Loads numpy and scipy, which take longer than all of a small lab.
-        from delaylab.plan.many_routes import tables as of_many  # noqa: PLC0415
+        from delaylab.plan.routes.many import tables as of_many  # noqa: PLC0415
 
         tables = of_many(inner, addresses, machine, multipath=multipath)
     for stack, table in _to_gateways(stacks, addresses, edges).items():

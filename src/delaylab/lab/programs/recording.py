@@ -14,8 +14,8 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import readable
 from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
-from delaylab.lab.program_folders import folder_of
-from delaylab.lab.programs import control, states
+from delaylab.lab.programs.folders import folder_of
+from delaylab.lab.programs.programs import control, states
 from delaylab.lab.running import Lab
 
 ENDS_S = 120.0

@@ -8,7 +8,7 @@ from delaylab.agent.program_requests import NodeFile, Start
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
-from delaylab.lab.programs import program_of
+from delaylab.lab.programs.programs import program_of
 from delaylab.lab.running import Lab
 from delaylab.routing.node_programs import NodePrograms
 

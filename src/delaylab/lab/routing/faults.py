@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from delaylab.agent.program_requests import ProgramStates
 from delaylab.dataset.records.links import EngineReport
 from delaylab.forwarding.topology import End, Faults
-from delaylab.lab import link_engines, programs
+from delaylab.lab.links import link_engines
+from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
 from delaylab.routing.router import SPEAKERS
 

@@ -11,10 +11,10 @@ from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import Table
 from delaylab.forwarding.topology import Topology, parts
 from delaylab.forwarding.verified import Verified
-from delaylab.lab import programs
-from delaylab.lab.faults import faults
-from delaylab.lab.observer import Observer, observing
-from delaylab.lab.ready_routers import Converged
+from delaylab.lab.programs import programs
+from delaylab.lab.routing.faults import faults
+from delaylab.lab.routing.observer import Observer, observing
+from delaylab.lab.routing.ready import Converged
 from delaylab.lab.running import Lab
 from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
 from delaylab.progress import Progress, silent

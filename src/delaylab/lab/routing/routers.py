@@ -9,7 +9,7 @@ from delaylab.agent.requests import Exec
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.topology import End, Faults
-from delaylab.lab import programs
+from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
 from delaylab.routing import bird, router
 from delaylab.routing.adjacencies import changes as changes_in

@@ -9,7 +9,7 @@ from itertools import islice
 
 from delaylab.errors import BadInput
 from delaylab.plan.kept import KeptPlan
-from delaylab.plan.reach import Stacks
+from delaylab.plan.routes.reach import Stacks
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import costs
 from delaylab.spec.routing.static_routes import DEFAULT

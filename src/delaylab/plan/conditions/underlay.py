@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from delaylab.errors import DoesNotFit
-from delaylab.plan.engine_links import EngineLink, Port
+from delaylab.plan.conditions.engine_links import EngineLink, Port
 from delaylab.plan.kept import LinkUnderlay
 from delaylab.plan.model import Agent, Plan
 from delaylab.spec.conditions.engine import Conditions, DelayTrace

@@ -6,7 +6,7 @@ from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import TapPoint
 from delaylab.plan.kept import KeptPlan
-from delaylab.plan.probe_way import (
+from delaylab.plan.ways.probe_way import (
     NO_QUEUE_STAMP,
     SAME_AS_UPLINK,
     ProbeWay,

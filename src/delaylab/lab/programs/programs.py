@@ -28,7 +28,7 @@ from delaylab.agent.program_requests import (
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
-from delaylab.lab.program_folders import folder_of, with_programs
+from delaylab.lab.programs.folders import folder_of, with_programs
 from delaylab.lab.running import Lab
 from delaylab.plan.agent_names import node_agent
 

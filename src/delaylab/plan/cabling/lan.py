@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from delaylab.plan.agent_names import wire_agent
-from delaylab.plan.outward import Groups, LanPort
+from delaylab.plan.cabling.outward import Groups, LanPort
+from delaylab.plan.cabling.tunnels import group_mac, groups
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.plan.tunnels import group_mac, groups
 from delaylab.spec.names import named_links
 from delaylab.spec.this_machine import LOCAL_MACHINE
 

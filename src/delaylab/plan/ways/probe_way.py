@@ -11,8 +11,8 @@ from delaylab.errors import BadInput
 from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.kept import KeptPlan
-from delaylab.plan.path import MOST_PATHS, NodePath, node_paths
-from delaylab.plan.probe_end import ProbeEnd
+from delaylab.plan.ways.path import MOST_PATHS, NodePath, node_paths
+from delaylab.plan.ways.probe_end import ProbeEnd
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, TUNNEL, WIRE, location, role
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import named_links

@@ -1,0 +1,1 @@
+"""Links of a running lab: their engines, changed conditions, and hosts' interfaces."""

@@ -1,0 +1,1 @@
+"""The long-lived programs of nodes: started, asked about, recorded."""

@@ -1,0 +1,1 @@
+"""The conditions of links, as the link engines get them."""
