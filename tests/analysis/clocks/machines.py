@@ -111,6 +111,18 @@ def case(seed: int, packets: int, every_ns: int = 1_000_000) -> Case:
     return aligned(random, clock, network, packets, every_ns)
 
 
+def small_step(seed: int, packets: int, every_ns: int = 1_000_000) -> Case:
+    """A step of 10 µs to 1 ms, most often less than a round trip; often one way takes no time."""
+    random = np.random.default_rng(10_000 + seed)
+    span = packets * every_ns
+    step = int(random.choice([-1, 1]) * 10 ** random.uniform(4, 6))
+    drift, at = float(random.uniform(-30e-6, 30e-6)), int(span * random.uniform(0.1, 0.9))
+    there, back = (int(each) for each in random.integers(5_000, 500_000, 2))
+    queue, busy = float(random.uniform(1_000, 10_000)), float(random.uniform(0, 0.8))
+    network = Network(there if seed % 3 else 0, back, queue, busy, span)
+    return aligned(random, Clock(0, drift, step, at), network, packets, every_ns)
+
+
 def aligned(
     random: np.random.Generator,
     clock: Clock,

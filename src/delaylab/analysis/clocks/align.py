@@ -161,12 +161,13 @@ def _compared(
     breaks the line into more parts, or leaves none, is contradicted, and is not used.
     """
     pure = np.flatnonzero(probes.pure)
-    plain = fit(probes.pair(clock).widened(tick_ns), pure, span)
+    plain = fit(probes.pair(clock).widened(tick_ns), pure, span, probes.least_ns)
     if not plain.parts:
         return None
     if probes.symmetric_ns is None:
         return ClockPair(*between, plain, len(probes))
-    closer = fit(probes.narrowed(clock).widened(tick_ns), pure, span)
+    rest_ns = max(0, probes.least_ns - 2 * probes.each_way_ns)
+    closer = fit(probes.narrowed(clock).widened(tick_ns), pure, span, rest_ns)
     if len(closer.parts) != len(plain.parts) or closer.ignored > plain.ignored:
         return ClockPair(*between, plain, len(probes), contradicted=True)
     return ClockPair(*between, closer, len(probes), probes.symmetric_ns)

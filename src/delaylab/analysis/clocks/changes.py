@@ -25,7 +25,10 @@ class Change:
     """Change of a clock at `time_ns` of the reference, to within `unsure` stamps.
 
     A `step` is by `size_ns`. A `slew` changes the rate by `rate_ppm`, and the offset goes on where
-    it was. `unclear` may be either: so small a step could also be a slew between the stamps.
+    it was. `unclear` may be either: so small a step could also be a slew between the stamps. A
+    change is `small` if one line would fit the limits on both of its sides, were it not for the
+    least time that both ways take: it is below the bound, and it may be one of the network, whose
+    directions changed by as much.
     """
 
     kind: Literal["step", "slew", "unclear"]
@@ -33,6 +36,7 @@ class Change:
     size_ns: float
     unsure: int
     rate_ppm: float
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.line import Nanoseconds
-from delaylab.analysis.clocks.pairs import Crossings, Pair, loops
+from delaylab.analysis.clocks.pairs import Crossings, Pair
 from delaylab.dataset.records.comparisons import ClockComparison
 
 PURE_NS = 5_000
 """The largest change of a pair's distance on the way if nothing came between its two probes."""
+
+SURE = 400
+"""The least number of probes of which the fastest surely met nearly empty queues both ways."""
+FAST_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,36 @@ class Exchanges:
         return Pair(self.reference, self.clock, upper, lower)
 
     def narrowed(self, clock: str) -> Pair:
-        """Return the limits of `pair` if each way takes what the user states of it.
+        """Return the limits of `pair` if each way takes what the user states of it."""
+        return self.pair(clock).widened(-self.each_way_ns)
 
-        Each way takes at least half of the least round trip, less half of `symmetric_ns`.
+    @property
+    def each_way_ns(self) -> int:
+        """Return the time that each way takes at least, as the user states it; 0 if nothing is.
+
+        It is half of the least round trip, less half of `symmetric_ns`.
         """
-        found = self.pair(clock)
         if self.symmetric_ns is None or not len(self):
-            return found
-        least = int(loops(found).took_ns.min())
-        return found.widened(-max(0, (least - self.symmetric_ns) // 2))
+            return 0
+        return max(0, (int(self.took_ns.min()) - self.symmetric_ns) // 2)
+
+    @property
+    def least_ns(self) -> int:
+        """Return the time that both ways surely take together; 0 if too few probes came back.
+
+        It is below the least round trip by the distance from there to a tenth of all round trips:
+        the fastest probe may have been queued as well. The noisier the network, the less is sure.
+        """
+        if len(self) < SURE:
+            return 0
+        took = self.took_ns
+        least = int(took.min())
+        return max(0, 2 * least - int(np.quantile(took, FAST_SHARE)))
+
+    @property
+    def took_ns(self) -> Nanoseconds:
+        """Return for each probe what it and its answer were under way, whatever the clocks show."""
+        return (self.back_ns - self.sent_ns) - (self.left_ns - self.arrived_ns)
 
     @property
     def pure(self) -> NDArray[np.bool_]:

@@ -68,27 +68,29 @@ Span = tuple[int, int]
 """First and last time of the reference that are of interest."""
 
 
-def fit(pair: Pair, at_rest: NDArray[np.intp], span: Span | None = None) -> Fit:
+def fit(pair: Pair, at_rest: NDArray[np.intp], span: Span | None = None, least_ns: int = 0) -> Fit:
     """Align `pair.clock` to `pair.reference`; `at_rest` are the rows of packets sent at rest.
 
     Bounds hold for the times in `span`, also before the first limit and after the last, where the
-    lines lead apart; without it, for all times between the two.
+    lines lead apart; without it, for all times between the two. `least_ns` is what the ways there
+    and back surely take together, each the same all the time; it is not used if no lines fit it.
     """
     few = min(len(pair.upper), len(pair.lower))
     if few < ENOUGH:
         return _unaligned(pair, f"only {few} packets crossed both ways, {ENOUGH} are needed")
-    series = limits(pair)
-    n = len(series.time_ns)
-    ranges = [(0, n)]
-    if not series.fits(0, n):
-        too_fast = replace(series, max_drift=_ANY_DRIFT).lines(0, n)
+    plain = limits(pair)
+    n = len(plain.time_ns)
+    if not plain.fits(0, n):
+        too_fast = replace(plain, max_drift=_ANY_DRIFT).lines(0, n)
         if too_fast is not None:
             low, high = too_fast.drifts()
             least, most = min(abs(low), abs(high)) * 1e6, MAX_DRIFT * 1e6
             return _unaligned(
                 pair, f"they drift apart by at least {least:.0f} ppm, over {most:.0f} ppm"
             )
-        series, ranges = settled(replace(series, max_drift=MAX_SLEWED), MOST_STEPS)
+    series, ranges = _ranges(limits(pair, least_ns))
+    if not ranges and least_ns:
+        series, ranges = _ranges(plain)
     if not ranges:
         why = f"no line fits, and no {MOST_STEPS} changes explain it: one of them runs unevenly"
         return _unaligned(pair, why)
@@ -99,6 +101,14 @@ def fit(pair: Pair, at_rest: NDArray[np.intp], span: Span | None = None) -> Fit:
     ]
     changes, found = _joined(series, ranges, found)
     return Fit(pair.clock, pair.reference, found, changes, n - len(series.time_ns))
+
+
+def _ranges(series: Limits) -> tuple[Limits, list[tuple[int, int]]]:
+    """Return the limits, less the few that contradict the others, and the ranges that lines fit."""
+    n = len(series.time_ns)
+    if series.fits(0, n):
+        return series, [(0, n)]
+    return settled(replace(series, max_drift=MAX_SLEWED), MOST_STEPS)
 
 
 def _unaligned(pair: Pair, why: str) -> Fit:
@@ -134,6 +144,8 @@ def _part(
     ends = np.array([start_ns, end_ns])
     fastest = float(inside.took_ns.min()) if len(inside.rows) else 0.0
     bounds = np.maximum(lines.bound(ends), fastest / 2)
+    if series.least_ns and (start_ns < lines.start_ns or end_ns > lines.end_ns):
+        bounds = np.maximum(bounds, _beyond(series, where, line, ends))
     squares = least_squares(resting)
     return Part(
         lines.start_ns,
@@ -146,6 +158,21 @@ def _part(
         squares,
         *_compared(line, squares, ends, bounds),
     )
+
+
+def _beyond(
+    series: Limits, where: tuple[int, int], line: Line, ends: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the largest error of the line in ns at times outside of the limits.
+
+    Clocks wander, which the limits show while there are some. Therefore a line that leads beyond
+    them has the freedom that it has without the least time of both ways.
+    """
+    lines = replace(series, least_ns=0).lines(*where)
+    assert lines is not None
+    other = lines.line()
+    apart = other.offset(ends) + (other.base_ns - line.base_ns) - line.offset(ends)
+    return np.asarray(np.abs(apart) + lines.bound(ends), dtype=np.float64)
 
 
 def _by_halves(series: Limits, where: tuple[int, int], whole: Feasible) -> float:
@@ -185,6 +212,7 @@ def _joined(
 ) -> tuple[list[Change], list[Part]]:
     """Return the changes between the parts, and the parts, extended to where they meet in slews."""
     lines = [series.lines(*each) for each in ranges]
+    small = _small(series, ranges)
     changes: list[Change] = []
     parts = list(found)
     for index, (before, after) in enumerate(pairwise(lines)):
@@ -192,10 +220,22 @@ def _joined(
         assert after is not None
         met = meeting(before, after)
         change = between(series, (ranges[index], ranges[index + 1]), (before, after), met)
-        changes.append(change)
+        changes.append(replace(change, small=small[index]))
         if change.kind == "slew":
             first, second = parts[index], parts[index + 1]
             bounds = max(first.bound_ns, met.bound_ns(0)), max(second.bound_ns, met.bound_ns(1))
             parts[index] = replace(first, end_ns=change.time_ns, bound_ns=bounds[0])
             parts[index + 1] = replace(second, start_ns=change.time_ns + 1, bound_ns=bounds[1])
     return changes, parts
+
+
+def _small(series: Limits, ranges: list[tuple[int, int]]) -> list[bool]:
+    """Return for each change between ranges if one line fits both, whatever the ways take.
+
+    Changes that are small one by one are not if no line fits all ranges.
+    """
+    plain = replace(series, max_drift=MAX_DRIFT, least_ns=0)
+    found = [plain.fits(before[0], after[1]) for before, after in pairwise(ranges)]
+    if all(found) and len(found) > 1 and not plain.fits(ranges[0][0], ranges[-1][1]):
+        return [False] * len(found)
+    return found

@@ -9,7 +9,7 @@ convex polygon. Its widest spread at a time is the bound there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,16 @@ class Feasible:
         first, last = (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
         drift = (last - first) / (self.end_ns - self.start_ns)
         return Line(self.start_ns, self.base_ns, float(first), float(drift))
+
+    def shared(self, least_ns: int) -> Feasible:
+        """Return the lines if the two ways share `least_ns` in any proportion.
+
+        These lines are those for a way there without delay. If it takes more, and the way back as
+        much less, all lines are lower by so much.
+        """
+        if least_ns == 0:
+            return self
+        return replace(self, corners=np.concatenate((self.corners, self.corners - least_ns)))
 
     def drifts(self) -> tuple[float, float]:
         """Return the smallest and the largest feasible drift, in ns per ns."""

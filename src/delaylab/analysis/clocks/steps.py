@@ -25,13 +25,15 @@ class Limits:
     """Crossings of both ways in the order of the reference's time, as limits to the offset.
 
     `upper` is true where the difference limits the offset from above, false where from below.
-    Lines through them drift by at most `max_drift`.
+    Lines through them drift by at most `max_drift`. `least_ns` is what the ways there and back take
+    together at least, each the same all the time (`Feasible.shared`).
     """
 
     time_ns: Nanoseconds
     difference_ns: Nanoseconds
     upper: NDArray[np.bool_]
     max_drift: float = MAX_DRIFT
+    least_ns: int = 0
 
     def pick(self, chosen: NDArray[np.bool_]) -> Limits:
         """Return the limits selected by a mask."""
@@ -54,7 +56,9 @@ class Limits:
         time, difference = self.time_ns[start:end], self.difference_ns[start:end]
         upper = self.upper[start:end]
         above = time[upper], difference[upper]
-        return feasible(above, (time[~upper], difference[~upper]), self.max_drift)
+        below = time[~upper], difference[~upper] + self.least_ns
+        found = feasible(above, below, self.max_drift)
+        return None if found is None else found.shared(self.least_ns)
 
     def enough(self, start: int, end: int) -> bool:
         """Return True if a range has at least `ENOUGH` upper and `ENOUGH` lower limits."""
@@ -62,13 +66,13 @@ class Limits:
         return min(above, end - start - above) >= ENOUGH
 
 
-def limits(pair: Pair) -> Limits:
+def limits(pair: Pair, least_ns: int = 0) -> Limits:
     """Return the limits of both directions of a pair as one series."""
     time = np.concatenate([pair.upper.reference_ns, pair.lower.reference_ns])
     difference = np.concatenate([pair.upper.difference_ns, pair.lower.difference_ns])
     upper = np.arange(len(time)) < len(pair.upper)
     order = np.argsort(time, kind="stable")
-    return Limits(time[order], difference[order], upper[order])
+    return Limits(time[order], difference[order], upper[order], least_ns=least_ns)
 
 
 def parts(series: Limits, most: int) -> list[tuple[int, int]] | None:

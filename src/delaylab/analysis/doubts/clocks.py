@@ -84,7 +84,8 @@ def _of_trial(trial: TrialClocks) -> Iterator[Doubt]:
                 clock=fit.clock,
                 reference=fit.reference,
             )
-        yield from (_changed(trial, hop, change) for change in fit.changes)
+        yield from (_changed(trial, hop, change) for change in fit.changes if not change.small)
+        yield from _small_changes(trial, hop)
         yield from _symmetry(trial, hop)
     yield from _ticks(trial)
     yield from (_open_loop(trial, loop) for loop in trial.loops if not loop.closes)
@@ -169,6 +170,26 @@ def _changed(trial: TrialClocks, hop: ClockPair, change: Change) -> Doubt:
         clock=hop.fit.clock,
         step_us=change.size_ns / 1000,
     )
+
+
+def _small_changes(trial: TrialClocks, hop: ClockPair) -> Iterator[Doubt]:
+    """Yield the doubt about changes that are below the bound, and cost some stamps only."""
+    small = [change for change in hop.fit.changes if change.small]
+    if small:
+        bound = hop.fit.bound_ns / 1000
+        left_out = sum(change.unsure for change in small if change.kind != "slew")
+        times = "once" if len(small) == 1 else f"{len(small)} times"
+        yield doubt(
+            DoubtKind.CLOCK_SLEWED,
+            f"{trial.trial}: {trial.between(hop)} changed {times} by less than the bound of "
+            f"± {bound:.1f} µs: it was slewed or set, or the network became slower one way and "
+            "faster the other way; the times between are aligned apart, and "
+            f"{left_out} stamps of probes are left out",
+            "nothing, if time synchronisation is meant to run; the bound covers it",
+            trial=trial.trial,
+            clock=hop.fit.clock,
+            changes=len(small),
+        )
 
 
 def _ticks(trial: TrialClocks) -> Iterator[Doubt]:
