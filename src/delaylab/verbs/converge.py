@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.convergence.outcome import Outcome, course, outcome, waited_between
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.forwarding.detours import detours
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.fates import Fates
@@ -62,8 +62,14 @@ class Watch:
         )
 
     def require_right(self) -> None:
-        """Raise BadInput if a table is wrong before the first event."""
+        """Raise BadInput if a table is wrong before the first event.
+
+        Raises DelaylabError if a part of the lab is dead, of which that may come.
+        """
         if not self._verified.is_right:
+            if ended := self._lab.ended():
+                what = f"agent {ended[0]} is dead, and {self._verified.wrong} routes are wrong"
+                raise DelaylabError(what, fix=f"delaylab down {self._lab.name}, then up again")
             first = self._verified.examples(1)[0]
             what = f"{self._verified.wrong} routes are wrong before the event, such as {first}"
             raise BadInput(what, fix="wait until the daemons are done: delaylab converge LAB")

@@ -191,13 +191,26 @@ def observing(
             result = session.start(request)
             sources.append(_Source(session, result, ObservedTables([nodes]), OtherClock(clock)))
         for source in sources:
-            source.session.event(READY_S)
-            if source.clock is not None:
-                source.clock.ahead_ns()
+            _begun(lab, source)
         yield Observer(sources)
     finally:
         for session in sessions:
             session.close()
+
+
+def _begun(lab: Lab, source: _Source) -> None:
+    """Return once the tables of a source's nodes are read; name a node that has ended."""
+    try:
+        source.session.event(READY_S)
+        if source.clock is not None:
+            source.clock.ahead_ns()
+    except AgentError as error:
+        ended = set(lab.ended())
+        for nodes in source.tables.nodes:
+            if (agent := lab.plan.nodes[nodes[0]].stack) in ended:
+                fix = "delaylab ps says what of a lab is dead"
+                raise AgentGone("its process has ended", agent, fix) from error
+        raise
 
 
 def _places(
