@@ -21,7 +21,7 @@ from tests.doing.test_routing import ring
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(3600)]
 MANY, FEW = int(os.environ.get("DELAYLAB_KILLS", "50")), 5
-SEED = 38
+SEED = int(os.environ.get("DELAYLAB_SEED", "38"))
 VICTIMS = ("command", "observer", "daemon", "agent", "engine")
 PROGRAMS = ("bgpd", "zebra")
 QUICK = "bgp: {keepalive: 1s, hold: 3s}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -65,3 +66,27 @@ def test_a_routing_daemon_is_replayed_through_a_failure(
     done = as_json(subprocess.run(argv, capture_output=True, text=True, check=False))
     assert done["how"] == "equal"
     assert done["outputs"] == sum(each.startswith(("send", "write")) for each in names)
+
+
+def test_a_router_whose_zebra_is_recorded_takes_a_failure(
+    up: Up, delaylab: Run, tmp_path: Path
+) -> None:
+    """ospfd is restarted with it: it would not repeat what it tells a zebra that is gone."""
+    text = ROUTERS.replace("DAEMON", "frr").replace("KIND", "forwards: true")
+    name = up(text.replace("dead: 4s", "dead: 4s, retransmit: 1s"))
+    argv = [str(DELAYLAB), "record", name, "r1", "--program", "zebra"]
+    with subprocess.Popen(
+        [*argv, "-o", str(tmp_path / "recording")], stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        process.stderr.readline()  # once it is recorded
+        delaylab("converge", name)
+        down, up_again = as_json(
+            delaylab("converge", name, "--down", "r1-r2", "--up", "r1-r2", "--json")
+        )
+        assert down["right_s"] is not None
+        assert up_again["right_s"] is not None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    delaylab("converge", name)
+    assert "ended" not in delaylab("ps").stdout

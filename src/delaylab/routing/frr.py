@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import Peer, Port, Router, of_version
+from delaylab.routing.router import ZEBRA, Peer, Port, Router, of_version
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, seconds
 
@@ -50,7 +50,7 @@ def _zebra() -> ProgramSpec:
     made = f"mkdir -p {SOCKETS} && chown frr:frr {SOCKETS}"
     run = f"{made} && exec {PROGRAMS}/zebra -f {CONFIG} -A 127.0.0.1 -P 0"
     ready = Exists(file=f"{SOCKETS}/zserv.api")
-    return ProgramSpec(run=run, name="zebra", env=ZONE, ready=ready)
+    return ProgramSpec(run=run, name=ZEBRA, env=ZONE, ready=ready)
 
 
 def _daemon(name: str) -> ProgramSpec:

@@ -11,6 +11,8 @@ from delaylab.spec.routing.model import OspfSpec, RoutingSpec
 
 SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
 """The names of daemons that speak a routing protocol; zebra sets what they find."""
+ZEBRA = "zebra"
+"""The name of FRR's daemon that sets the kernel's routes for the others."""
 MANY = 100
 """The fewest routers of a lab that do not print their events until somebody asks for them.
 
