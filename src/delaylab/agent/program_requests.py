@@ -146,13 +146,17 @@ class NodeFile(Message):
 
 @dataclass(frozen=True)
 class Program(Message):
-    """A program to start, and the sign that it is ready."""
+    """A program to start, and the sign that it is ready.
+
+    If it runs, it is restarted with each new start of the program that it `needs`.
+    """
 
     name: str
     argv: Sequence[str]
     env: dict[str, str]
     ready: ReadySpec | None
     within_ms: int
+    needs: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

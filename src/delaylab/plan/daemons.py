@@ -38,7 +38,7 @@ def daemons(
 
 def _without(made: NodePrograms, given: Mapping[str, object]) -> NodePrograms:
     files = {path: file for path, file in made.files.items() if path not in given}
-    return NodePrograms(files, made.programs)
+    return NodePrograms(files, made.programs, made.needs)
 
 
 def routers(

@@ -27,12 +27,18 @@ MOST_HOLD_MS = 600_000
 
 
 def programs(router: Router) -> NodePrograms:
-    """Return FRR's files and programs: zebra, which sets the kernel's routes, then protocols."""
+    """Return FRR's files and programs: zebra, which sets the kernel's routes, then protocols.
+
+    Those are restarted with zebra, as `watchfrr` does: they connect to a new one only after 10 s,
+    and ospfd (8.4) never repeats a route that changed meanwhile.
+    """
     files = {
         CONFIG: FileSpec(content=config(router), mode="640", owner=OWNER),
         VTYSH: FileSpec(content="service integrated-vtysh-config\n", mode="640", owner=OWNER),
     }
-    return NodePrograms(files, [_zebra(), *(_daemon(name) for name in _daemons(router))])
+    daemons = _daemons(router)
+    programs = [_zebra(), *(_daemon(name) for name in daemons)]
+    return NodePrograms(files, programs, dict.fromkeys(daemons, ZEBRA))
 
 
 def _daemons(router: Router) -> list[str]:

@@ -9,7 +9,11 @@ from delaylab.spec.programs import FileSpec, ProgramSpec
 
 @dataclass(frozen=True)
 class NodePrograms:
-    """Files of a node by path, and the programs to start, in order."""
+    """Files of a node by path, and the programs to start, in order.
+
+    `needs` has programs that are restarted with another one, and its name.
+    """
 
     files: dict[str, FileSpec] = field(default_factory=dict)
     programs: list[ProgramSpec] = field(default_factory=list)
+    needs: dict[str, str] = field(default_factory=dict)

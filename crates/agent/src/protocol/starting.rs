@@ -57,6 +57,9 @@ pub(crate) struct Program {
     /// The time that it has to become ready, in ms.
     #[serde(default = "thirty_seconds")]
     pub(crate) within_ms: u64,
+    /// The program whose every new start restarts this one, too, if it runs.
+    #[serde(default)]
+    pub(crate) needs: Option<String>,
 }
 
 fn thirty_seconds() -> u64 {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from delaylab.agent.program_requests import NodeFile, Start
 from delaylab.agent.result import AgentError
@@ -24,7 +25,7 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
         made = daemons.get(name, NodePrograms())
         files, programs = {**made.files, **node.files}, [*made.programs, *node.start]
         if files or programs:
-            sessions[name] = _start(lab, name, NodePrograms(files, programs))
+            sessions[name] = _start(lab, name, NodePrograms(files, programs, made.needs))
     for name, session in sessions.items():
         try:
             session.finish()
@@ -42,7 +43,10 @@ def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
                 NodeFile(path, file.content, int(file.mode, 8), file.owner)
                 for path, file in given.files.items()
             ],
-            programs=[program_of(each, node.env) for each in given.programs],
+            programs=[
+                replace(program_of(each, node.env), needs=given.needs.get(each.called))
+                for each in given.programs
+            ],
         )
     )
     return session

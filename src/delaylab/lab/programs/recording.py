@@ -17,7 +17,6 @@ from delaylab.io.interrupts import deferred
 from delaylab.lab.programs.folders import folder_of
 from delaylab.lab.programs.programs import control, states
 from delaylab.lab.running import Lab
-from delaylab.routing.router import SPEAKERS, ZEBRA
 
 ENDS_S = 120.0
 """Seconds that an agent has to restart a program after its recording, and to send the log."""
@@ -63,30 +62,14 @@ def _as_before(lab: Lab, node: str, program: str) -> None:
         if found.recording is not None:
             control(lab, node, "kill", [program])
             control(lab, node, "start", [program])
-            _restart_clients(lab, node, program)
-
-
-def _restart_clients(lab: Lab, node: str, program: str) -> None:
-    """Restart the daemons that set their routes by a program, if it runs, as `watchfrr` does.
-
-    FRR's daemons connect to a new zebra only after 10 s. ospfd (8.4) never repeats a route that
-    changed meanwhile, and the router's table would stay wrong.
-    """
-    if program != ZEBRA or not lab.spec.nodes[node].has_daemons:
-        return
-    alive = [each.name for each in states(lab, only={node})[node] if not each.is_dead]
-    clients = [name for name in alive if name in SPEAKERS]
-    if program in alive and clients:
-        control(lab, node, "kill", clients)
-        control(lab, node, "start", clients)
 
 
 @contextmanager
 def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
     """Restart a program of a node so that it is recorded, as long as the block at most.
 
-    Raises DelaylabError if it does not start, or does not load the library that records. Daemons
-    that depend on it are restarted after it, at both ends.
+    Raises DelaylabError if it does not start, or does not load the library that records. Programs
+    that need it are restarted with it.
     """
     library = library_path().read_bytes()
     session = lab.node_session(node)
@@ -95,9 +78,7 @@ def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
         session.stdin(library)
         session.stdin(b"")
         session.event()
-        _restart_clients(lab, node, program)
         yield Recording(session, result)
-        _restart_clients(lab, node, program)
     except AgentError as error:
         _as_before(lab, node, program)
         raise DelaylabError(error.what, f"node {node}", error.fix) from None

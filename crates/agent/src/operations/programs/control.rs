@@ -92,11 +92,12 @@ fn signal(kept: &Kept, program: &Program, signal: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Start a program that has ended as it was first started. Its output so far is kept before the new one.
+/// Start a program that has ended as it was first started. Its output so far is kept before the new one. Programs that
+/// need it, and run, are restarted after it.
 pub(super) fn start_again(
     kept: &Kept,
     program: &Program,
-    session: Option<&mut Session>,
+    mut session: Option<&mut Session>,
 ) -> Result<(), Failure> {
     if kept.state(&program.name)?.ended_ns.is_none() {
         return Ok(());
@@ -107,5 +108,30 @@ pub(super) fn start_again(
     if log.exists() {
         fs::rename(&log, before(&log)).with_context(|| format!("keep {}", log.display()))?;
     }
-    launch(Supervise { kept: kept.clone(), program: program.clone() }, session).map(|_| ())
+    let order = Supervise { kept: kept.clone(), program: program.clone() };
+    launch(order, session.as_deref_mut())?;
+    for other in kept.remembered()? {
+        if other.needs.as_ref() == Some(&program.name) && runs(kept, &other)? {
+            kill(kept, &other)?;
+            start_again(kept, &other, session.as_deref_mut())?;
+        }
+    }
+    Ok(())
+}
+
+/// Return true for a program that has not ended and is not frozen.
+fn runs(kept: &Kept, program: &Program) -> Result<bool, Failure> {
+    let state = kept.state(&program.name)?;
+    Ok(state.ended_ns.is_none() && !state.frozen)
+}
+
+/// Kill a program, and return once it has ended.
+pub(super) fn kill(kept: &Kept, program: &Program) -> Result<(), Failure> {
+    let state = kept.state(&program.name)?;
+    if state.ended_ns.is_none() {
+        let what = || format!("end {}", program.name);
+        process::signal_session(state.pid, process::SIGKILL).with_context(what)?;
+        kept.noted_end(&program.name)?;
+    }
+    Ok(())
 }

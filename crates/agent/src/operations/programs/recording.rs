@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use delaylab_calls::{Decoder, HEADER, MAGIC};
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::process::{self, PidFd};
+use delaylab_os::process::PidFd;
 use delaylab_proto::{Context, Failure, Frame, Kind};
 
 use super::PIECE;
-use super::control::start_again;
+use super::control::{kill, start_again};
 use super::kept::Kept;
 use super::ready::LOOK_EVERY;
 use super::recording_files::Files;
@@ -147,16 +147,6 @@ fn restore(kept: &Kept, program: &Program, done: Option<&RecordDone>) -> Result<
     }
     // Also if the client has gone: the program then runs as it did.
     start_again(kept, program, None)
-}
-
-fn kill(kept: &Kept, program: &Program) -> Result<(), Failure> {
-    let state = kept.state(&program.name)?;
-    if state.ended_ns.is_none() {
-        let what = || format!("end {}", program.name);
-        process::signal_session(state.pid, process::SIGKILL).with_context(what)?;
-        kept.noted_end(&program.name)?;
-    }
-    Ok(())
 }
 
 /// Wait for the library to begin a log; return false if it does not.
