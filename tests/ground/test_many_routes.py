@@ -68,9 +68,9 @@ def routes_of(text: str) -> list[Route]:
 def test_the_routes_are_the_same_however_many_stacks_are_worked_on_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = routes_of(grid(11))
+    whole = routes_of(grid(13))
     monkeypatch.setattr(many_routes, "AT_A_TIME", 1000)
-    assert routes_of(grid(11)) == whole
+    assert routes_of(grid(13)) == whole
 
 
 def test_few_bytes_are_held_for_each_pair_of_a_router_and_a_network(
@@ -99,7 +99,7 @@ def test_few_bytes_are_held_for_each_pair_of_a_router_and_a_network(
 
 def test_addresses_by_place_need_fewer_routes() -> None:
     by_name, by_place = (
-        sum(len(route.to) for route in routes_of(grid(11, addresses=by)))
+        sum(len(route.to) for route in routes_of(grid(13, addresses=by)))
         for by in ("names", "places")
     )
     assert by_place < by_name / 2

@@ -220,7 +220,7 @@ def test_by_the_routes_every_packet_arrives_at_the_least_cost(
     stacks = Stacks(attachments(links), forwards, by_link)
     table: dict[str, list[To]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(least_cost, "AGGREGATED_FROM", 0 if aggregated else 100)
+        patch.setattr(least_cost, "AGGREGATED_FROM", 0 if aggregated else 1000)
         for route in routes(stacks, machine=None, multipath=multipath):
             via = route.via[flow % len(route.via)]
             assert multipath or len(route.via) == 1

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from delaylab.plan.routes import least_cost
+from delaylab.topology.lab import MANY
 from tests.topology.maps import of_text, spec
+
+
+def test_such_labs_are_those_whose_routes_are_made_one() -> None:
+    assert MANY == least_cost.AGGREGATED_FROM
 
 
 def zoo(nodes: int, coordinates: str) -> str:
@@ -27,9 +33,9 @@ def zoo(nodes: int, coordinates: str) -> str:
 @pytest.mark.parametrize(
     ("nodes", "coordinates", "by"),
     [
-        (100, "Longitude Latitude", "places"),
-        (99, "Longitude Latitude", "names"),
-        (100, "x y", "names"),
+        (MANY, "Longitude Latitude", "places"),
+        (MANY - 1, "Longitude Latitude", "names"),
+        (MANY, "x y", "names"),
     ],
 )
 def test_many_routers_on_the_earth_get_addresses_by_place(

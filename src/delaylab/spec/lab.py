@@ -265,7 +265,7 @@ class LabSpec(Spec):
         "names",
         description="What decides the addresses that are assigned. `names`: those of link and node "
         "alone. `places`: where the nodes are, if they have a longitude and a latitude; networks "
-        "that are near have near addresses, and a lab of 100 routers or more needs fewer routes.",
+        "that are near have near addresses, and a lab of 150 routers or more needs fewer routes.",
     )
     routes: Routes | None = Field(
         None,

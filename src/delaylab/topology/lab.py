@@ -16,7 +16,7 @@ from delaylab.units import Duration, Rate
 
 MOST_COST = 65_535
 STEPS = (1, 2, 5)
-MANY = 100
+MANY = 150
 """The number of routers from which on a plan makes routes to several networks one."""
 Fields = dict[str, object]
 

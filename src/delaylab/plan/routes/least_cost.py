@@ -10,8 +10,11 @@ from delaylab.plan.model import Route
 from delaylab.plan.routes.networks import Addresses, Table
 from delaylab.plan.routes.reach import NextHops, Stacks
 
-AGGREGATED_FROM = 100
-"""The number of stacks that forward from which on routes to several networks are made one."""
+AGGREGATED_FROM = 150
+"""The number of stacks that forward from which on routes to several networks are made one.
+
+Of fewer routers the plan takes longer with numpy and scipy loaded than without.
+"""
 
 
 def routes(stacks: Stacks, machine: str | None, *, multipath: bool = False) -> Iterator[Route]:
