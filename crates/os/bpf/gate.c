@@ -10,13 +10,14 @@
 
 /* The mark of frames to be held, and the places in `GATE`: as in src/tcx/gate.rs. */
 #define MARK 0xd1a7
-enum { DUE, BY, ARRIVED, LEFT, RESULT, PLACES };
+enum { DUE, BY, COPY, ARRIVED, OPENED, LEFT, RESULT, PLACES };
 
 /* The most looks at the clock. A look takes 10 ns at least, so these cover the longest wait, 10 µs, twice. */
 #define LOOKS 2048
 
-/* The order for the next frame: the time in ns of CLOCK_MONOTONIC at which it is due, and the interface to send it by.
- * The answer: the times at which it arrived here and at which it left, and the kernel's result of sending it. */
+/* The order for the next frame: the time in ns of CLOCK_MONOTONIC at which it is due, the interface to send it by, and
+ * whether to send a copy. The answer: the times at which it arrived here and at which it was let go; of a copy also the
+ * time at which it had left, and the kernel's result of sending it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -31,21 +32,24 @@ static __always_inline __u64 *at(__u32 place)
 }
 
 /* The program for outgoing frames. A held frame goes no further by this interface. One that would leave before it is
- * due does not leave at all. */
+ * due does not leave at all. Nobody says when the frame itself has left, and with which result. Of a copy both are known,
+ * but it leaves later by the time that copying takes. */
 SEC("classifier")
 int hold(struct __sk_buff *skb)
 {
-	__u64 *due, *by, *arrived, *left, *result, now;
+	__u64 *due, *by, *copy, *arrived, *opened, *left, *result, now;
 	int look;
 
 	if (skb->mark != MARK)
 		return TCX_NEXT;
 	due = at(DUE);
 	by = at(BY);
+	copy = at(COPY);
 	arrived = at(ARRIVED);
+	opened = at(OPENED);
 	left = at(LEFT);
 	result = at(RESULT);
-	if (!due || !by || !arrived || !left || !result)
+	if (!due || !by || !copy || !arrived || !opened || !left || !result)
 		return TCX_DROP;
 	now = bpf_ktime_get_ns();
 	*arrived = now;
@@ -53,7 +57,10 @@ int hold(struct __sk_buff *skb)
 		now = bpf_ktime_get_ns();
 	if (now < *due)
 		return TCX_DROP;
+	*opened = now;
 	skb->mark = 0;
+	if (!*copy)
+		return bpf_redirect(*by, 0);
 	*result = bpf_clone_redirect(skb, *by, 0);
 	/* Not before: by this time the copy has left, so nothing that saw it leave saw it later. */
 	*left = bpf_ktime_get_ns();

@@ -21,20 +21,31 @@ const MARK: u32 = 0xd1a7;
 /// The places in `GATE`: as in `bpf/gate.c`.
 const DUE: u32 = 0;
 const BY: u32 = 1;
-const ARRIVED: u32 = 2;
-const LEFT: u32 = 3;
-const RESULT: u32 = 4;
+const COPY: u32 = 2;
+const ARRIVED: u32 = 3;
+const OPENED: u32 = 4;
+const LEFT: u32 = 5;
+const RESULT: u32 = 6;
 /// The longest time for which the program holds a frame.
 pub const LONGEST: Span = Span::from_ns(10_000);
+
+/// The number of frames of which one is sent as a copy, which says when it left.
+const ONE_OF: u32 = 64;
+/// The learning step for the time from the gate's opening until a copy has left. A step up or down for each settles at
+/// their median.
+const STEP: Span = Span::from_ns(10);
 
 /// The fate of a frame.
 #[derive(Debug)]
 pub enum Passed {
-    /// It was at the gate, left it at these times, and its interface took it.
+    /// The gate let it go.
     Left {
         /// The time at which the frame reached the gate.
         arrived: Monotonic,
         /// The time at which the gate opened.
+        opened: Monotonic,
+        /// The time at which its interface had taken it: exact for a copy. For another frame it is the median of what
+        /// copies take after the gate's opening, and copies take longer.
         left: Monotonic,
     },
     /// It was not sent, or its interface did not take it.
@@ -46,7 +57,13 @@ pub enum Passed {
 pub struct Gate {
     shared: SharedArray,
     socket: OwnedFd,
+    /// The socket by which interfaces are asked whether they are up.
+    asking: OwnedFd,
     batch: FrameBatch,
+    /// The number of frames until the next copy.
+    until_copy: u32,
+    /// The time that a copy needs to leave after the gate's opening, as learned from the first copy on.
+    leaving: Option<Span>,
     /// True once a frame was not sent: then no other is tried.
     shut: bool,
     _link: FdLink,
@@ -66,31 +83,67 @@ impl Gate {
         packet_socket::mark(socket.as_fd(), MARK)?;
         packet_socket::bind(socket.as_fd(), nix::net::if_::if_nametoindex(NAME)?, 0)?;
         let shared = SharedArray::of(&object, "GATE")?;
-        Ok(Self { shared, socket, batch: FrameBatch::new(1), shut: false, _link: link })
+        Ok(Self {
+            shared,
+            socket,
+            asking: packet_socket::open()?,
+            batch: FrameBatch::new(1),
+            until_copy: 0,
+            leaving: None,
+            shut: false,
+            _link: link,
+        })
     }
 
     /// Send a frame by an interface of the gate's network namespace once it is due, and not before: at most
     /// [`LONGEST`] from now, else it is not sent.
     pub fn send(&mut self, frame: &[u8], by: u32, due: Monotonic) -> Passed {
-        if self.shut {
+        // The frame's interface is asked while there is time: afterwards only a copy says whether it was taken.
+        if self.shut || !packet_socket::is_up(self.asking.as_fd(), by) {
             return Passed::NotSent;
         }
-        self.shared.set(LEFT, 0);
-        self.shared.set(DUE, due.ns().cast_unsigned());
-        self.shared.set(BY, by.into());
-        // The program drops the frame that comes this way, so this fails even if its copy was sent.
-        let _ = self.batch.send(self.socket.as_fd(), std::iter::once((None, frame)));
+        let copy = self.until_copy == 0;
+        self.until_copy = if copy { ONE_OF - 1 } else { self.until_copy - 1 };
+        self.pass(frame, by, due, copy);
         let time = |place| Monotonic::from_ns(self.shared.get(place).cast_signed());
-        let left = time(LEFT);
-        if left == Monotonic::default() {
+        let (arrived, opened) = (time(ARRIVED), time(OPENED));
+        if opened == Monotonic::default() {
             self.shut = true;
             return Passed::NotSent;
         }
-        // What an interface without a queue does not take, whatever the reason, is lost.
-        match self.shared.get(RESULT) {
-            0 => Passed::Left { arrived: time(ARRIVED), left },
-            _ => Passed::NotSent,
+        if !copy {
+            let left = opened + self.leaving.unwrap_or(Span::ZERO);
+            return Passed::Left { arrived, opened, left };
         }
+        // What an interface without a queue does not take, whatever the reason, is lost.
+        if self.shared.get(RESULT) != 0 {
+            return Passed::NotSent;
+        }
+        let left = time(LEFT);
+        self.learn(left - opened);
+        Passed::Left { arrived, opened, left }
+    }
+
+    /// Send a frame at once, whatever becomes of it, in the way in which the next one is sent.
+    pub fn warm_up(&mut self, frame: &[u8], by: u32) {
+        if !self.shut {
+            self.pass(frame, by, Monotonic::default(), self.until_copy == 0);
+        }
+    }
+
+    fn pass(&mut self, frame: &[u8], by: u32, due: Monotonic, copy: bool) {
+        self.shared.set(OPENED, 0);
+        self.shared.set(DUE, due.ns().cast_unsigned());
+        self.shared.set(BY, by.into());
+        self.shared.set(COPY, copy.into());
+        // The program, not the kernel, says whether the frame was let go: it drops the original of a copy.
+        let _ = self.batch.send(self.socket.as_fd(), std::iter::once((None, frame)));
+    }
+
+    fn learn(&mut self, took: Span) {
+        let before = self.leaving.unwrap_or(took);
+        let step = if took > before { STEP } else { STEP * -1 };
+        self.leaving = Some((before + step).max(Span::ZERO));
     }
 }
 
@@ -155,8 +208,10 @@ mod tests {
                 let (offset, within) = EpochOffset::read_exactly();
                 let due = Monotonic::now() + Span::from_ns(number % 100 * 80);
                 let passed = gate.send(&FRAME, LOOPBACK, due);
-                let Passed::Left { arrived: at_gate, left } = passed else { panic!("{passed:?}") };
-                assert!(left >= due && left >= at_gate, "frame {number}");
+                let Passed::Left { arrived: at_gate, opened, left } = passed else {
+                    panic!("{passed:?}")
+                };
+                assert!(left >= opened && opened >= due && opened >= at_gate, "frame {number}");
                 let stamp = arrived(&mut ring).expect("it was sent");
                 assert!(stamp - offset.realtime(due) >= within * -1, "frame {number}");
             }

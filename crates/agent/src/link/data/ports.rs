@@ -192,7 +192,7 @@ impl Outbox {
         };
         // If this fails, frames only leave some microseconds later.
         if let (Some(gate), Some(_)) = (&mut self.gate, &self.warm_route) {
-            let _ = gate.send(frame, interface, Monotonic::now());
+            gate.warm_up(frame, interface);
         } else {
             let frame = std::iter::once((Some(interface), frame));
             let _ = self.batch.send(self.sockets[SHARED].as_fd(), frame);
@@ -211,7 +211,7 @@ impl Outbox {
     ) -> Option<Span> {
         let interface = self.ports[frame.port as usize].interface?;
         let passed = self.gate.as_mut()?.send(pool.frame(frame.slot), interface, frame.due);
-        let Passed::Left { arrived, left } = passed else { return None };
+        let Passed::Left { arrived, left, .. } = passed else { return None };
         let direction = &mut directions[frame.direction as usize];
         direction.counts.late.record(left - frame.due);
         direction.counts.left.add(pool.frame(frame.slot).len(), offset.realtime(left));
