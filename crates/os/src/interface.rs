@@ -123,15 +123,12 @@ struct EthtoolValue {
 }
 
 /// Switch transmit checksums, TSO, GSO and GRO on or off. With them off a tap sees the frames that a cable
-/// would carry. The order of the commands matters: segmentation needs checksums. Fails with `ENODEV` if there
-/// is no such interface, with `EPERM` without `CAP_NET_ADMIN`, and with `EOPNOTSUPP` if the driver cannot
-/// change one of TSO, GSO and GRO.
+/// would carry. Fails with `ENODEV` if there is no such interface, with `EPERM` without `CAP_NET_ADMIN`, and with
+/// `EOPNOTSUPP` if the driver cannot change one of TSO, GSO and GRO.
 pub fn set_offloads(interface: &str, enabled: bool) -> io::Result<()> {
-    let commands = if enabled {
-        [SET_TX_CHECKSUM, SET_GSO, SET_TSO, SET_GRO]
-    } else {
-        [SET_TSO, SET_GSO, SET_GRO, SET_TX_CHECKSUM]
-    };
+    // Segmentation needs checksums, so these are switched on first. They are also switched off first: TSO goes off
+    // with them, and the kernel tells all listeners of one change instead of two.
+    let commands = [SET_TX_CHECKSUM, SET_GSO, SET_TSO, SET_GRO];
     let flags = SockFlag::SOCK_CLOEXEC;
     let fd = socket(AddressFamily::Inet, SockType::Datagram, flags, None)?;
     for command in commands {

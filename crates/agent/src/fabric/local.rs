@@ -191,9 +191,13 @@ impl Local<'_> {
         }
         for (name, &index) in &self.made {
             let what = format!("bring up {name} in {}", self.agent);
-            let alias = (*name != "lo").then_some(alias);
             let master = masters.get(name).copied();
-            batch.push(what.clone(), Verb::Change, message::raise(index, alias, master))?;
+            if *name != "lo" {
+                // Apart from raising it: marking an interface that is up costs as much again, because the kernel
+                // describes it to all listeners once more.
+                batch.push(what.clone(), Verb::Change, message::mark(index, alias))?;
+            }
+            batch.push(what.clone(), Verb::Change, message::raise(index, master))?;
             if master.is_some() {
                 batch.push(what, Verb::Change, bridge::port(index, true))?;
             }

@@ -200,13 +200,20 @@ fn entry(mac: Mac, to: IpAddr, index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewNeighbour(message)
 }
 
-/// Mark an interface as ours, make it a port of the bridge `master`, and set it up.
-pub(super) fn raise(index: u32, alias: Option<&str>, master: Option<u32>) -> RouteNetlinkMessage {
+/// Mark an interface as ours. While it is down, the kernel tells nobody.
+pub(super) fn mark(index: u32, alias: &str) -> RouteNetlinkMessage {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.attributes.push(LinkAttribute::IfAlias(alias.to_owned()));
+    RouteNetlinkMessage::SetLink(link)
+}
+
+/// Make an interface a port of the bridge `master`, and set it up.
+pub(super) fn raise(index: u32, master: Option<u32>) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.header.flags = LinkFlags::Up;
     link.header.change_mask = LinkFlags::Up;
-    link.attributes.extend(alias.map(|alias| LinkAttribute::IfAlias(alias.to_owned())));
     link.attributes.extend(master.map(LinkAttribute::Controller));
     RouteNetlinkMessage::NewLink(link)
 }
