@@ -13,6 +13,7 @@ from pathlib import Path
 from benches import (
     conditions,
     containers,
+    crossing,
     data_planes,
     guests,
     instrument,
@@ -42,6 +43,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "rtt": rtt.run,
     "schedule": schedule.run,
     "links": links.run,
+    "crossing": crossing.run,
     "conditions": conditions.run,
     "netem": netem.run,
     "labs": labs.run,
