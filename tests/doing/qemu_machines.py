@@ -7,10 +7,12 @@ brought up from that node, by ssh, as on real machines.
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -18,18 +20,22 @@ from benches.inside import Machine
 
 from delaylab import images
 from delaylab.agent.requests import Exec
-from delaylab.agent.session import Session
+from delaylab.agent.result import AgentError
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 from tests.doing.ssh_machines import MTU, Lan, write_keys
 
 USER = "user"
+USER_ADDRESS, NOBODY = "10.77.0.200", "10.77.0.201"
+HOST = "host.here"
 MODULES = (
     *("af_packet", "veth", "bridge", "vxlan", "macvlan", "tun", "sch_ingress", "cls_bpf"),
     *("sch_htb", "sch_tbf", "ifb", "cls_u32", "act_mirred"),
 )
 BOOTED_S = 120
+SLOWER = 4.0
+"""What emulation costs where KVM does not work."""
 
 SSHD = """\
 set -e
@@ -52,15 +58,22 @@ exec /usr/sbin/sshd -D -e -f /run/sshd_config
 
 @dataclass
 class Guests(Lan):
-    """The machines; `lab` is the lab that they are nodes of."""
+    """The machines; `lab` is the lab that they are nodes of.
+
+    A machine that is switched off and on is the node of a lab of its own, whose LAN is joined to
+    that of `lab`.
+    """
 
     lab: Lab | None = None
-    addresses: dict[str, str] | None = None
+    apart: dict[str, tuple[Lab, ExitStack]] = field(default_factory=dict)
 
     @property
     def outer(self) -> Lab:
         assert self.lab is not None
         return self.lab
+
+    def lab_of(self, name: str) -> Lab:
+        return self.apart[name][0] if name in self.apart else self.outer
 
     def command(self, *argv: str) -> list[str]:
         call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
@@ -68,7 +81,7 @@ class Guests(Lan):
         return ["nsenter", f"--target={pid}", "--net", *call, *argv]
 
     def on(self, name: str, *argv: str) -> str:
-        session = self.outer.node_session(name)
+        session = self.lab_of(name).node_session(name)
         try:
             result = session.call(Exec(argv=argv), BOOTED_S)
         finally:
@@ -87,38 +100,99 @@ class Guests(Lan):
             if not line.startswith("/init ") and not any(each in line for each in own)
         ]
 
-    def address(self, name: str) -> str:
-        assert self.addresses is not None
-        return self.addresses[name]
+    def switch_on(self, name: str) -> None:
+        """Boot a machine in a lab of its own."""
+        with ExitStack() as stack:
+            lab = stack.enter_context(_lab(self, f"{self.outer.name}-{name}", [name]))
+            _join(self.outer, lab)
+            stack.enter_context(_sshd(self, lab, name))
+            self.apart[name] = lab, stack.pop_all()
+
+    def switch_off(self, name: str, *, power: bool) -> None:
+        """End a machine; without `power` its processes end first, which closes connections."""
+        lab, stack = self.apart.pop(name)
+        session = lab.node_session(name)
+        if not power:
+            # The shell is killed as well: the machine's init then says that it has ended.
+            with suppress(AgentError):
+                session.call(Exec(argv=["sh", "-c", "kill -9 -1"]), BOOTED_S)
+        session.close()
+        os.kill(_qemu(lab, name), signal.SIGKILL)
+        stack.close()
 
 
 @contextmanager
-def guests(folder: Path, names: Sequence[str]) -> Iterator[Guests]:
-    """Boot a virtual machine for each name; end all of them with the block."""
-    node = {"kind": "qemu", "memory": "512MiB", "packages": ["openssh-server"]}
+def guests(folder: Path, names: Sequence[str], apart: Collection[str] = ()) -> Iterator[Guests]:
+    """Boot a virtual machine for each name; end all of them with the block.
+
+    Those of `apart` can be switched off and on.
+    """
+    made = Guests(folder, list(names), USER, slower=SLOWER)
+    write_keys(made)
+    together = [name for name in names if name not in apart]
+    with ExitStack() as stack:
+        made.lab = stack.enter_context(_lab(made, f"machines-{os.getpid()}", [USER, *together]))
+        for name in together:
+            stack.enter_context(_sshd(made, made.lab, name))
+        try:
+            for name in apart:
+                made.switch_on(name)
+            yield made
+        finally:
+            for _, own in made.apart.values():
+                own.close()
+
+
+@contextmanager
+def _lab(made: Guests, name: str, nodes: Sequence[str]) -> Iterator[Lab]:
+    """Bring up a lab of machines, one of which may be the user's, on a LAN."""
+    guest = {"kind": "qemu", "memory": "512MiB", "packages": ["openssh-server"]}
+    at = {each: f"{made.address(each) if each != USER else USER_ADDRESS}/24" for each in nodes}
+    # A link needs two nodes.
+    others: dict[str, dict[str, str]] = {} if len(nodes) > 1 else {"nobody": {}}
+    at |= dict.fromkeys(others, f"{NOBODY}/24")
     spec = LabSpec.model_validate(
         {
-            "lab": f"machines-{os.getpid()}",
-            "nodes": {USER: {}, **dict.fromkeys(names, node)},
-            "links": [{"join": [USER, *names], "name": "lan", "mtu": MTU}],
+            "lab": name,
+            "nodes": {each: {} if each == USER else guest for each in nodes} | others,
+            "links": [{"join": list(at), "name": "lan", "mtu": MTU, "addresses": at}],
         }
     )
+    run = made.folder / "outer"
+    run.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patched:
-        run = folder / "outer"
-        run.mkdir(mode=0o700)
         patched.setenv("DELAYLAB_RUN", str(run))
         with temporary(spec, accounting=False) as lab:
             patched.undo()
-            at = {name: lab.planned(name).attachments[0].address for name in names}
-            made = Guests(folder, list(names), USER, lab=lab, addresses=at)
-            write_keys(made)
-            for name in names:
-                _give_modules(lab, name)
-                Machine(lab, name).load(*MODULES)
-            sshds = [_sshd(made, name) for name in names]
-            yield made
-            for sshd in sshds:
-                sshd.close()
+            for each in nodes:
+                if each != USER:
+                    _give_modules(lab, each)
+                    Machine(lab, each).load(*MODULES)
+            yield lab
+
+
+def _join(one: Lab, other: Lab) -> None:
+    """Join the LANs of two labs; the cable ends with either."""
+    places = [str(lab.pid(HOST)) for lab in (one, other)]
+    veth = ["type", "veth", "peer", "between", "mtu", str(MTU), "netns", places[1]]
+    _within(places[0], "ip", "link", "add", "between", "mtu", str(MTU), *veth)
+    for place in places:
+        _within(place, "ip", "link", "set", "between", "master", "br-lan", "up")
+
+
+def _within(pid: str, *argv: str) -> None:
+    subprocess.run(["nsenter", f"--target={pid}", "--net", *argv], check=True, capture_output=True)
+
+
+def _qemu(lab: Lab, name: str) -> int:
+    """Return the process of a machine, which has the names of lab and node in its command."""
+    wanted = f"{lab.name}.{name},".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if b"qemu" in words[0] and any(word.startswith(wanted) for word in words):
+                return int(folder.name)
+    raise AssertionError(f"{name} is not running")
 
 
 def _give_modules(lab: Lab, name: str) -> None:
@@ -133,8 +207,10 @@ def _give_modules(lab: Lab, name: str) -> None:
     session.close()
 
 
-def _sshd(made: Guests, name: str) -> Session:
-    session = made.outer.node_session(name)
+@contextmanager
+def _sshd(made: Guests, lab: Lab, name: str) -> Iterator[None]:
+    """Have an sshd listen on a machine."""
+    session = lab.node_session(name)
     key = (made.folder / "key.pub").read_text().strip()
     host_key = (made.folder / f"host-{name}").read_text().rstrip("\n")
     path = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -143,6 +219,9 @@ def _sshd(made: Guests, name: str) -> Session:
     )
     listens = bytearray()
     session.on_output = lambda frame: listens.extend(frame.payload)
-    while b"Server listening" not in listens:
-        session.read_output(BOOTED_S)
-    return session
+    try:
+        while b"Server listening" not in listens:
+            session.read_output(BOOTED_S)
+        yield
+    finally:
+        session.close()

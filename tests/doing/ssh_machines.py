@@ -107,6 +107,8 @@ class Lan:
     """The errors that agents on a machine add to its clock, by the machine's name."""
     cgroups: bool = False
     """True if each has control groups of its own, for guests."""
+    slower: float = 1.0
+    """How much longer than in a namespace everything may take on a machine."""
 
     def delaylab(
         self, *argv: str, code: int = 0, timeout_s: float = 120
@@ -228,6 +230,18 @@ class Lan:
                 with suppress(OSError):
                     group.rmdir()
             time.sleep(0.01)  # the kernel empties groups after the last process has ended
+
+    def switch_off(self, name: str, *, power: bool) -> None:
+        """Switch a machine off; with `power` nobody closes its connections."""
+        if power:
+            self.cut(name)
+        self.stop(name)
+        self.folder.joinpath(f"{name}.log").unlink()
+
+    def switch_on(self, name: str) -> None:
+        """Start a machine that was switched off."""
+        self.start(name)
+        self.cut(name, off=False)
 
     def groups(self, name: str) -> list[Path]:
         """Return a machine's control groups, those inside of others first."""
