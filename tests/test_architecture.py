@@ -168,7 +168,7 @@ def test_verbs_of_labs_load_no_tables() -> None:
     script = (
         "import sys; from delaylab import cli, machines; from delaylab.plan import build; "
         "from delaylab.spec import load; from delaylab.lab import start; "
-        "from delaylab.verbs import execute, labs, links; "
+        "from delaylab.verbs import execute, labs, links, underlays; "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -179,7 +179,7 @@ def test_what_is_asked_of_a_running_lab_makes_no_plan() -> None:
     """`ps`, `link show` and `exec` read the plan beside the lab; to check and plan takes longer."""
     script = (
         "import sys; from delaylab import cli, machines; from delaylab.lab import attach; "
-        "from delaylab.verbs import execute, labs, links; "
+        "from delaylab.verbs import execute, labs, links, underlays; "
         "print(*(name for name in sys.modules if name.startswith('delaylab.')))"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

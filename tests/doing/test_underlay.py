@@ -7,6 +7,7 @@ are the ports of their LAN.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -85,7 +86,6 @@ def test_what_the_network_between_machines_takes_is_part_of_a_link_s_delay(
     apart: Lan, data_plane: str
 ) -> None:
     apart.up(f"{LAB}data_plane: {data_plane}\n")
-    least = {to: least_ms(apart, "b", to) for to in ("a.apart", "c.together")}
     shown = apart.delaylab("link", "show", "--json").stdout
     below = {
         each["link"]: each.get("underlay")
@@ -99,10 +99,34 @@ def test_what_the_network_between_machines_takes_is_part_of_a_link_s_delay(
     assert 2.8e6 < underlay["delay_ns"] < 3.3e6, underlay
     # The link on one machine has the same delay in the same run. What the other one has more is
     # what a round trip of its underlay takes over the least one: up to 0.4 ms by its jitter, and
-    # what a busy machine adds even to the fastest of 40.
-    more_ms = least["a.apart"] - least["c.together"]
+    # what a busy machine adds even to the fastest of 40. It adds to both links, and further pings
+    # only lower the least round trip of either.
     late_ms = (underlay["p99_rtt_ns"] - underlay["least_rtt_ns"]) / 1e6
-    assert -0.1 < more_ms < 0.5 + late_ms, (least, underlay)
+    least = {"a.apart": math.inf, "c.together": math.inf}
+    for _ in range(5):
+        least = {to: min(found, least_ms(apart, "b", to)) for to, found in least.items()}
+        more_ms = least["a.apart"] - least["c.together"]
+        if -0.1 < more_ms < 0.5 + late_ms:
+            break
+    else:
+        pytest.fail(f"{least}, {underlay}")
+    # What is subtracted stays what `up` measured; the network becomes 2 ms faster meanwhile.
+    for node in ("m1", "m2"):
+        between(apart, "link", "set", "underlay", "between", "delay=1ms", "--node", node)
+    shown = json.loads(apart.delaylab("link", "show", "--json").stdout)
+    (now,) = shown["underlays"]
+    assert (now["machine"], now["other"], now["links"]) == ("m1", "m2", ["apart"])
+    assert 1.8e6 < now["least_rtt_ns"] < 5e6, now
+    said = apart.delaylab("link", "show").stdout
+    assert re.search(
+        r"apart from a: not held, because .*between machines m1 and m2 just now took [0-2]\.\d+ "
+        r"ms one way, and \d+\.\d+ ms are subtracted, as measured by `up`",
+        said,
+    ), said
+    assert re.search(
+        r"between machines m1 and m2 just now: round trip [1-4]\.\d+ ms at least", said
+    )
+    assert "just now" not in apart.delaylab("link", "show", "apart", "together").stdout
 
 
 @pytest.mark.slow

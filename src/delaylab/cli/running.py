@@ -160,16 +160,20 @@ def link_show(
     """Show a running lab's links: conditions, counts, lateness, and whether conditions held."""
     from delaylab.lab.attach import attach
     from delaylab.lab.links import interfaces
-    from delaylab.verbs import links
+    from delaylab.verbs import links, underlays
 
     lab = attach(lab_name, "delaylab link show NAME")
+    # Before the counts: a verdict is about them and the network at that moment.
+    between = underlays.measured_now(lab, name)
     reports = links.shown(lab, name, reset=reset)
     of_hosts = interfaces.reports(lab, name)
     if as_json:
         found = {"interfaces": [asdict(each) for each in of_hosts]} if of_hosts else {}
-        print_json({"engines": links.as_json(reports), **found})
+        if between:
+            found["underlays"] = [each.model_dump(mode="json") for each in between]
+        print_json({"engines": links.as_json(reports, between), **found})
     else:
-        links.print_links(reports, console())
+        links.print_links(reports, console(), between)
         links.print_interfaces(of_hosts, console())
 
 

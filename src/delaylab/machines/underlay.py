@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from itertools import combinations, permutations
+from typing import TYPE_CHECKING
 
 from delaylab.agent.measuring_requests import Probe, Route
 from delaylab.agent.replies import Event
@@ -18,8 +19,10 @@ from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
 from delaylab.plan.cabling.outward import LanPort, Tunnel
 from delaylab.plan.conditions.underlay import RoundTrips
-from delaylab.spec.lab import LabSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
+
+if TYPE_CHECKING:
+    from delaylab.spec.lab import LabSpec
 
 OVERHEAD = {4: 50, 6: 70}
 """The bytes that VXLAN adds to a packet: Ethernet 14, VXLAN 8, UDP 8, and IP (RFC 7348, 5)."""
@@ -135,12 +138,20 @@ def _check_lan(port: LanPort, pair: tuple[str, str], way: Way) -> None:
 def round_trips(
     tunnels: Iterable[Tunnel | LanPort], machines: Mapping[str, Machine], at: Mapping[str, str]
 ) -> list[RoundTrips]:
-    """Measure the round trips between the machines that links join, all pairs side by side.
+    """Measure the round trips between the machines that links join.
 
     Returns them with the longest first, those that are not known before all others.
     """
     joined = {(tunnel.machine, peer.machine) for tunnel in tunnels for peer in tunnel.peers}
     pairs = [pair for pair in combinations(machines, 2) if pair in joined]
+    measured = between(pairs, machines, at)
+    return sorted(measured, key=lambda each: -max(each.rtt_ns, default=1 << 62))
+
+
+def between(
+    pairs: Iterable[tuple[str, str]], machines: Mapping[str, Machine], at: Mapping[str, str]
+) -> list[RoundTrips]:
+    """Measure the round trips of pairs of machines by pings, all pairs side by side."""
     started: list[tuple[tuple[str, str], Session, list[int]]] = []
     try:
         for number, (one, other) in enumerate(pairs):
@@ -154,8 +165,7 @@ def round_trips(
     finally:
         for _, session, _ in started:
             session.close()
-    measured = [RoundTrips(*pair, PINGS, tuple(found)) for pair, _, found in started]
-    return sorted(measured, key=lambda each: -max(each.rtt_ns, default=1 << 62))
+    return [RoundTrips(*pair, PINGS, tuple(found)) for pair, _, found in started]
 
 
 def _pings(address: str, number: int) -> Probe:

@@ -24,6 +24,7 @@ from delaylab.agent.session import Session
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab.dataset.records.tables import COMPARISONS
 from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.lab.links.underlays import joined
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
 from delaylab.machines.underlay import addresses
@@ -82,7 +83,7 @@ def comparing(lab: Lab) -> Iterator[Compared]:
     pairs = [
         pair
         for pair in combinations(machines, 2)
-        if clocks and (_differ(clocks, pair) or underlays.joined(lab.plan, pair))
+        if clocks and (_differ(clocks, pair) or joined(lab.plan, pair))
     ]
     compared = Compared()
     if not pairs:

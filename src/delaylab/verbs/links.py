@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
+from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.io.values import JsonObject
 from delaylab.lab.links import link_engines
 from delaylab.lab.links.interfaces import InterfaceReport
@@ -16,6 +17,7 @@ from delaylab.lab.running import Lab
 from delaylab.spec.conditions.words import one_line
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
+NOW = "just now"
 AGAIN = "verdicts are about all frames since the counts began; `link show --reset` begins anew"
 
 
@@ -65,9 +67,15 @@ def print_interfaces(reports: list[InterfaceReport], console: Console) -> None:
     console.print("interfaces count from the start of the lab on", soft_wrap=True)
 
 
-def as_json(reports: list[EngineReport]) -> list[JsonObject]:
-    """Return the reports, with a verdict for each direction of a node."""
-    verdicts = {(v.host, v.direction.port, v.direction.receives): v for v in judge(reports)}
+def as_json(
+    reports: list[EngineReport], underlays: Sequence[MeasuredUnderlay] = ()
+) -> list[JsonObject]:
+    """Return the reports, with a verdict for each direction of a node.
+
+    `underlays` are the networks between machines as measured now.
+    """
+    judged = judge(reports, underlays, NOW)
+    verdicts = {(v.host, v.direction.port, v.direction.receives): v for v in judged}
     return [
         {
             **_engine_fields(report),
@@ -89,9 +97,14 @@ def _engine_fields(report: EngineReport) -> JsonObject:
     return report.model_dump(mode="json", by_alias=True, include=counted)
 
 
-def print_links(reports: list[EngineReport], console: Console) -> None:
-    """Print a line per direction: conditions, passed, dropped, lateness, why it did not hold."""
-    verdicts = judge(reports)
+def print_links(
+    reports: list[EngineReport], console: Console, underlays: Sequence[MeasuredUnderlay] = ()
+) -> None:
+    """Print a line per direction: conditions, passed, dropped, lateness, why it did not hold.
+
+    `underlays` are the networks between machines as measured now.
+    """
+    verdicts = judge(reports, underlays, NOW)
     if not verdicts and not any(not report.running for report in reports):
         console.print("no link has conditions")
         return
@@ -112,8 +125,10 @@ def print_links(reports: list[EngineReport], console: Console) -> None:
             _late_text(verdict),
         )
     console.print(table)
-    for line in dict.fromkeys(_lines(reports)):
+    for line in dict.fromkeys(_lines(reports, verdicts)):
         console.print(line, soft_wrap=True)
+    for each in underlays:
+        console.print(_measured(each), soft_wrap=True)
 
 
 def _end(direction: Direction) -> str:
@@ -139,14 +154,13 @@ def _verdict(verdict: Verdict | None) -> JsonObject:
     return {} if verdict is None else {"held": verdict.held, "why_not": list(verdict.why)}
 
 
-def _lines(reports: list[EngineReport]) -> Iterator[str]:
+def _lines(reports: list[EngineReport], verdicts: list[Verdict]) -> Iterator[str]:
     for report in reports:
         if not report.running:
             yield f"links of {report.host} are down: {report.why}"
         if report.cpu_noise.known:
             yield f"link engine on host {report.host}: {report.cpu_noise.text}"
         yield from (f"note, {report.host}: {note}" for note in report.notes)
-    verdicts = judge(reports)
     for report in reports:
         concerned = [v for v in verdicts if v.host == report.host and v.of_engine]
         if report.running and concerned:
@@ -176,6 +190,16 @@ def _below(underlay: Underlay) -> str:
         f"(round trip before the lab was up: {least:.3f} ms at least, p99 {p99:.3f} ms; "
         f"{underlay.lost} of {underlay.sent} pings lost)"
     )
+
+
+def _measured(found: MeasuredUnderlay) -> str:
+    """Return the network between two machines as measured now, in words."""
+    pair = f"the network between machines {found.machine} and {found.other} {NOW}"
+    if found.least_rtt_ns is None or found.p99_rtt_ns is None:
+        return f"{pair}: not known, pings are not answered"
+    least, p99 = found.least_rtt_ns / 1e6, found.p99_rtt_ns / 1e6
+    lost = f"{found.lost} of {found.sent} pings lost"
+    return f"{pair}: round trip {least:.3f} ms at least, p99 {p99:.3f} ms; {lost}"
 
 
 def _dropped_text(verdict: Verdict) -> str:

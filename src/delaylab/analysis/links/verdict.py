@@ -111,11 +111,13 @@ def _used(direction: Direction) -> bool:
 
 
 def judge(
-    engines: Iterable[EngineReport], underlays: Iterable[MeasuredUnderlay] = ()
+    engines: Iterable[EngineReport],
+    underlays: Iterable[MeasuredUnderlay] = (),
+    when: str = "during the trial",
 ) -> list[Verdict]:
     """Return a verdict for each direction in which a node sends, or receives with conditions.
 
-    `underlays` are the networks between machines as measured while the engines counted.
+    `underlays` are the networks between machines as measured since `up`; `when` says when that was.
     """
     engines, underlays = list(engines), list(underlays)
     downtimes = not_up(engines)
@@ -126,6 +128,7 @@ def judge(
             tuple(engine_reasons(engine)) if counts else (),
             downtimes.get(direction.link),
             _crossed(engine, direction, underlays),
+            when,
         )
         for engine in engines
         for direction in engine.of_nodes
@@ -164,6 +167,7 @@ def _judge(
     of_engine: tuple[str, ...],
     downtimes: LinkDowntime | None,
     crossed: tuple[MeasuredUnderlay, ...],
+    when: str,
 ) -> Verdict:
     shares = dict(_shares(direction))
     rate = _rate(direction)
@@ -184,7 +188,7 @@ def _judge(
         of_engine,
         tuple(why),
         downtimes,
-        tuple(_of_underlay(direction, crossed)) if _used(direction) else (),
+        tuple(_of_underlay(direction, crossed, when)) if _used(direction) else (),
         crossed,
     )
 
@@ -213,17 +217,19 @@ def _late(direction: Direction, noise: CpuNoise) -> Iterator[str]:
         yield f"p99 lateness of its frames {late.p99_ns / 1000:.0f} µs{_blame(noise)}"
 
 
-def _of_underlay(direction: Direction, crossed: Iterable[MeasuredUnderlay]) -> Iterator[str]:
+def _of_underlay(
+    direction: Direction, crossed: Iterable[MeasuredUnderlay], when: str
+) -> Iterator[str]:
     """Yield what the network between machines adds that is no condition of the link.
 
-    What was measured meanwhile replaces the pings of `up`.
+    What was measured since `up` replaces its pings.
     """
     underlay = direction.underlay
     if underlay is not None:
         yield from _short(direction, underlay)
     known = [each for each in crossed if _known(each)]
     for each in known:
-        yield from _meanwhile(direction, each)
+        yield from _since_up(direction, each, when)
     if underlay is not None and not known:
         yield from _varied(underlay.p99_rtt_ns - underlay.least_rtt_ns, "its machines")
         if underlay.lost > underlay.sent * LOST_SHARE:
@@ -244,9 +250,9 @@ def _known(measured: MeasuredUnderlay) -> bool:
     return measured.sent >= PROBES_OF and measured.lost < measured.sent
 
 
-def _meanwhile(direction: Direction, measured: MeasuredUnderlay) -> Iterator[str]:
-    """Yield reasons of a network between two machines as it was while the engines counted."""
-    between = f"machines {measured.machine} and {measured.other} during the trial"
+def _since_up(direction: Direction, measured: MeasuredUnderlay, when: str) -> Iterator[str]:
+    """Yield reasons of a network between two machines as it was since `up`."""
+    between = f"machines {measured.machine} and {measured.other} {when}"
     least, p1, p99 = measured.least_rtt_ns, measured.p1_rtt_ns, measured.p99_rtt_ns
     underlay = direction.underlay
     if underlay is not None and p1 is not None and _has_delay(direction):

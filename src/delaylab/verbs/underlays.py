@@ -1,0 +1,36 @@
+"""Measurement of the network between the machines of a running lab, for `delaylab link show`."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.lab.links.underlays import joined, record
+from delaylab.lab.running import Lab
+from delaylab.machines.underlay import addresses, between
+
+
+def measured_now(lab: Lab, link: str | None) -> list[MeasuredUnderlay]:
+    """Return the network between each two machines that links with conditions join, by pings.
+
+    With `link` those of this link alone. Machines that cannot be reached are left out.
+    """
+    machines = {name: each for name, each in lab.machines.items() if name not in lab.unreachable}
+    pairs = [
+        pair
+        for pair in combinations(machines, 2)
+        if (links := joined(lab.plan, pair)) and (link is None or link in links)
+    ]
+    if not pairs:
+        return []
+    at = addresses(lab.spec, machines)
+    return [
+        record(
+            lab.plan,
+            (found.one, found.other),
+            found.sent,
+            found.sent - len(found.rtt_ns),
+            found.rtt_ns,
+        )
+        for found in between(pairs, machines, at)
+    ]
