@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.agent.binary import agent_path
+from tests.doing.conftest import only_line
 from tests.doing.ssh_machines import (
     LAB,
     NEEDED,
@@ -159,6 +160,19 @@ def test_what_cannot_be_is_one_line(
     printed = two.up(text, code=code)
     assert said in printed, printed
     assert len(printed.strip().splitlines()) == 1, printed
+    two.wait_until_gone()
+
+
+def test_a_machine_without_room_for_the_lab_is_named(two: Lan) -> None:
+    two.on("m2", "mkdir", "-p", "/run/delaylab")
+    two.on("m2", "mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "none", "/run/delaylab")
+    try:
+        said = only_line(two.up(LAB, code=1))
+    finally:
+        two.on("m2", "umount", "/run/delaylab")
+    assert said.startswith("delaylab: machine m2: "), said
+    assert "No space left on device" in said, said
+    assert "(make room in /run/delaylab there)" in said, said
     two.wait_until_gone()
 
 

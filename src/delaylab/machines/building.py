@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -101,7 +103,7 @@ def _begin(part: Part, keeper: Keeper) -> Result[Built]:
     try:
         return keeper.session.start(request)
     except AgentError as error:
-        raise part.machine.explained(error) from None
+        raise _explained(part, error) from None
 
 
 def _finish(parts: Sequence[Part], keepers: Sequence[tuple[Machine, Keeper]]) -> None:
@@ -109,11 +111,11 @@ def _finish(parts: Sequence[Part], keepers: Sequence[tuple[Machine, Keeper]]) ->
     loop, left = Loop(), set(range(len(parts)))
 
     def read(index: int) -> bool:
-        machine, keeper = keepers[index]
+        _, keeper = keepers[index]
         try:
             ended = keeper.session.poll_done()
         except AgentError as error:
-            raise machine.explained(error) from None
+            raise _explained(parts[index], error) from None
         if ended:
             left.discard(index)
         return not ended
@@ -126,12 +128,21 @@ def _finish(parts: Sequence[Part], keepers: Sequence[tuple[Machine, Keeper]]) ->
         raise DelaylabError(f"not built in time on: {slow}", f"lab {parts[0].plan.lab}")
 
 
+def _explained(part: Part, error: AgentError) -> DelaylabError:
+    """Return the error of a part's agent as the user sees it; say where room lacks."""
+    explained = part.machine.explained(error)
+    if os.strerror(errno.ENOSPC) in explained.what and not explained.fix:
+        folder = part.machine.folder(part.plan.lab).parent
+        return DelaylabError(explained.what, explained.where, f"make room in {folder} there")
+    return explained
+
+
 def _checked(part: Part, result: Result[Built]) -> Built:
     """Return a keeper's answer; raise DelaylabError if it is not of the plan that it got."""
     try:
         built = result.done
     except AgentError as error:
-        raise part.machine.explained(error) from None
+        raise _explained(part, error) from None
     if built.agents.keys() != {agent.name for agent in part.plan.agents}:
         what = "it built other agents than those of its plan"
         raise DelaylabError(what, f"machine {part.machine.name}")
