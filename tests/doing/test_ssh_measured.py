@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,12 +90,34 @@ WITHIN_MS = 2.5
 """Less than the difference of the two directions; what else runs here takes part of it."""
 
 
+def test_packets_on_other_machines_are_kept_here(two: Lan) -> None:
+    """Each host has a capture with every packet that was stamped there, and no point lacks one."""
+    with measured(two, STUDY, "--pcap") as trial:
+        stamps = pl.read_parquet(trial / "stamps.parquet").with_columns(
+            pl.col("point").cast(pl.String)
+        )
+        files = sorted((trial.parents[1] / "pcap" / trial.name).iterdir())
+        shown = [capture(file) for file in files]
+    assert {"host.here.pcapng", "host.h1.pcapng", "host.h2.pcapng"} <= {each.name for each in files}
+    captured = Counter(point for points in shown for point in points)
+    expected = Counter(point for point in stamps["point"] if point in captured)
+    assert captured == expected
+    assert captured.keys() >= {"sender.uplink", *ON_ROUTER, *RESPONDER} - {"r@near", "r@far"}
+
+
+def capture(file: Path) -> list[str]:
+    """Return the point of each packet in a capture."""
+    fields = ["-T", "fields", "-e", "frame.interface_name"]
+    command = ["tshark", "-n", "-r", str(file), *fields]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
 @contextmanager
-def measured(two: Lan, study: str = STUDY) -> Iterator[Path]:
+def measured(two: Lan, study: str = STUDY, *options: str) -> Iterator[Path]:
     """Run the study for the length of a block; yield the folder of its trial."""
     (two.folder / "study.yaml").write_text(study)
     out = two.folder / "out"
-    two.delaylab("run", "study.yaml", "--out", str(out))
+    two.delaylab("run", "study.yaml", "--out", str(out), *options)
     try:
         (trial,) = (out / "trials").iterdir()
         yield trial

@@ -17,7 +17,7 @@ import polars as pl
 from delaylab.agent.tables import decode
 
 ROOT = Path(__file__).parents[2]
-MESSAGE, TABLE = 0, 1
+MESSAGE, TABLE, STDOUT = 0, 1, 3
 STAMPS = ["app", "qdisc", "stack"]
 
 
@@ -39,6 +39,7 @@ class Answer:
     error: dict[str, str] | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    output: bytes = b""
 
 
 class Agent:
@@ -90,6 +91,9 @@ class Agent:
                 part = decode(payload[1 + payload[0] :])
                 known = answer.tables.get(name)
                 answer.tables[name] = part if known is None else pl.concat([known, part])
+                continue
+            if kind == STDOUT:
+                answer.output += payload
                 continue
             message = json.loads(payload)
             if "event" in message:

@@ -219,7 +219,7 @@ def test_a_name_that_differs_is_seen() -> None:
     assert sorted(unknown(found, replies.Hello)) == ["Hello.clock", "Hello.clocks"]
     tap = {"point": "x", "packets": 1, "dropped": 0, "unparsed": 0, "by": "tcx"}
     tap |= {"queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}
-    tapped = {"interfaces": [tap]}
+    tapped = {"interfaces": [tap], "uncaptured": 0}
     assert unknown(tapped, measuring_replies.Taps) == ["Tap.repeated"]
 
 

@@ -96,6 +96,26 @@ def test_many_interfaces_are_one_tap_and_one_capture(joined: Pair, tmp_path: Pat
     assert captured == set(stamps["time_ns"]), "nanoseconds, as in the table"
 
 
+@pytest.mark.parametrize("room", [1 << 20, 2_000])
+def test_a_capture_in_memory_is_sent_at_the_end(joined: Pair, tmp_path: Path, room: int) -> None:
+    """It is as long as there is room, from the first packet on, and the others are counted."""
+    capture = tmp_path / "probe.pcapng"
+    with joined.agent(joined.left) as sender, joined.agent(joined.left) as watcher:
+        watcher.start(tap("sender.vif", "left", capture_bytes=room))
+        sender.run(probe(count=20))
+        seen = watcher.stop()
+    assert seen.done is not None
+    assert len(seen.output) <= room
+    capture.write_bytes(seen.output)
+    fields = ["-T", "fields", "-e", "icmp.seq"]
+    shown = subprocess.run(
+        ["tshark", "-n", "-r", str(capture), *fields], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert len(shown) + seen.done["uncaptured"] == 40
+    assert (seen.done["uncaptured"] == 0) == (room > 2_000)
+    assert shown[:2] == ["0", "0"]
+
+
 def test_one_ring_of_all_interfaces_tells_them_apart(joined: Pair) -> None:
     """It counts and stamps at each named interface alone, those seen again included."""
     with joined.agent(joined.left) as sender, joined.agent(joined.left) as watcher:

@@ -32,9 +32,13 @@ class Reflect(Reply):
 
 
 class Taps(Reply):
-    """The counts of a tap session, one entry per point."""
+    """The counts of a tap session, one entry per point.
+
+    `uncaptured` counts the packets for which a capture in memory had no room.
+    """
 
     interfaces: list[Tap]
+    uncaptured: Count
 
 
 class Watch(Reply):

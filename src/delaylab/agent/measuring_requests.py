@@ -111,6 +111,8 @@ class TapFilter(Message):
 class Tap(Request[measuring_replies.Taps]):
     """Stamp a probe's packets at interfaces; `pcap` is the path of a file to keep them in.
 
+    With `capture_bytes` they are kept in memory instead, at most so many, and sent as output at the
+    end.
     With `parts_ns` stamps come in parts while it runs, at most one in that time. With `together`
     one ring serves all interfaces: hundreds are then set up in milliseconds, and each packet costs
     more.
@@ -121,6 +123,7 @@ class Tap(Request[measuring_replies.Taps]):
     interfaces: Sequence[TapInterface]
     filter: TapFilter
     pcap: str | None = None
+    capture_bytes: int = 0
     tcx: bool = True
     parts_ns: int | None = None
     together: bool = False

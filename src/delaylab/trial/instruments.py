@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from delaylab.agent import measuring_replies
@@ -12,10 +12,11 @@ from delaylab.agent.measuring_replies import Taps
 from delaylab.agent.measuring_requests import Place, Reflect, Tap, TapFilter, TapInterface, Watch
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
-from delaylab.io.files import own_folder
+from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.spec.study.model import FIRST_SOURCE_PORT, ProbeSpec
+from delaylab.trial import captures
 
 WATCH_INTERVAL_NS = 100_000_000
 READY_S = 20
@@ -27,13 +28,14 @@ PORT = 8462
 class Instruments:
     """The sessions that record during a probe, each with its result.
 
-    There is at most one reflector.
+    There is at most one reflector. `sent` names the agents that send what they capture.
     """
 
     watch: Session
     machine: Result[measuring_replies.Watch]
     taps: dict[Session, Result[Taps]] = field(default_factory=dict)
     reflector: dict[Session, Result[measuring_replies.Reflect]] = field(default_factory=dict)
+    sent: dict[Session, str] = field(default_factory=dict)
 
     def all(self) -> list[Session]:
         """Return the sessions of all instruments that are on."""
@@ -90,7 +92,8 @@ def tap(
 ) -> None:
     """Start the taps and wait until all are ready; with `pcap` they also keep the packets.
 
-    `pcap` is a folder, with one pcapng file per agent.
+    `pcap` is a folder, with one pcapng file per agent. Agents on other machines keep packets in
+    memory, and send them at the end: meanwhile they would be load on the network.
     """
     packets = TapFilter(
         protocol=probe.protocol,
@@ -99,21 +102,21 @@ def tap(
         ident=identifier(probe, probe_id),
         port=port(probe),
     )
-    if pcap is not None:
-        own_folder(pcap)
     for agent in dict.fromkeys(tap.agent for tap in path.every_tap):
         taps = (tap for tap in path.every_tap if tap.agent == agent)
         wanted = [TapInterface(tap.interface, tap.point) for tap in taps]
-        file = None
-        # A guest has no file system to keep packets in, and another machine's is not read from
-        # here; their taps still give stamps.
-        if pcap is not None and not agent.startswith(("node.", "xen.")) and _is_here(lab, agent):
-            target = pcap.resolve() / f"{agent}.pcapng"
-            target.unlink(missing_ok=True)  # writing would follow a link
-            file = str(target)
-        session = lab.session(agent)
         # Nothing is attached to an interface of the machine itself: a ring only listens.
-        request = Tap(interfaces=wanted, filter=packets, pcap=file, tcx=not probe.outside)
+        request = Tap(interfaces=wanted, filter=packets, tcx=not probe.outside)
+        session = lab.session(agent)
+        # Taps of guests give stamps alone.
+        if pcap is not None and not agent.startswith(("node.", "xen.")):
+            file = captures.file_of(pcap, agent)
+            if _is_here(lab, agent):
+                request = replace(request, pcap=str(file))
+            else:
+                request = replace(request, capture_bytes=captures.MOST_BYTES)
+                session.on_output = captures.Sent(file)
+                instruments.sent[session] = agent
         instruments.taps[session] = session.start(request)
     for agent in dict.fromkeys(tap.agent for tap in path.beside):
         taps = (tap for tap in path.beside if tap.agent == agent)
@@ -123,6 +126,15 @@ def tap(
         instruments.taps[session] = session.start(request)
     for session in instruments.taps:
         session.event(READY_S)
+
+
+def cut_captures(instruments: Instruments) -> list[Doubt]:
+    """Return doubts about captures that lack packets, once all instruments have stopped."""
+    return [
+        captures.cut(agent, missing)
+        for session, agent in instruments.sent.items()
+        if (missing := instruments.taps[session].done.uncaptured)
+    ]
 
 
 def switch_taps(instruments: Instruments, on: bool) -> None:

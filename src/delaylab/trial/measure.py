@@ -31,6 +31,7 @@ from delaylab.spec.study.model import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, repeats
 from delaylab.trial.comparisons import Compared, comparing
 from delaylab.trial.gone_ways import with_gone_ways
+from delaylab.trial.instruments import cut_captures
 from delaylab.trial.recording import (
     Recording,
     clock_doubts,
@@ -144,6 +145,7 @@ def _measurement(
             *done.sender.warnings,
             *lab.warnings,
             *_tap_warnings(taps),
+            *cut_captures(done.instruments),
             *clock_doubts(after.wall_ns - before.wall_ns),
             *work.doubts(loaded.crew),
             *changed_links.doubts(before.changes, after.changes),

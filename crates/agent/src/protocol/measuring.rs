@@ -251,6 +251,9 @@ pub(crate) struct Tap {
     /// The path of a capture file to write.
     #[serde(default)]
     pub pcap: Option<String>,
+    /// The most bytes of a capture that is kept in memory and sent at the end, as output; 0 for none.
+    #[serde(default)]
+    pub capture_bytes: usize,
     /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,
@@ -291,6 +294,8 @@ pub(crate) struct TapFilter {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TapDone {
     pub interfaces: Vec<TapCounts>,
+    /// The packets for which a capture that is sent had no room.
+    pub uncaptured: u64,
 }
 
 /// The counts of one tap.

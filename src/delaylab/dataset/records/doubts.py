@@ -23,6 +23,7 @@ class DoubtKind(StrEnum):
     FABRIC = "fabric"
     EMULATED = "emulated"
     WORK_FAILED = "work-failed"
+    CAPTURE_CUT = "capture-cut"
     CONDITIONS_CHANGED = "conditions-changed"
     FEW_SAMPLES = "few-samples"
     SEND_SLIP = "send-slip"

@@ -14,7 +14,7 @@ use delaylab_os::netlink::qdiscs::InterfaceQueues;
 use delaylab_os::ring::blocks::RETIRE;
 use delaylab_os::stamps;
 use delaylab_os::tcx::tap::Seen;
-use delaylab_proto::{Context, Failure};
+use delaylab_proto::{Context, Failure, Frame, Kind};
 use delaylab_wire::Leg;
 use nix::errno::Errno;
 
@@ -31,6 +31,8 @@ const LONGEST_RETIRE: Duration = Duration::from_secs(1);
 const LOOK_WHILE_DOWN: Duration = Duration::from_millis(100);
 /// The most rows of one part of a table, which a stream takes at once.
 const PART: usize = 160;
+/// The most bytes of a capture in one frame.
+const PIECE: usize = 1 << 20;
 /// The most parts before packets are taken again.
 const TURN: usize = 16;
 
@@ -78,6 +80,9 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
     let mut capture = match &request.pcap {
         Some(path) => Some(Capture::create(path, &points)?),
+        None if request.capture_bytes > 0 => {
+            Some(Capture::in_memory(request.capture_bytes, &points))
+        }
         None => None,
     };
     let filter = request.filter;
@@ -97,15 +102,19 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
         sent: Instant::now(),
     };
     run(&mut taps, &capturing, &mut seen, &mut capture, &mut parts, session)?;
-    if let Some(capture) = &mut capture {
-        capture.finish()?;
+    let mut uncaptured = 0;
+    if let Some(mut capture) = capture {
+        uncaptured = capture.finish()?;
+        for piece in capture.kept().chunks(PIECE) {
+            session.frame(&Frame::new(Kind::Stdout, piece))?;
+        }
     }
     let queues = taps.iter().map(Tapped::queues_now).collect::<Result<Vec<_>, _>>()?;
     let counts = taps.iter_mut().zip(queues).map(|(tap, now)| tap.counts(now));
     let interfaces = counts.collect::<Result<Vec<_>, _>>()?;
     send_stamps(session, &points, seen.stamps.into_iter().skip(seen.given))?;
     send_repeats(session, &points, seen.repeats.into_iter())?;
-    Ok(TapDone { interfaces })
+    Ok(TapDone { interfaces, uncaptured })
 }
 
 fn run(

@@ -137,29 +137,44 @@ impl TapFilter {
     }
 }
 
-/// A capture file. A write error is kept until the next [`Self::check`].
+/// The most bytes of a capture in memory, whatever a client asks for.
+const MOST_KEPT: usize = 256 << 20;
+
+/// A capture of packets. A write error is kept until the next [`Self::check`].
 #[derive(Debug)]
 pub(super) struct Capture {
-    path: String,
-    file: BufWriter<File>,
+    place: Place,
     block: Vec<u8>,
     result: io::Result<()>,
+}
+
+/// The place of a capture: a file, or memory with room for so many bytes, and the packets that found none.
+#[derive(Debug)]
+enum Place {
+    File { path: String, file: BufWriter<File> },
+    Memory { bytes: Vec<u8>, most: usize, refused: u64 },
 }
 
 impl Capture {
     /// Create the file, with one interface for each point, in their order.
     pub(super) fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
         let file = File::create(path).with_context(|| format!("write capture {path}"))?;
-        let mut block = Vec::new();
-        pcapng::section_header(&mut block);
-        for point in points {
-            pcapng::interface(&mut block, point, SNAP);
-        }
         let mut file = BufWriter::with_capacity(1 << 20, file);
-        let result = file.write_all(&block);
-        let mut capture = Self { path: path.to_owned(), file, block, result };
+        let result = file.write_all(&head(points));
+        let place = Place::File { path: path.to_owned(), file };
+        let mut capture = Self { place, block: Vec::new(), result };
         capture.check()?;
         Ok(capture)
+    }
+
+    /// Return a capture of at most so many bytes in memory.
+    pub(super) fn in_memory(most: usize, points: &[String]) -> Self {
+        let most = most.min(MOST_KEPT);
+        // The kernel gives memory as it is written: nothing is moved while packets come.
+        let mut bytes = Vec::with_capacity(most);
+        bytes.extend(head(points));
+        let place = Place::Memory { bytes, most, refused: 0 };
+        Self { place, block: Vec::new(), result: Ok(()) }
     }
 
     /// Write one packet.
@@ -168,20 +183,59 @@ impl Capture {
         let time_ns = u64::try_from(frame.time.ns()).unwrap_or(0);
         let data = &frame.data[..frame.data.len().min(SNAP as usize)];
         pcapng::packet(&mut self.block, point, time_ns, data, frame.original);
-        if self.result.is_ok() {
-            self.result = self.file.write_all(&self.block);
+        match &mut self.place {
+            Place::File { file, .. } if self.result.is_ok() => {
+                self.result = file.write_all(&self.block);
+            }
+            Place::File { .. } => {}
+            // After the first packet without room no other is kept: what is there has no gap.
+            Place::Memory { bytes, most, refused } => {
+                if *refused == 0 && bytes.len() + self.block.len() <= *most {
+                    bytes.extend_from_slice(&self.block);
+                } else {
+                    *refused += 1;
+                }
+            }
         }
     }
 
     /// Return the first error so far, e.g. a full disk.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
-        std::mem::replace(&mut self.result, Ok(()))
-            .with_context(|| format!("write capture {}", self.path))
+        let result = std::mem::replace(&mut self.result, Ok(()));
+        result.with_context(|| match &self.place {
+            Place::File { path, .. } => format!("write capture {path}"),
+            Place::Memory { .. } => "keep a capture".to_owned(),
+        })
     }
 
-    /// Write buffered data.
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
-        self.result = self.file.flush();
-        self.check()
+    /// Write buffered data. Return the packets that found no room.
+    pub(super) fn finish(&mut self) -> Result<u64, Failure> {
+        let refused = match &mut self.place {
+            Place::File { file, .. } => {
+                self.result = file.flush();
+                0
+            }
+            Place::Memory { refused, .. } => *refused,
+        };
+        self.check()?;
+        Ok(refused)
     }
+
+    /// Return the capture itself, if it is in memory.
+    pub(super) fn kept(&self) -> &[u8] {
+        match &self.place {
+            Place::File { .. } => &[],
+            Place::Memory { bytes, .. } => bytes,
+        }
+    }
+}
+
+/// Return the beginning of a capture with one interface for each point.
+fn head(points: &[String]) -> Vec<u8> {
+    let mut block = Vec::new();
+    pcapng::section_header(&mut block);
+    for point in points {
+        pcapng::interface(&mut block, point, SNAP);
+    }
+    block
 }

@@ -48,12 +48,13 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
     let interfaces = places.counts()?;
     send_stamps(session, &points, seen.stamps.into_iter())?;
     send_repeats(session, &points, seen.repeats.into_iter())?;
-    Ok(TapDone { interfaces })
+    Ok(TapDone { interfaces, uncaptured: 0 })
 }
 
 impl Places {
     fn open(request: Tap) -> Result<Self, Failure> {
-        if request.pcap.is_some() || request.parts_ns.is_some() || request.filter.has_no_legs() {
+        let keeps = request.pcap.is_some() || request.capture_bytes > 0;
+        if keeps || request.parts_ns.is_some() || request.filter.has_no_legs() {
             let what = "a ring of all interfaces keeps no packets, gives no parts, and needs legs";
             return Err(Failure::new("tap interfaces together", what));
         }
