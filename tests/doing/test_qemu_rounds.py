@@ -22,7 +22,7 @@ from tests.doing.test_ssh_rounds import VERBS, Round
 pytestmark = [NEEDED, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 BOOT = "/proc/sys/kernel/random/boot_id"
-SEED = 512
+SEED = int(os.environ.get("DELAYLAB_SEED", "512"))
 ROUNDS = int(os.environ.get("DELAYLAB_KILLS", "8"))
 
 

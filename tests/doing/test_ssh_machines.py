@@ -163,6 +163,37 @@ def test_what_cannot_be_is_one_line(
     two.wait_until_gone()
 
 
+NOBODY = """\
+install -d -o 65534 -g 65534 /tmp/nobody
+exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp/nobody \
+sh -c \\"$SSH_ORIGINAL_COMMAND\\"
+""".replace("\n", ";")
+"""What ssh runs for a user without rights, as the option `command` of a key."""
+ALONE = """\
+lab: alone
+machines: {m2: {ssh: m2}}
+hosts: {h2: {machine: m2}}
+nodes: {a: {host: h2}, b: {host: h2}}
+links: [{between: [a, b], name: wan, delay: 5ms}]
+"""
+
+
+def test_a_user_without_rights_has_labs_but_no_links_between_machines(two: Lan) -> None:
+    keys = "/root/.ssh/authorized_keys"
+    plain = two.on("m2", "cat", keys)
+    two.on("m2", "sh", "-c", f"cat > {keys} <<'END'\ncommand=\"{NOBODY}\" {plain}END")
+    try:
+        said = only_line(two.up(LAB, code=3))
+        assert said.startswith("delaylab: machine m2: a link to another machine needs root"), said
+        two.wait_until_gone()
+        two.up(ALONE)
+        assert pings(two, "a", "b") >= 10
+        two.delaylab("down")
+    finally:
+        two.on("m2", "sh", "-c", f"cat > {keys} <<'END'\n{plain}END")
+    two.wait_until_gone()
+
+
 def test_a_machine_without_room_for_the_lab_is_named(two: Lan) -> None:
     two.on("m2", "mkdir", "-p", "/run/delaylab")
     two.on("m2", "mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "none", "/run/delaylab")
