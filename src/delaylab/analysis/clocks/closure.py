@@ -39,7 +39,7 @@ class Closure:
 
 def closures(compared: Sequence[Exchanges]) -> list[Closure]:
     """Return the loop over each three clocks that were compared pair by pair."""
-    fits = [fit(each.pair(each.clock), NOTHING) for each in compared]
+    fits = [fit(each.pair(each.clock), NOTHING, least_ns=each.least_ns) for each in compared]
     known = [(each, found) for each, found in zip(compared, fits, strict=True) if found.parts]
     clocks = list(dict.fromkeys(c for each, _ in known for c in (each.reference, each.clock)))
     return [
