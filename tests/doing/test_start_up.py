@@ -21,16 +21,27 @@ OF_OTHERS = (
 )
 
 
+OF_OTHERS_TO_BRING_UP = (
+    *TABLES,
+    *OF_FEW_LABS,
+    # To change links, to follow a timeline, to start programs: together a tenth of an `up`.
+    *("delaylab.lab.links.link_changes", "delaylab.lab.timeline", "delaylab.lab.programs.first"),
+    *("delaylab.agent.program_requests", "delaylab.agent.measuring_requests"),
+)
+
+
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Return the environment of verbs that know a lab that is up."""
+def brought_up(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[dict[str, str], set[str]]]:
+    """Return the environment of verbs that know a lab that is up, and what `up` imported."""
     place = tmp_path_factory.mktemp("lab")
     (place / "lab.yaml").write_text(LAB)
     with own_run_directory() as directory:
         env = {"DELAYLAB_RUN": str(directory)}
-        imported("up", "lab.yaml", cwd=place, env=env)
+        found = imported("up", "lab.yaml", cwd=place, env=env)
         try:
-            yield env
+            yield env, found
         finally:
             imported("down", "--all", env=env)
 
@@ -41,8 +52,17 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     ids=["ps", "link show", "exec"],
 )
 def test_a_running_lab_is_asked_without_what_others_need(
-    running: dict[str, str], argv: list[str]
+    brought_up: tuple[dict[str, str], set[str]], argv: list[str]
 ) -> None:
-    found = imported(*argv, env=running)
+    env, _ = brought_up
+    found = imported(*argv, env=env)
     assert "delaylab.lab.running" in found
     assert below(OF_OTHERS, found) == []
+
+
+def test_a_lab_is_brought_up_without_what_others_need(
+    brought_up: tuple[dict[str, str], set[str]],
+) -> None:
+    _, found = brought_up
+    assert "delaylab.lab.start" in found
+    assert below(OF_OTHERS_TO_BRING_UP, found) == []

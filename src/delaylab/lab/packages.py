@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
 from delaylab.errors import NotHere
-from delaylab.io import programs
 from delaylab.machines import LOCAL, Machine
 from delaylab.spec.kinds import HostedNode
 from delaylab.spec.lab import LabSpec
@@ -63,6 +62,8 @@ def not_installed(packages: set[str], machine: Machine = LOCAL) -> set[str]:
 def _said_here(argv: list[str]) -> str:
     if shutil.which(QUERY) is None:
         raise _no_query("this system")
+    from delaylab.io import programs  # noqa: PLC0415  few labs have packages
+
     _, out, _ = programs.output(argv, {**os.environ, "LC_ALL": "C"}, LIMIT_S)
     return out
 

@@ -12,12 +12,10 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
-from delaylab.lab import files, machine_stack, memory, packages, timeline
+from delaylab.lab import files, machine_stack, memory, packages
 from delaylab.lab.cpus import check_cpus
-from delaylab.lab.links import link_changes
 from delaylab.lab.links.link_engines import eased
 from delaylab.lab.neighbours import note_on_neighbours
-from delaylab.lab.programs.first import start_programs
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.plan.build import build
@@ -61,6 +59,8 @@ def starting(
     try:
         _begin(lab, daemons, progress)
         if counts_from_ready(spec):
+            from delaylab.lab import timeline  # noqa: PLC0415  most labs have no such timeline
+
             timeline.begin(lab)
         yield lab
     except BaseException:
@@ -141,11 +141,19 @@ def _build(
 
 def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) -> None:
     """Start the programs of a lab that is built, and wait until its routers forward rightly."""
-    if counts_from_ready(lab.spec):
-        link_changes.hold_timeline(lab)
-    elif _is_down_in_a_guest(lab.spec):
-        # The engine started before the guest, and could not tell it.
-        link_changes.start_timeline(lab)
+    held = counts_from_ready(lab.spec)
+    if held or _is_down_in_a_guest(lab.spec):
+        from delaylab.lab.links import link_changes  # noqa: PLC0415  most labs begin with all links
+
+        if held:
+            link_changes.hold_timeline(lab)
+        else:
+            # The engine started before the guest, and could not tell it.
+            link_changes.start_timeline(lab)
+    if not daemons and not any(node.files or node.start for node in lab.spec.nodes.values()):
+        return
+    from delaylab.lab.programs.first import start_programs  # noqa: PLC0415  most labs have none
+
     if not daemons:
         start_programs(lab, daemons)
         return

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from typing import TYPE_CHECKING
 
 from delaylab.progress import Progress as Report
 from delaylab.progress import silent
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @contextmanager
@@ -18,6 +19,13 @@ def bar(console: Console) -> Iterator[Report]:
     if not console.is_terminal:
         yield silent
         return
+    from rich.progress import (  # noqa: PLC0415  takes 5 ms; output that is piped needs none
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     said = TextColumn("{task.description}", markup=False)
     columns = (said, BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as shown:

@@ -10,7 +10,6 @@ from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.errors import DelaylabError
 from delaylab.lab import health
 from delaylab.lab.attach import attach_all
-from delaylab.lab.links import link_changes
 from delaylab.lab.running import Lab
 from delaylab.lab.start import starting
 from delaylab.progress import Progress
@@ -41,6 +40,8 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
             what = f"lab {lab.name!r} is up and differs from this file: {'; '.join(changed)}"
             again = f"delaylab down {lab.name}, then up again; or give it another --name"
             raise DelaylabError(what, fix=again)
+        from delaylab.lab.links import link_changes  # noqa: PLC0415  most labs are not up yet
+
         revived = link_changes.revive(lab)
         said = "its links were down and are up again" if revived else "nothing was changed"
         lab.notes = (*lab.notes, doubt(DoubtKind.FABRIC, f"lab {lab.name} was up: {said}", ""))
