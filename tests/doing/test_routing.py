@@ -100,6 +100,29 @@ def test_of_many_routers_a_few_are_observed_before_all(monkeypatch: pytest.Monke
         assert differences(wanted, everywhere(lab)) == []
 
 
+def test_all_routers_are_observed_while_a_few_rest_with_wrong_routes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`up` returns when all are right, whenever it begins to observe them."""
+    wrong: list[int] = []
+
+    def noted(lab: Lab, only: Sequence[str] | None = None) -> AbstractContextManager[Observer]:
+        wanted = expected_tables(topology(lab.spec, lab.plan))
+        wrong.append(len(differences(wanted, everywhere(lab))))
+        return observing(lab, only=only)
+
+    monkeypatch.setattr(converged, "MANY", 4)
+    monkeypatch.setattr(converged, "FEW", 2)
+    monkeypatch.setattr(converged, "NEARLY", 2)
+    monkeypatch.setattr(converged, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(converged, "observing", noted)
+    with temporary(lab_from(parse(ring("bird"), "ring.yaml"))) as lab:
+        assert len(wrong) == 2
+        assert wrong[1] > 0, "no route has come by then"
+        wanted = expected_tables(topology(lab.spec, lab.plan))
+        assert differences(wanted, everywhere(lab)) == []
+
+
 def test_routers_of_a_large_lab_print_events_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "MANY", 4)
     with temporary(lab_from(parse(ring("bird", ("ip: [4, 6]", "ip: [4]")), "ring.yaml"))) as lab:

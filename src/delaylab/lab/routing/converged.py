@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
@@ -27,16 +28,30 @@ MANY, FEW = 100, 16
 
 For each change of a route the kernel looks at every socket that hears of routes, in all networks
 together (`netlink_broadcast`). With one for each of 852 routers a change took twice as long."""
+NEARLY = 0.1
+"""The share of wrong routes with which a few routers at rest are left for all of them.
+
+Routers then wait for announcements that were lost, and the CPUs are idle. To read the tables of 852
+routers takes seconds, which are free meanwhile."""
 PAUSE = 20
 """The time until the nodes are asked again, as a multiple of the time that they took to answer."""
 NAMED = 3
 """The most wrong routes that an error names."""
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """Observed tables, and where they are wrong."""
+
+    observer: Observer
+    found: Verified
+
+
 class Awaited:
     """The tables that a lab's routers are to have, and an observer of those that they have.
 
-    It observes `few` of the routers; all of them are observed once the tables of these are right.
+    It observes `few` of the routers, and all of them once the tables of these are right, or nearly
+    so and at rest.
     """
 
     def __init__(
@@ -52,17 +67,24 @@ class Awaited:
         Raises DelaylabError if a daemon has ended, or if they are not right in time.
         """
         if self._few is None:
-            self._follow(self._observer, self._wanted, deadline_s)
+            self._follow(self._verified(self._observer, self._wanted), deadline_s)
             return
         few = {node: table for node, table in self._wanted.items() if node in self._few}
-        self._follow(self._observer, few, deadline_s)
+        nearly = sum(map(len, few.values())) * NEARLY
+        self._follow(self._verified(self._observer, few), deadline_s, nearly)
         with observing(self._lab) as observer:
-            self._follow(observer, self._wanted, deadline_s)
+            self._follow(self._verified(observer, self._wanted), deadline_s)
 
-    def _follow(self, observer: Observer, wanted: Mapping[str, Table], deadline_s: float) -> None:
-        found = Verified(wanted, observer.tables, static_prefixes(self._lab.spec, self._lab.plan))
-        while not found.is_right:
-            _follow(observer, found, self._watch, deadline_s)
+    def _verified(self, observer: Observer, wanted: Mapping[str, Table]) -> _Compared:
+        static = static_prefixes(self._lab.spec, self._lab.plan)
+        return _Compared(observer, Verified(wanted, observer.tables, static))
+
+    def _follow(self, compared: _Compared, deadline_s: float, nearly: float = 0) -> None:
+        """Return when tables are right, or rest while fewer than `nearly` routes are wrong."""
+        while not compared.found.is_right:
+            changed = _follow(compared.observer, compared.found, self._watch, deadline_s)
+            if not changed and compared.found.wrong < nearly:
+                return
 
     @property
     def routers(self) -> int:
@@ -152,18 +174,19 @@ class _ProgramWatch:
         self._next_s = time.monotonic() + took_s * PAUSE
 
 
-def _follow(observer: Observer, found: Verified, watch: _ProgramWatch, deadline_s: float) -> None:
-    """Take what has changed; raise DelaylabError if that cannot end well."""
+def _follow(observer: Observer, found: Verified, watch: _ProgramWatch, deadline_s: float) -> bool:
+    """Take what has changed, if anything; raise DelaylabError if that cannot end well."""
     left_s = deadline_s - time.monotonic()
     changes = observer.changes(max(0.0, min(LOOK_EVERY_S, left_s)))
     found.take(changes)
     if changes or found.is_right:
-        return
+        return True
     watch.look(last=left_s <= 0)
     if left_s <= 0:
         first = "; ".join(map(str, found.examples(NAMED)))
         what = f"{found.wrong} routes are not those of the shortest paths in time: {first}"
         raise DelaylabError(what, fix="give the daemons more time: `routing: {timeout: 5min}`")
+    return False
 
 
 def _last_words(lab: Lab, node: str, program: str) -> str:
