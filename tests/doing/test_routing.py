@@ -131,6 +131,23 @@ def test_routers_of_a_large_lab_print_events_when_asked(monkeypatch: pytest.Monk
         assert {node for _, node, _ in adjacencies(lab)} == {"r-1", "r-2"}
 
 
+@pytest.mark.parametrize("many", [4, 5])
+def test_bird_of_a_large_lab_is_not_told_of_the_routes_that_it_sets(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It still hears of links: a failure is noticed at once."""
+    monkeypatch.setattr(router, "MANY", many)
+    of_routes = 1 << 6 | 1 << 10  # RTNLGRP_IPV4_ROUTE and RTNLGRP_IPV6_ROUTE
+    of_links = 1 << 0
+    with temporary(lab_from(parse(ring("bird", ("ip: [4, 6]", "ip: [4]")), "ring.yaml"))) as lab:
+        rows = [row.split() for row in said(lab, "r-1", "cat", "/proc/net/netlink").splitlines()]
+        groups = [int(row[3], 16) for row in rows[1:] if row[1] == "0"]
+        assert any(each & of_links for each in groups)
+        assert any(each & of_routes for each in groups) == (many == 5)
+        (down,) = converge(lab, [Break("down", ("a",))], TIMEOUT)
+        assert down.right_ns is not None
+
+
 @pytest.mark.slow
 def test_852_routers_converge() -> None:
     """All tables of a map of Europe are right with BIRD, each router's loopback announced."""

@@ -148,7 +148,8 @@ class NodeFile(Message):
 class Program(Message):
     """A program to start, and the sign that it is ready.
 
-    If it runs, it is restarted with each new start of the program that it `needs`.
+    If it runs, it is restarted with each new start of the program that it `needs`. One that
+    `ignores_routes` uses no message about changed routes, and gets none.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Program(Message):
     ready: ReadySpec | None
     within_ms: int
     needs: str | None = None
+    ignores_routes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

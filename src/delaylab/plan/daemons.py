@@ -38,7 +38,9 @@ def daemons(
 
 def _without(made: NodePrograms, given: Mapping[str, object]) -> NodePrograms:
     files = {path: file for path, file in made.files.items() if path not in given}
-    return NodePrograms(files, made.programs, made.needs)
+    # A configuration of the user's may do what delaylab's does not.
+    ignoring = made.ignoring_routes if files == made.files else frozenset()
+    return NodePrograms(files, made.programs, made.needs, ignoring)
 
 
 def routers(

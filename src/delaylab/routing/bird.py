@@ -25,10 +25,17 @@ TO_KERNEL = "if source = RTS_DEVICE then reject; accept;"
 
 
 def programs(router: Router) -> NodePrograms:
-    """Return BIRD's file and program."""
+    """Return BIRD's file and program.
+
+    BIRD listens to changes of routes, but uses them only to learn routes of others (`learn`), which
+    is not configured here. In a large lab the kernel does not tell it: for each of its own routes
+    it would get a message back.
+    """
     run = f"mkdir -p /run/bird && exec bird -f -c {CONFIG} -s {CONTROL}"
     daemon = ProgramSpec(run=run, name="bird", env=ZONE, ready=Prints(prints=STARTED))
-    return NodePrograms({CONFIG: FileSpec(content=config(router), mode="640")}, [daemon])
+    files = {CONFIG: FileSpec(content=config(router), mode="640")}
+    ignoring = not router.prints_events and not router.routing.added
+    return NodePrograms(files, [daemon], ignoring_routes=frozenset({"bird"} if ignoring else ()))
 
 
 def config(router: Router) -> str:

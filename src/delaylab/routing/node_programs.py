@@ -11,9 +11,11 @@ from delaylab.spec.programs import FileSpec, ProgramSpec
 class NodePrograms:
     """Files of a node by path, and the programs to start, in order.
 
-    `needs` has programs that are restarted with another one, and its name.
+    `needs` has programs that are restarted with another one, and its name. `ignoring_routes` are
+    programs that use no message about changed routes.
     """
 
     files: dict[str, FileSpec] = field(default_factory=dict)
     programs: list[ProgramSpec] = field(default_factory=list)
     needs: dict[str, str] = field(default_factory=dict)
+    ignoring_routes: frozenset[str] = frozenset()

@@ -60,6 +60,10 @@ pub(crate) struct Program {
     /// The program whose every new start restarts this one, too, if it runs.
     #[serde(default)]
     pub(crate) needs: Option<String>,
+    /// True for a program that uses no message about changed routes. The kernel then sends it none, as far as this is
+    /// permitted.
+    #[serde(default)]
+    pub(crate) ignores_routes: bool,
 }
 
 fn thirty_seconds() -> u64 {

@@ -7,6 +7,7 @@ pub mod namespace;
 pub mod open_files;
 pub mod rights;
 pub mod scheduling;
+pub mod sockets;
 pub mod title;
 
 use std::mem::MaybeUninit;

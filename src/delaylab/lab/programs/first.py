@@ -25,7 +25,8 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
         made = daemons.get(name, NodePrograms())
         files, programs = {**made.files, **node.files}, [*made.programs, *node.start]
         if files or programs:
-            sessions[name] = _start(lab, name, NodePrograms(files, programs, made.needs))
+            given = replace(made, files=files, programs=programs)
+            sessions[name] = _start(lab, name, given)
     for name, session in sessions.items():
         try:
             session.finish()
@@ -44,7 +45,11 @@ def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
                 for path, file in given.files.items()
             ],
             programs=[
-                replace(program_of(each, node.env), needs=given.needs.get(each.called))
+                replace(
+                    program_of(each, node.env),
+                    needs=given.needs.get(each.called),
+                    ignores_routes=each.called in given.ignoring_routes,
+                )
                 for each in given.programs
             ],
         )

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use delaylab_os::clock::Realtime;
 use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::process::{self, Ended, PidFd, title};
+use delaylab_os::process::{self, Ended, PidFd, sockets, title};
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,10 @@ pub(crate) fn supervise() -> Result<(), Failure> {
     process::reap_by_wait().context("wait for the program")?;
     let ready = Supervised::start(kept, program).and_then(|mut supervised| {
         supervised.until_ready()?;
+        if supervised.program.ignores_routes {
+            // Only time is lost otherwise: it ignores what it hears.
+            let _ = sockets::leave_route_groups(&supervised.handle);
+        }
         Ok(supervised)
     });
     let (report, supervised) = match ready {
