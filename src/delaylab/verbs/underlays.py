@@ -7,7 +7,6 @@ from itertools import combinations
 from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.lab.links.underlays import joined, record
 from delaylab.lab.running import Lab
-from delaylab.machines.underlay import addresses, between
 
 
 def measured_now(lab: Lab, link: str | None) -> list[MeasuredUnderlay]:
@@ -23,6 +22,8 @@ def measured_now(lab: Lab, link: str | None) -> list[MeasuredUnderlay]:
     ]
     if not pairs:
         return []
+    from delaylab.machines.underlay import addresses, between  # noqa: PLC0415  most labs have none
+
     at = addresses(lab.spec, machines)
     return [
         record(
