@@ -35,7 +35,7 @@ MODULES = (
 )
 BOOTED_S = 120
 SLOWER = 4.0
-"""What emulation costs where KVM does not work."""
+"""The factor by which a machine may be slower than a namespace, if it is emulated."""
 
 SSHD = """\
 set -e

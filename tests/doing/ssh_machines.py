@@ -108,7 +108,7 @@ class Lan:
     cgroups: bool = False
     """True if each has control groups of its own, for guests."""
     slower: float = 1.0
-    """How much longer than in a namespace everything may take on a machine."""
+    """The factor by which a machine may be slower than a namespace."""
 
     def delaylab(
         self, *argv: str, code: int = 0, timeout_s: float = 120

@@ -168,7 +168,7 @@ install -d -o 65534 -g 65534 /tmp/nobody
 exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp/nobody \
 sh -c \\"$SSH_ORIGINAL_COMMAND\\"
 """.replace("\n", ";")
-"""What ssh runs for a user without rights, as the option `command` of a key."""
+"""The command that ssh runs for a user without rights, as the option `command` of a key."""
 ALONE = """\
 lab: alone
 machines: {m2: {ssh: m2}}

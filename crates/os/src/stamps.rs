@@ -74,6 +74,7 @@ pub fn settle() -> io::Result<()> {
         if stamped {
             return Ok(());
         }
+        // The kernel gives no sign when it begins to stamp.
         std::thread::sleep(STEP);
     }
     Ok(())

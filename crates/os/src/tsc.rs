@@ -5,6 +5,7 @@
 #[must_use]
 pub fn counter_khz() -> u64 {
     let (counter, time) = counter_at();
+    // Both clocks are read at the ends of this time: the longer it is, the less the readings count.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let (later, now) = counter_at();
     let ns = now.duration_since(time).as_nanos().max(1);

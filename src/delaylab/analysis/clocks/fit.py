@@ -230,7 +230,7 @@ def _joined(
 
 
 def _small(series: Limits, ranges: list[tuple[int, int]]) -> list[bool]:
-    """Return for each change between ranges if one line fits both, whatever the ways take.
+    """Return for each change between two ranges whether one line fits both without the least time.
 
     Changes that are small one by one are not if no line fits all ranges.
     """
