@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import signal
 import sys
 from collections.abc import Callable
 from datetime import date
@@ -80,6 +81,8 @@ def main() -> None:
         sys.exit(f"no benchmark {unknown[0]!r}; there are: {', '.join(ALL)}")
     # An installed program keeps its bytecode. With this variable every start would compile it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # A benchmark that is stopped ends as with Ctrl-C, so it takes down what it has built.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     for name, directory in wanted:
         try:
             section = ALL[name](Path(directory)) if directory else ALL[name]()
