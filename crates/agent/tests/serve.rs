@@ -21,6 +21,10 @@ fn requests_are_served_in_turn_and_unknown_ones_refused() {
     assert_eq!(unknown["error"]["what"], "do `fly`");
     let field = agent.client.call(&json!({"op": "counters", "colour": 1})).end;
     assert!(field["error"]["why"].as_str().unwrap().contains("unknown field `colour`"), "{field}");
+    for of_another_version in [&unknown, &field] {
+        let fix = of_another_version["error"]["fix"].as_str().unwrap();
+        assert!(fix.contains("different versions"), "{of_another_version}");
+    }
     let counters = agent.client.call(&json!({"op": "counters"})).end;
     assert!(counters["done"]["interfaces"]["lo"]["rx_bytes"].is_u64(), "{counters}");
     assert!(counters["done"]["snmp"]["Icmp"]["OutErrors"].is_u64(), "{counters}");

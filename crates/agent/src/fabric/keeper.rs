@@ -31,6 +31,7 @@ use super::rundir::RunDir;
 use crate::link::Agents;
 use crate::logging;
 use crate::protocol::lab::{Build, BuildDone, BuiltAgent, Plan};
+use crate::protocol::requests::unread;
 use crate::protocol::running::Order;
 use crate::session::{self, Serve, Session};
 
@@ -57,8 +58,8 @@ fn run(session: &mut Session, serve: Serve) -> Result<(), Failure> {
     let Some(request) = session.request_frame()? else { return Ok(()) };
     let began = Instant::now();
     title::make_room().context("name the process")?;
-    let mut build: Build =
-        serde_json::from_slice(&request.payload).context("read the request to build a lab")?;
+    let mut build: Build = serde_json::from_slice(&request.payload)
+        .map_err(|error| unread("read the request to build a lab", &error))?;
     drop(request);
     if build.op != "build" {
         return Err(Failure::new("build a lab", "the request's `op` is not `build`"));

@@ -1,6 +1,6 @@
 //! All operations of an agent by name: what a client asks, and what it gets.
 
-use delaylab_proto::{Context, Failure};
+use delaylab_proto::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -113,17 +113,29 @@ operations! {
     "sweep": Sweep => SweepDone, events [], tables [];
 }
 
+/// The remedy for a request that this agent does not know.
+const OTHER_VERSION: &str = "delaylab and this agent are of different versions: install delaylab anew, and take the lab down and up";
+
 impl Request {
-    /// Read a request. Unknown operations and fields are refused.
+    /// Read a request. Unknown operations and fields are refused: only another version of delaylab sends them.
     pub(crate) fn read(message: Value) -> Result<Self, Failure> {
         let name = name(&message);
         let name = name.ok_or_else(|| Failure::new("read a request", "it has no `op`"))?.to_owned();
         if !Self::NAMES.contains(&name.as_str()) {
             let failure = Failure::new(format!("do `{name}`"), "this agent has no such operation");
-            return Err(failure.fix(format!("one of: {}", Self::NAMES.join(", "))));
+            return Err(failure.fix(OTHER_VERSION));
         }
-        Self::deserialize(message).with_context(|| format!("read the request `{name}`"))
+        Self::deserialize(message)
+            .map_err(|error| unread(format!("read the request `{name}`"), &error))
     }
+}
+
+/// Return the failure to read a request; if fields differ, with the remedy for two versions that do not fit together.
+pub(crate) fn unread(what: impl Into<String>, error: &serde_json::Error) -> Failure {
+    let why = error.to_string();
+    let other_version = why.starts_with("unknown ") || why.starts_with("missing field ");
+    let failure = Failure::new(what, why);
+    if other_version { failure.fix(OTHER_VERSION) } else { failure }
 }
 
 /// Return the name of the operation that a message asks for.
