@@ -151,6 +151,12 @@ def test_a_matrix_must_say_what_it_counts() -> None:
         of_text(CLOUDS, Options())
 
 
+def test_a_matrix_of_which_no_delay_can_be_read_is_one_line() -> None:
+    with pytest.raises(BadInput, match=r"2: .*expected a delay.*1 more lines; .*no links") as found:
+        of_text(",a,b\na,0,soon\nb,later,0\n", Options(one_way=True))
+    assert len(str(found.value).splitlines()) == 1
+
+
 def test_a_matrix_of_round_trips_is_halved() -> None:
     trips, one_way = (of_text(CLOUDS, Options(one_way=each)) for each in (False, True))
     assert trips.map.links[0].delay == 37_600_000

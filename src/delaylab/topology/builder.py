@@ -82,14 +82,19 @@ class Builder:
         return BadInput(f"the map has {what}", place, "see docs/limits.md")
 
     def finish(self) -> Map:
-        """Return the map; raise BadInput if it has no nodes."""
+        """Return the map.
+
+        Raises BadInput if it has no nodes, or if lines are malformed and no link is left.
+        """
         if not self._nodes:
-            raise self._nothing()
+            raise self._nothing("nodes")
         names = node_names({key: found.wanted for key, found in self._nodes.items()})
         links = [
             replace(link, a=names[link.a], b=names[link.b])
             for link in _both_ways(self._usable(), self.remarks)
         ]
+        if not links and self.remarks.problems:
+            raise self._nothing("links")
         if len(links) > MOST_LINKS:
             raise self._refuse(f"more than {MOST_LINKS} links", 0)
         called = link_names([(link.a, link.b) for link in links])
@@ -105,14 +110,14 @@ class Builder:
             self.remarks.malformed,
         )
 
-    def _nothing(self) -> BadInput:
-        """Return the error for a source without nodes; its first malformed line explains it."""
+    def _nothing(self, lacking: str) -> BadInput:
+        """Return the error for a source that lacks them; its first malformed line explains it."""
         if not self.remarks.problems:
-            return BadInput(f"{self.format}: there are no nodes in it", self.source)
+            return BadInput(f"{self.format}: there are no {lacking} in it", self.source)
         first = self.remarks.problems[0]
         more = f", and {self.remarks.malformed - 1} more lines" * (self.remarks.malformed > 1)
         place = f"{first.file or self.source}:{first.line}"
-        return BadInput(f"{self.format}: {first.what}{more}; there are no nodes in it", place)
+        return BadInput(f"{self.format}: {first.what}{more}; there are no {lacking} in it", place)
 
     def _usable(self) -> list[Edge]:
         """Return the edges between two nodes that the map has."""
