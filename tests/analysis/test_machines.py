@@ -14,6 +14,7 @@ from delaylab.analysis.compared.circumstances import circumstances
 from delaylab.dataset import store
 from delaylab.dataset.intact import read_intact
 from delaylab.dataset.records.base import LOCAL_NAME
+from delaylab.dataset.sample_times import by_local_clock
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from tests import synthetic
@@ -115,3 +116,22 @@ def test_datasets_of_earlier_versions_are_of_one_machine(tmp_path: Path) -> None
     assert set(study.hosts(Condition().id)["machine"]) == {LOCAL_NAME}
     assert plain(as_json(new)) == shown
     assert "machines" not in shown
+
+
+def test_samples_of_a_machine_without_a_probe_are_found_by_its_own_clock(tmp_path: Path) -> None:
+    """The far machine's clock is a day ahead, which the trial's record says."""
+    day_ns = 86_400 * 10**9
+    hosts = pl.concat(
+        synthetic.hosts(20, busy=busy).with_columns(
+            pl.lit(name).alias("machine"),
+            pl.col("time_ns") + (day_ns if name == "far" else 0),
+        )
+        for name, busy in BUSY.items()
+    )
+    aligned = by_local_clock(hosts, {"far": day_ns})
+    times = {
+        name: aligned.filter(pl.col("machine") == name)["time_ns"].unique().sort().to_list()
+        for name in BUSY
+    }
+    assert times["far"] == times[LOCAL_NAME]
+    assert by_local_clock(hosts, {}).equals(hosts)

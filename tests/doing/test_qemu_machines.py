@@ -106,6 +106,10 @@ def test_a_trial_between_three_kernels_has_one_way_delays_with_bounds(two: Guest
     assert loop.closes, loop
     assert state.checks
     assert all(check.agrees for check in state.checks), state.checks
+    # Their samples are found in the phases, although they are by clocks of their own.
+    states = {"local": group.machine.state, **group.machine.others}
+    assert states.keys() == {"local", "m1", "m2"}
+    assert all(sum(phase.samples for phase in each.phases) > 10 for each in states.values())
     table = trial_packets(study, trial).answered
     for leg, first, last, wanted in (
         ("request", "hop1.far", "responder.vif", 80 * MS),

@@ -90,9 +90,10 @@ WITHIN_MS = 2.5
 """Less than the difference of the two directions; what else runs here takes part of it."""
 
 
-def test_packets_on_other_machines_are_kept_here(two: Lan) -> None:
+def test_packets_and_states_of_other_machines_are_kept_here(two: Lan) -> None:
     """Each host has a capture with every packet that was stamped there, and no point lacks one."""
     with measured(two, STUDY, "--pcap") as trial:
+        assert_states_of_machines(trial)
         stamps = pl.read_parquet(trial / "stamps.parquet").with_columns(
             pl.col("point").cast(pl.String)
         )
@@ -103,6 +104,21 @@ def test_packets_on_other_machines_are_kept_here(two: Lan) -> None:
     expected = Counter(point for point in stamps["point"] if point in captured)
     assert captured == expected
     assert captured.keys() >= {"sender.uplink", *ON_ROUTER, *RESPONDER} - {"r@near", "r@far"}
+
+
+def assert_states_of_machines(trial: Path) -> None:
+    """Assert that each machine is described, and sampled with the nodes and hosts on it."""
+    names = {"local", "m1", "m2"}
+    study = json.loads((trial.parents[1] / "study.json").read_text())
+    assert study["machines"].keys() == names
+    assert json.loads((trial / "trial.json").read_text())["ahead_ns"].keys() == names - {"local"}
+    hosts = pl.read_parquet(trial / "hosts.parquet").with_columns(
+        pl.col("machine", "place").cast(pl.String)
+    )
+    places = {name: set(hosts.filter(pl.col("machine") == name)["place"]) for name in names}
+    for name, of_machine in zip(("local", "m1", "m2"), ("a", "r", "b"), strict=True):
+        assert {"machine", of_machine} <= places[name], places
+        assert not ({"a", "r", "b"} - {of_machine}) & places[name], places
 
 
 def capture(file: Path) -> list[str]:

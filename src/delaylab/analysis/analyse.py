@@ -65,6 +65,7 @@ from delaylab.analysis.usable import usable
 from delaylab.analysis.work import work_of
 from delaylab.dataset.records.doubts import each_once
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.sample_times import by_local_clock
 from delaylab.dataset.store import Study, read_study
 from delaylab.progress import Progress, silent
 
@@ -116,7 +117,8 @@ def _without_packets(study: Study, trials: list[TrialRecord]) -> Group:
     by_machine = hosts_by_machine(study, trials)
     states = {
         name: state_without_packets(
-            (host, trial.phases) for host, trial in zip(hosts, trials, strict=True)
+            (by_local_clock(host, trial.ahead_ns), trial.phases)
+            for host, trial in zip(hosts, trials, strict=True)
         )
         for name, hosts in by_machine.items()
     }

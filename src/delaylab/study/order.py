@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from delaylab import loads
 from delaylab.dataset import store
-from delaylab.dataset.records.study import Extension, Origin, StudyRecord
+from delaylab.dataset.records.study import Extension, Machine, Origin, StudyRecord
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder, new_folder
 from delaylab.lab.packages import check_packages
@@ -110,6 +110,7 @@ def begin(
     spec = study.spec
     loads.require_tools(item.combination for item in planned)
     check_packages(item.combination.lab for item in planned)
+    machines = {LOCAL.name: LOCAL.describe(), **_others(planned)}
     if out is None:
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
         out = new_folder(Path("results") / f"{spec.study}-{stamp}")
@@ -131,7 +132,7 @@ def begin(
                 if not isinstance(each, str)
             ],
             "planned": [p.id for p in planned],
-            "machines": {LOCAL.name: LOCAL.describe()},
+            "machines": machines,
             "created": now(),
             "repeat": repeat,
             "like": like,
@@ -139,6 +140,27 @@ def begin(
     )
     store.write_study(out, record)
     return out
+
+
+def _others(planned: Iterable[Planned]) -> dict[str, Machine]:
+    """Return what the other machines of the trials' labs say of themselves, by name."""
+    targets = {
+        name: lab.machines[name].ssh
+        for lab in {id(each.combination.lab): each.combination.lab for each in planned}.values()
+        for name in lab.machines_used
+    }
+    if not targets:
+        return {}
+    from delaylab.machines.ssh import SshMachine  # noqa: PLC0415  most labs have one machine
+
+    found = {}
+    for name, target in targets.items():
+        machine = SshMachine(name, target)
+        try:
+            found[name] = machine.describe()
+        finally:
+            machine.close()
+    return found
 
 
 def extend(directory: Path, study: StudyFile, repeat: int) -> None:

@@ -1,4 +1,4 @@
-"""The instruments that record during a trial: taps, the reflector, the machine's record."""
+"""The instruments that record during a trial: taps, the reflector, the state of machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_replies import Taps
-from delaylab.agent.measuring_requests import Place, Reflect, Tap, TapFilter, TapInterface, Watch
+from delaylab.agent.measuring_requests import Reflect, Tap, TapFilter, TapInterface
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt
@@ -17,9 +17,8 @@ from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.spec.study.model import FIRST_SOURCE_PORT, ProbeSpec
 from delaylab.trial import captures
+from delaylab.trial.machine_states import READY_S, MachineStates, recording_machines
 
-WATCH_INTERVAL_NS = 100_000_000
-READY_S = 20
 PORT = 8462
 """The responder's UDP port, and its TCP port unless the probe has one."""
 
@@ -31,15 +30,14 @@ class Instruments:
     There is at most one reflector. `sent` names the agents that send what they capture.
     """
 
-    watch: Session
-    machine: Result[measuring_replies.Watch]
+    machines: MachineStates
     taps: dict[Session, Result[Taps]] = field(default_factory=dict)
     reflector: dict[Session, Result[measuring_replies.Reflect]] = field(default_factory=dict)
     sent: dict[Session, str] = field(default_factory=dict)
 
     def all(self) -> list[Session]:
         """Return the sessions of all instruments that are on."""
-        return [*self.taps, *self.reflector, self.watch]
+        return [*self.taps, *self.reflector, *self.machines.sessions]
 
 
 def identifier(probe: ProbeSpec, probe_id: int) -> int:
@@ -56,22 +54,10 @@ def port(probe: ProbeSpec) -> int:
 
 
 @contextmanager
-def recording_machine(lab: Lab) -> Iterator[tuple[Session, Result[measuring_replies.Watch]]]:
-    """Record the machine's state; the recorder is ready when the block begins."""
-    recorder = lab.machine.session()
-    try:
-        result = recorder.start(Watch(interval_ns=WATCH_INTERVAL_NS, places=_places(lab)))
-        recorder.event(READY_S)
-        yield recorder, result
-    finally:
-        recorder.close()
-
-
-@contextmanager
 def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
-    """Run the reflector (but for ICMP) and the machine's record, ready when the block begins."""
-    with recording_machine(lab) as recorder:
-        instruments = Instruments(*recorder)
+    """Run the reflector (but for ICMP) and the machines' record, ready when the block begins."""
+    with recording_machines(lab) as machines:
+        instruments = Instruments(machines)
         if probe.protocol != "icmp" and not probe.outside:
             reflector = lab.node_session(probe.to)
             reflect = Reflect(
@@ -151,15 +137,6 @@ def stop(instruments: Instruments) -> None:
         session.stop()
     for session in instruments.all():
         session.finish(READY_S)
-
-
-def _places(lab: Lab) -> list[Place]:
-    """Return the places whose state is sampled: those of agents on this machine."""
-    return [
-        Place(name.removeprefix("node."), agent.pid, agent.cgroups)
-        for name, agent in lab.keeper.agents.items()
-        if _is_here(lab, name)
-    ]
 
 
 def _is_here(lab: Lab, agent: str) -> bool:

@@ -36,7 +36,6 @@ from delaylab.trial.recording import (
     Recording,
     clock_doubts,
     hosts_of,
-    machine_record,
     reserved,
     wall_minus_monotonic,
 )
@@ -69,7 +68,7 @@ def measure(
     path = with_gone_ways(path, lab.plan, combination.lab, probe, stamps)
     return Recording(
         _measurement(lab, combination, probe, path, done, (before, after), compared),
-        machine_record(lab, done.instruments.machine.table("hosts")),
+        done.instruments.machines.table,
         work.progress(done.under_load.crew),
         done.under_load.events.tables,
         stamps,
@@ -139,6 +138,7 @@ def _measurement(
         clock=done.sender.clock,
         clock_readings=[*before.readings, *after.readings],
         comparisons=compared.records,
+        ahead_ns=done.instruments.machines.ahead_ns,
         time_sync=compared.time_sync,
         underlays=compared.underlays,
         warnings=[

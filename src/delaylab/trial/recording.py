@@ -46,11 +46,6 @@ class Recording(Recorded):
         return {**super().tables, **own}
 
 
-def machine_record(lab: Lab, table: pl.DataFrame) -> pl.DataFrame:
-    """Return what an agent recorded of its machine as rows of the table `hosts`."""
-    return table.with_columns(pl.lit(lab.machine.name).alias("machine"))
-
-
 def hosts_of(lab: Lab) -> dict[str, str]:
     """Return the machine of each host of a lab, as a trial records them."""
     names = dict.fromkeys([*lab.spec.hosts, *map(lab.spec.host_of, lab.spec.nodes)])

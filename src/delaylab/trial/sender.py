@@ -14,7 +14,8 @@ from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.spec.study.model import ClosedLoop, Pace, ProbeSpec
-from delaylab.trial.instruments import READY_S, Instruments, identifier, port
+from delaylab.trial.instruments import Instruments, identifier, port
+from delaylab.trial.machine_states import READY_S
 from delaylab.units import Duration
 
 TEST_BURST_BIT = 1 << 31

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from delaylab import loads
@@ -14,12 +14,11 @@ from delaylab.lab.running import Lab
 from delaylab.spec.study.combine import Combination
 from delaylab.trial import changed_links, events
 from delaylab.trial.comparisons import comparing
-from delaylab.trial.instruments import READY_S, recording_machine
+from delaylab.trial.machine_states import READY_S, recording_machines
 from delaylab.trial.recording import (
     Recorded,
     clock_doubts,
     hosts_of,
-    machine_record,
     reserved,
     wall_minus_monotonic,
 )
@@ -39,21 +38,23 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
     """
     events.prepare(lab)
     clock_before, changes_before = wall_minus_monotonic(), changed_links.requests(lab)
-    with comparing(lab) as compared, recording_machine(lab) as (recorder, machine):
-        before = _rest(recorder, "before")
+    with comparing(lab) as compared, recording_machines(lab) as machines:
+        before = _rest(machines.sessions, "before")
         times: list[PhaseTime] = []
 
         def work_alone(load: loads.Running, crew: Crew, happening: events.Running) -> None:
             start_ns = time.time_ns()
             crew.go()
-            crew.wait([recorder, *load.sessions])
-            happening.wait([recorder, *load.sessions])
+            crew.wait([*machines.sessions, *load.sessions])
+            happening.wait([*machines.sessions, *load.sessions])
             times.append(PhaseTime(phase="load", start_ns=start_ns, end_ns=time.time_ns()))
 
         loaded = under_load(lab, combination, None, rates, work_alone)
-        after = _rest(recorder, "after")
-        recorder.stop()
-        recorder.finish(READY_S)
+        after = _rest(machines.sessions, "after")
+        for recorder in machines.sessions:
+            recorder.stop()
+        for recorder in machines.sessions:
+            recorder.finish(READY_S)
     clock_step = wall_minus_monotonic() - clock_before
     changed = changed_links.doubts(changes_before, changed_links.requests(lab))
     record = Measurement(
@@ -65,18 +66,19 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         domains=loaded.domains,
         reserved=reserved(combination.lab),
         images=dict(lab.images),
+        ahead_ns=machines.ahead_ns,
         underlays=compared.underlays,
         links=loaded.links,
         events=loaded.events.records,
     )
-    hosts, progress = machine_record(lab, machine.table("hosts")), work.progress(loaded.crew)
-    return Recorded(record, hosts, progress, loaded.events.tables)
+    return Recorded(record, machines.table, work.progress(loaded.crew), loaded.events.tables)
 
 
-def _rest(recorder: Session, phase: Literal["before", "after"]) -> PhaseTime:
-    """Let the machine be recorded at rest; raise AgentError at once if its recorder fails."""
+def _rest(recorders: Iterable[Session], phase: Literal["before", "after"]) -> PhaseTime:
+    """Let the machines be recorded at rest; raise AgentError at once if a recorder fails."""
     start_ns, end_s = time.time_ns(), time.monotonic() + REST_S
     loop = Loop()
-    loop.add(recorder, recorder.check)
+    for recorder in recorders:
+        loop.add(recorder, recorder.check)
     loop.run(lambda: False, end_s)
     return PhaseTime(phase=phase, start_ns=start_ns, end_ns=time.time_ns())

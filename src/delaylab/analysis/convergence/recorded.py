@@ -11,6 +11,7 @@ from delaylab.analysis.convergence.events import Effect, Span
 from delaylab.analysis.convergence.states import RouterState, states_of
 from delaylab.dataset.records.events import MOST_WAITED, EventRecord
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.sample_times import by_local_clock
 from delaylab.dataset.store import Study
 from delaylab.forwarding.fates import Interval, Kind
 
@@ -118,7 +119,7 @@ def seen(study: Study, trial: TrialRecord) -> SeenTrial | None:
         return None
     changes, fates = study.changes(trial.id), study.fates(trial.id)
     intervals = [_interval(*row) for row in fates.iter_rows()]
-    hosts = study.hosts(trial.id)
+    hosts = by_local_clock(study.hosts(trial.id), trial.ahead_ns)
     events = [_event(trial, record, changes, intervals, hosts) for record in trial.events]
     first_ns, end_ns = trial.events[0].event_ns, trial.events[-1].until_ns
     states = states_of(study.wrong(trial.id).iter_rows(), intervals, first_ns, end_ns)
@@ -185,11 +186,15 @@ def _by_router(tables: pl.DataFrame) -> dict[str, list[int]]:
 
 
 def _stolen(hosts: pl.DataFrame, record: EventRecord) -> float | None:
-    """Return the share of the CPUs' time that a hypervisor took after an event."""
+    """Return the share of the CPUs' time that a hypervisor took after an event.
+
+    Of several machines, that of the one whose hypervisor took most counts.
+    """
     until_ns = record.right_ns or record.until_ns
     rows = hosts.filter(
         (pl.col("place") == "machine")
         & pl.col("time_ns").is_between(record.event_ns, until_ns + SECOND_NS // 10)
         & pl.col("metric").str.contains(r"^cpu\d+\.steal$")
     )
-    return float(rows["value"].mean() or 0.0) if len(rows) else None  # type: ignore[arg-type]
+    shares = rows.group_by("machine").agg(pl.col("value").mean())["value"]
+    return float(shares.max()) if len(rows) else None  # type: ignore[arg-type]

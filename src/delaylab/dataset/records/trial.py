@@ -236,6 +236,11 @@ class Measurement(Record):
         [],
         description="The comparisons of clocks between machines; empty if all have one clock.",
     )
+    ahead_ns: dict[Word, Nanoseconds] = Field(
+        {},
+        description="How far the clock of each other machine was ahead of that of `local` when the "
+        "trial began, by exchanges over ssh: at most half of a round trip wrong.",
+    )
     time_sync: Listed[TimeSync] = Field(
         [],
         description="What time synchronisation says on each machine whose clock was compared, if "

@@ -1,0 +1,72 @@
+"""The state of each machine of a lab, recorded during a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import polars as pl
+
+from delaylab.agent.measuring_replies import Watch as Watched
+from delaylab.agent.measuring_requests import Place, Watch
+from delaylab.agent.result import Result
+from delaylab.agent.session import Session
+from delaylab.lab.other_clock import OtherClock
+from delaylab.lab.running import Lab
+from delaylab.machines import Machine
+
+INTERVAL_NS = 100_000_000
+READY_S = 20
+
+
+@dataclass(frozen=True)
+class MachineStates:
+    """The recorders of all machines, by the machines' names, this one first.
+
+    `ahead_ns` is how far the clocks of the others were ahead of this machine's when the record
+    began, at most half of a round trip over ssh wrong.
+    """
+
+    recorders: dict[str, tuple[Session, Result[Watched]]]
+    ahead_ns: dict[str, int]
+
+    @property
+    def sessions(self) -> list[Session]:
+        """Return the sessions that record."""
+        return [session for session, _ in self.recorders.values()]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """Return the table `hosts`, once the recorders have stopped."""
+        return pl.concat(
+            result.table("hosts").with_columns(pl.lit(name).alias("machine"))
+            for name, (_, result) in self.recorders.items()
+        )
+
+
+@contextmanager
+def recording_machines(lab: Lab) -> Iterator[MachineStates]:
+    """Record the state of all machines; the recorders are ready when the block begins."""
+    others = [machine for machine in lab.machines.values() if machine is not lab.machine]
+    with ExitStack() as stack:
+        recorders, ahead_ns = {}, {}
+        for machine in (lab.machine, *others):
+            session = machine.session()
+            stack.callback(session.close)
+            if machine is not lab.machine:
+                ahead_ns[machine.name] = OtherClock(session).ahead_ns()
+            request = Watch(interval_ns=INTERVAL_NS, places=_places(lab, machine))
+            recorders[machine.name] = session, session.start(request)
+        for session, _ in recorders.values():
+            session.event(READY_S)
+        yield MachineStates(recorders, ahead_ns)
+
+
+def _places(lab: Lab, machine: Machine) -> list[Place]:
+    """Return the places whose state is sampled on a machine: those of its agents."""
+    return [
+        Place(name.removeprefix("node."), agent.pid, agent.cgroups)
+        for name, agent in lab.keeper.agents.items()
+        if lab.machine_of(name) is machine
+    ]
