@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 import subprocess
 import tempfile
@@ -19,11 +18,12 @@ from pathlib import Path
 from statistics import median
 
 import docker
+import pytest
 
+from benches import docker_engine
 from benches.pair import need
 from benches.section import Section
 from delaylab import images
-from delaylab.kinds.helpers import engine
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 
@@ -97,25 +97,13 @@ def _cells(seconds: float, fastest: float) -> tuple[str, str, str]:
 def running_engine(folder: Path) -> Iterator[docker.DockerClient]:
     """Run a Docker engine that has the image; the block gets its client."""
     place = folder / "system" / "engine"
-    place.mkdir(parents=True)
-    client, process = engine.start(place, hide_cpu_groups=True)
-    # A system's engine sees the folder in which labs are; this one has a /run of its own.
-    here = {"DOCKER_HOST": f"unix://{place}/docker.sock", "DELAYLAB_RUN": str(folder / "run")}
-    before = {name: os.environ.get(name) for name in here}
-    os.environ.update(here)
-    try:
+    with docker_engine.running(place) as client, pytest.MonkeyPatch.context() as patched:
+        # A system's engine sees the folder in which labs are; this one has a /run of its own.
+        patched.setenv("DOCKER_HOST", f"unix://{place}/docker.sock")
+        patched.setenv("DELAYLAB_RUN", str(folder / "run"))
         tar = str(images.require("container")["tar"])
         client.api.import_image_from_file(tar, repository=IMAGE)
         yield client
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        client.close()
-        process.terminate()
-        process.wait()
 
 
 def _delaylab(client: docker.DockerClient, kind: str) -> Times:

@@ -13,15 +13,14 @@ from pathlib import Path
 
 import docker
 import pytest
+from benches import docker_engine
 
 from delaylab import images
-from delaylab.errors import DelaylabError
-from delaylab.kinds.helpers import engine
-from delaylab.kinds.helpers.docker import LABEL
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes, skip_unless_runnable
 
 pytestmark = pytest.mark.root
 CONTAINERS = ("lxc", "docker")
+LABEL = "org.delaylab.lab"
 KILLS = int(os.environ.get("DELAYLAB_KILLS", "4"))
 GONE_DEADLINE_S = 15.0
 NAME = f"boxes{os.getpid()}"
@@ -58,13 +57,9 @@ def own_engine(
     """An engine that runs before the lab and after it, as a system's does."""
     skip_unless_runnable("docker")
     folder = run_directory / "system" / "engine"
-    folder.mkdir(parents=True)
-    client, process = engine.start(folder, hide_cpu_groups=True)
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
-    yield client
-    client.close()
-    process.terminate()
-    process.wait()
+    with docker_engine.running(folder) as client:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
+        yield client
     shutil.rmtree(folder.parent)
 
 
@@ -168,8 +163,11 @@ def test_what_an_engine_lacks_is_one_clear_line(
     said = delaylab("up", str(path), code=1, env=dead).stderr
     assert "no container engine answers" in said
     assert "unset DOCKER_HOST" in said
+    far = {"DOCKER_HOST": "tcp://192.0.2.1:2375"}
+    said = delaylab("up", str(path), code=1, env=far).stderr
+    assert "DOCKER_HOST=tcp://192.0.2.1:2375: an engine elsewhere cannot" in said
     said = delaylab("up", str(path), code=1).stderr
-    assert "no image 'nobody/has-this'" in said
+    assert 'no image "nobody/has-this"' in said
     assert groups() == []
     assert our_processes(str(run_directory)) == []
 
@@ -196,12 +194,20 @@ def test_a_file_that_is_not_there_is_one_clear_line(
     assert groups() == []
 
 
-def test_the_engine_that_cannot_start_says_why(run_directory: Path) -> None:
-    folder = run_directory / "lab" / "engine"
-    folder.mkdir(parents=True)
-    (folder / "data").write_text("not a folder")
-    with pytest.raises(DelaylabError, match=r"dockerd has ended: .*data"):
-        engine.start(folder, hide_cpu_groups=False)
+def test_an_engine_that_cannot_start_says_why(delaylab: Run, tmp_path: Path) -> None:
+    skip_unless_runnable("docker")
+    path, programs = tmp_path / "boxes.yaml", tmp_path / "programs"
+    path.write_text(LAB.format(kind="docker", more=""))
+    programs.mkdir()
+    broken = programs / "dockerd"
+    broken.write_text("#!/bin/sh\necho first; echo no room for data >&2; exit 1\n")
+    broken.chmod(0o755)
+    said = delaylab(
+        "up", str(path), code=1, env={"PATH": f"{programs}:{os.environ['PATH']}"}
+    ).stderr
+    assert "dockerd has ended: first | no room for data" in said
+    assert len(said.splitlines()) == 1
+    assert groups() == []
 
 
 def _processes(run_directory: Path) -> list[int]:

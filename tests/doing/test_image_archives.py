@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import io
 import json
-import socket
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 
 from delaylab import images
 from delaylab.errors import BadInput
-from delaylab.kinds.helpers import archive, leash
+from delaylab.images import archives
 from tests.doing.conftest import Run, skip_unless_runnable
 
 MARK = b"from the image"
@@ -108,25 +107,44 @@ def test_saved_images_run_whatever_they_would_start(delaylab: Run, tmp_path: Pat
 
 
 def test_an_archive_is_told_from_a_root_file_system(tmp_path: Path) -> None:
-    assert archive.is_archive(saved(tmp_path / "saved.tar", [b"x"]))
-    assert archive.is_archive(oci(tmp_path / "oci.tar", [b"x"]))
+    assert archives.is_archive(saved(tmp_path / "saved.tar", [b"x"]))
+    assert archives.is_archive(oci(tmp_path / "oci.tar", [b"x"]))
     root = {"./etc/passwd": b"", "./manifest.json": b"a file of the root file system"}
-    assert not archive.is_archive(tarred(tmp_path / "root.tar", root))
+    assert not archives.is_archive(tarred(tmp_path / "root.tar", root))
     (tmp_path / "no.tar").write_bytes(b"not a tar")
     with pytest.raises(BadInput, match="cannot be read"):
-        archive.is_archive(tmp_path / "no.tar")
+        archives.is_archive(tmp_path / "no.tar")
 
 
 def test_the_copy_has_no_names_that_an_engine_would_move(tmp_path: Path) -> None:
     for path in (saved(tmp_path / "s.tar", [b"x"]), oci(tmp_path / "o.tar", [b"x"])):
-        with archive.nameless(path) as copy, tarfile.open(fileobj=copy) as tar:
+        archives.write_nameless(path, tmp_path / "copy.tar")
+        with tarfile.open(tmp_path / "copy.tar") as tar:
             names = tar.getnames()
             about = tar.extractfile("manifest.json")
             assert about is not None
             (image,) = json.load(about)
+        assert names[0] == "manifest.json"
         assert image["RepoTags"] is None
         assert {image["Config"], *image["Layers"]} <= set(names)
         assert not {"repositories", "index.json", "oci-layout"} & set(names)
+
+
+def test_a_copy_is_made_once_for_each_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYLAB_CACHE", str(tmp_path / "cache"))
+    root = tarred(tmp_path / "root.tar", {"./etc/passwd": b""})
+    assert archives.for_engine(root) == root
+    first = archives.for_engine(saved(tmp_path / "a.tar", [b"x"]))
+    made = first.stat().st_mtime_ns
+    assert archives.for_engine(saved(tmp_path / "b.tar", [b"x"])) == first
+    assert first.stat().st_mtime_ns == made
+    assert archives.for_engine(saved(tmp_path / "a.tar", [b"y"])) != first
+    two = saved(tmp_path / "c.tar", [b"x"], [{"Config": "config.json", "Layers": []}])
+    with pytest.raises(BadInput, match="holds 2 images"):
+        archives.for_engine(two)
+    assert [layer.name for layer in images.layers()] == ["docker-image"] * 2
 
 
 @pytest.mark.parametrize(
@@ -145,28 +163,6 @@ def test_the_copy_has_no_names_that_an_engine_would_move(tmp_path: Path) -> None
 )
 def test_what_is_no_image_is_one_line(tmp_path: Path, content: dict[str, bytes], says: str) -> None:
     path = tarred(tmp_path / "bad.tar", content)
-    with pytest.raises(BadInput, match=says) as refused, archive.nameless(path):
-        pass
+    with pytest.raises(BadInput, match=says) as refused:
+        archives.write_nameless(path, tmp_path / "copy.tar")
     assert len(str(refused.value).splitlines()) == 1
-
-
-def test_a_monitor_is_told_of_the_end_by_the_socket_it_listens_on(tmp_path: Path) -> None:
-    """Also if the container has replaced the socket by a link."""
-    folder = tmp_path / leash.FOLDER
-    folder.mkdir()
-    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as another:
-        listener.bind(str(folder / leash.NAME))
-        another.bind(str(tmp_path / "another"))
-        listener.listen()
-        another.listen()
-        opened = leash.opened(tmp_path)
-        (folder / leash.NAME).rename(folder / "moved")
-        (folder / leash.NAME).symlink_to(tmp_path / "another")
-        leash.report_end(opened, "exit code 7")
-        stream, _ = listener.accept()
-        with stream:
-            assert stream.recv(100) == b"\0exit code 7"
-        another.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            another.accept()
-    leash.report_end(opened, "nobody listens any more")

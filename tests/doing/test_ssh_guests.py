@@ -22,6 +22,7 @@ from delaylab.machines import LOCAL
 from tests.doing.conftest import skip_unless_runnable, wait_until
 from tests.doing.ssh_machines import NEEDED, Lan, lan, pings
 from tests.doing.test_containers import groups
+from tests.doing.test_image_archives import saved
 
 pytestmark = NEEDED
 
@@ -108,11 +109,14 @@ def test_a_container_there_is_used_like_one_here(one: Lan) -> None:
 
 
 def test_docker_containers_there_are_used_like_those_here(one: Lan) -> None:
-    """Two containers by one engine of the lab's own: the machine has none."""
+    """Two containers by one engine of the lab's own: the machine has none.
+
+    One is from an archive, as `docker save` writes it.
+    """
     skip_unless_runnable("docker")
-    lab = LAB.replace("kind: lxc", "kind: docker").replace(
-        "b: {host: there}", "b: {host: there, kind: docker, memory: 64MiB, cpu_quota: 0.5}"
-    )
+    image = saved(one.folder / "b.tar", [images.require("container")["tar"].read_bytes()])
+    b = f"b: {{host: there, kind: docker, memory: 64MiB, cpu_quota: 0.5, image: {image}}}"
+    lab = LAB.replace("kind: lxc", "kind: docker").replace("b: {host: there}", b)
     one.up(lab)
     for node in ("box", "b"):
         assert one.delaylab("exec", node, "--", "hostname").stdout == f"{node}\n"
@@ -314,9 +318,11 @@ def test_a_machine_s_own_container_engine_is_used(one: Lan) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["uml", "qemu"])
+@pytest.mark.parametrize("kind", ["uml", "qemu", "xen"])
 def test_a_virtual_machine_there_is_used_like_one_here(one: Lan, kind: str) -> None:
     skip_unless_runnable(kind)
+    if kind == "xen":
+        images.require("xen")  # where packages can be fetched: few tests boot it
     one.up(LAB.replace("kind: lxc", f"kind: {kind}"))
     assert one.delaylab("exec", "box", "--", "hostname").stdout == "box\n"
     assert pings(one, "a", "box.wan") >= 20

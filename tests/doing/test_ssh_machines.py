@@ -148,7 +148,6 @@ def test_a_machine_that_fails_is_named_and_the_others_end(two: Lan) -> None:
         (("machine: m2}, h3", "machine: m3}, h3"), "no machine 'm3'", 2),
         (("ssh: m2", "ssh: m2, address: 10.77.0.1"), "10.77.0.1 is not its own address", 3),
         (("name: lan}", "name: lan, mtu: 1551}"), "and 1550 are left for them", 3),
-        (("{host: h2}", "{host: h2, kind: xen}"), "cannot be xen on machine m2", 3),
         (("{host: h2}", "{host: h2, cpus: [4000]}"), "no CPU 4000", 3),
     ],
 )

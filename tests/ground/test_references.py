@@ -14,23 +14,35 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.parts import parts
-from delaylab.plan.references import filled_in, to_file, to_file_in_option
+from delaylab.plan.references import filled_in, to_engine_image, to_file, to_file_in_option
 from delaylab.spec.lab import LabSpec
 
-PATHS = st.text(st.sampled_from("ab/%}{,:7D25 ü"), max_size=20)
+PATHS = st.text(st.sampled_from('ab/%}{,:7D25 ü"\\'), max_size=20)
 
 
 @given(PATHS, PATHS)
 def test_a_reference_becomes_the_path_on_its_machine(one: str, other: str) -> None:
     text = f"x={to_file(one)}:{{folder}},{to_file_in_option(other)}"
     there = {one: "/there/1", other: "/there/2"}
-    assert filled_in(text, there.__getitem__) == f"x={there[one]}:{{folder}},{there[other]}"
+    assert filled_in(text, there.__getitem__, str) == f"x={there[one]}:{{folder}},{there[other]}"
     doubled = other.replace(",", ",,")
-    assert filled_in(text, str) == f"x={one}:{{folder}},{doubled}"
+    assert filled_in(text, str, str) == f"x={one}:{{folder}},{doubled}"
 
 
-def planned(node: dict[str, Any], lacking: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the words of the commands that start a node on another machine."""
+@given(PATHS)
+def test_a_reference_in_a_json_text_leaves_it_valid(path: str) -> None:
+    text = json.dumps({"image": to_engine_image(path), "name": "box"})
+    found = filled_in(text, str, lambda name: f"copy of {name}")
+    assert json.loads(found) == {"image": f"copy of {path}", "name": "box"}
+
+
+def planned(
+    node: dict[str, Any], lacking: frozenset[str] = frozenset(), *, dom0: bool = False
+) -> tuple[str, ...]:
+    """Return the words of the commands that start a node on another machine.
+
+    `dom0` is what this machine is, `lacking` the programs that the other one has not.
+    """
     lab = LabSpec.model_validate(
         {
             "lab": "there",
@@ -41,7 +53,8 @@ def planned(node: dict[str, Any], lacking: frozenset[str] = frozenset()) -> tupl
         }
     )
     rights = Rights(root=True, lacking=lacking)
-    here = Rights(root=True, lacking=frozenset({"lxc-start", "qemu-system-x86_64", "linux.uml"}))
+    none = frozenset({"lxc-start", "qemu-system-x86_64", "linux.uml"})
+    here = Rights(root=True, lacking=none, dom0=dom0)
     plan = build(lab, KINDS, here, machines={"m1": rights})
     return tuple(word for agent in plan.agents if agent.guest for word in agent.guest.command)
 
@@ -60,15 +73,16 @@ def test_all_files_of_this_machine_in_a_command_are_references(
 ) -> None:
     """None is left out: a path of this machine means nothing on another one."""
     words = planned(node)
-    assert all(any(name in filled_in(word, str) for word in words) for name in named)
-    there = [filled_in(word, lambda _: "PUT") for word in words]
+    assert all(any(name in filled_in(word, str, str) for word in words) for name in named)
+    there = [filled_in(word, lambda _: "PUT", lambda _: "PUT") for word in words]
     assert not any(name in word for word in there for name in named)
     assert sum(word.count("PUT") for word in there) >= len(named)
 
 
-def test_kinds_that_cannot_be_on_other_machines_say_why() -> None:
+def test_domains_of_a_dom0_cannot_be_on_other_machines_and_say_why() -> None:
+    assert any("{image:xen/hypervisor}" in word for word in planned({"kind": "xen"}))
     with pytest.raises(NotHere, match=r"cannot be xen on machine m1: .*; .*this machine"):
-        planned({"kind": "xen"})
+        planned({"kind": "xen"}, dom0=True)
 
 
 def test_each_machine_starts_its_own_docker_containers() -> None:
@@ -115,6 +129,7 @@ def test_each_machine_starts_its_own_docker_containers() -> None:
         ("docker", "dockerd"),
         ("uml", "linux.uml"),
         ("qemu", "qemu-system-x86_64"),
+        ("xen", "qemu-system-x86_64"),
     ],
 )
 def test_what_a_machine_lacks_is_named_with_the_machine(kind: str, program: str) -> None:

@@ -139,7 +139,9 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("delaylab-agent: {failure}");
+            let fix = &failure.fix;
+            let remedy = if fix.is_empty() { String::new() } else { format!(" ({fix})") };
+            eprintln!("delaylab-agent: {failure}{remedy}");
             ExitCode::FAILURE
         }
     }

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from pathlib import Path
 
 from delaylab.kinds import guest
-from delaylab.kinds.helpers.container import Container
 from delaylab.kinds.lxc import START_DEADLINE_MS
 from delaylab.plan.agent_names import GUEST, NEW, engine_agent, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
 from delaylab.plan.quota import quota_us
-from delaylab.plan.references import to_file
+from delaylab.plan.references import to_engine_image, to_file
 from delaylab.spec.kinds import DockerNode
 
 PROGRAM = "dockerd"
-SCRIPT = Path(__file__).parent / "helpers" / "dockerd.sh"
+SCRIPT = Path(__file__).with_name("dockerd.sh")
 NEEDS_ROOT = (
     "docker needs root: root puts a lab's interfaces into containers; run as root, or take kind "
     "netns"
@@ -50,40 +49,36 @@ KIND = Docker()
 
 
 def _engine(machine: str | None, nodes: tuple[Node[DockerNode], ...]) -> Agent:
-    words = command(nodes) if machine is None else command_elsewhere(nodes)
-    started = Guest("nothing", tuple(words), deadline_ms=START_DEADLINE_MS)
+    started = Guest("nothing", tuple(command(nodes)), deadline_ms=START_DEADLINE_MS)
     return Agent(engine_agent(machine), NEW, cgroup=True, guest=started)
 
 
 def command(nodes: tuple[Node[DockerNode], ...]) -> list[str]:
-    """Return the command line of the program that starts the containers on this machine."""
-    words = [sys.executable, "-m", "delaylab.kinds.helpers.docker", "--folder", "{folder}"]
-    words += ["--cgroup", "{cgroup}", "--agent", "{image:agent/program}"]
-    return words + [_container(node, node.spec.image).text() for node in nodes]
-
-
-def command_elsewhere(nodes: tuple[Node[DockerNode], ...]) -> list[str]:
-    """Return the command line of the agent that starts them on a machine without Python."""
+    """Return the command line of the agent that starts the containers of a machine."""
     words = ["{image:agent/program}", "containers", "--folder", "{folder}", "--cgroup", "{cgroup}"]
     words += ["--agent", "{image:agent/program}", "--script", to_file(str(SCRIPT))]
-    return words + [_container(node, _image_elsewhere(node.spec)).text() for node in nodes]
+    return words + [_container(node) for node in nodes]
 
 
-def _image_elsewhere(spec: DockerNode) -> str | None:
-    """Return a reference to a node's own image if it is a file, else its name in the engine."""
-    own = spec.image
-    return to_file(own) if own and own.startswith("/") else own
-
-
-def _container(node: Node[DockerNode], image: str | None) -> Container:
+def _container(node: Node[DockerNode]) -> str:
+    """Return a container as `crates/agent/src/containers` reads it, one word of a command line."""
     spec = node.spec
-    return Container(
-        node.name,
-        node_agent(node.name),
-        image or guest.image_file("container", spec, "tar"),
-        node.capabilities,
-        node.cpus,
-        spec.memory.bytes if spec.memory else None,
-        spec.cpu_weight,
-        None if spec.cpu_quota is None else quota_us(spec.cpu_quota),
+    return json.dumps(
+        {
+            "name": node.name,
+            "agent": node_agent(node.name),
+            "image": _image(spec),
+            "capabilities": node.capabilities,
+            "cpus": node.cpus,
+            "memory_bytes": spec.memory.bytes if spec.memory else None,
+            "cpu_weight": spec.cpu_weight,
+            "cpu_quota_us": None if spec.cpu_quota is None else quota_us(spec.cpu_quota),
+        }
     )
+
+
+def _image(spec: DockerNode) -> str:
+    """Return a reference to the node's tar, or the name of an image that the engine has."""
+    if spec.image is None:
+        return guest.image_file("container", spec, "tar")
+    return to_engine_image(spec.image) if spec.image.startswith("/") else spec.image

@@ -11,7 +11,9 @@ from delaylab.spec.kinds import XenNode
 from delaylab.units import MEBIBYTE
 
 BOOT_DEADLINE_MS = 240_000
-NOT_ELSEWHERE = "Xen is not started there as yet; take kind qemu, or put its host on this machine"
+NOT_ELSEWHERE = (
+    "a dom0 starts no domains elsewhere; take kind qemu, or put its host on this machine"
+)
 
 
 class Domain(guest.Machine[XenNode]):

@@ -10,7 +10,7 @@ from delaylab.plan.kind import Node, Rights
 from delaylab.plan.references import to_file
 from delaylab.spec.kinds import UmlNode
 
-SCRIPT = Path(__file__).parent / "helpers" / "sealed.sh"
+SCRIPT = Path(__file__).with_name("sealed.sh")
 # The kernel is a process of this machine and carries out requests of root in the guest: `mount -t
 # hostfs` shows all that the process can see. So the process sees only what it needs.
 SEALED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", to_file(str(SCRIPT)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from delaylab.io.values import JsonObject
 from delaylab.kinds import domain, guest
-from delaylab.kinds.domain import BOOT_DEADLINE_MS, NOT_ELSEWHERE
+from delaylab.kinds.domain import BOOT_DEADLINE_MS
 from delaylab.kinds.qemu import PORT, PROGRAM
 from delaylab.plan.agent_names import machine_agent
 from delaylab.plan.kind import Kind, Node, Rights
@@ -34,7 +34,6 @@ class Xen(guest.Machine[XenNode]):
     name = "xen"
     in_shared_machine = True
     boot_s = 25.0
-    not_elsewhere = NOT_ELSEWHERE
     program = PROGRAM
     # Each domain counts the machine around it, since it may be the only one.
     overhead_mib = DOM0_MIB + HYPERVISOR_MIB + EMULATOR_MIB

@@ -63,6 +63,8 @@ class _Place:
     put: dict[Path, str] = field(default_factory=dict)
     known: dict[str, str] = field(default_factory=dict)
     """The paths there of images' files, by their references."""
+    engine_images: dict[str, Path] = field(default_factory=dict)
+    """The tars for container engines, by the paths of the user's own."""
 
     def filled(self, agent: str, guest: Guest) -> Guest:
         """Return a guest whose command has no placeholder of this program any more."""
@@ -72,8 +74,18 @@ class _Place:
         vhost = "kvm" in words and VHOST not in self.machine.rights().lacking
         words = [word.replace("{vhost}", ",vhost=on" if vhost else "") for word in words]
         words = [images.resolve(word, self.progress, self.known, self._path) for word in words]
-        words = [filled_in(word, lambda path: self._path(Path(path))) for word in words]
+        words = [filled_in(word, self._file, self._engine_image) for word in words]
         return replace(guest, command=tuple(words))
+
+    def _file(self, path: str) -> str:
+        return self._path(Path(path))
+
+    def _engine_image(self, path: str) -> str:
+        if path not in self.engine_images:
+            from delaylab.images import archives  # noqa: PLC0415  few labs have such nodes
+
+            self.engine_images[path] = archives.for_engine(Path(path), self.progress)
+        return self._path(self.engine_images[path])
 
     def _path(self, path: Path) -> str:
         if path not in self.put:

@@ -24,19 +24,6 @@ def check_files(lab: LabSpec) -> None:
             if not there:
                 kind = "folder" if wants_folder else "file"
                 raise BadInput(f"there is no {kind} {path}", where, "leave it out for delaylab's")
-            if spec.kind == "docker" and (machine := lab.machine_of(lab.host_of(name))):
-                _check_no_archive(path, where, machine)
-
-
-def _check_no_archive(path: Path, where: str, machine: str) -> None:
-    """Raise BadInput if an image for a container engine on another machine is an archive."""
-    # Few labs have such nodes.
-    from delaylab.kinds.helpers.archive import is_archive  # noqa: PLC0415
-
-    if is_archive(path):
-        what = f"{path} holds images of an engine, and machine {machine} takes none by ssh"
-        fix = f"give a root file system's tar, or load it into the engine of {machine} by its name"
-        raise BadInput(what, where, fix)
 
 
 def _files(spec: NodeSpec) -> list[tuple[str, Path]]:

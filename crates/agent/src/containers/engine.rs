@@ -1,5 +1,6 @@
 //! A container engine: the one of this machine, or one of the lab's own, as `dockerd.sh` starts it.
 
+use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -11,6 +12,7 @@ use delaylab_proto::{Context, Failure};
 
 use super::http::Engine;
 
+const UNSET: &str = "unset DOCKER_HOST: then the lab gets an engine of its own";
 const SYSTEM_SOCKET: &str = "/var/run/docker.sock";
 const DEADLINE: Duration = Duration::from_secs(30);
 /// The time between two looks whether an engine that is not ready yet has ended.
@@ -18,10 +20,31 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The lines of the log that an error quotes.
 const LAST_LINES: usize = 3;
 
-/// Return this machine's engine if it answers.
-pub(super) fn of_this_machine() -> Option<Engine> {
-    let engine = Engine { socket: SYSTEM_SOCKET.into() };
-    engine.answers().then_some(engine)
+/// Return the engine that `DOCKER_HOST` names, else this machine's if it answers.
+pub(super) fn running() -> Result<Option<Engine>, Failure> {
+    match env::var("DOCKER_HOST") {
+        Ok(host) if !host.is_empty() => named(&host).map(Some),
+        _ => {
+            let engine = Engine { socket: SYSTEM_SOCKET.into() };
+            Ok(engine.answers().then_some(engine))
+        }
+    }
+}
+
+fn named(host: &str) -> Result<Engine, Failure> {
+    let what = format!("DOCKER_HOST={host}");
+    let Some(socket) = host.strip_prefix("unix://") else {
+        let why = "an engine elsewhere cannot see the lab's files; only unix:///PATH can be used";
+        return Err(Failure::new(what, why).fix(UNSET));
+    };
+    let engine = Engine { socket: socket.into() };
+    match engine.get("/_ping") {
+        Ok(_) => Ok(engine),
+        Err(failure) => {
+            let why = format!("no container engine answers: {}", failure.why);
+            Err(Failure::new(what, why).fix(format!("start that engine, or {UNSET}")))
+        }
+    }
 }
 
 /// Start an engine that keeps all its files in `folder`, and ends with the lab.

@@ -52,12 +52,12 @@ impl Engine {
         self.value("DELETE", path, self.request("DELETE", path, None)?).map(drop)
     }
 
-    /// Send a file to a path. The engine answers by lines, of which one may be an error.
-    pub(super) fn send(&self, path: &str, mut file: File) -> Result<(), Failure> {
+    /// Send a file to a path; return the first line of the answer. A later line may be an error.
+    pub(super) fn send(&self, path: &str, mut file: File) -> Result<Value, Failure> {
         let what = || format!("send a file to the container engine: {}", self.socket.display());
         let length = file.metadata().with_context(what)?.len();
         let answer = self.request("POST", path, Some((&mut file, length)))?;
-        self.value("POST", path, answer).map(drop)
+        self.value("POST", path, answer)
     }
 
     /// Return the lines that the engine sends from a path on, which have no end while it lives.

@@ -1,11 +1,11 @@
-//! `containers`: starts a lab's Docker containers on a machine that is reached by ssh.
+//! `containers`: starts a lab's Docker containers on the machine that carries them.
 //!
-//! It does there what `delaylab/kinds/helpers/docker.py` does on the machine of the command line. The engine may be the
-//! machine's own, whose containers are not processes of the lab. They still end with it: the agent in each container
-//! ends when the connection to its monitor does.
+//! The engine may be the machine's own, whose containers are not processes of the lab. They still end with it: the
+//! agent in each container ends when the connection to its monitor does.
 
 mod engine;
 mod http;
+mod image;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -25,9 +25,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use http::{Engine, quoted};
+use image::image;
 
 const LABEL: &str = "org.delaylab.lab";
-const REPOSITORY: &str = "delaylab";
 const INSIDE: &str = "/run/delaylab";
 const AGENT: &str = "/sbin/delaylab-agent";
 const AT_ONCE: usize = 8;
@@ -35,8 +35,6 @@ const AT_ONCE: usize = 8;
 const LEASH: &str = "leash/leash.sock";
 const LEASH_DEADLINE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
-/// The longest tag of an image.
-const LONGEST_TAG: usize = 128;
 
 /// Containers to start, and where their files are.
 #[derive(Args)]
@@ -57,7 +55,7 @@ pub(crate) struct Containers {
     containers: Vec<String>,
 }
 
-/// A container, as `delaylab/kinds/helpers/container.py` describes it.
+/// A container, as `delaylab/kinds/docker.py` describes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Container {
@@ -78,7 +76,7 @@ pub(crate) fn run(given: &Containers) -> Result<(), Failure> {
         .iter()
         .map(|text| serde_json::from_str(text).context("read a container's description"))
         .collect::<Result<_, _>>()?;
-    let engine = match engine::of_this_machine() {
+    let engine = match engine::running()? {
         Some(engine) => engine,
         None => {
             let policy =
@@ -112,20 +110,25 @@ pub(crate) fn run(given: &Containers) -> Result<(), Failure> {
     }
 }
 
-/// Call a function for each node, for some at once; return the first failure.
+/// Call a function for each node, for some at once; return the first failure, after which no other is begun.
 fn each_at_once(
     nodes: &[Container],
     call: impl Fn(&Container) -> Result<(), Failure> + Sync,
 ) -> Result<(), Failure> {
-    for some in nodes.chunks(AT_ONCE) {
-        thread::scope(|scope| {
-            let calls: Vec<_> = some.iter().map(|node| scope.spawn(|| call(node))).collect();
-            calls.into_iter().try_for_each(|made| {
-                made.join().unwrap_or_else(|_| Err(Failure::new("start a container", "panicked")))
-            })
-        })?;
-    }
-    Ok(())
+    let rest = Mutex::new(nodes.iter());
+    let next = || rest.lock().unwrap_or_else(|lock| lock.into_inner()).next();
+    let work = || {
+        while let Some(node) = next() {
+            call(node).inspect_err(|_| while next().is_some() {})?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE.min(nodes.len())).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker.join().unwrap_or_else(|_| Err(Failure::new("start a container", "panicked")))
+        })
+    })
 }
 
 fn guest_folder(given: &Containers, node: &Container) -> PathBuf {
@@ -134,45 +137,6 @@ fn guest_folder(given: &Containers, node: &Container) -> PathBuf {
 
 fn lab(given: &Containers) -> &Path {
     given.folder.parent().unwrap_or(&given.folder)
-}
-
-/// Return the name of an image in the engine; import a file, once per content.
-fn image(engine: &Engine, name: &str) -> Result<String, Failure> {
-    if !name.starts_with('/') {
-        require_name(name)?;
-        let known = engine.find(&format!("/images/{name}/json"))?;
-        let fix = "load it into that machine's engine, or give a root file system's tar";
-        return known.map(|_| name.to_owned()).ok_or_else(|| {
-            Failure::new("start a container", format!("the engine has no image {name:?}")).fix(fix)
-        });
-    }
-    // What is sent to a machine is in a folder that is named by its content.
-    let path = Path::new(name);
-    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-    let tag = tag(&folder);
-    let full = format!("{REPOSITORY}:{tag}");
-    if engine.find(&format!("/images/{full}/json"))?.is_none() {
-        let file = File::open(path).with_context(|| format!("read {name}"))?;
-        engine.send(&format!("/images/create?fromSrc=-&repo={REPOSITORY}&tag={tag}"), file)?;
-    }
-    Ok(full)
-}
-
-/// Fail unless a name has only what names of images have: it becomes a part of a request's first line.
-fn require_name(name: &str) -> Result<(), Failure> {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-/:@".contains(letter);
-    if name.chars().all(plain) {
-        return Ok(());
-    }
-    Err(Failure::new("start a container", format!("{name:?} is no name of an image")))
-}
-
-/// Return the tag for a name: its last characters, without those that a tag may not have.
-fn tag(name: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
-    let letters: Vec<_> = name.chars().map(|it| if plain(it) { it } else { '-' }).collect();
-    let last: String = letters[letters.len().saturating_sub(LONGEST_TAG)..].iter().collect();
-    last.trim_start_matches(['.', '-']).to_owned()
 }
 
 /// Start a container; return its id.
@@ -306,7 +270,18 @@ fn sweep(engine: &Engine) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
     use super::*;
+
+    fn temporary(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("containers-{}-{name}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        folder
+    }
 
     fn given() -> Containers {
         Containers {
@@ -357,17 +332,24 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_change_the_request_is_refused() {
-        assert!(require_name("registry.example:5000/a/b@sha256:0f").is_ok());
-        for name in ["a b", "a\r\nX: y", "a?b=c", "a%2fb"] {
-            assert!(require_name(name).is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_tag_has_only_what_tags_may_have() {
-        assert_eq!(tag("container-1+g++"), "container-1-g--");
-        assert_eq!(tag(&"x".repeat(200)).len(), LONGEST_TAG);
-        assert_eq!(tag(".a"), "a");
+    fn a_monitor_is_told_of_the_end_by_the_socket_it_listens_on() {
+        let folder = temporary("leash");
+        let socket = folder.join(LEASH);
+        fs::create_dir(socket.parent().unwrap()).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        let another = UnixListener::bind(folder.join("another")).unwrap();
+        another.set_nonblocking(true).unwrap();
+        let monitor = leash(&folder).unwrap();
+        // A container replaces the socket by a link.
+        fs::rename(&socket, folder.join("moved")).unwrap();
+        symlink(folder.join("another"), &socket).unwrap();
+        tell(&monitor, "exit code 7").unwrap();
+        let mut said = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut said).unwrap();
+        assert_eq!(said, b"\0exit code 7");
+        assert!(another.accept().is_err());
+        drop(listener);
+        assert!(tell(&monitor, "nobody listens any more").is_err());
+        fs::remove_dir_all(folder).unwrap();
     }
 }

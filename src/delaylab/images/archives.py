@@ -1,23 +1,22 @@
 """Archives of images, as `docker save` and OCI tools write them, for a container engine.
 
 Such a tar holds a file system only in its layers. Imported as if it were one, it makes a container
-without programs.
+without programs. So it is loaded, from a copy in the image cache in which its image has no name.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tarfile
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from delaylab.errors import BadInput
+from delaylab.images import cache
+from delaylab.progress import Progress, silent
 
 ROOT = frozenset({"bin", "etc", "home", "lib", "lib64", "opt", "root", "sbin", "usr", "var"})
 """Folders at the top of a root file system; none is in an archive of an image."""
@@ -26,8 +25,8 @@ REPLACED = frozenset({OF_DOCKER, OF_OCI, "oci-layout", "repositories"})
 """The files of an archive that name its images. With their tags an engine would move its own."""
 MOST_JSON = 4 << 20
 """The largest description in an archive, in bytes."""
-PLACE = "/var/tmp"
-"""The folder for the copy that an engine loads; the run directory may be in memory."""
+LAYER, FILE = "docker-image", "image.tar"
+"""The copy's layer in the cache, and its file there."""
 
 
 class Saved(BaseModel):
@@ -87,30 +86,43 @@ def is_archive(path: Path) -> bool:
     return False
 
 
-@contextmanager
-def nameless(path: Path) -> Iterator[IO[bytes]]:
-    """Provide a copy of an archive that an engine can load and in which the image has no name.
+def for_engine(path: Path, progress: Progress = silent) -> Path:
+    """Return the tar that a container engine can take: a root file system, or a nameless archive.
 
-    Raises BadInput if the archive does not hold one image for this machine.
+    Raises BadInput if it is neither, or if an archive does not hold one image for this machine.
     """
-    with tempfile.TemporaryFile(dir=PLACE) as copy:
-        try:
-            with tarfile.open(path) as tar:
-                image = _image(tar, path)
-                with tarfile.open(fileobj=copy, mode="w") as made:
-                    for member in tar:
-                        if member.name.removeprefix("./") not in REPLACED:
-                            made.addfile(
-                                member, tar.extractfile(member) if member.isreg() else None
-                            )
-                    text = json.dumps([{**image.model_dump(by_alias=True), "RepoTags": None}])
-                    about = tarfile.TarInfo(OF_DOCKER)
-                    about.size = len(text)
-                    made.addfile(about, io.BytesIO(text.encode()))
-        except (tarfile.TarError, EOFError, ValidationError) as error:
-            raise _refused(path, f"is not an image: {str(error).splitlines()[0]}") from None
-        copy.seek(0)
-        yield copy
+    if not is_archive(path):
+        return path
+    with path.open("rb") as file:
+        key = hashlib.file_digest(file, "sha256").hexdigest()[: cache.KEY_LENGTH]
+    layer = cache.exact(LAYER, key)
+    if layer is None:
+        progress(f"preparing {path.name}", 0)
+        with cache.building(progress), cache.partial(LAYER) as made:
+            write_nameless(path, made / FILE)
+            layer = cache.publish(made, LAYER, key, key, [])
+    return layer.path / FILE
+
+
+def write_nameless(path: Path, copy: Path) -> None:
+    """Write a copy of an archive that an engine can load and in which the image has no name.
+
+    The image's description comes first, by which the agent tells an archive
+    (`crates/agent/src/containers`). Raises BadInput if the archive does not hold one image for this
+    machine.
+    """
+    try:
+        with tarfile.open(path) as tar, tarfile.open(copy, mode="w") as made:
+            image = {**_image(tar, path).model_dump(by_alias=True), "RepoTags": None}
+            text = json.dumps([image]).encode()
+            about = tarfile.TarInfo(OF_DOCKER)
+            about.size = len(text)
+            made.addfile(about, io.BytesIO(text))
+            for member in tar:
+                if member.name.removeprefix("./") not in REPLACED:
+                    made.addfile(member, tar.extractfile(member) if member.isreg() else None)
+    except (tarfile.TarError, EOFError, ValidationError) as error:
+        raise _refused(path, f"is not an image: {str(error).splitlines()[0]}") from None
 
 
 def _image(tar: tarfile.TarFile, path: Path) -> Saved:

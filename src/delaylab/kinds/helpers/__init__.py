@@ -1,1 +1,0 @@
-"""Programs that a lab runs beside its guests, to start and serve them."""
