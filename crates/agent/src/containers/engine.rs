@@ -3,11 +3,14 @@
 use std::env;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use delaylab_os::files::poll::{self, Interest};
+use delaylab_os::process::PidFd;
 use delaylab_proto::{Context, Failure};
 
 use super::http::Engine;
@@ -15,8 +18,6 @@ use super::http::Engine;
 const UNSET: &str = "unset DOCKER_HOST: then the lab gets an engine of its own";
 const SYSTEM_SOCKET: &str = "/var/run/docker.sock";
 const DEADLINE: Duration = Duration::from_secs(30);
-/// The time between two looks whether an engine that is not ready yet has ended.
-const LOOK: Duration = Duration::from_millis(100);
 /// The lines of the log that an error quotes.
 const LAST_LINES: usize = 3;
 
@@ -53,8 +54,8 @@ pub(super) fn start(folder: &Path, script: &Path, hide_cpu: bool) -> Result<Engi
     fs::write(folder.join("daemon.json"), "{}").context(what)?;
     let ready = UnixDatagram::bind(folder.join("ready")).context(what)?;
     let log = folder.join("dockerd.log");
-    let mut child = run(folder, script, hide_cpu, &log).context(what)?;
-    wait(&mut child, &ready, &log)?;
+    let child = run(folder, script, hide_cpu, &log).context(what)?;
+    wait(&child, &ready, &log)?;
     Ok(Engine { socket: folder.join("docker.sock") })
 }
 
@@ -79,20 +80,22 @@ fn run(folder: &Path, script: &Path, hide_cpu: bool, log: &Path) -> io::Result<C
 }
 
 /// Wait until the engine reports that it is ready, as to systemd (sd_notify(3)).
-fn wait(child: &mut Child, ready: &UnixDatagram, log: &Path) -> Result<(), Failure> {
+fn wait(child: &Child, ready: &UnixDatagram, log: &Path) -> Result<(), Failure> {
     let what = "wait for the container engine";
-    ready.set_read_timeout(Some(LOOK)).context(what)?;
+    let engine = PidFd::open(child.id().cast_signed()).context(what)?;
+    let on = [(ready.as_fd(), Interest::Read), (engine.as_fd(), Interest::Read)];
     let deadline = Instant::now() + DEADLINE;
     let mut said = [0; 4096];
     loop {
-        if let Ok(length) = ready.recv(&mut said)
-            && said[..length].windows(7).any(|word| word == b"READY=1")
-        {
-            return Ok(());
-        }
-        let ended = child.try_wait().context(what)?.is_some();
-        if ended || Instant::now() > deadline {
-            let why = if ended { "has ended" } else { "was not ready within 30 s" };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let woken = poll::wait(&on, Some(left)).context(what)?;
+        if woken[0] {
+            let length = ready.recv(&mut said).context(what)?;
+            if said[..length].windows(7).any(|word| word == b"READY=1") {
+                return Ok(());
+            }
+        } else if woken[1] || left.is_zero() {
+            let why = if woken[1] { "has ended" } else { "was not ready within 30 s" };
             return Err(Failure::new(format!("dockerd {why}"), last_lines(log)));
         }
     }

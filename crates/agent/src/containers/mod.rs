@@ -79,9 +79,8 @@ pub(crate) fn run(given: &Containers) -> Result<(), Failure> {
     let engine = match engine::running()? {
         Some(engine) => engine,
         None => {
-            let policy =
-                nodes.iter().any(|it| it.cpu_weight.or(it.cpu_quota_us.map(|_| 0.0)).is_some());
-            engine::start(&given.folder, &given.script, !policy)?
+            let shares = |it: &Container| it.cpu_weight.is_some() || it.cpu_quota_us.is_some();
+            engine::start(&given.folder, &given.script, !nodes.iter().any(shares))?
         }
     };
     sweep(&engine)?;
