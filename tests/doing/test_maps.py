@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import re
 import statistics
@@ -16,6 +17,7 @@ import pytest
 import delaylab
 from delaylab.api.labs import RunningLab
 from delaylab.lab.start import temporary
+from delaylab.spec.lab import EngineSpec
 
 pytestmark = [pytest.mark.root]
 ROOT = Path(__file__).parents[2]
@@ -27,8 +29,6 @@ PINGS = (
 )
 """Programs that ping several nodes at the same time, and print the last line of each."""
 Pair = tuple[str, str]
-LATE_MS = 0.02
-"""The most lateness in ms that engine and router may add on each link beyond what is allowed."""
 
 
 def least_trips(
@@ -113,25 +113,27 @@ def test_every_pair_of_a_matrix_has_its_round_trip(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_random_pairs_of_europe_take_as_long_as_their_paths() -> None:
-    """200 pairs over 852 routers: most within 1 % or 100 µs, all within that and some per link.
+    """200 pairs over 852 routers: all within 1 % or 100 µs, with a CPU for the link engine.
 
     Each pair is pinged alone, and the least of its pings counts. A round trip crosses up to 108
     links, and each adds some microseconds: of the engine, which sends a frame after it is due, and
     of the router. Often pinged, both have what they need in the CPU's caches.
     """
+    cpus = os.cpu_count() or 1
+    if cpus == 1:
+        pytest.skip("needs a CPU for the link engine, and another one")
     made = delaylab.import_map("topohub:backbone/europe")
+    engine = EngineSpec.model_validate({"kind": "own", "cpus": [cpus - 1]})
     graph, drawn = delays(made.lab), random.Random(200)
     names = list(made.lab.nodes)
     pairs = [(a, b) for a, b in (drawn.sample(names, 2) for _ in range(200))]
     beyond_ms = {}
-    with temporary(made.lab) as lab:
+    with temporary(made.lab.model_copy(update={"engine": engine})) as lab:
         for pair in pairs:
-            found = least_trips(RunningLab(lab), [pair], count=60, interval=0.005)[pair]
+            found = least_trips(RunningLab(lab), [pair], count=200, interval=0.005)[pair]
             least = round_trip(graph, pair)
             assert found >= least
-            crossed = 2 * (len(nx.dijkstra_path(graph, *pair, weight="cost")) - 1)
-            beyond_ms[pair] = (found - least - max(0.01 * least, 0.1)) / crossed
-    assert max(beyond_ms.values()) <= LATE_MS, sorted(beyond_ms.values())
-    held = sum(each <= 0 for each in beyond_ms.values())
-    assert held >= len(beyond_ms) / 2, f"{held} of {len(beyond_ms)} pairs"
+            beyond_ms[pair] = found - least - max(0.01 * least, 0.1)
+    assert max(beyond_ms.values()) <= 0, {p: ms for p, ms in beyond_ms.items() if ms > 0}
