@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -26,6 +27,7 @@ from delaylab.drawing.svg import STATES, Sheet, box_of, page, svg
 from delaylab.drawing.text import lines
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
+from delaylab.verbs import kept_places
 
 ROOT = Path(__file__).parent.parent.parent
 LAB = """
@@ -40,6 +42,14 @@ links:
   - {between: [r, b], name: sea, rate: 10Mbit}
   - {join: [a, b], name: side}
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep places of this module's drawings out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("DELAYLAB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def made(text: str) -> Graph:
@@ -283,6 +293,19 @@ def test_kept_places_are_read_again_and_damaged_ones_are_none(
     assert json.loads(kept.read_text())["places"]["n0"] != after["n0"]
     kept.write_text("{")
     assert len(drawing(20)) == 20
+
+
+def test_places_of_the_files_drawn_last_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DELAYLAB_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept_places, "MOST", 3)
+    for number in range(5):
+        kept_places.write(Path(f"/labs/{number}.yaml"), {"a": (number, 0)})
+        (written,) = (file for file in tmp_path.iterdir() if str(float(number)) in file.read_text())
+        os.utime(written, (number, number))
+    found = [kept_places.read(Path(f"/labs/{number}.yaml")) for number in range(5)]
+    assert found == [{}, {}, *({"a": (number, 0)} for number in (2, 3, 4))]
 
 
 @pytest.mark.parametrize("name", ["testbed", "wan", "guests", "triangle", "timeline"])

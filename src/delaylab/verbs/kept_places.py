@@ -19,6 +19,8 @@ from delaylab.io.files import read_text, write_new
 from delaylab.units import MEBIBYTE
 
 LARGEST = 4 * MEBIBYTE
+MOST = 500
+"""The most lab files whose places are kept; those that were drawn last."""
 
 
 class _Places(BaseModel):
@@ -42,6 +44,9 @@ def write(source: Path, places: Mapping[str, tuple[float, float]]) -> None:
         file = _file(source)
         file.parent.mkdir(parents=True, exist_ok=True)
         write_new(file, _Places(places=dict(places)).model_dump_json().encode())
+        kept = sorted(file.parent.glob("places-*.json"), key=lambda each: each.stat().st_mtime_ns)
+        for old in kept[:-MOST]:
+            old.unlink(missing_ok=True)
 
 
 def _file(source: Path) -> Path:
