@@ -280,9 +280,10 @@ impl<'a> Network<'a> {
                 pid: roster.pid(index).map_or_else(std::process::id, i32::cast_unsigned),
                 index: self.locals[netns].made[interface.place().1],
             };
-            batch.push(interface.what(), Verb::Create, interface.message(&place)?)?;
+            let pushed = batch.push(interface.what(), Verb::Create, interface.message(&place)?);
+            pushed.map_err(super::outward::explained)?;
         }
-        batch.finish()?;
+        batch.finish().map_err(super::outward::explained)?;
         Ok(true)
     }
 

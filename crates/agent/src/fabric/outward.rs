@@ -3,9 +3,13 @@
 use delaylab_os::interface::{self, interface_index};
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
+use nix::errno::Errno;
 
 use super::message::{self, VethEnd};
 use crate::protocol::outward::{Groups, LanPort, Tunnel};
+
+const OLD_KERNEL: &str =
+    "its kernel may be too old: plain Ethernet needs Linux 5.13, `data_plane: vxlan` does not";
 
 /// An interface in a namespace of the lab, made from the machine's.
 #[derive(Clone, Copy)]
@@ -13,6 +17,14 @@ pub(super) enum Outward<'a> {
     Tunnel(&'a Tunnel),
     LanPort(&'a LanPort),
     Groups(&'a Groups),
+}
+
+/// Return the kernel's refusal to make such an interface, with a remedy if it knows too little for it.
+pub(super) fn explained(failure: Failure) -> Failure {
+    let old = [Errno::EINVAL, Errno::EOPNOTSUPP]
+        .iter()
+        .any(|errno| failure.why.starts_with(errno.desc()));
+    if old { failure.fix(OLD_KERNEL) } else { failure }
 }
 
 impl<'a> Outward<'a> {

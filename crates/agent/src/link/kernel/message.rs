@@ -4,7 +4,7 @@ use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoMacVlan, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-    MacVlanMode,
+    MacVlanFlags, MacVlanMode,
 };
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
@@ -38,7 +38,8 @@ pub(super) fn vxlan(name: &str) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewLink(link)
 }
 
-/// Create an interface on another one that receives by source address, to try if the kernel has them.
+/// Create an interface on another one that receives by source address and nothing else, to try if the kernel has them
+/// (Linux 5.13).
 pub(super) fn macvlan(name: &str, on: u32) -> RouteNetlinkMessage {
     let mut link = LinkMessage::default();
     link.attributes = vec![
@@ -46,7 +47,10 @@ pub(super) fn macvlan(name: &str, on: u32) -> RouteNetlinkMessage {
         LinkAttribute::Link(on),
         LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::MacVlan),
-            LinkInfo::Data(InfoData::MacVlan(vec![InfoMacVlan::Mode(MacVlanMode::Source)])),
+            LinkInfo::Data(InfoData::MacVlan(vec![
+                InfoMacVlan::Mode(MacVlanMode::Source),
+                InfoMacVlan::Flags(MacVlanFlags::NoDst),
+            ])),
         ]),
     ];
     RouteNetlinkMessage::NewLink(link)
