@@ -74,7 +74,7 @@ def test_reports_name_every_machine(tmp_path: Path) -> None:
     assert any(each.startswith("machine far: ") for each in said), said
     write_report(store.read_study(place))
     page = (place / "report.html").read_text()
-    assert all(name in page for name in ("bench-local", "bench-far", ", on far"))
+    assert all(name in page for name in ("local: bench-local", "far: bench-far", ", on far"))
 
 
 def test_another_machine_is_a_difference_of_two_studies(tmp_path: Path) -> None:

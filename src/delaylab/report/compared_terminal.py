@@ -39,8 +39,8 @@ def _parts(found: Compared, width: int) -> Iterator[Text | Table]:
         yield Text(f"{found.after.name} against {found.before.name}", "bold")
     yield Text(headline(found), "bold")
     for side, _ in named(found):
-        machines = side.study.record.machines.values()
-        on = "; ".join(f"{each.hostname}, {each.kernel}" for each in machines)
+        machines = side.study.record.labelled.items()
+        on = "; ".join(f"{label}, {each.kernel}" for label, each in machines)
         place = f"{side.study.directory}  ({on})"
         # With several datasets a side is named by its directory.
         yield Text(place if side.name in place else f"{side.name:6}  {place}", "dim")

@@ -102,7 +102,7 @@ def render(report: Report, beside: Beside | None = None) -> str:
     }
     environment.globals |= {
         "record": report.study.record,
-        "machines": [*report.study.record.machines.values()],
+        "machines": [*report.study.record.labelled.items()],
         "groups": report.groups,
         "probed": report.probed,
         "paper": report.repeated.paper,

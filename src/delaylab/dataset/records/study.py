@@ -112,6 +112,15 @@ class StudyRecord(Record):
         """Return the machine on which the command ran."""
         return self.machines[self.named(LOCAL_NAME)]
 
+    @property
+    def labelled(self) -> dict[str, Machine]:
+        """Return the machines by their hostnames, preceded by their names if there are several."""
+        alone = len(self.machines) == 1
+        return {
+            each.hostname if alone else f"{name}: {each.hostname}": each
+            for name, each in self.machines.items()
+        }
+
     def named(self, machine: str | None) -> str:
         """Return a machine's name, or of the first one if None is given or it is not known."""
         return machine if machine in self.machines else next(iter(self.machines))

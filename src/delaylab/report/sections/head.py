@@ -37,9 +37,9 @@ def terminal(report: Report, width: int) -> Iterator[Text]:
     """Yield the study and its machines, and a note if its paper is not installed."""
     record = report.study.record
     yield Text.assemble((record.title, "bold"), f"  {record.study}")
-    for machine in record.machines.values():
+    for label, machine in record.labelled.items():
         system = words.system(machine.kernel)
-        yield Text(f"{machine.hostname}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
+        yield Text(f"{label}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
         if software := in_short(machine):
             yield Text(software, "dim")
     for note in _notes(report):

@@ -9,5 +9,5 @@ from delaylab.report.sections.section import Html, Report
 def html(report: Report) -> Html:
     """Return the study's trials."""
     record, trials = report.study.record, report.study.trials
-    described = [(each, whole(each, trials)) for each in record.machines.values()]
+    described = [(*found, whole(found[1], trials)) for found in record.labelled.items()]
     return Html({"trials": trials, "described": described})
