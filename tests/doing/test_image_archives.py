@@ -14,7 +14,8 @@ import pytest
 
 from delaylab import images
 from delaylab.errors import BadInput
-from delaylab.images import archives
+from delaylab.images import archives, cache
+from delaylab.progress import silent
 from tests.doing.conftest import Run, skip_unless_runnable
 
 MARK = b"from the image"
@@ -145,6 +146,22 @@ def test_a_copy_is_made_once_for_each_content(
     with pytest.raises(BadInput, match="holds 2 images"):
         archives.for_engine(two)
     assert [layer.name for layer in images.layers()] == ["docker-image"] * 2
+
+
+def test_a_layer_that_another_program_has_made_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYLAB_CACHE", str(tmp_path))
+
+    def publish(content: str) -> Path:
+        with cache.building(silent), cache.partial("a") as made:
+            (made / "file").write_text(content)
+            return cache.publish(made, "a", "0" * cache.KEY_LENGTH, "recipe", []).path / "file"
+
+    first = publish("first")
+    assert publish("second") == first
+    assert first.read_text() == "first"
+    assert not list(tmp_path.glob(f"{cache.PARTIAL}*"))
 
 
 @pytest.mark.parametrize(

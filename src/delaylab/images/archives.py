@@ -87,7 +87,7 @@ def is_archive(path: Path) -> bool:
 
 
 def for_engine(path: Path, progress: Progress = silent) -> Path:
-    """Return the tar that a container engine can take: a root file system, or a nameless archive.
+    """Return a tar that a container engine can take: a root file system, or a nameless archive.
 
     Raises BadInput if it is neither, or if an archive does not hold one image for this machine.
     """

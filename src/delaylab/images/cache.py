@@ -156,7 +156,12 @@ def partial(name: str) -> Iterator[Path]:
 
 
 def publish(made: Path, name: str, key: str, recipe: str, made_of: list[str]) -> Layer:
-    """Move a complete folder to its final name; return its layer. The caller holds `building`."""
+    """Move a complete folder to its final name; return its layer. The caller holds `building`.
+
+    If another program has made the same layer meanwhile, that one stays: it may be in use.
+    """
+    if (there := exact(name, key)) is not None:
+        return there
     size = sum(_own_bytes(path.lstat()) for path in made.rglob("*"))
     now = datetime.now(UTC).isoformat()
     layer = Layer(name, folder() / f"{name}-{key}", recipe, tuple(made_of), now, size)
