@@ -269,6 +269,9 @@ impl<'a> Network<'a> {
         if self.outward.is_empty() {
             return Ok(true);
         }
+        // A lab has one data plane: all are tunnels, or none is.
+        let on_lan = self.outward.iter().any(|(interface, _)| interface.lan().is_some());
+        let explained = |failure| if on_lan { super::outward::explained(failure) } else { failure };
         let socket = local::open()?;
         let mut batch = Batch::new(&socket);
         for (interface, netns) in &self.outward {
@@ -281,9 +284,9 @@ impl<'a> Network<'a> {
                 index: self.locals[netns].made[interface.place().1],
             };
             let pushed = batch.push(interface.what(), Verb::Create, interface.message(&place)?);
-            pushed.map_err(super::outward::explained)?;
+            pushed.map_err(explained)?;
         }
-        batch.finish().map_err(super::outward::explained)?;
+        batch.finish().map_err(explained)?;
         Ok(true)
     }
 

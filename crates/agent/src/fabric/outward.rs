@@ -19,7 +19,7 @@ pub(super) enum Outward<'a> {
     Groups(&'a Groups),
 }
 
-/// Return the kernel's refusal to make such an interface, with a remedy if it knows too little for it.
+/// Return the kernel's refusal to make a port on a LAN, with a remedy if the kernel does not know what the port needs.
 pub(super) fn explained(failure: Failure) -> Failure {
     let old = [Errno::EINVAL, Errno::EOPNOTSUPP]
         .iter()
@@ -56,7 +56,7 @@ impl<'a> Outward<'a> {
     }
 
     /// Return the interface of the machine whose LAN it is on.
-    fn lan(self) -> Option<&'a str> {
+    pub(super) fn lan(self) -> Option<&'a str> {
         match self {
             Self::Tunnel(_) => None,
             Self::LanPort(port) => Some(&port.by),
