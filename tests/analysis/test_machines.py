@@ -11,15 +11,17 @@ import pytest
 
 from delaylab.analysis.analyse import analysed
 from delaylab.analysis.compared.circumstances import circumstances
+from delaylab.analysis.doubts.machine_state import state_without_packets
 from delaylab.dataset import store
 from delaylab.dataset.intact import read_intact
 from delaylab.dataset.records.base import LOCAL_NAME
+from delaylab.dataset.records.trial import PhaseTime
 from delaylab.dataset.sample_times import by_local_clock
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from tests import synthetic
 from tests.plain import plain
-from tests.synthetic import Condition
+from tests.synthetic import START, Condition
 
 BUSY = {LOCAL_NAME: 0.1, "far": 0.6}
 MISSING = (9, 10)
@@ -118,20 +120,17 @@ def test_datasets_of_earlier_versions_are_of_one_machine(tmp_path: Path) -> None
     assert "machines" not in shown
 
 
-def test_samples_of_a_machine_without_a_probe_are_found_by_its_own_clock(tmp_path: Path) -> None:
-    """The far machine's clock is a day ahead, which the trial's record says."""
+def test_samples_by_another_clock_are_found_in_the_phases_of_a_trial_without_a_probe() -> None:
+    """The far machine's clock is a day ahead, as `ahead_ns` of the trial says."""
     day_ns = 86_400 * 10**9
-    hosts = pl.concat(
-        synthetic.hosts(20, busy=busy).with_columns(
-            pl.lit(name).alias("machine"),
-            pl.col("time_ns") + (day_ns if name == "far" else 0),
-        )
-        for name, busy in BUSY.items()
+    hosts = synthetic.hosts(20, busy=BUSY["far"]).with_columns(
+        pl.lit("far").alias("machine"), pl.col("time_ns") + day_ns
     )
-    aligned = by_local_clock(hosts, {"far": day_ns})
-    times = {
-        name: aligned.filter(pl.col("machine") == name)["time_ns"].unique().sort().to_list()
-        for name in BUSY
-    }
-    assert times["far"] == times[LOCAL_NAME]
-    assert by_local_clock(hosts, {}).equals(hosts)
+    phases = [PhaseTime(phase="load", start_ns=START, end_ns=START + 10**10)]
+
+    def samples(ahead_ns: dict[str, int]) -> int:
+        (phase,) = state_without_packets([(by_local_clock(hosts, ahead_ns), phases)]).phases
+        return phase.samples
+
+    assert samples({"far": day_ns}) >= 19
+    assert samples({}) == 0
