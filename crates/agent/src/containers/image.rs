@@ -66,7 +66,8 @@ fn require_name(name: &str) -> Result<(), Failure> {
     Err(Failure::new("start a container", format!("{name:?} is no name of an image")))
 }
 
-/// Return the tag for a file. The cache names folders by content; other files are told apart by size and time.
+/// Return the tag for a file: its folder, its size and its time. Folders of the image cache are named after their
+/// content; files of users differ in size or time.
 fn tag(path: &Path, about: &Metadata) -> String {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     plain(&format!("{folder}-{:x}-{:x}", about.len(), about.mtime()))
