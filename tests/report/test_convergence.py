@@ -21,6 +21,7 @@ from tests import synthetic, unprobed
 MS = 1_000_000
 AT = synthetic.START + unprobed.S
 DEAD = "198.18.0.3"
+DAY_NS = 86_400 * unprobed.S
 
 
 def part(did: str, name: str, at_ns: int) -> dict[str, Any]:
@@ -70,18 +71,42 @@ FATES = [
 
 @pytest.fixture
 def found(tmp_path: Path) -> Analysed:
-    raw = unprobed.record(unprobed.Trial([], more={"events": EVENTS}), 0)
+    return with_hosts(tmp_path, synthetic.hosts(40), {})
+
+
+def with_hosts(folder: Path, hosts: pl.DataFrame, ahead_ns: dict[str, int]) -> Analysed:
+    """Return a study of one trial with the events above, with these samples of its machines."""
+    more = {"events": EVENTS, "ahead_ns": ahead_ns}
+    raw = unprobed.record(unprobed.Trial([], more=more), 0)
     condition = synthetic.Condition(factors={"nodes": "some"}, repeat=1)
     synthetic.write_study(
-        tmp_path, synthetic.study([condition], []) | {"spec": {"study": "synthetic"}}
+        folder, synthetic.study([condition], []) | {"spec": {"study": "synthetic"}}
     )
     rows: dict[str, list[Any]] = {"changes": CHANGES, "wrong": WRONG, "fates": FATES}
     tables = {
         name: pl.DataFrame(given, schema=dict(TABLES[name]), orient="row")
         for name, given in rows.items()
     }
-    store.write_trial(tmp_path, store.trial_record(raw), {"hosts": synthetic.hosts(40), **tables})
-    return analysed(tmp_path)
+    store.write_trial(folder, store.trial_record(raw), {"hosts": hosts, **tables})
+    return analysed(folder)
+
+
+def test_the_machine_that_lost_most_time_to_its_hypervisor_counts_for_an_event(
+    tmp_path: Path,
+) -> None:
+    """The far machine's clock is a day ahead, as `ahead_ns` of the trial says."""
+    here, far = synthetic.hosts(40, steal=0.01), synthetic.hosts(40, steal=0.08)
+    far = far.with_columns(pl.lit("far").alias("machine"), pl.col("time_ns") + DAY_NS)
+    (tmp_path / "both").mkdir()
+    found = with_hosts(tmp_path / "both", pl.concat([here, far]), {"far": DAY_NS})
+    down = found.groups[0].events[0]
+    assert down.stolen == pytest.approx(0.08)
+    # With 20 of 300 ms, these are more than a tenth.
+    assert down.is_cpu_bound
+    (tmp_path / "here").mkdir()
+    alone = with_hosts(tmp_path / "here", here, {}).groups[0].events[0]
+    assert alone.stolen == pytest.approx(0.01)
+    assert not alone.is_cpu_bound
 
 
 def test_an_event_has_its_times_its_holes_and_its_verdict(found: Analysed) -> None:
