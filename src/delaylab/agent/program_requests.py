@@ -166,6 +166,7 @@ class Start(Request[Started]):
     """Write files below the folders `within`, then start programs, each once the last is ready.
 
     `folder` keeps the programs' state and output; None for a node that has a `/run` of its own.
+    With `hear_later` programs that ignore routes hear of no other change either, until `Hear`.
     """
 
     op = "start"
@@ -173,6 +174,16 @@ class Start(Request[Started]):
     within: Sequence[str] = ()
     files: Sequence[NodeFile] = ()
     programs: Sequence[Program] = ()
+    hear_later: bool = False
+    folder: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hear(Request[Nothing]):
+    """Let programs that were started with `hear_later` hear of changes to links and addresses."""
+
+    op = "hear"
+    reply = Nothing
     folder: str | None = None
 
 

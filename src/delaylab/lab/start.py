@@ -152,7 +152,7 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
             link_changes.start_timeline(lab)
     if not daemons and not any(node.files or node.start for node in lab.spec.nodes.values()):
         return
-    from delaylab.lab.programs.first import start_programs  # noqa: PLC0415  most labs have none
+    from delaylab.lab.programs.first import let_hear, start_programs  # noqa: PLC0415  most labs have none
 
     if not daemons:
         start_programs(lab, daemons)
@@ -163,6 +163,7 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
         began_s = time.monotonic()
         start_programs(lab, daemons)
         lab.converged = converged.converged(lab, awaited, began_s, progress)
+        let_hear(lab, daemons)
 
 
 def _is_down_in_a_guest(spec: LabSpec) -> bool:

@@ -18,6 +18,9 @@ pub(crate) struct Start {
     pub(crate) files: Vec<NodeFile>,
     #[serde(default)]
     pub(crate) programs: Vec<Program>,
+    /// True if programs that ignore routes are to hear of no other changes, too, until `hear`.
+    #[serde(default)]
+    pub(crate) hear_later: bool,
     /// The folder that keeps the programs' state and output; if left out, one that the node must have for itself.
     #[serde(default)]
     pub(crate) folder: Option<PathBuf>,
@@ -167,6 +170,15 @@ pub(crate) enum RecordingState {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Output {
     pub(crate) name: String,
+    /// The folder of `start`.
+    #[serde(default)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Let programs hear of changes to links and addresses that were started with `hear_later`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Hear {
     /// The folder of `start`.
     #[serde(default)]
     pub(crate) folder: Option<PathBuf>,

@@ -7,31 +7,83 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::PidFd;
 use crate::socket::option::set_option;
 
-/// Groups of routing netlink (linux/rtnetlink.h, `enum rtnetlink_groups`).
-const IPV4_ROUTE: libc::c_int = 7;
-const IPV6_ROUTE: libc::c_int = 11;
+/// Groups of routing netlink (linux/rtnetlink.h, `enum rtnetlink_groups`): those that hear of changed routes.
+const OF_ROUTES: [u32; 2] = [7, 11];
 
-/// Keep the kernel from telling a process of changed routes: its sockets of routing netlink leave these groups, and stay
-/// in others. Return how many sockets did. Fail with `EPERM` without the right to trace the process.
-pub fn leave_route_groups(of: &PidFd) -> io::Result<usize> {
-    let mut left = 0;
+/// The groups of routing netlink that a socket of a process was in, by the number of its descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// The number of the descriptor in its process.
+    pub descriptor: i32,
+    /// The numbers of the groups, from 1 on.
+    pub groups: Vec<u32>,
+}
+
+impl Groups {
+    /// Return these groups less those that hear of changed routes.
+    pub fn without_routes(mut self) -> Self {
+        self.groups.retain(|group| !OF_ROUTES.contains(group));
+        self
+    }
+}
+
+/// Keep the kernel from telling a process of changes: its sockets of routing netlink leave all groups. Return which
+/// these were. Without the right to trace the process nothing is changed.
+pub fn leave_groups(of: &PidFd) -> io::Result<Vec<Groups>> {
+    let mut left = Vec::new();
     for entry in fs::read_dir(format!("/proc/{}/fd", of.pid()))? {
         let entry = entry?;
         // A descriptor that was closed meanwhile leads nowhere.
         let is_socket = fs::read_link(entry.path())
             .is_ok_and(|path| path.to_string_lossy().starts_with("socket:"));
         let number = entry.file_name().to_string_lossy().parse::<i32>();
-        let (true, Ok(number)) = (is_socket, number) else { continue };
-        let socket = duplicate(of, number)?;
-        if is_routing_netlink(&socket) {
-            for group in [IPV4_ROUTE, IPV6_ROUTE] {
-                let name = libc::NETLINK_DROP_MEMBERSHIP;
-                set_option(socket.as_raw_fd(), libc::SOL_NETLINK, name, &group)?;
-            }
-            left += 1;
+        let (true, Ok(descriptor)) = (is_socket, number) else { continue };
+        let Ok(socket) = duplicate(of, descriptor) else { continue };
+        let groups = if is_routing_netlink(&socket) { groups(&socket)? } else { Vec::new() };
+        for &group in &groups {
+            set_option(
+                socket.as_raw_fd(),
+                libc::SOL_NETLINK,
+                libc::NETLINK_DROP_MEMBERSHIP,
+                &group,
+            )?;
+        }
+        if !groups.is_empty() {
+            left.push(Groups { descriptor, groups });
         }
     }
     Ok(left)
+}
+
+/// Have a socket of a process be in these groups, too. Fail with `EPERM` without the right to trace the process.
+pub fn join_groups(of: &PidFd, groups: &Groups) -> io::Result<()> {
+    let socket = duplicate(of, groups.descriptor)?;
+    for group in &groups.groups {
+        set_option(socket.as_raw_fd(), libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, group)?;
+    }
+    Ok(())
+}
+
+/// Return the groups that a socket of netlink is in (netlink(7), `NETLINK_LIST_MEMBERSHIPS`).
+fn groups(socket: &OwnedFd) -> io::Result<Vec<u32>> {
+    // The kernel has some 40 groups of routing netlink, a bit for each.
+    let mut words = [0_u32; 8];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    // SAFETY: both places are this function's own, and of the lengths that are given.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_NETLINK,
+            libc::NETLINK_LIST_MEMBERSHIPS,
+            words.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if asked != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let is_in = |group: u32| words[(group / 32) as usize] >> (group % 32) & 1 == 1;
+    Ok((0..words.len() as u32 * 32).filter(|&group| is_in(group)).map(|group| group + 1).collect())
 }
 
 fn is_routing_netlink(socket: &OwnedFd) -> bool {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from delaylab.agent.program_requests import NodeFile, Start
+from delaylab.agent.program_requests import Hear, NodeFile, Start
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
@@ -18,7 +18,8 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
     """Write the files of all nodes and start their programs; return once all are ready.
 
     Nodes start side by side, the programs of a node one after the other, its routing daemons first.
-    Raises DelaylabError for the first node that cannot.
+    Daemons that ignore routes hear of no change until `let_hear`. Raises DelaylabError for the
+    first node that cannot.
     """
     sessions: dict[str, Session] = {}
     for name, node in lab.spec.nodes.items():
@@ -32,6 +33,24 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
             session.finish()
         except AgentError as error:
             raise DelaylabError(error.what, f"node {name}", error.fix) from None
+        session.close()
+
+
+def let_hear(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
+    """Let the daemons that ignore routes hear of changes to links and addresses.
+
+    For each change of a route the kernel looks at every socket that hears of anything, in all
+    network namespaces (`netlink_broadcast`), which took most of the time in which 852 routers
+    found their routes. Raises AgentError for a node that is gone.
+    """
+    told: list[Session] = []
+    for name, made in daemons.items():
+        if made.ignoring_routes:
+            session = lab.node_session(name)
+            told.append(session)
+            session.start(Hear())
+    for session in told:
+        session.finish()
         session.close()
 
 
@@ -52,6 +71,7 @@ def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
                 )
                 for each in given.programs
             ],
+            hear_later=bool(given.ignoring_routes),
         )
     )
     return session

@@ -1,5 +1,5 @@
-//! `start`, `programs`, `output`, `end`, `control`, `schedule`, `record`: a node's files, and the programs that run
-//! as long as the node.
+//! `start`, `programs`, `output`, `end`, `control`, `schedule`, `record`, `hear`: a node's files, and the programs that
+//! run as long as the node.
 //!
 //! Each program has a supervisor, a process of its own that outlives the session (`delaylab-agent supervise`). It
 //! keeps the program's output and its state ([`Kept`]), and ends with the node, as all of its processes do.
@@ -7,6 +7,7 @@
 mod control;
 mod files;
 mod folders;
+mod hearing;
 mod kept;
 mod ready;
 mod recording;
@@ -33,6 +34,7 @@ use kept::Kept;
 use supervisor::Supervise;
 
 pub(crate) use control::control;
+pub(crate) use hearing::hear;
 pub(crate) use recording::record;
 pub(crate) use schedule::{carry_out, schedule, scheduled};
 pub(crate) use supervisor::supervise;
@@ -68,7 +70,10 @@ pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, 
             return Err(Failure::new(format!("start {name}"), why));
         }
         kept.remember(&program)?;
-        let pid = launch(Supervise { kept: kept.clone(), program }, Some(session))?;
+        let pid = launch(
+            Supervise { kept: kept.clone(), program, hear_later: request.hear_later },
+            Some(session),
+        )?;
         done.pids.insert(name, pid);
     }
     Ok(done)

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use delaylab_os::clock::Realtime;
 use delaylab_os::files::descriptor;
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::process::{self, Ended, PidFd, sockets, title};
+use delaylab_os::process::{self, Ended, PidFd, title};
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
 use super::Report;
+use super::hearing;
 use super::kept::{Kept, before};
 use super::ready::{self, LOOK_EVERY};
 use crate::protocol::starting::{Program, ProgramState, ReadySign};
@@ -29,12 +30,14 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Supervise {
     pub(super) kept: Kept,
     pub(super) program: Program,
+    /// See [`Start::hear_later`](crate::protocol::starting::Start).
+    pub(super) hear_later: bool,
 }
 
 /// Run the program that standard input describes (`Supervise`), until it ends. Report on standard output when it is ready, or
 /// why it is not.
 pub(crate) fn supervise() -> Result<(), Failure> {
-    let Supervise { kept, program } =
+    let Supervise { kept, program, hear_later } =
         serde_json::from_reader(io::stdin()).context("read the program")?;
     title::make_room().context("name the process")?;
     title::set(&format!("delaylab-agent program {}", program.name), "delaylab-prog")
@@ -44,8 +47,8 @@ pub(crate) fn supervise() -> Result<(), Failure> {
     let ready = Supervised::start(kept, program).and_then(|mut supervised| {
         supervised.until_ready()?;
         if supervised.program.ignores_routes {
-            // Only time is lost otherwise: it ignores what it hears.
-            let _ = sockets::leave_route_groups(&supervised.handle);
+            let Supervised { kept, program, handle, .. } = &supervised;
+            let _ = hearing::less(kept, program, handle, hear_later);
         }
         Ok(supervised)
     });

@@ -1,0 +1,64 @@
+//! `hear`: what the kernel tells programs that use no message about changed routes.
+//!
+//! For each change of a route the kernel looks at every socket that is in some group of routing netlink, in all network
+//! namespaces (`netlink_broadcast`). While hundreds of routers find their routes, that is most of the work of a change.
+//! Therefore such programs may be in no group until `hear`.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use delaylab_os::process::PidFd;
+use delaylab_os::process::sockets::{self, Groups};
+use delaylab_proto::{Context, Failure};
+use serde::{Deserialize, Serialize};
+
+use super::kept::Kept;
+use crate::protocol::programs::Nothing;
+use crate::protocol::starting::{Hear, Program};
+use crate::session::Session;
+
+/// The groups that a process has left, until it joins them again.
+#[derive(Serialize, Deserialize)]
+struct Left {
+    pid: i32,
+    /// The number of each descriptor, with its groups.
+    sockets: Vec<(i32, Vec<u32>)>,
+}
+
+/// Keep the kernel from telling a program that ignores routes of them; with `later`, of anything until `hear`.
+///
+/// Only time is lost where it fails: the program ignores what it hears.
+pub(super) fn less(kept: &Kept, program: &Program, handle: &PidFd, later: bool) -> io::Result<()> {
+    let file = file_of(kept, &program.name);
+    let left = sockets::leave_groups(handle)?.into_iter().map(Groups::without_routes);
+    if !later {
+        return left.into_iter().try_for_each(|groups| sockets::join_groups(handle, &groups));
+    }
+    let sockets = left.map(|each| (each.descriptor, each.groups)).collect();
+    fs::write(file, serde_json::to_vec(&Left { pid: handle.pid(), sockets })?)
+}
+
+/// Let the kernel tell all programs of a node what they use. One that has ended meanwhile is left out.
+pub(crate) fn hear(request: Hear, _: &mut Session) -> Result<Nothing, Failure> {
+    let kept = Kept::in_folder(request.folder);
+    for program in kept.remembered()? {
+        let file = file_of(&kept, &program.name);
+        let Ok(text) = fs::read(&file) else { continue };
+        let what = || format!("let {} hear of changes", program.name);
+        let left: Left = serde_json::from_slice(&text).with_context(what)?;
+        if kept.state(&program.name)?.pid == left.pid
+            && let Ok(handle) = PidFd::open(left.pid)
+        {
+            for (descriptor, groups) in left.sockets {
+                sockets::join_groups(&handle, &Groups { descriptor, groups }).with_context(what)?;
+            }
+        }
+        fs::remove_file(file).with_context(what)?;
+    }
+    Ok(Nothing {})
+}
+
+fn file_of(kept: &Kept, name: &str) -> PathBuf {
+    kept.file(&format!("{name}.groups"))
+}
