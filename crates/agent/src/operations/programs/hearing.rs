@@ -28,15 +28,21 @@ struct Left {
 
 /// Keep the kernel from telling a program that ignores routes of them; with `later`, of anything until `hear`.
 ///
-/// Only time is lost where it fails: the program ignores what it hears.
+/// Without the right to trace the program it hears of all, and only time is lost: it ignores what it hears of routes.
 pub(super) fn less(kept: &Kept, program: &Program, handle: &PidFd, later: bool) -> io::Result<()> {
-    let file = file_of(kept, &program.name);
-    let left = sockets::leave_groups(handle)?.into_iter().map(Groups::without_routes);
-    if !later {
-        return left.into_iter().try_for_each(|groups| sockets::join_groups(handle, &groups));
+    let left: Vec<Groups> =
+        sockets::leave_groups(handle)?.into_iter().map(Groups::without_routes).collect();
+    // What is not noted would never be joined again.
+    if later && note(kept, program, handle.pid(), &left).is_ok() {
+        return Ok(());
     }
-    let sockets = left.map(|each| (each.descriptor, each.groups)).collect();
-    fs::write(file, serde_json::to_vec(&Left { pid: handle.pid(), sockets })?)
+    left.iter().try_for_each(|groups| sockets::join_groups(handle, groups))
+}
+
+/// Note what a program has left, for `hear`.
+fn note(kept: &Kept, program: &Program, pid: i32, left: &[Groups]) -> io::Result<()> {
+    let sockets = left.iter().map(|each| (each.descriptor, each.groups.clone())).collect();
+    fs::write(file_of(kept, &program.name), serde_json::to_vec(&Left { pid, sockets })?)
 }
 
 /// Let the kernel tell all programs of a node what they use. One that has ended meanwhile is left out.
