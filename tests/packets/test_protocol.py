@@ -81,10 +81,10 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             within=[str(pcap.parent)],
             files=[program_requests.NodeFile(f"{pcap}.text", "text", 0o644, "root:root")],
             programs=[],
-            hear_later=True,
+            notify_later=True,
             folder=str(pcap.parent),
         ),
-        "hear": program_requests.Hear(folder=str(pcap.parent)),
+        "notify": program_requests.Notify(folder=str(pcap.parent)),
         "programs": program_requests.Programs(folder=str(pcap.parent)),
         "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(

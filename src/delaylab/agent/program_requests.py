@@ -149,7 +149,7 @@ class Program(Message):
     """A program to start, and the sign that it is ready.
 
     If it runs, it is restarted with each new start of the program that it `needs`. One that
-    `ignores_routes` uses no message about changed routes, and gets none.
+    `ignores_routes` gets no netlink notification about them.
     """
 
     name: str
@@ -166,7 +166,7 @@ class Start(Request[Started]):
     """Write files below the folders `within`, then start programs, each once the last is ready.
 
     `folder` keeps the programs' state and output; None for a node that has a `/run` of its own.
-    With `hear_later` programs that ignore routes hear of no other change either, until `Hear`.
+    With `notify_later` programs that ignore routes get no netlink notification until `Notify`.
     """
 
     op = "start"
@@ -174,15 +174,15 @@ class Start(Request[Started]):
     within: Sequence[str] = ()
     files: Sequence[NodeFile] = ()
     programs: Sequence[Program] = ()
-    hear_later: bool = False
+    notify_later: bool = False
     folder: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hear(Request[Nothing]):
-    """Let programs that were started with `hear_later` hear of changes to links and addresses."""
+class Notify(Request[Nothing]):
+    """Have programs that were started with `notify_later` notified of links and addresses."""
 
-    op = "hear"
+    op = "notify"
     reply = Nothing
     folder: str | None = None
 

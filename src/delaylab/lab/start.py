@@ -152,18 +152,18 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
             link_changes.start_timeline(lab)
     if not daemons and not any(node.files or node.start for node in lab.spec.nodes.values()):
         return
-    from delaylab.lab.programs.first import let_hear, start_programs  # noqa: PLC0415  most labs have none
+    from delaylab.lab.programs import first  # noqa: PLC0415  most labs have none
 
     if not daemons:
-        start_programs(lab, daemons)
+        first.start_programs(lab, daemons)
         return
     from delaylab.lab.routing import converged  # noqa: PLC0415  most labs have no daemons
 
     with converged.awaiting(lab) as awaited, eased(lab):
         began_s = time.monotonic()
-        start_programs(lab, daemons)
+        first.start_programs(lab, daemons)
         lab.converged = converged.converged(lab, awaited, began_s, progress)
-        let_hear(lab, daemons)
+        first.resume_notifications(lab, daemons)
 
 
 def _is_down_in_a_guest(spec: LabSpec) -> bool:

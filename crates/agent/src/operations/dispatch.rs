@@ -62,7 +62,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Programs(it) => run(it, session, programs::list),
         Request::Output(it) => run(it, session, programs::output),
         Request::End(it) => run(it, session, programs::end),
-        Request::Hear(it) => run(it, session, programs::hear),
+        Request::Notify(it) => run(it, session, programs::notify),
         Request::Control(it) => run(it, session, programs::control),
         Request::Schedule(it) => run(it, session, programs::schedule),
         Request::Scheduled(it) => run(it, session, programs::scheduled),

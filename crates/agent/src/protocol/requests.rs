@@ -24,7 +24,7 @@ use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
 use super::starting::{
-    Control, ControlDone, End, EndDone, Hear, Output, Programs, ProgramsDone, Record, RecordDone,
+    Control, ControlDone, End, EndDone, Notify, Output, Programs, ProgramsDone, Record, RecordDone,
     Schedule, Scheduled, ScheduledDone, Start, StartDone,
 };
 
@@ -80,7 +80,7 @@ operations! {
     "programs": Programs => ProgramsDone, events [], tables [];
     "output": Output => Nothing, events [], tables [];
     "end": End => EndDone, events [], tables [];
-    "hear": Hear => Nothing, events [], tables [];
+    "notify": Notify => Nothing, events [], tables [];
     "control": Control => ControlDone, events [], tables [];
     "schedule": Schedule => Nothing, events [], tables [];
     "scheduled": Scheduled => ScheduledDone, events [], tables [];

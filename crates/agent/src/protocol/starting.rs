@@ -18,9 +18,9 @@ pub(crate) struct Start {
     pub(crate) files: Vec<NodeFile>,
     #[serde(default)]
     pub(crate) programs: Vec<Program>,
-    /// True if programs that ignore routes are to hear of no other changes, too, until `hear`.
+    /// True if programs that ignore routes are to get no netlink notification at all until `notify`.
     #[serde(default)]
-    pub(crate) hear_later: bool,
+    pub(crate) notify_later: bool,
     /// The folder that keeps the programs' state and output; if left out, one that the node must have for itself.
     #[serde(default)]
     pub(crate) folder: Option<PathBuf>,
@@ -63,8 +63,8 @@ pub(crate) struct Program {
     /// The program whose every new start restarts this one, too, if it runs.
     #[serde(default)]
     pub(crate) needs: Option<String>,
-    /// True for a program that uses no message about changed routes. The kernel then sends it none, as far as this is
-    /// permitted.
+    /// True for a program that ignores netlink notifications about routes. The kernel then sends it none, as far as this
+    /// is permitted.
     #[serde(default)]
     pub(crate) ignores_routes: bool,
 }
@@ -175,10 +175,10 @@ pub(crate) struct Output {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Let programs hear of changes to links and addresses that were started with `hear_later`.
+/// Have the kernel notify programs that were started with `notify_later` of changes to links and addresses.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Hear {
+pub(crate) struct Notify {
     /// The folder of `start`.
     #[serde(default)]
     pub(crate) folder: Option<PathBuf>,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from delaylab.agent.program_requests import Hear, NodeFile, Start
+from delaylab.agent.program_requests import NodeFile, Notify, Start
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
@@ -18,8 +18,8 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
     """Write the files of all nodes and start their programs; return once all are ready.
 
     Nodes start side by side, the programs of a node one after the other, its routing daemons first.
-    Daemons that ignore routes hear of no change until `let_hear`. Raises DelaylabError for the
-    first node that cannot.
+    Daemons that ignore routes get no netlink notification until `resume_notifications`. Raises
+    DelaylabError for the first node that cannot.
     """
     sessions: dict[str, Session] = {}
     for name, node in lab.spec.nodes.items():
@@ -36,20 +36,20 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
         session.close()
 
 
-def let_hear(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
-    """Let the daemons that ignore routes hear of changes to links and addresses.
+def resume_notifications(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
+    """Have the kernel notify daemons that ignore routes of changes to links and addresses.
 
-    For each change of a route the kernel looks at every socket that hears of anything, in all
-    network namespaces (`netlink_broadcast`), which took most of the time in which 852 routers
-    found their routes. Raises AgentError for a node that is gone.
+    Until their routes are right they get no notification. For each change of a route the kernel
+    looks at every socket that gets any, in all network namespaces (`netlink_broadcast`), which was
+    most of the work of 852 routers. Raises AgentError for a node that is gone.
     """
-    told: list[Session] = []
+    asked: list[Session] = []
     for name, made in daemons.items():
         if made.ignoring_routes:
             session = lab.node_session(name)
-            told.append(session)
-            session.start(Hear())
-    for session in told:
+            asked.append(session)
+            session.start(Notify())
+    for session in asked:
         session.finish()
         session.close()
 
@@ -71,7 +71,7 @@ def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
                 )
                 for each in given.programs
             ],
-            hear_later=bool(given.ignoring_routes),
+            notify_later=bool(given.ignoring_routes),
         )
     )
     return session

@@ -108,7 +108,7 @@ pub(super) fn start_again(
     if log.exists() {
         fs::rename(&log, before(&log)).with_context(|| format!("keep {}", log.display()))?;
     }
-    let order = Supervise { kept: kept.clone(), program: program.clone(), hear_later: false };
+    let order = Supervise { kept: kept.clone(), program: program.clone(), notify_later: false };
     launch(order, session.as_deref_mut())?;
     for other in kept.remembered()? {
         if other.needs.as_ref() == Some(&program.name) && runs(kept, &other)? {

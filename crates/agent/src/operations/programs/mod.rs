@@ -1,4 +1,4 @@
-//! `start`, `programs`, `output`, `end`, `control`, `schedule`, `record`, `hear`: a node's files, and the programs that
+//! `start`, `programs`, `output`, `end`, `control`, `schedule`, `record`, `notify`: a node's files, and the programs that
 //! run as long as the node.
 //!
 //! Each program has a supervisor, a process of its own that outlives the session (`delaylab-agent supervise`). It
@@ -7,8 +7,8 @@
 mod control;
 mod files;
 mod folders;
-mod hearing;
 mod kept;
+mod notifications;
 mod ready;
 mod recording;
 mod recording_files;
@@ -34,7 +34,7 @@ use kept::Kept;
 use supervisor::Supervise;
 
 pub(crate) use control::control;
-pub(crate) use hearing::hear;
+pub(crate) use notifications::notify;
 pub(crate) use recording::record;
 pub(crate) use schedule::{carry_out, schedule, scheduled};
 pub(crate) use supervisor::supervise;
@@ -71,7 +71,7 @@ pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, 
         }
         kept.remember(&program)?;
         let pid = launch(
-            Supervise { kept: kept.clone(), program, hear_later: request.hear_later },
+            Supervise { kept: kept.clone(), program, notify_later: request.notify_later },
             Some(session),
         )?;
         done.pids.insert(name, pid);

@@ -15,8 +15,8 @@ use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
 use super::Report;
-use super::hearing;
 use super::kept::{Kept, before};
+use super::notifications;
 use super::ready::{self, LOOK_EVERY};
 use crate::protocol::starting::{Program, ProgramState, ReadySign};
 
@@ -30,14 +30,14 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Supervise {
     pub(super) kept: Kept,
     pub(super) program: Program,
-    /// See [`Start::hear_later`](crate::protocol::starting::Start).
-    pub(super) hear_later: bool,
+    /// See [`Start::notify_later`](crate::protocol::starting::Start).
+    pub(super) notify_later: bool,
 }
 
 /// Run the program that standard input describes (`Supervise`), until it ends. Report on standard output when it is ready, or
 /// why it is not.
 pub(crate) fn supervise() -> Result<(), Failure> {
-    let Supervise { kept, program, hear_later } =
+    let Supervise { kept, program, notify_later } =
         serde_json::from_reader(io::stdin()).context("read the program")?;
     title::make_room().context("name the process")?;
     title::set(&format!("delaylab-agent program {}", program.name), "delaylab-prog")
@@ -48,7 +48,7 @@ pub(crate) fn supervise() -> Result<(), Failure> {
         supervised.until_ready()?;
         if supervised.program.ignores_routes {
             let Supervised { kept, program, handle, .. } = &supervised;
-            let _ = hearing::less(kept, program, handle, hear_later);
+            let _ = notifications::stop(kept, program, handle, notify_later);
         }
         Ok(supervised)
     });

@@ -1,8 +1,8 @@
-//! `hear`: what the kernel tells programs that use no message about changed routes.
+//! `notify`: netlink notifications to programs that ignore those about routes.
 //!
 //! For each change of a route the kernel looks at every socket that is in some group of routing netlink, in all network
 //! namespaces (`netlink_broadcast`). While hundreds of routers find their routes, that is most of the work of a change.
-//! Therefore such programs may be in no group until `hear`.
+//! Therefore the sockets of such programs may be in no group until `notify`.
 
 use std::fs;
 use std::io;
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::kept::Kept;
 use crate::protocol::programs::Nothing;
-use crate::protocol::starting::{Hear, Program};
+use crate::protocol::starting::{Notify, Program};
 use crate::session::Session;
 
-/// The groups that a process has left, until it joins them again.
+/// The groups that the sockets of a process have left, until they join them again.
 #[derive(Serialize, Deserialize)]
 struct Left {
     pid: i32,
@@ -26,10 +26,10 @@ struct Left {
     sockets: Vec<(i32, Vec<u32>)>,
 }
 
-/// Keep the kernel from telling a program that ignores routes of them; with `later`, of anything until `hear`.
+/// Stop notifications about routes to a program; with `later`, all notifications until `notify`.
 ///
-/// Without the right to trace the program it hears of all, and only time is lost: it ignores what it hears of routes.
-pub(super) fn less(kept: &Kept, program: &Program, handle: &PidFd, later: bool) -> io::Result<()> {
+/// Without the right to trace the program it still gets all. Only time is lost then: it ignores those about routes.
+pub(super) fn stop(kept: &Kept, program: &Program, handle: &PidFd, later: bool) -> io::Result<()> {
     let left: Vec<Groups> =
         sockets::leave_groups(handle)?.into_iter().map(Groups::without_routes).collect();
     // What is not noted would never be joined again.
@@ -39,19 +39,19 @@ pub(super) fn less(kept: &Kept, program: &Program, handle: &PidFd, later: bool) 
     left.iter().try_for_each(|groups| sockets::join_groups(handle, groups))
 }
 
-/// Note what a program has left, for `hear`.
+/// Note what a program has left, for `notify`.
 fn note(kept: &Kept, program: &Program, pid: i32, left: &[Groups]) -> io::Result<()> {
     let sockets = left.iter().map(|each| (each.descriptor, each.groups.clone())).collect();
     fs::write(file_of(kept, &program.name), serde_json::to_vec(&Left { pid, sockets })?)
 }
 
-/// Let the kernel tell all programs of a node what they use. One that has ended meanwhile is left out.
-pub(crate) fn hear(request: Hear, _: &mut Session) -> Result<Nothing, Failure> {
+/// Have the programs of a node join the groups again that they left. One that has ended meanwhile is left out.
+pub(crate) fn notify(request: Notify, _: &mut Session) -> Result<Nothing, Failure> {
     let kept = Kept::in_folder(request.folder);
     for program in kept.remembered()? {
         let file = file_of(&kept, &program.name);
         let Ok(text) = fs::read(&file) else { continue };
-        let what = || format!("let {} hear of changes", program.name);
+        let what = || format!("resume notifications to {}", program.name);
         let left: Left = serde_json::from_slice(&text).with_context(what)?;
         if kept.state(&program.name)?.pid == left.pid
             && let Ok(handle) = PidFd::open(left.pid)
