@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from delaylab.agent.requests import Exec
+from delaylab.agent.result import AgentError
 from delaylab.dataset import store
 from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError
@@ -18,6 +20,7 @@ from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from delaylab.spec.study.work import MpiWork
 from delaylab.work.crew import Crew
+from delaylab.work.folders import folders
 from delaylab.work.mpi import latency, launch, settings
 from delaylab.work.study import doubts, prepared, records
 from tests.doing.conftest import (
@@ -179,6 +182,30 @@ def test_a_rank_that_dies_is_said_and_nothing_is_left(up: Up, run_directory: Pat
     assert "rank 1 on node 'b' ended with signal 9" in found[0].message
     assert_nothing_runs(lab)
     assert not sorted(run_directory.rglob("*.work"))
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("delaylab-failed 1 b 137\n", "rank 1 on node 'b' ended with signal 9"),
+        ("", "mpirun.openmpi did not end within 0.2 s of a node's part"),
+    ],
+)
+def test_mpirun_that_does_not_end_is_said(
+    up: Up, monkeypatch: pytest.MonkeyPatch, failure: str, said: str
+) -> None:
+    """A rank that died is still named: its node has a note of it."""
+    monkeypatch.setattr(launch, "END_DEADLINE_S", 0.2)
+    lab = attach(up(lab_of()))
+    with folders(lab, ["a", "b"], "m") as made:
+        made["b"].write(settings.FAILURES, failure.encode())
+        endless = lab.node_session("a")
+        result = endless.start(Exec(argv=["sleep", "60"]))
+        program = launch.Program(endless, result, list(made.values()))
+        with pytest.raises(AgentError) as raised:
+            program.ended()
+        endless.close()
+    assert raised.value.what == said
 
 
 def test_a_daemon_that_dies_is_said(up: Up) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from delaylab.agent import replies
 from delaylab.agent.frames import MAX_PAYLOAD, Decoder, Frame, FrameKind
 from delaylab.agent.requests import Exec, Hello
-from delaylab.agent.result import AgentError, AgentGone, Result
+from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.session import Session, wait_watching
 from delaylab.agent.stream import Descriptors
 
@@ -142,5 +142,18 @@ def test_an_end_that_came_together_with_an_event_is_not_waited_for() -> None:
     session.event(1)
     wait_watching(session, [])
     assert result.done.pid == 1
+    for descriptor in (reader, answers, requests, writer):
+        os.close(descriptor)
+
+
+def test_an_answer_that_is_late_names_the_whole_time() -> None:
+    """Also if events came meanwhile."""
+    reader, answers = os.pipe()
+    requests, writer = os.pipe()
+    session = Session("node.a", Descriptors(reader, writer, lambda: None))
+    session.start(Hello())
+    os.write(answers, Frame(FrameKind.MESSAGE, b'{"event": {"ready": true}}').encode())
+    with pytest.raises(NoAnswer, match=r"hello: no answer within 0\.2 s$"):
+        session.finish(0.2)
     for descriptor in (reader, answers, requests, writer):
         os.close(descriptor)

@@ -19,6 +19,10 @@ class AgentError(DelaylabError):
     """An error that an agent reported, or a failure to get its answer."""
 
 
+class NoAnswer(AgentError):
+    """An answer that did not come in time; the agent may still give it."""
+
+
 class AgentGone(AgentError):
     """The end of the agent's stream in the middle of a request."""
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.replies import Event, Exit
 from delaylab.agent.requests import Exec, Hello, R_co, Request
-from delaylab.agent.result import AgentError, AgentGone, Result
+from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.stream import Loop, Stream, readable
 
 _CHUNK = 1 << 20
@@ -95,7 +95,7 @@ class Session:
     def stdin(self, data: bytes, deadline: float = math.inf) -> None:
         """Send bytes to the running command, waiting for room; empty bytes close its input.
 
-        Raises AgentError at `deadline`, a time of the monotonic clock in seconds.
+        Raises NoAnswer at `deadline`, a time of the monotonic clock in seconds.
         """
         if not data:
             self._write(Frame(FrameKind.STDIN, b""))
@@ -105,7 +105,7 @@ class Session:
                     return  # the request has ended: nobody reads the rest
                 left = None if deadline == math.inf else deadline - time.monotonic()
                 if not self._readable(left):
-                    raise AgentError("the command takes no input", self.label)
+                    raise NoAnswer("the command takes no input", self.label)
                 self._frames += self._receive()
             piece = data[: min(self.room, _PIECE)]
             data = data[len(piece) :]
@@ -122,7 +122,7 @@ class Session:
     def event(self, timeout: float | None = None) -> Event:
         """Return the request's next event.
 
-        Raises AgentError if the request fails or ends first, or after `timeout` seconds.
+        Raises AgentError if the request fails or ends first, NoAnswer after `timeout` seconds.
         """
         message = self._message(timeout)
         if "event" in message:
@@ -135,11 +135,11 @@ class Session:
         """Read to the request's end.
 
         Events are passed to `on_event`. Raises AgentError with the agent's message if the request
-        failed, or after `timeout` seconds.
+        failed, NoAnswer after `timeout` seconds.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        begun_s = time.monotonic()
         while True:
-            message = self._message(None if deadline is None else deadline - time.monotonic())
+            message = self._message(timeout, begun_s)
             if "done" in message:
                 self._result.raw = _object(message["done"])
                 return
@@ -149,12 +149,12 @@ class Session:
     def await_end(self, timeout: float) -> None:
         """Read until the agent closes the session, and drop what it still sends.
 
-        Raises AgentError after `timeout` seconds.
+        Raises NoAnswer after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         while True:
             if not self._readable(max(0.0, deadline - time.monotonic())):
-                raise AgentError(f"it does not end within {timeout:.0f} s", self.label)
+                raise NoAnswer(f"it does not end within {timeout:g} s", self.label)
             self._check_open()
             if not self._stream.read(_CHUNK):
                 return
@@ -162,7 +162,7 @@ class Session:
     def call(self, request: Request[R_co], timeout: float | None = 30) -> Result[R_co]:
         """Run a request from start to end.
 
-        Raises AgentError if it fails, or after `timeout` seconds.
+        Raises AgentError if it fails, NoAnswer after `timeout` seconds.
         """
         result = self.start(request)
         self.finish(timeout)
@@ -171,10 +171,10 @@ class Session:
     def read_output(self, timeout: float) -> None:
         """Wait for output of the running command and pass it to `on_output`.
 
-        Raises AgentError if the command has ended, or is silent for `timeout` seconds.
+        Raises AgentError if the command has ended, NoAnswer if it is silent for `timeout` seconds.
         """
         if not self._frames and not self._readable(timeout):
-            raise AgentError(f"no sign of life within {timeout:.0f} s", self.label)
+            raise NoAnswer(f"no sign of life within {timeout:g} s", self.label)
         if self.poll_done():
             raise AgentError(f"it ended: {self._result.raw}", self.label)
 
@@ -226,8 +226,13 @@ class Session:
             what = f"does not speak the protocol: it sent a malformed event: {why}"
             raise AgentError(what, self.label) from None
 
-    def _message(self, timeout: float | None) -> dict[str, object]:
-        deadline = None if timeout is None else time.monotonic() + timeout
+    def _message(self, timeout: float | None, begun_s: float | None = None) -> dict[str, object]:
+        """Return the next message; raise NoAnswer `timeout` seconds after `begun_s`, or after now.
+
+        `begun_s` is a time of the monotonic clock.
+        """
+        begun_s = time.monotonic() if begun_s is None else begun_s
+        deadline = None if timeout is None else begun_s + timeout
         while True:
             while self._frames:
                 frame = self._frames.pop(0)
@@ -236,7 +241,7 @@ class Session:
                 self._keep(frame)
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._readable(left):
-                raise AgentError(f"{self._op}: no answer within {timeout:.0f} s", self.label)
+                raise NoAnswer(f"{self._op}: no answer within {timeout:g} s", self.label)
             self._frames += self._receive()
 
     def _parsed(self, frame: Frame) -> dict[str, object]:

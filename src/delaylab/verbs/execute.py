@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec, Terminal
-from delaylab.agent.result import AgentError
+from delaylab.agent.result import AgentError, NoAnswer
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.interrupts import deferred
@@ -33,8 +33,6 @@ The agent's own client gives the same window (`OUTPUT_WINDOW` in `crates/proto`)
 SIGNAL_EXIT = 128
 NOT_RUN = {errno.ENOENT: ("command not found", 127), errno.EACCES: ("permission denied", 126)}
 """Errors of execve(2), each in words and with the exit code that a shell gives (POSIX)."""
-_ROUNDED_S = 0.001
-"""Largest time by which a wait may end early, since it is in whole milliseconds."""
 
 
 def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
@@ -86,7 +84,7 @@ def captured(
 ) -> tuple[int, bytes, bytes]:
     """Run a command in a node; return its exit code as `run` does, its output and its errors.
 
-    `stdin` is its standard input. Raise AgentError after `timeout_s` seconds; the command is then
+    `stdin` is its standard input. Raise NoAnswer after `timeout_s` seconds; the command is then
     ended.
     """
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
@@ -97,11 +95,9 @@ def captured(
             session.stdin(stdin, deadline)
         session.stdin(b"")
         session.finish(timeout_s)
-    except AgentError:
-        if time.monotonic() < deadline - _ROUNDED_S:
-            raise
+    except NoAnswer:
         what = f"the command did not end within {timeout_s:g} s"
-        raise AgentError(what, session.label) from None
+        raise NoAnswer(what, session.label) from None
     finally:
         session.close()
     return _exit_code(session, result.done), result.stdout, result.stderr

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Request
-from delaylab.agent.result import AgentError, Result
+from delaylab.agent.result import AgentError, NoAnswer, Result
 from delaylab.agent.session import Watched
 from delaylab.agent.stream import Loop
 from delaylab.lab.running import Lab
@@ -20,8 +20,6 @@ from delaylab.work.jobs import Done, Job, JobFailed, last_line
 
 READY_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 20.0
-_ROUNDED_S = 0.001
-"""Largest time by which a wait may end early, since it is in whole milliseconds."""
 
 
 class Worker:
@@ -107,12 +105,9 @@ class Worker:
         self._result = self._session.start(request)
 
     def _prepared(self) -> None:
-        end_s = time.monotonic() + self.job.deadline_s
         try:
             self._session.finish(self.job.deadline_s)
-        except AgentError:
-            if time.monotonic() < end_s - _ROUNDED_S:
-                raise
+        except NoAnswer:
             what = f"its preparation did not end within {self.job.deadline_s:g} s"
             raise AgentError(what) from None
         if not isinstance(done := self._result.done, Exit) or done.exit != 0:

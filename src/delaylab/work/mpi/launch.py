@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from delaylab.agent.frames import Frame
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
-from delaylab.agent.result import AgentError, Result
+from delaylab.agent.result import AgentError, NoAnswer, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.errors import DelaylabError
@@ -77,6 +77,10 @@ class Program:
         try:
             self.launcher.finish(END_DEADLINE_S)
             done = self.result.done
+        except NoAnswer:
+            # mpirun may wait for ever once a rank has died: in one run of some hundreds it did.
+            late = f"{settings.MPIRUN} did not end within {END_DEADLINE_S:g} s of a node's part"
+            return reason(self._failures() or late.encode())
         except AgentError as error:
             return error.what
         wall_s = (time.monotonic_ns() - self.began_ns) / 1e9
