@@ -21,6 +21,7 @@ from benches.inside import Machine
 from delaylab import images
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
@@ -54,6 +55,14 @@ StrictModes no
 END
 exec /usr/sbin/sshd -D -e -f /run/sshd_config
 """
+
+CHRONYD = """\
+set -e
+mkdir -p /run/chrony
+printf '%s\\n' "$1" > /run/chrony.conf
+exec chronyd -d -f /run/chrony.conf
+"""
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass
@@ -144,9 +153,30 @@ def guests(folder: Path, names: Sequence[str], apart: Collection[str] = ()) -> I
 
 
 @contextmanager
+def chrony(made: Guests, serving: str, following: str) -> Iterator[None]:
+    """Have one machine serve time, and another follow it, for the length of a block."""
+    here = f"server {made.address(serving)} iburst minpoll -2 maxpoll -2 xleave"
+    settings = {serving: "local stratum 8\nallow", following: f"{here}\nmakestep 0.0001 3"}
+    with ExitStack() as stack:
+        for name, text in settings.items():
+            session = made.lab_of(name).node_session(name)
+            stack.callback(_ended, session)
+            session.start(Exec(argv=["sh", "-c", CHRONYD, "sh", text], env={"PATH": PATH}))
+        made.on(following, "chronyc", "waitsync", str(BOOTED_S), "0.001", "0", "1")
+        yield
+
+
+def _ended(session: Session) -> None:
+    """End what a session runs, and wait for its end."""
+    session.stop()
+    session.finish(BOOTED_S)
+    session.close()
+
+
+@contextmanager
 def _lab(made: Guests, name: str, nodes: Sequence[str]) -> Iterator[Lab]:
     """Bring up a lab of machines, one of which may be the user's, on a LAN."""
-    guest = {"kind": "qemu", "memory": "512MiB", "packages": ["openssh-server"]}
+    guest = {"kind": "qemu", "memory": "512MiB", "packages": ["openssh-server", "chrony"]}
     at = {each: f"{made.address(each) if each != USER else USER_ADDRESS}/24" for each in nodes}
     # A link needs two nodes.
     others: dict[str, dict[str, str]] = {} if len(nodes) > 1 else {"nobody": {}}
@@ -213,9 +243,8 @@ def _sshd(made: Guests, lab: Lab, name: str) -> Iterator[None]:
     session = lab.node_session(name)
     key = (made.folder / "key.pub").read_text().strip()
     host_key = (made.folder / f"host-{name}").read_text().rstrip("\n")
-    path = "/usr/sbin:/usr/bin:/sbin:/bin"
     session.start(
-        Exec(argv=["sh", "-c", SSHD], env={"PATH": path, "KEY": key, "HOST_KEY": host_key})
+        Exec(argv=["sh", "-c", SSHD], env={"PATH": PATH, "KEY": key, "HOST_KEY": host_key})
     )
     listens = bytearray()
     session.on_output = lambda frame: listens.extend(frame.payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.trial import trial_packets
 from delaylab.dataset.store import read_study
 from tests.doing.conftest import skip_unless_runnable
-from tests.doing.qemu_machines import Guests, guests
+from tests.doing.qemu_machines import Guests, chrony, guests
 from tests.doing.ssh_machines import NEEDED, pings
 
 pytestmark = [NEEDED, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -123,3 +124,22 @@ def test_a_trial_between_three_kernels_has_one_way_delays_with_bounds(two: Guest
         # The link takes the network's share of its delay for symmetric.
         assert delays.min() + bound >= wanted - 2.5 * MS
         assert delays.min() - bound < wanted + 10 * MS
+
+
+def test_what_chrony_states_is_beside_the_bound_in_one_table(two: Guests) -> None:
+    """m2 follows m1. Their probes show an offset that lies within what chrony states of m2."""
+    (two.folder / "synced.yaml").write_text(STUDY.replace("study: apart", "study: synced"))
+    with chrony(two, "m1", "m2"):
+        two.delaylab("run", "synced.yaml", "--out", "synced", timeout_s=300)
+    two.delaylab("report", "synced")
+    shown = json.loads(two.delaylab("show", "synced", "--json").stdout)
+    (trial,) = shown["trials"]
+    found = {each["between"]: each for each in trial["clocks"]}
+    followed = found["machine m2 against machine m1"]
+    assert followed["aligned"]
+    assert followed["bound_us"] > 0
+    (by,) = followed["time_sync"]["by"]
+    assert (by["machine"], by["program"], by["source"]) == ("m2", "chrony", two.address("m1"))
+    assert followed["time_sync"]["bound_us"] == by["bound_us"] > 0
+    assert followed["time_sync"]["within"], followed
+    assert "by chrony; offset" in (two.folder / "synced" / "report.html").read_text()

@@ -105,7 +105,7 @@ def test_a_small_change_is_a_doubt_that_leaves_no_claim_open() -> None:
         for step in (20_000, 10_000_000)
     )
     said = [
-        clock_doubts([TrialClocks("one", alignment, [], {}, [])], [])
+        clock_doubts([TrialClocks("one", alignment, [], {}, [], {})], [])
         for alignment in (small, large)
     ]
     ((slewed,), (stepped,)) = said

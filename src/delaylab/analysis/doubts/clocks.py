@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.clocks.align import Alignment, ClockPair
@@ -10,6 +10,7 @@ from delaylab.analysis.clocks.changes import Change
 from delaylab.analysis.clocks.check import Check, checks
 from delaylab.analysis.clocks.closure import Closure, closures
 from delaylab.analysis.clocks.exchanges import Exchanges
+from delaylab.analysis.clocks.stated import Stated, stated
 from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
@@ -28,7 +29,8 @@ class TrialClocks:
     """Alignment of one trial's clocks, compared with clocks that were read directly.
 
     `owners` gives for each clock the node or machine that it belongs to. `loops` are those of
-    machines whose clocks were compared pair by pair.
+    machines whose clocks were compared pair by pair. `stated` has what time synchronisation states
+    of each such pair, by its two clocks.
     """
 
     trial: str
@@ -36,6 +38,7 @@ class TrialClocks:
     checks: list[Check]
     owners: dict[str, str]
     loops: list[Closure]
+    stated: Mapping[frozenset[str], Stated]
 
     def between(self, hop: ClockPair) -> str:
         """Return in words the owner of the aligned clock and the owner of its reference."""
@@ -58,7 +61,8 @@ def trial_clocks(
     for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
         owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
     found = checks(alignment, trial.clock_readings)
-    return TrialClocks(trial.id, alignment, found, owners, closures(compared))
+    said = stated(trial.comparisons, trial.time_sync)
+    return TrialClocks(trial.id, alignment, found, owners, closures(compared), said)
 
 
 def clock_doubts(clocks: Sequence[TrialClocks], refused: Delays) -> list[Doubt]:

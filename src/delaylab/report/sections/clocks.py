@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.check import Check
 from delaylab.analysis.clocks.fit import Part
 from delaylab.analysis.clocks.least_squares import LeastSquares
+from delaylab.analysis.clocks.stated import Stated
 from delaylab.analysis.doubts.clocks import MACHINE, TrialClocks
 from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.io.values import JsonObject
+from delaylab.io.values import Json, JsonObject
 from delaylab.report.sections.section import Html, Report
 
 # Largest number of rows that the page shows before a reader unfolds the rest.
@@ -32,6 +33,7 @@ class Row:
     residual: str = ""
     squares: str = ""
     reading: str = ""
+    stated: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,16 @@ class Clocks:
         """Return True if there are too many rows to show at once."""
         return len(self.rows) > SHOWN
 
+    @property
+    def stated(self) -> bool:
+        """Return True if time synchronisation states a bound on clocks of some row."""
+        return any(row.stated for row in self.rows)
+
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return how the trial's clocks were aligned."""
     found = group.packets.clocks if group and group.packets else []
-    return {"clocks": [_json(each, hop) for each in found for hop in each.alignment.hops]}
+    return {"clocks": [pair_json(each, hop) for each in found for hop in each.alignment.hops]}
 
 
 def html(report: Report) -> Html:
@@ -72,7 +79,7 @@ def clocks(groups: list[Group]) -> Clocks | None:
         row
         for label, trial in labelled
         for hop in trial.alignment.hops
-        for row in _rows(label, trial, hop)
+        for row in pair_rows(label, trial, hop)
     ]
     return Clocks(_summary([trial for _, trial in labelled]), rows)
 
@@ -95,20 +102,46 @@ def _summary(trials: list[TrialClocks]) -> str:
     if found:
         agree = sum(check.agrees for check in found)
         said.append(f"clocks read directly agree in {agree} of {len(found)}")
+    beside = [
+        what.holds(part)
+        for trial in trials
+        for hop in trial.alignment.hops
+        if (what := _stated(trial, hop)) is not None
+        for part in hop.fit.parts
+    ]
+    if beside:
+        said.append(
+            f"offset within what time synchronisation states in {sum(beside)} of {len(beside)}"
+        )
     return "; ".join(said)
 
 
-def _rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[Row]:
+def pair_rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[Row]:
+    """Return the rows of a pair of clocks: one for each stretch between steps, at least one."""
     fit, name = hop.fit, trial.between(hop).removesuffix(f" against {MACHINE}")
     if not fit.parts:
         return [Row(label, name, fit.why)]
     pair = {fit.clock, fit.reference}
     check = next((c for c in trial.checks if {c.clock, c.reference} == pair), None)
-    stated = hop.symmetric_ns is not None
-    return [_row(label, name, part, check, stated=stated) for part in fit.parts]
+    symmetric = " (stated symmetry)" if hop.symmetric_ns is not None else ""
+    stated = _stated(trial, hop)
+    return [
+        replace(
+            _row(label, name, part),
+            bound=f"± {words.delay(part.bound_ns / 1000)}{symmetric}",
+            reading=_reading(check),
+            stated=_beside(stated, part) if stated else "",
+        )
+        for part in fit.parts
+    ]
 
 
-def _row(trial: str, name: str, part: Part, check: Check | None, *, stated: bool) -> Row:
+def _stated(trial: TrialClocks, hop: ClockPair) -> Stated | None:
+    """Return what time synchronisation states of a pair of clocks, None if it states nothing."""
+    return trial.stated.get(frozenset((hop.near, hop.far)))
+
+
+def _row(trial: str, name: str, part: Part) -> Row:
     lasted = (part.end_ns - part.start_ns) / 1e9
     return Row(
         trial,
@@ -116,11 +149,17 @@ def _row(trial: str, name: str, part: Part, check: Check | None, *, stated: bool
         "",
         drift=_ppm(part.line.drift_ppm),
         change=f"{words.signed(part.line.drift_ppm * lasted)} in {lasted:.1f} s",
-        bound=f"± {words.delay(part.bound_ns / 1000)}" + " (stated symmetry)" * stated,
         residual=words.delay(None if part.residual_ns is None else part.residual_ns / 1000),
         squares=_squares(part),
-        reading=_reading(check),
     )
+
+
+def _beside(stated: Stated, part: Part) -> str:
+    """Return the bound that is stated, and whether the offset of a part is within it."""
+    offset = words.signed(part.line.ahead(part.start_ns) / 1000)
+    programs = " and ".join(dict.fromkeys(each.program for each in stated.by))
+    verdict = "within" if stated.holds(part) else "outside"
+    return f"± {words.delay(stated.bound_ns / 1000)} by {programs}; offset {offset}: {verdict}"
 
 
 def _squares(part: Part) -> str:
@@ -145,9 +184,13 @@ def _ppm(drift: float) -> str:
     return f"{drift:+.2f} ppm".replace("-", "−")
 
 
-def _json(trial: TrialClocks, hop: ClockPair) -> JsonObject:
-    fit = hop.fit
-    return {
+def pair_json(trial: TrialClocks, hop: ClockPair) -> JsonObject:
+    """Return how a pair of clocks was aligned.
+
+    `time_sync` is there if time synchronisation states a bound of one of the two.
+    """
+    fit, stated = hop.fit, _stated(trial, hop)
+    found: dict[str, Json] = {
         "clock": fit.clock,
         "reference": fit.reference,
         "between": trial.between(hop),
@@ -170,6 +213,17 @@ def _json(trial: TrialClocks, hop: ClockPair) -> JsonObject:
             for c in trial.checks
             if {c.clock, c.reference} == {fit.clock, fit.reference}
         ],
+    }
+    if stated:
+        found["time_sync"] = _stated_json(stated, fit.parts)
+    return found
+
+
+def _stated_json(stated: Stated, parts: list[Part]) -> JsonObject:
+    return {
+        "bound_us": stated.bound_ns / 1000,
+        "within": all(stated.holds(part) for part in parts) if parts else None,
+        "by": [each.model_dump() for each in stated.by],
     }
 
 
