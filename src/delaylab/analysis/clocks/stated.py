@@ -2,7 +2,7 @@
 
 chrony states the largest error of a machine's clock against the time that it follows (RFC 5905,
 root distance). Two clocks that follow the same time differ by at most the sum of the two errors. A
-machine that others follow states none: it is the time.
+machine that serves its own clock states no error: its clock is the time.
 """
 
 from __future__ import annotations
