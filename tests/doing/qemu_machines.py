@@ -163,6 +163,7 @@ def chrony(made: Guests, serving: str, following: str) -> Iterator[None]:
             stack.callback(_ended, session)
             session.start(Exec(argv=["sh", "-c", CHRONYD, "sh", text], env={"PATH": PATH}))
         made.on(following, "chronyc", "waitsync", str(BOOTED_S), "0.001", "0", "1")
+        assert made.address(serving) in made.on(following, "chronyc", "-c", "tracking")
         yield
 
 

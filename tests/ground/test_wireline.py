@@ -3,6 +3,8 @@
 import json
 import os
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,8 @@ from delaylab.agent.requests import Exec, Hello
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.session import Session, wait_watching
 from delaylab.agent.stream import Descriptors
+from delaylab.errors import DelaylabError
+from delaylab.loads import programs
 
 frames = st.builds(
     Frame,
@@ -146,14 +150,35 @@ def test_an_end_that_came_together_with_an_event_is_not_waited_for() -> None:
         os.close(descriptor)
 
 
-def test_an_answer_that_is_late_names_the_whole_time() -> None:
-    """Also if events came meanwhile."""
+@pytest.fixture
+def silent() -> Iterator[tuple[Session, int]]:
+    """A session with an agent that answers nothing, and where its answers would come from."""
     reader, answers = os.pipe()
     requests, writer = os.pipe()
-    session = Session("node.a", Descriptors(reader, writer, lambda: None))
+    yield Session("node.a", Descriptors(reader, writer, lambda: None)), answers
+    for descriptor in (reader, answers, requests, writer):
+        os.close(descriptor)
+
+
+def test_an_answer_that_is_late_names_the_whole_time(silent: tuple[Session, int]) -> None:
+    """Also if events came meanwhile, or if others were waited for before."""
+    session, answers = silent
     session.start(Hello())
     os.write(answers, Frame(FrameKind.MESSAGE, b'{"event": {"ready": true}}').encode())
     with pytest.raises(NoAnswer, match=r"hello: no answer within 0\.2 s$"):
         session.finish(0.2)
-    for descriptor in (reader, answers, requests, writer):
-        os.close(descriptor)
+    asked_s = time.monotonic() - 60
+    with pytest.raises(NoAnswer, match=r"hello: no answer within 30 s$"):
+        session.finish(30, since_s=asked_s)
+    with pytest.raises(NoAnswer, match=r"no sign of life within 30 s$"):
+        session.read_output(30, asked_s)
+    assert time.monotonic() < asked_s + 60 + 30
+
+
+def test_a_program_that_does_not_end_is_named(
+    silent: tuple[Session, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "RUN_DEADLINE_S", 0.2)
+    session, _ = silent
+    with pytest.raises(DelaylabError, match=r"rm did not end within 0\.2 s$"):
+        programs.run(session, ["rm", "-rf", "x"])

@@ -124,22 +124,26 @@ class Session:
 
         Raises AgentError if the request fails or ends first, NoAnswer after `timeout` seconds.
         """
-        message = self._message(timeout)
+        message = self._message(timeout, time.monotonic())
         if "event" in message:
             return self._event(message)
         raise AgentError(f"{self._op} ended early: {message.get('done')}", self.label)
 
     def finish(
-        self, timeout: float | None = None, on_event: Callable[[Event], None] | None = None
+        self,
+        timeout: float | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        since_s: float | None = None,
     ) -> None:
         """Read to the request's end.
 
         Events are passed to `on_event`. Raises AgentError with the agent's message if the request
-        failed, NoAnswer after `timeout` seconds.
+        failed, NoAnswer after `timeout` seconds. They are counted from now, or from `since_s`, a
+        time of the monotonic clock.
         """
-        begun_s = time.monotonic()
+        since_s = time.monotonic() if since_s is None else since_s
         while True:
-            message = self._message(timeout, begun_s)
+            message = self._message(timeout, since_s)
             if "done" in message:
                 self._result.raw = _object(message["done"])
                 return
@@ -168,12 +172,14 @@ class Session:
         self.finish(timeout)
         return result
 
-    def read_output(self, timeout: float) -> None:
+    def read_output(self, timeout: float, since_s: float | None = None) -> None:
         """Wait for output of the running command and pass it to `on_output`.
 
         Raises AgentError if the command has ended, NoAnswer if it is silent for `timeout` seconds.
+        They are counted as by `finish`.
         """
-        if not self._frames and not self._readable(timeout):
+        left = timeout if since_s is None else max(0.0, since_s + timeout - time.monotonic())
+        if not self._frames and not self._readable(left):
             raise NoAnswer(f"no sign of life within {timeout:g} s", self.label)
         if self.poll_done():
             raise AgentError(f"it ended: {self._result.raw}", self.label)
@@ -226,13 +232,9 @@ class Session:
             what = f"does not speak the protocol: it sent a malformed event: {why}"
             raise AgentError(what, self.label) from None
 
-    def _message(self, timeout: float | None, begun_s: float | None = None) -> dict[str, object]:
-        """Return the next message; raise NoAnswer `timeout` seconds after `begun_s`, or after now.
-
-        `begun_s` is a time of the monotonic clock.
-        """
-        begun_s = time.monotonic() if begun_s is None else begun_s
-        deadline = None if timeout is None else begun_s + timeout
+    def _message(self, timeout: float | None, since_s: float) -> dict[str, object]:
+        """Return the next message; raise NoAnswer `timeout` seconds after `since_s`."""
+        deadline = None if timeout is None else since_s + timeout
         while True:
             while self._frames:
                 frame = self._frames.pop(0)
@@ -321,8 +323,8 @@ class Session:
     def _last_words(self) -> AgentError:
         """Return the agent's error message from before it closed the stream, or AgentGone."""
         try:
-            self._message(0)
-        except AgentGone:
+            self._message(0, time.monotonic())
+        except (AgentGone, NoAnswer):
             pass
         except AgentError as error:
             return error

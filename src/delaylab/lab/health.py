@@ -31,10 +31,10 @@ def dead(lab: Lab) -> dict[str, str]:
             found[agent] = error.what
     # All agents are asked before any answer is awaited, so several that hang cost one wait in
     # total.
-    deadline = time.monotonic() + PATIENCE_S
+    asked_s = time.monotonic()
     for agent, session in sessions.items():
         try:
-            session.finish(max(0.0, deadline - time.monotonic()))
+            session.finish(PATIENCE_S, since_s=asked_s)
         except AgentError as error:
             found[agent] = error.what
         session.close()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
-from delaylab.agent.result import AgentError, Result
+from delaylab.agent.result import AgentError, NoAnswer, Result
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 
@@ -45,10 +45,10 @@ def start(
     output = Output(session.start(Exec(argv=argv)))
     session.on_output = output.add
     session.event(START_DEADLINE_S)
-    deadline = time.monotonic() + START_DEADLINE_S
+    began_s = time.monotonic()
     while not all(pattern.search(output.text) for pattern in ready):
         try:
-            session.read_output(deadline - time.monotonic())
+            session.read_output(START_DEADLINE_S, began_s)
         except AgentError as error:
             last = _last_line(output.text, error.what)
             raise DelaylabError(f"{name or argv[0]} did not start: {last}", session.label) from None
@@ -61,11 +61,15 @@ def run(session: Session, argv: list[str], given: bytes = b"") -> bytes:
     Raises DelaylabError with its last line if it fails or takes too long.
     """
     result = session.start(Exec(argv=argv, stdin=True))
-    deadline = time.monotonic() + RUN_DEADLINE_S
-    if given:
-        session.stdin(given, deadline)
-    session.stdin(b"")
-    session.finish(deadline - time.monotonic())
+    began_s = time.monotonic()
+    try:
+        if given:
+            session.stdin(given, began_s + RUN_DEADLINE_S)
+        session.stdin(b"")
+        session.finish(RUN_DEADLINE_S, since_s=began_s)
+    except NoAnswer:
+        what = f"{argv[0]} did not end within {RUN_DEADLINE_S} s"
+        raise DelaylabError(what, session.label) from None
     if result.done.exit != 0:
         last = _last_line(result.stderr or result.stdout, f"exit code {result.done.exit}")
         raise DelaylabError(f"{argv[0]} failed: {last}", session.label)

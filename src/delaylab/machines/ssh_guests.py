@@ -148,7 +148,7 @@ def _boot(machine: Reached, progress: Progress) -> Probed:
     try:
         session.start(Exec(argv=kvm.command(image, "stdio,id=agent")))
         while kvm.READY not in said:
-            session.read_output(max(0.0, began_s + kvm.DEADLINE_S - time.monotonic()))
+            session.read_output(kvm.DEADLINE_S, began_s)
     except AgentError:
         pass  # it has ended, or the time is up
     finally:

@@ -87,14 +87,14 @@ def captured(
     `stdin` is its standard input. Raise NoAnswer after `timeout_s` seconds; the command is then
     ended.
     """
-    deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    began_s = time.monotonic()
     session = lab.node_session(node)
     try:
         result = session.start(Exec(argv=argv, env=environment(lab, node), stdin=True))
         if stdin:
-            session.stdin(stdin, deadline)
+            session.stdin(stdin, math.inf if timeout_s is None else began_s + timeout_s)
         session.stdin(b"")
-        session.finish(timeout_s)
+        session.finish(timeout_s, since_s=began_s)
     except NoAnswer:
         what = f"the command did not end within {timeout_s:g} s"
         raise NoAnswer(what, session.label) from None

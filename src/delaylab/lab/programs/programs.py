@@ -151,11 +151,11 @@ def node_states(
             session = lab.node_session(name)
             asked[name] = session, session.start(Programs(folder=folder_of(lab, name)))
     found = {}
-    deadline = time.monotonic() + STATES_S
+    asked_s = time.monotonic()
     for name, (session, result) in asked.items():
         # A node that does not answer is shown as dead, and has no state of programs.
         with suppress(AgentError):
-            session.finish(max(0.0, deadline - time.monotonic()))
+            session.finish(STATES_S, since_s=asked_s)
             found[name] = result.done
         session.close()
     return found
