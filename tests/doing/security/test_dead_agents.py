@@ -7,12 +7,13 @@ import resource
 import select
 import signal
 import subprocess
-import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from delaylab.agent.requests import Hello
+from delaylab.agent.result import AgentError, NoAnswer
 from delaylab.lab.attach import attach
 from tests.doing.conftest import (
     NOBODY,
@@ -23,6 +24,7 @@ from tests.doing.conftest import (
     pid_in_container,
     skip_unless_runnable,
 )
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
 LAB = """\
@@ -47,7 +49,7 @@ def end(pids: list[int]) -> None:
     for handle in handles:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
     for handle in handles:
-        assert select.select([handle], [], [], 20)[0]
+        assert select.select([handle], [], [], PATIENCE_S)[0]
         os.close(handle)
 
 
@@ -107,21 +109,46 @@ def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
     skip_unless_runnable(kind)
     name = up(LAB.replace("c: {host: left}", f"c: {{host: left, kind: {kind}}}"))
     if kind == "uml":
-        monitor = attach(name).pid("node.c")
-        victim, *_ = [pid for pid in processes("umid=c") if descends(pid, monitor)]
+        victim = machine_of(attach(name).pid("node.c"))
     else:
         own = ("exec", "c", "--", "readlink", "/proc/self/ns/net")
         network = delaylab(*own).stdout.strip()
         inside = [pid for pid in processes("init --folder") if network_of(pid) == network]
         (victim,) = [pid for pid in inside if pid_in_container(pid) == 1]
     end([victim])
-    deadline = time.monotonic() + 20
     # Who asks while it ends may be told that it did not answer.
-    while "it has ended" not in (said := delaylab("ps").stdout.replace("\n", " ")):
-        assert time.monotonic() < deadline, said
-    assert "agent node.c is dead" in said
+    wait_until(lambda: "it has ended" in delaylab("ps").stdout.replace("\n", " "))
+    assert "agent node.c is dead" in delaylab("ps").stdout.replace("\n", " ")
     assert "it has ended" in only_line(delaylab("exec", "c", "--", "true", code=1).stderr)
     delaylab("exec", "a", "--", "true")
+
+
+@pytest.mark.parametrize("kind", ["uml", "qemu"])
+def test_a_machine_that_ends_while_it_is_asked_is_named(delaylab: Run, up: Up, kind: str) -> None:
+    """Its monitor finds a request to pass on, and the end of the machine, in one turn."""
+    skip_unless_runnable(kind)
+    more = ", accel: tcg" if kind == "qemu" else ""
+    name = up(LAB.replace("c: {host: left}", f"c: {{host: left, kind: {kind}{more}}}"))
+    lab = attach(name)
+    monitor = lab.pid("node.c")
+    with closing(lab.node_session("c")) as session:
+        os.kill(monitor, signal.SIGSTOP)
+        try:
+            end([machine_of(monitor)])
+            session.start(Hello())
+        finally:
+            os.kill(monitor, signal.SIGCONT)
+        with pytest.raises(AgentError) as failed:
+            session.finish(timeout=PATIENCE_S)
+        assert not isinstance(failed.value, NoAnswer), "it was told"
+    assert "it has ended" in only_line(delaylab("exec", "c", "--", "true", code=1).stderr)
+    assert "agent node.c is dead" in delaylab("ps").stdout.replace("\n", " ")
+
+
+def machine_of(monitor: int) -> int:
+    """The process of a virtual machine: all others of it are below this one."""
+    (machine,) = Path(f"/proc/{monitor}/task/{monitor}/children").read_text().split()
+    return int(machine)
 
 
 def processes(words: str) -> list[int]:
@@ -143,18 +170,6 @@ def network_of(pid: int) -> str:
     with suppress(OSError):
         return str(Path(f"/proc/{pid}/ns/net").readlink())
     return ""
-
-
-def descends(pid: int, ancestor: int) -> bool:
-    while pid > 1:
-        if pid == ancestor:
-            return True
-        try:
-            text = Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            return False
-        pid = int(text.rpartition(")")[2].split()[1])
-    return False
 
 
 SMALL = "lab: small\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b], delay: 1ms}]\n"

@@ -28,6 +28,8 @@ pub(crate) struct Mux {
     patience: Option<Duration>,
     /// The time of the last bytes from the trunk, if they ended in the middle of a frame.
     unfinished: Option<Instant>,
+    /// True once a write to the trunk has failed: its other end has gone.
+    gone: bool,
     branches: BTreeMap<u16, Branch>,
 }
 
@@ -60,7 +62,8 @@ impl Mux {
     /// Build a mux over any kind of line, without branches.
     pub(crate) fn on(trunk: Line) -> Self {
         let branches = BTreeMap::new();
-        Self { trunk, limited: false, patience: None, unfinished: None, branches }
+        let (patience, unfinished) = (None, None);
+        Self { trunk, limited: false, patience, unfinished, gone: false, branches }
     }
 
     /// Keep at most `window` bytes under way on the trunk. The other side reports on channel 0 how many bytes
@@ -76,9 +79,16 @@ impl Mux {
         self.patience = Some(patience);
     }
 
-    /// Send a frame on the trunk.
+    /// Send a frame on the trunk. If its other end has gone, the next turn says that the trunk has ended: a
+    /// frame may be sent before the end is read, and both are one event.
     pub(crate) fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
-        self.trunk.send(frame).map_err(broken)
+        match self.trunk.send(frame) {
+            Err(FrameError::Io(_)) => {
+                self.gone = true;
+                Ok(())
+            }
+            sent => sent.map_err(broken),
+        }
     }
 
     /// Connect a session's stream to a channel.
@@ -155,7 +165,8 @@ impl Mux {
         }
         let until = self.patience.zip(self.unfinished).map(|(patience, since)| since + patience);
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let timeout = timeout.into_iter().chain(left).min();
+        let at_once = self.gone.then_some(Duration::ZERO);
+        let timeout = timeout.into_iter().chain(left).chain(at_once).min();
         let ready = poll::wait(&on, timeout).map_err(broken)?;
         let mut turn = Turn { ready: ready[..own.len()].to_vec(), ..Turn::default() };
         self.flush();
@@ -169,12 +180,12 @@ impl Mux {
                 self.take_from_branch(channel)?;
             }
         }
+        turn.ended |= self.gone;
         Ok(turn)
     }
 
     fn flush(&mut self) {
-        // A stream that cannot be written to any more reports its end when it is read.
-        let _ = self.trunk.flush();
+        self.gone |= self.trunk.flush().is_err();
         let channels: Vec<u16> = self.branches.keys().copied().collect();
         for channel in channels {
             if let Some(line) = self.branches.get_mut(&channel).and_then(|b| b.line.as_mut())
@@ -362,6 +373,21 @@ mod tests {
             }
         }
         assert_eq!(read_frame(&mut &came[..]).unwrap(), Some(whole));
+    }
+
+    #[test]
+    fn a_trunk_has_ended_also_for_who_writes_to_it_first() {
+        let (mut host, guest) = pair();
+        let mut client = session(&mut host, 1);
+        write_frame(&mut client, &message("late")).unwrap();
+        drop(guest);
+        // The client's frame is sent in the same turn in which the end is read.
+        assert!(host.turn(&[], None).unwrap().ended);
+        // Another end is seen by a frame alone, before any turn.
+        let (mut host, guest) = pair();
+        drop(guest);
+        host.send(&message("late")).unwrap();
+        assert!(host.turn(&[], None).unwrap().ended);
     }
 
     #[test]
