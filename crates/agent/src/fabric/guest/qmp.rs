@@ -48,6 +48,8 @@ impl Qmp {
 
     /// Read and drop an event. Blocks unless there is one.
     pub(super) fn pass_over(&mut self) -> io::Result<()> {
+        // A guest causes events as long as it lives; only each has to be short.
+        self.answers.get_mut().set_limit(LONGEST);
         self.read().map(drop)
     }
 
@@ -125,6 +127,23 @@ mod tests {
         assert_eq!(qmp.cpu_threads().unwrap(), [(1, 77)]);
         assert!(qmp.status().unwrap_err().to_string().contains("no"));
         qmp.set_link("n0", false).unwrap();
+        qemu.join().unwrap();
+    }
+
+    #[test]
+    fn events_may_come_for_ever() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let event = format!("{{\"event\": \"{}\"}}\n", "x".repeat(1 << 16));
+        let count = usize::try_from(LONGEST).unwrap() / event.len() + 2;
+        let qemu = std::thread::spawn(move || {
+            theirs.write_all(b"{\"QMP\": {}}\n{\"return\": {}}\n").unwrap();
+            (0..count).for_each(|_| theirs.write_all(event.as_bytes()).unwrap());
+            theirs.write_all(b"{\"return\": {}}\n").unwrap();
+            theirs
+        });
+        let mut qmp = Qmp::begin(ours.into()).unwrap();
+        (0..count).for_each(|_| qmp.pass_over().unwrap());
+        qmp.set_link("n0", true).unwrap();
         qemu.join().unwrap();
     }
 
