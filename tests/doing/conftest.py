@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -296,11 +295,3 @@ def of_program(lab: Lab, node: str, name: str) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def wait_until(true: Callable[[], bool], deadline_s: float = 30) -> None:
-    """Wait for what gives no event, such as the end of another's process; fail at the deadline."""
-    end_s = time.monotonic() + deadline_s
-    while not true():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)

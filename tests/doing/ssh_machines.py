@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,12 +22,12 @@ from typing import Any
 
 import pytest
 
+from tests import waiting
 from tests.doing.own_machine import ip, within
 
 SSHD = "/usr/sbin/sshd"
 MTU = 1600
 """The LAN's: room for packets of 1500 bytes, and VXLAN's 50."""
-DEADLINE_S = 20.0
 
 CLOCK = "DELAYLAB_TEST_CLOCK"
 """The variable with the error that an agent adds to its clock (`timing/test_clock.rs`)."""
@@ -172,10 +171,11 @@ class Lan:
 
     def wait_until_gone(self, *names: str) -> None:
         """Wait until no machine has a trace of a lab; fail with the traces."""
-        end_s = time.monotonic() + DEADLINE_S
-        while left := {name: found for name in names or self.names if (found := self.traces(name))}:
-            assert time.monotonic() < end_s, left
-            time.sleep(0.05)  # the kernel tears namespaces down by itself
+
+        def left() -> dict[str, list[str]]:
+            return {name: found for name in names or self.names if (found := self.traces(name))}
+
+        waiting.wait_until_gone(left)
 
     @contextmanager
     def hidden(self, name: str) -> Iterator[None]:
@@ -223,13 +223,15 @@ class Lan:
         process = self.processes.pop(name)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        end_s = time.monotonic() + DEADLINE_S
-        while groups := self.groups(name):
-            assert time.monotonic() < end_s, groups
-            for group in groups:
+
+        def left() -> list[Path]:
+            """Remove the groups that the kernel has emptied, and return the others."""
+            for group in self.groups(name):
                 with suppress(OSError):
                     group.rmdir()
-            time.sleep(0.01)  # the kernel empties groups after the last process has ended
+            return self.groups(name)
+
+        waiting.wait_until_gone(left)
 
     def switch_off(self, name: str, *, power: bool) -> None:
         """Switch a machine off; with `power` nobody closes its connections."""
@@ -249,12 +251,14 @@ class Lan:
         return own[::-1]
 
     def _wait_for_sshd(self, name: str) -> None:
-        end_s = time.monotonic() + DEADLINE_S
         log = self.folder / f"{name}.log"
-        while "Server listening" not in log.read_text():
+
+        def listens() -> bool:
+            """Return True once sshd does; it tells nobody but its log."""
             assert self.processes[name].poll() is None, log.read_text()
-            assert time.monotonic() < end_s, log.read_text()
-            time.sleep(0.01)  # sshd tells nobody that it listens but its log
+            return "Server listening" in log.read_text()
+
+        waiting.wait_until(listens, why=log.read_text)
 
 
 @contextmanager

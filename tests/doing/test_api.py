@@ -21,6 +21,7 @@ from tests.doing.conftest import (
     skip_unless_runnable,
 )
 from tests.doing.test_study import STUDY
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("own_home")]
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -223,7 +224,7 @@ with delaylab.up({str(EXAMPLES / "testbed.yaml")!r}) as lab:
     # The keeper ends the lab once its stdin, which the killed process held, is closed.
     handle = _pidfd(int(pid))
     if handle is not None:
-        assert select.select([handle], [], [], 20)[0]
+        assert select.select([handle], [], [], PATIENCE_S)[0]
         os.close(handle)
 
 

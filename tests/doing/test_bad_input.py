@@ -16,6 +16,7 @@ from delaylab.dataset import store
 from delaylab.study.executor import TRIES
 from tests.doing.conftest import DELAYLAB, Run, only_line, our_processes
 from tests.doing.test_study import STUDY
+from tests.waiting import PATIENCE_S, wait_until_gone
 
 pytestmark = pytest.mark.root
 BAD_INPUT, FAILED, NOT_HERE = 2, 1, 3
@@ -196,13 +197,10 @@ def test_ctrl_c_leaves_nothing_and_says_how_to_go_on(tmp_path: Path, run_directo
     with running_study(tmp_path) as process:
         lab_when_up(run_directory, process)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "delaylab run --resume out" in errors
-    deadline = time.monotonic() + 10
-    while our_processes(str(run_directory)) and time.monotonic() < deadline:
-        time.sleep(0.02)  # the kernel ends the lab's processes; there is nothing to wait on
-    assert our_processes(str(run_directory)) == []
+    wait_until_gone(lambda: our_processes(str(run_directory)))
 
 
 @pytest.mark.parametrize(

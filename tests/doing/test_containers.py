@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker
@@ -17,12 +17,12 @@ from benches import docker_engine
 
 from delaylab import images
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes, skip_unless_runnable
+from tests.waiting import wait_until_gone
 
 pytestmark = pytest.mark.root
 CONTAINERS = ("lxc", "docker")
 LABEL = "org.delaylab.lab"
 KILLS = int(os.environ.get("DELAYLAB_KILLS", "4"))
-GONE_DEADLINE_S = 15.0
 NAME = f"boxes{os.getpid()}"
 """Two runs at once see each other's control groups."""
 LAB = (
@@ -61,14 +61,6 @@ def own_engine(
         monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
         yield client
     shutil.rmtree(folder.parent)
-
-
-def until(there: Callable[[], bool]) -> None:
-    """Wait for other processes' doing, which nobody signals."""
-    deadline = time.monotonic() + GONE_DEADLINE_S
-    while not there():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def groups(lab: str = NAME) -> list[Path]:
@@ -124,7 +116,7 @@ def test_a_killed_lab_leaves_nothing(boxes: Path, kind: str, run_directory: Path
                 _kill(pid)
         process.wait()
         subprocess.run([str(DELAYLAB), "down", "--all"], check=True, stdout=subprocess.DEVNULL)
-        until(lambda: not _processes(run_directory))
+        wait_until_gone(lambda: _processes(run_directory))
         assert groups() == []
         assert list(run_directory.iterdir()) == []
         assert str(run_directory) not in Path("/proc/mounts").read_text()
@@ -143,11 +135,9 @@ def test_containers_of_the_systems_engine_end_with_the_lab(
             delaylab("down", NAME)
         else:
             _kill(as_json(delaylab("ps", "--json"))["labs"][0]["keeper"])
-        until(
-            lambda: (
-                not own_engine.containers.list(
-                    all=True, ignore_removed=True, filters={"label": LABEL}
-                )
+        wait_until_gone(
+            lambda: own_engine.containers.list(
+                all=True, ignore_removed=True, filters={"label": LABEL}
             )
         )
         delaylab("down", "--all")

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from delaylab.lab.attach import attach
-from tests.doing.conftest import DELAYLAB, Run, only_line, our_processes, wait_until
+from tests.doing.conftest import DELAYLAB, Run, only_line, our_processes
 from tests.doing.test_kill import Victims, children
 from tests.doing.test_kill import command as process_name
 from tests.doing.test_routing import ring
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(3600)]
 MANY, FEW = int(os.environ.get("DELAYLAB_KILLS", "50")), 5
@@ -66,7 +67,7 @@ class Watched:
             os.kill(choose.choice(sorted(below)), signal.SIGKILL)
         else:
             command.kill()
-        out, err = command.communicate(timeout=60)
+        out, err = command.communicate(timeout=PATIENCE_S)
         if err:
             assert only_line(err).startswith("delaylab: "), out + err
         wait_until(lambda: not [pid for pid in below if Path(f"/proc/{pid}").exists()])

@@ -20,6 +20,7 @@ import yaml
 from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.lab.copies import ROOT
 from tests.doing.conftest import Run, Up, left_to_slow, only_line, skip_unless_runnable
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
 OWN = {"files": {"/etc/delaylab-test": "x"}}
@@ -285,7 +286,7 @@ def hostile(run_directory: Path, content: bytes) -> Iterator[None]:
     try:
         yield
     finally:
-        thread.join(30)
+        thread.join(PATIENCE_S)
         listener.close()
         place.with_suffix(".kept").replace(place)
 

@@ -21,6 +21,7 @@ from delaylab.papers.studies import find, names
 from delaylab.points import BETWEEN_HOSTS
 from delaylab.spec.source import read
 from tests.doing.conftest import DELAYLAB, Run, as_json
+from tests.waiting import PATIENCE_S
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
@@ -115,7 +116,7 @@ def test_a_shell_has_a_terminal(delaylab: Run, testbed: Path) -> None:
     os.close(theirs)
     os.write(ours, b"tty >/dev/null && echo a-$((40+2))-terminal; hostname; exit 3\n")
     output = b""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         if select.select([ours], [], [], 0.1)[0]:
             try:
@@ -126,7 +127,7 @@ def test_a_shell_has_a_terminal(delaylab: Run, testbed: Path) -> None:
         while select.select([ours], [], [], 0)[0] and (more := os.read(ours, 4096)):
             output += more
     os.close(ours)
-    assert process.wait(timeout=10) == 3
+    assert process.wait(timeout=PATIENCE_S) == 3
     assert b"a-42-terminal" in output
     assert b"probe" in output
 

@@ -24,6 +24,7 @@ from delaylab.plan.build import build
 from delaylab.plan.model import Plan
 from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import skip_unless_runnable
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -191,10 +192,7 @@ def nothing_left(dom0: Dom0) -> Iterator[None]:
     """After a test the machine is as it was before; the kernel may still be at it."""
     before = dom0.state()
     yield
-    deadline = time.monotonic() + 10
-    while dom0.state() != before and time.monotonic() < deadline:
-        time.sleep(0.1)  # an interface whose backend has closed goes by itself, untold
-    assert dom0.state() == before
+    wait_until(lambda: dom0.state() == before, why=lambda: (dom0.state(), before))
 
 
 @pytest.mark.usefixtures("nothing_left")

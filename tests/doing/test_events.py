@@ -23,8 +23,8 @@ from tests.doing.conftest import (
     only_line,
     our_processes,
     skip_unless_runnable,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 LAB = """

@@ -21,6 +21,7 @@ from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.stamped import packets
+from tests.waiting import PATIENCE_S
 
 FORWARDER = Path(__file__).parent.parent / "forwarder.py"
 PART = 0.1
@@ -51,7 +52,7 @@ PLACES = {
 
 def in_network(lab: Lab, agent: str, *argv: str) -> None:
     enter = ["nsenter", "--target", str(lab.pid(agent)), "--net"]
-    subprocess.run([*enter, *argv], check=True, capture_output=True, timeout=10)
+    subprocess.run([*enter, *argv], check=True, capture_output=True, timeout=PATIENCE_S)
 
 
 @contextmanager
@@ -81,7 +82,7 @@ def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[dict[str
         assert process.stdout.readline() == b"ready\n"
         yield held
     finally:
-        said, _ = process.communicate(timeout=10)
+        said, _ = process.communicate(timeout=PATIENCE_S)
     rightward_first = ("request", "reply") if near_sender else ("reply", "request")
     held.update(zip(rightward_first, map(int, said.split()), strict=True))
 

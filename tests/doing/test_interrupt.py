@@ -16,11 +16,12 @@ import pytest
 from tests.doing.conftest import DELAYLAB, Run, Up, our_processes
 from tests.doing.test_study import STUDY
 from tests.images.conftest import NEEDS_APT
+from tests.waiting import PATIENCE_S, wait_until, wait_until_gone
 
 pytestmark = pytest.mark.root
 FEW, MANY = 5, 40
 INTERRUPTED = 130
-GONE_WITHIN_S = 10
+GONE_WITHIN_S = 60
 SETTING_UP = "Fatal Python error: init_import_site"
 LAB = """\
 lab: interrupted
@@ -77,7 +78,7 @@ class Sweep:
         time.sleep(after_s)  # the moment is what the sweep varies
         if process.poll() is None:
             (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
-        out, said = process.communicate(timeout=60)
+        out, said = process.communicate(timeout=PATIENCE_S)
         moment = f"{after_s:.3f} s, exit code {process.returncode}: {out}{said}"
         if process.returncode == 0:
             self.finished += 1
@@ -99,10 +100,10 @@ class Sweep:
             assert "delaylab/" not in said, moment
 
     def _nothing_is_left(self, moment: str) -> None:
-        deadline = time.monotonic() + GONE_WITHIN_S
-        while left := [*our_processes(self.mark), *self.leftovers()]:
-            assert time.monotonic() < deadline, f"{moment}\nleft: {left}"
-            time.sleep(0.02)
+        def left() -> list[str]:
+            return [*our_processes(self.mark), *self.leftovers()]
+
+        wait_until(lambda: not left(), why=lambda: f"{moment}\nleft: {left()}")
 
     def leftovers(self) -> list[str]:
         """Return what is in the run directory, or the halves of images in the cache."""
@@ -158,13 +159,10 @@ def test_exec(up: Up, tmp_path: Path, run_directory: Path, moments: int) -> None
         process = Sweep(tmp_path, "", argv).start()
         time.sleep(1.2 * number / moments)
         os.kill(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE_S)
         if SETTING_UP not in said:  # then Python had not come to delaylab yet
             assert process.returncode in {0, INTERRUPTED, -signal.SIGINT}, said
-        deadline = time.monotonic() + GONE_WITHIN_S
-        while left := {*our_processes(str(run_directory))} - before:
-            assert time.monotonic() < deadline, left
-            time.sleep(0.02)
+        wait_until_gone(lambda: {*our_processes(str(run_directory))} - before)
 
 
 @NEEDS_APT

@@ -15,6 +15,7 @@ import pytest
 from delaylab.dataset import store
 from tests.doing.conftest import DELAYLAB, Run, our_processes, skip_unless_runnable
 from tests.doing.test_study import STUDY
+from tests.waiting import wait_until_gone
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(7200)]
 KILLS = os.environ.get("DELAYLAB_KILLS")
@@ -106,7 +107,7 @@ class Victims:
             kill(process.pid)
         process.wait()
         self.delaylab("down", "--all")
-        wait_until_gone(self.run_directory)
+        wait_until_gone(lambda: our_processes(str(self.run_directory)))
         assert cgroups_of(process.pid) == []
         assert list(self.run_directory.iterdir()) == []
         assert str(self.run_directory) not in Path("/proc/mounts").read_text()
@@ -143,10 +144,3 @@ def command(pid: int) -> str:
 def kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def wait_until_gone(run_directory: Path) -> None:
-    deadline = time.monotonic() + 10
-    while our_processes(str(run_directory)) and time.monotonic() < deadline:
-        time.sleep(0.02)  # the kernel ends the lab's processes; there is nothing to wait on
-    assert our_processes(str(run_directory)) == []

@@ -17,8 +17,9 @@ import pytest
 
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
-from tests.doing.conftest import DELAYLAB, Run
-from tests.doing.test_kill import children, command, kill, wait_until_gone
+from tests.doing.conftest import DELAYLAB, Run, our_processes
+from tests.doing.test_kill import children, command, kill
+from tests.waiting import wait_until_gone
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(1800)]
 ROUNDS = int(os.environ.get("DELAYLAB_KILLS", "50"))
@@ -85,7 +86,7 @@ def round_of(choose: random.Random, delaylab: Run, folder: Path, run_directory: 
         if choose.random() < 0.2:
             kill(pid)
     delaylab("down", "--all")
-    wait_until_gone(run_directory)
+    wait_until_gone(lambda: our_processes(str(run_directory)))
     assert list(run_directory.iterdir()) == []
     assert cgroups() == []
     assert str(run_directory) not in Path("/proc/mounts").read_text()

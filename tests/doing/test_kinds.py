@@ -25,6 +25,7 @@ from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
 from tests.stamped import packets
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
 
@@ -42,9 +43,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 SLOW = {"qemu-e1000", "qemu-e1000e", "qemu-rtl8139", "qemu-vmxnet3", "xen-pv", "xen-pvh"}
 COUNT = 40
-PATIENCE, PATIENCE_S = "30", 120
-"""Seconds for an answer to a ping and for a command: an emulated machine may stand still for some
-while others have the CPUs."""
+PATIENCE = "30"
+"""Seconds for an answer to a ping: an emulated machine may stand still for some while others have
+the CPUs."""
 MOST_MISSED = 3
 """The most frames that the card of a User-Mode Linux may miss in a trial of the test."""
 

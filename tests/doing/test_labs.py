@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.doing.conftest import Run, as_json, only_line, our_processes
+from tests.waiting import wait_until_gone
 
 pytestmark = pytest.mark.root
 
@@ -172,10 +172,7 @@ def test_killed_processes_leave_nothing(
     pids = {"keeper": up["keeper"], "probe": up["nodes"][0]["pid"], "host": up["hosts"][0]["pid"]}
     os.kill(pids[victim], signal.SIGKILL)
     delaylab("down", "--all")
-    deadline = time.monotonic() + 10
-    while left_behind(run_directory) and time.monotonic() < deadline:
-        time.sleep(0.02)  # the kernel ends the lab's processes; there is nothing to wait on
-    assert left_behind(run_directory) == []
+    wait_until_gone(lambda: left_behind(run_directory))
 
 
 def test_rootless(nobody: Run, testbed: Path) -> None:

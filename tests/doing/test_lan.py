@@ -10,7 +10,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import IPv4Address, ip_interface
@@ -21,8 +20,9 @@ import pytest
 
 from delaylab.plan.cabling.tunnels import group_mac
 from tests.doing.own_machine import ip, within
-from tests.doing.ssh_machines import DEADLINE_S, NEEDED, Lan, lan, pings
+from tests.doing.ssh_machines import NEEDED, Lan, lan, pings
 from tests.doing.test_ssh_machines import received
+from tests.waiting import wait_until
 
 pytestmark = NEEDED
 
@@ -89,10 +89,11 @@ def three(machines: Lan, run_directory: Path) -> Iterator[Lan]:
 
 def wait_for_interfaces(of: Lan, before: dict[str, tuple[int, str, str]]) -> None:
     """Wait until the machines' interfaces are as they were; fail with what is different."""
-    end_s = time.monotonic() + DEADLINE_S
-    while (now := {name: interface(of, name) for name in of.names}) != before:
-        assert time.monotonic() < end_s, (now, before)
-        time.sleep(0.05)  # the kernel tears namespaces down by itself
+
+    def now() -> dict[str, tuple[int, str, str]]:
+        return {name: interface(of, name) for name in of.names}
+
+    wait_until(lambda: now() == before, why=lambda: (now(), before))
 
 
 def interface(of: Lan, name: str) -> tuple[int, str, str]:
@@ -244,10 +245,7 @@ def test_a_lab_that_is_killed_leaves_the_interface_as_it_was(three: Lan) -> None
         pid, _, args = line.strip().partition(" ")
         if "delaylab" in args:
             three.on("m2", "kill", "-9", pid)
-    end_s = time.monotonic() + DEADLINE_S
-    while interface(three, "m2") != before["m2"]:
-        assert time.monotonic() < end_s, interface(three, "m2")
-        time.sleep(0.05)  # the kernel tears namespaces down by itself
+    wait_until(lambda: interface(three, "m2") == before["m2"], why=lambda: interface(three, "m2"))
     three.delaylab("down", "plain")
 
 

@@ -21,8 +21,9 @@ from delaylab.spec.study.loads import LoadSpec
 from delaylab.spec.study.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
-from tests.doing.conftest import skip_unless_runnable, wait_until
+from tests.doing.conftest import skip_unless_runnable
 from tests.stamped import packets
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 PART = 0.1

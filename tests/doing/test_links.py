@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from tests.doing.conftest import Run, Up, as_json
 from tests.plain import plain
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 BAD_INPUT, FAILED = 2, 1
@@ -76,14 +75,6 @@ def kill_engine(name: str, agent: str) -> None:
     assert f"{agent} engine" in Path(f"/proc/{report.pid}/cmdline").read_text()
     signal.pidfd_send_signal(process, signal.SIGKILL)
     os.close(process)
-
-
-def until(what: Callable[[], bool]) -> None:
-    """Wait for what another process does to itself; there is nothing to wait on."""
-    deadline = time.monotonic() + 10
-    while not what() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert what()
 
 
 @pytest.mark.parametrize("node", ["a", "own"])
@@ -219,7 +210,7 @@ def test_an_engine_that_is_killed_takes_its_links_down_and_up_brings_them_back(
     state = ("exec", "a", "--", "ip", "link", "show", "wan")
     assert "NO-CARRIER" not in delaylab(*state).stdout
     kill_engine(name, "link.left")
-    until(lambda: "NO-CARRIER" in delaylab(*state).stdout)
+    wait_until(lambda: "NO-CARRIER" in delaylab(*state).stdout)
     (known,) = as_json(delaylab("ps", "--json"))["labs"]
     states = {each["host"]: each["state"] for each in known["engines"]}
     assert states == {"left": "down", "right": "running"}
@@ -237,7 +228,7 @@ def test_all_hosts_change_or_none(delaylab: Run, up: Up) -> None:
     name = up(TWO_HOSTS)
     before = asked(delaylab, name)
     kill_engine(name, "link.right")
-    until(lambda: engine_state(name, "link.right") == "down")
+    wait_until(lambda: engine_state(name, "link.right") == "down")
     said = delaylab("link", "set", name, "wan", "delay=9ms", code=FAILED).stderr
     assert "the link engine of host 'right' is down" in said
     assert asked(delaylab, name) == before
@@ -261,7 +252,7 @@ def test_a_host_that_refuses_undoes_what_others_did(up: Up, delaylab: Run) -> No
 def test_a_timeline_changes_links_as_it_says(delaylab: Run, up: Up) -> None:
     timeline = "timeline: [{at: 100ms, link: wan, node: a, set: {delay: 30ms}}]\n"
     name = up(ONE_HOST + timeline)
-    until(lambda: asked(delaylab, name)["a"]["delay_ns"] == 30_000_000)
+    wait_until(lambda: asked(delaylab, name)["a"]["delay_ns"] == 30_000_000)
     assert asked(delaylab, name)["b"]["delay_ns"] == 5_000_000
 
 

@@ -30,8 +30,8 @@ from tests.doing.conftest import (
     of_program,
     our_processes,
     skip_unless_runnable,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 DELAY_NS = 5_000_000

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import Run, wait_until
+from tests.doing.conftest import Run
 from tests.doing.own_machine import BEHIND, HERE, Machine, ip, machine, within
+from tests.waiting import wait_until
 
 __all__ = ["machine"]
 pytestmark = [
@@ -40,7 +41,7 @@ with socket.create_server(("0.0.0.0", 7000)) as server:
 ASK = """
 import socket, sys, time
 began = time.monotonic()
-with socket.create_connection((sys.argv[1], 7000), timeout=3) as there:
+with socket.create_connection((sys.argv[1], 7000), timeout=60) as there:
     print(there.recv(99).decode())
 print(time.monotonic() - began)
 """

@@ -31,7 +31,6 @@ from delaylab.plan.wiring import wiring
 from tests.doing.conftest import (
     left_to_slow,
     skip_unless_runnable,
-    wait_until,
 )
 from tests.doing.observed import (
     CHAIN,
@@ -44,6 +43,7 @@ from tests.doing.observed import (
     said,
     shown,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 

@@ -15,9 +15,10 @@ from delaylab.agent.binary import agent_path
 from delaylab.agent.result import AgentError, AgentGone
 from delaylab.lab.routing.observer import observing
 from delaylab.lab.start import temporary
-from tests.doing.conftest import NOBODY, python_for_all, wait_until
+from tests.doing.conftest import NOBODY, python_for_all
 from tests.doing.observed import CHAIN, QUIET_S, everywhere, lab_of, observers, shown
 from tests.doing.test_kill import children
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
 
@@ -101,5 +102,5 @@ def test_an_observer_ends_with_its_client(user: str, run_directory: Path) -> Non
         assert len(agents) >= 2, "the lab's keeper and the observer"
         it.kill()
     for agent in agents:
-        assert select.select([agent], [], [], 20)[0], "it still runs"
+        assert select.select([agent], [], [], PATIENCE_S)[0], "it still runs"
         os.close(agent)

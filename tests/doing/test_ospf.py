@@ -13,8 +13,9 @@ from delaylab.lab.start import temporary
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs.execute import captured
-from tests.doing.conftest import DELAYLAB, Run, skip_unless_runnable, wait_until
+from tests.doing.conftest import DELAYLAB, Run, skip_unless_runnable
 from tests.doing.test_link_states import received, said, set_state
+from tests.waiting import wait_until
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "ospf.yaml"
 ROUTERS, LINKS = 12, 15

@@ -27,7 +27,8 @@ from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 from delaylab.units import Duration
 from delaylab.verbs.ping import run as ping
-from tests.doing.conftest import DELAYLAB, Run, Up, as_json, wait_until
+from tests.doing.conftest import DELAYLAB, Run, Up, as_json
+from tests.waiting import PATIENCE_S, wait_until
 
 ROUNDS = 9
 COUNT = 100
@@ -316,7 +317,7 @@ def test_metrics_agree_with_the_summary(tmp_path: Path) -> None:
     asked = urllib.request.Request(
         f"http://127.0.0.1:{port}/metrics", headers={"Accept": "application/openmetrics-text"}
     )
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
         text = answer.read().decode()
     process.send_signal(signal.SIGINT)

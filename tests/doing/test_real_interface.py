@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import wait_until
 from tests.doing.own_machine import BEHIND, HERE, Machine, fastest_ms, ip, machine, within
+from tests.waiting import wait_until
 
 __all__ = ["machine"]
 

@@ -19,10 +19,11 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.spec.lab import LabSpec
 from delaylab.trial.recording import Recording
-from tests.doing.conftest import Run, Up, as_json, wait_until
+from tests.doing.conftest import Run, Up, as_json
 from tests.doing.test_link_states import said
 from tests.doing.test_link_truth import lab as link_of_two
 from tests.doing.test_link_truth import measured, nothing_but_a_busy_machine, trial
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 BAD_INPUT = 2

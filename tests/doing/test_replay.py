@@ -28,8 +28,8 @@ from tests.doing.conftest import (
     of_program,
     only_line,
     own_run_directory,
-    wait_until,
 )
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
 SOURCE = Path(__file__).parent / "fragile.c"
@@ -92,7 +92,7 @@ def recorder(running: Lab, folder: Path, *more: str) -> Iterator[subprocess.Pope
 
 
 def ends_well(process: subprocess.Popen[str]) -> None:
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
 
 
@@ -187,7 +187,7 @@ def test_a_killed_recorder_leaves_the_program_running_as_before(
             with recorder(running, tmp_path / "recording") as process:
                 recorded = state(running)
                 process.send_signal(number)
-                process.wait(20)
+                process.wait(PATIENCE_S)
             wait_until(functools.partial(runs_anew, running, recorded.pid))
             assert not is_recorded(running)
             wait_until(lambda: not list(Path(running.folder).rglob("fragile.calls")))
@@ -232,7 +232,7 @@ def test_a_recording_that_ends_before_the_program_says_so(
             )
             assert "its recording has ended" in delaylab("ps").stdout
             process.send_signal(signal.SIGINT)
-            said, err = process.communicate(timeout=20)
+            said, err = process.communicate(timeout=PATIENCE_S)
             assert process.returncode == 0, err
         assert "the recording ended before the program did" in said
         assert state(running).how == "running"
@@ -260,7 +260,7 @@ def test_a_killed_agent_leaves_the_program_running_as_before(daemon: Path, tmp_p
             recorded = state(running)
             (agent,) = agents_that_record(running)
             os.kill(agent, signal.SIGKILL)
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=PATIENCE_S)
             assert process.returncode == 1
             assert only_line(err).startswith("delaylab: node one: ")
         assert runs_anew(running, recorded.pid)

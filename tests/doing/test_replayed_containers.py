@@ -27,9 +27,9 @@ from tests.doing.conftest import (
     only_line,
     own_run_directory,
     skip_unless_runnable,
-    wait_until,
 )
 from tests.doing.test_replay import PACKETS, SOURCE, ends_well, recorder, send, state
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 INSIDE = "/opt/fragile"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import DELAYLAB, Run, Up, as_json, skip_unless_runnable, wait_until
+from tests.doing.conftest import DELAYLAB, Run, Up, as_json, skip_unless_runnable
 from tests.doing.test_replay import calls
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 ROUTERS = """\
@@ -57,7 +58,7 @@ def test_a_routing_daemon_is_replayed_through_a_failure(
         delaylab("link", "up", name, "r1-r2")
         await_way(delaylab, "r1-r2")
         assert process.poll() is None, "it was recorded through all of that"
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
     names = [each for _, each in calls(delaylab, folder)]
     # Hello packets in both directions, or routes to the kernel, at the least.
     assert sum(each in ("sendmsg", "sendto", "write") for each in names) > 20
@@ -87,6 +88,6 @@ def test_a_router_whose_zebra_is_recorded_takes_a_failure(
         assert down["right_s"] is not None
         assert up_again["right_s"] is not None
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
     delaylab("converge", name)
     assert "ended" not in delaylab("ps").stdout

@@ -48,7 +48,7 @@ sockets = []
 for link in links:
     one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(TYPE))
     one.bind((link, TYPE))
-    one.settimeout(20)
+    one.settimeout(120)
     sockets.append(one)
 if sys.argv[1] == "send":
     for one in sockets:

@@ -7,10 +7,10 @@ import pytest
 from delaylab.agent.requests import Exec
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from tests.doing.conftest import Up, left_to_slow, skip_unless_runnable, wait_until
+from tests.doing.conftest import Up, left_to_slow, skip_unless_runnable
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
-DEADLINE_S = 120.0
 """Seconds for what an emulated machine does, which may stand still while others have the CPUs."""
 
 
@@ -18,7 +18,7 @@ def processes(lab: Lab, name: str) -> list[str]:
     """The command lines of a machine's processes in which a name is."""
     look = "for each in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$each; echo; done 2>/dev/null"
     session = lab.node_session("vm")
-    said = session.call(Exec(argv=["sh", "-c", look]), DEADLINE_S).stdout.decode()
+    said = session.call(Exec(argv=["sh", "-c", look]), PATIENCE_S).stdout.decode()
     session.close()
     return [line for line in said.splitlines() if name in line and "for each in" not in line]
 
@@ -32,8 +32,8 @@ def test_a_closed_session_ends_its_command_and_itself(up: Up, kind: str) -> None
     sessions = len(processes(lab, "init"))
     working = lab.node_session("vm")
     working.start(Exec(argv=["sleep", "1234"]))
-    working.event(DEADLINE_S)
+    working.event(PATIENCE_S)
     assert processes(lab, "1234")
     working.close()
-    wait_until(lambda: not processes(lab, "1234"), DEADLINE_S)
-    wait_until(lambda: len(processes(lab, "init")) <= sessions, DEADLINE_S)
+    wait_until(lambda: not processes(lab, "1234"), PATIENCE_S)
+    wait_until(lambda: len(processes(lab, "init")) <= sessions, PATIENCE_S)

@@ -19,10 +19,11 @@ import pytest
 from delaylab import images
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
-from tests.doing.conftest import skip_unless_runnable, wait_until
+from tests.doing.conftest import skip_unless_runnable
 from tests.doing.ssh_machines import NEEDED, Lan, lan, pings
 from tests.doing.test_containers import groups
 from tests.doing.test_image_archives import saved
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = NEEDED
 
@@ -313,7 +314,7 @@ def test_a_machine_s_own_container_engine_is_used(one: Lan) -> None:
             assert "delaylab" in one.on("m1", "docker", "images")
         finally:
             one.on("m1", "sh", "-c", "kill $(cat /tmp/dockerd.pid)")
-            engine.wait(30)
+            engine.wait(PATIENCE_S)
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from delaylab.dataset import store
 from tests.doing.conftest import only_line
 from tests.doing.ssh_machines import LAB, NEEDED, Lan, machines, two
 from tests.doing.test_ssh_kills import children, kill_sessions
+from tests.waiting import wait_until
 
 __all__ = ["machines", "two"]
 pytestmark = NEEDED
@@ -161,12 +162,13 @@ class Round:
 
     def _wait_for_trial(self, process: subprocess.Popen[str]) -> dict[str, bytes]:
         """Return the trials that are finished, once there is one."""
-        end_s = time.monotonic() + self.ends_s
-        while not (found := self._trials()):
+
+        def finished() -> bool:
             assert process.poll() is None, process.communicate()
-            assert time.monotonic() < end_s
-            time.sleep(0.02)  # a finished trial is a new folder; nobody else hears of it
-        return found
+            return bool(self._trials())
+
+        wait_until(finished, self.ends_s)
+        return self._trials()
 
     def _trials(self) -> dict[str, bytes]:
         found = self.out.glob("trials/[!.]*/trial.json")

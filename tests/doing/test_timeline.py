@@ -20,8 +20,8 @@ from tests.doing.conftest import (
     left_to_slow,
     our_processes,
     skip_unless_runnable,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 LAB = """

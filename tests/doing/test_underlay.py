@@ -13,7 +13,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import STDOUT
@@ -25,6 +24,7 @@ from delaylab.analysis.links.fidelity import trial_links
 from delaylab.dataset.store import read_study
 from tests.doing.own_machine import ip, within
 from tests.doing.ssh_machines import MTU, NEEDED, Lan, lan
+from tests.waiting import wait_until
 
 pytestmark = NEEDED
 
@@ -163,12 +163,13 @@ def test_what_the_network_between_machines_does_during_a_trial_is_in_the_verdict
     with subprocess.Popen(
         command, cwd=apart.folder, env=apart.environment, stdout=subprocess.PIPE, stderr=STDOUT
     ) as run:
-        end_s = time.monotonic() + 60
-        # `up` measures the network before it makes the lab's folder on a machine.
-        while apart.on("m1", "ls", "-A", "/run/delaylab") in ("", NO_FOLDER):
+
+        def is_up() -> bool:
+            """Return True once `up` has measured the network: it makes its folder after that."""
             assert run.poll() is None, run.communicate()
-            assert time.monotonic() < end_s
-            time.sleep(0.05)  # a study does not tell when its lab is up
+            return apart.on("m1", "ls", "-A", "/run/delaylab") not in ("", NO_FOLDER)
+
+        wait_until(is_up)
         for node in ("m1", "m2"):
             between(apart, "link", "set", "underlay", "between", *CHANGED, "--node", node)
         said, _ = run.communicate(timeout=180)

@@ -26,8 +26,9 @@ from delaylab.spec.study.model import ProbeSpec
 from delaylab.spec.study.work import WorkSpec
 from delaylab.trial import measure, without_probe
 from delaylab.trial.recording import Recorded
-from tests.doing.conftest import Run, of_program, our_processes, skip_unless_runnable, wait_until
+from tests.doing.conftest import Run, of_program, our_processes, skip_unless_runnable
 from tests.images.conftest import NEEDS_APT
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 LAB = "lab: {lab: l, hosts: {one: {cpus: [0]}}, nodes: {n: {host: one, count: 2}}}"

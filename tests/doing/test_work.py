@@ -25,9 +25,9 @@ from tests.doing.conftest import (
     our_processes,
     pid_in_container,
     skip_unless_runnable,
-    wait_until,
 )
 from tests.images.conftest import NEEDS_APT
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 PROBE = "probe: {from: a, to: b, count: 20, interval: 5ms, at_rest: 4}"

@@ -16,7 +16,8 @@ from delaylab.errors import BadInput, NotHere
 from delaylab.images import apt, packaged
 from tests.images.conftest import NEEDS_APT
 from tests.images.test_build import run_in
-from tests.images.test_trouble import one_line, start, until
+from tests.images.test_trouble import DEADLINE_S, one_line, start
+from tests.waiting import wait_until
 
 Use = Callable[[Path], None]
 NEEDS_MKE2FS = pytest.mark.skipif(shutil.which("mke2fs") is None, reason="no mke2fs here")
@@ -130,7 +131,7 @@ def test_a_killed_build_leaves_nothing_that_counts(
     image: Callable[..., subprocess.CompletedProcess[str]], own_cache: Path
 ) -> None:
     killed = start(own_cache, "build", "disk:pigz")
-    until(lambda: any(own_cache.glob(".partial-packages_pigz-*")))
+    wait_until(lambda: any(own_cache.glob(".partial-packages_pigz-*")), DEADLINE_S)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert not list(own_cache.glob(".partial-*/layer.json"))

@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from delaylab import images
 from tests.images.conftest import DELAYLAB, NEEDS_APT, environment
+from tests.waiting import wait_until
 
 Image = Callable[..., subprocess.CompletedProcess[str]]
 DEADLINE_S = 250
@@ -31,14 +31,6 @@ def start(cache: Path, *argv: str) -> subprocess.Popen[str]:
     )
 
 
-def until(there: Callable[[], bool]) -> None:
-    """Wait for another process's doing that it does not signal."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not there():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
@@ -52,7 +44,7 @@ def test_a_killed_build_leaves_nothing_that_counts_and_two_at_once_share_the_wor
 ) -> None:
     cache = tmp_path / "cache"
     killed = start(cache, "build", "uml")
-    until(lambda: any(cache.glob(".partial-*/unpacked/*")))
+    wait_until(lambda: any(cache.glob(".partial-*/unpacked/*")), DEADLINE_S)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert not list(cache.glob(".partial-*/layer.json"))

@@ -15,6 +15,7 @@ from typing import IO, Any
 import polars as pl
 
 from delaylab.agent.tables import decode
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 MESSAGE, TABLE, STDOUT = 0, 1, 3
@@ -55,7 +56,7 @@ class Agent:
     def close(self) -> None:
         """Hang up, which ends the agent."""
         self.input.close()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE_S)
         self.output.close()
 
     def send(self, message: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from tests.packets.paths import SENDER_PATH, assert_whole_and_ordered
 from tests.packets.responder import DOUBLED, DROPPED, HELD, RELEASES
 from tests.packets.test_fates import misbehaving
 from tests.packets.test_tap import tap
+from tests.waiting import PATIENCE_S
 
 EVERY_NS = 50_000_000
 MS = 1_000_000
@@ -87,7 +88,7 @@ def test_what_came_before_the_agent_was_killed_is_kept(joined: Pair) -> None:
             name, rows = next_part(agent)
             parts[name].append(rows)
         agent.process.send_signal(signal.SIGKILL)
-        agent.process.wait(timeout=10)
+        agent.process.wait(timeout=PATIENCE_S)
     packets = pl.concat(parts["packets"])
     assert packets["seq"].to_list() == list(range(len(packets)))
     assert set(packets["outcome"]) == {"replied"}

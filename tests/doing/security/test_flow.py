@@ -12,6 +12,7 @@ import pytest
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
 from tests.doing.conftest import DELAYLAB, Run, Up, skip_unless_runnable
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
 MEBIBYTE = 1 << 20
@@ -57,7 +58,7 @@ def test_input_waits_for_a_command_that_does_not_read(shared_up: Up, kind: str) 
         assert poured_into(process.stdin.fileno()) < AT_MOST
         # Orders still reach it past the input that waits.
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 128 + signal.SIGINT
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGINT
         process.stdin.close()
 
 
@@ -92,7 +93,7 @@ def test_output_waits_for_a_reader(shared_up: Up, kind: str) -> None:
         process.send_signal(signal.SIGINT)
         rest = len(process.stdout.read())
         assert rest < 8 * MEBIBYTE
-        assert process.wait(20) == 128 + signal.SIGINT
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGINT
 
 
 def written_inside(node: str) -> int:

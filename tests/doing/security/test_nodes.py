@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from delaylab.plan.agent_names import node_agent
-from tests.doing.conftest import Run, Up, only_line, skip_unless_runnable, wait_until
+from tests.doing.conftest import Run, Up, only_line, skip_unless_runnable
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 GUESTS = ("lxc", "docker", "uml", "qemu")
