@@ -150,7 +150,7 @@ def _claim(found: Finding) -> KeptClaim:
     return KeptClaim(
         id=found.id,
         verdict=found.verdict,
-        effect=words.effect(found),
+        effect=words.with_interval(found.effect, found.interval, found.unit),
         published=words.published(found.published, found.unit),
         why=found.why,
         undecided_because=_undecided_because(found),

@@ -68,7 +68,8 @@ def test_claims_and_links_keep_all_that_they_say(tmp_path: Path, width: int) -> 
     said = set(re.split(r"[\s│┃]+", text))
     study = read_study(tmp_path / "run")
     for finding in findings(study, list(groups(study))):
-        shown = f"{finding.verdict} {finding.text} {finding.why} {words.effect(finding)}"
+        effect = words.with_interval(finding.effect, finding.interval, finding.unit)
+        shown = f"{finding.verdict} {finding.text} {finding.why} {effect}"
         assert [word for word in shown.split() if word not in said] == []
     (row, *_) = carried(list(groups(study)))
     shown = f"{row.link} {row.trials} {row.configured} {row.late} {row.probe} {row.verdict}"

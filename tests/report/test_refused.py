@@ -84,5 +84,5 @@ def test_an_effect_that_the_packets_do_not_carry_is_unknown() -> None:
     criterion = Criterion("it", "share", above(0), lambda _: [found], "packets")
     finding = judge(Claim("a", "A.", Source("section 1"), (criterion,)), [])
     assert finding.verdict == "open"
-    assert words.effect(finding) == "1200 % [unknown]"
+    assert words.with_interval(finding.effect, finding.interval, finding.unit) == "1200 % [unknown]"
     assert claims._json(finding)["interval"] is None

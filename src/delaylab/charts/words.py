@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, isfinite, log10
 
-from delaylab.analysis.claims.finding import Finding, Verdict
+from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.claims.rule import Stand
 from delaylab.analysis.claims.words import amount
 from delaylab.analysis.packets.instrument import Cost
@@ -43,18 +43,14 @@ def interval(found: Interval | None) -> str:
     return f"{delay(found[0])} … {delay(found[1])}" if found else "–"
 
 
-def effect(finding: Finding) -> str:
-    """Write a finding's effect with its interval, without what it is an effect of."""
-    if finding.effect is None or finding.interval is None:
-        return "–"
-    return with_interval(finding.effect, finding.interval, finding.unit)
+def with_interval(value: float | None, interval: Interval | None, unit: str) -> str:
+    """Write an effect of a claim with its interval, or a dash if nothing was measured.
 
-
-def with_interval(value: float, interval: Interval, unit: str) -> str:
-    """Write an effect of a claim with its interval; `unit` is µs, share, times or index.
-
-    An effect that is exact, such as that of the earliest packet of all, has no interval.
+    `unit` is µs, share, times or index. An effect that is exact, such as that of the earliest
+    packet of all, has no interval.
     """
+    if value is None or interval is None:
+        return "–"
     write = UNITS.get(unit, signed)
     exact = interval[0] == value == interval[1]
     return write(value) if exact else f"{write(value)} {_ends(interval, write)}"
@@ -71,11 +67,6 @@ def stand(found: Stand, own: bool = False) -> str:
     """Write what an effect says of its claim, which with `own` is a study's own."""
     no = "does not hold" if own else "contradicts"
     return {True: "holds", False: no, None: "does not decide"}[found]
-
-
-def doubts(finding: Finding) -> str:
-    """Write the doubts about a claim's trials, or "" if there are none."""
-    return "; ".join(doubt.text for doubt in finding.doubts)
 
 
 def shift(found: Effect) -> str:

@@ -17,7 +17,7 @@ from delaylab.analysis.claims.claim import Claim
 from delaylab.analysis.claims.finding import Finding, Verdict
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
-from delaylab.charts.words import effect
+from delaylab.charts.words import with_interval
 from delaylab.papers import calls
 from delaylab.papers.paper import Paper
 
@@ -97,4 +97,5 @@ def out_of_reach(expected: Finding | None) -> str:
         "open": f"needs more packets or repeats: as many {AT_THESE} leave it open",
     }
     said = what.get(expected.verdict)
-    return f"{said} ({expected.of}: {effect(expected)})" if said else expected.why
+    effect = with_interval(expected.effect, expected.interval, expected.unit)
+    return f"{said} ({expected.of}: {effect})" if said else expected.why

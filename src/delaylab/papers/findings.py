@@ -119,18 +119,27 @@ def findings(
 def _judged(study: Study, groups: list[Group], given: Paper | None, wanted: Later) -> list[Finding]:
     if not wanted:
         return []
-    applied, _ = treated(groups)
-    imagined = Imagined([design_of(group) for group in applied])
-    known = claims(given)
     paper = repeated(study.record, given)
+    names = [each for each in wanted if isinstance(each, str)]
+    of_papers = _of_papers(names, groups, given, _source(study.record), paper.note)
     found = [
-        _finding(each, groups, known, imagined, _source(study.record), paper.note)
-        if isinstance(each, str)
-        else judge(claim_of(each), groups)
+        of_papers[each] if isinstance(each, str) else judge(claim_of(each), groups)
         for each in wanted
     ]
     skipped, emulated = _skipped(study), _emulated(study, paper)
     return [replace(each, why=f"{each.why}{_also(each, skipped, emulated)}") for each in found]
+
+
+def _of_papers(
+    names: Sequence[str], groups: list[Group], given: Paper | None, source: str, note: str
+) -> dict[str, Finding]:
+    """Return the findings on papers' claims by name; without one no paper is imported."""
+    if not names:
+        return {}
+    applied, _ = treated(groups)
+    imagined = Imagined([design_of(group) for group in applied])
+    known = claims(given)
+    return {name: _finding(name, groups, known, imagined, source, note) for name in names}
 
 
 def _also(found: Finding, skipped: str, emulated: str) -> str:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from delaylab.analysis.claims.claim import Claim
 from delaylab.errors import BadInput
 from delaylab.papers.paper import Paper
 from delaylab.papers.registry import folder, installed
 from delaylab.papers.studies import PAPER_FILE
+
+if TYPE_CHECKING:
+    from delaylab.spec.source import Document
+    from delaylab.spec.study.claims import ClaimSpec
 
 ATTRIBUTE = "PAPER"
 FUNCTIONS = ("charts", "tables", "layer_table")
@@ -65,6 +70,20 @@ def claims(more: Paper | None = None) -> Claims:
                 raise BadInput(f"two papers have a claim {claim.id!r}: {both}", fix="rename one")
             found[claim.id] = paper, claim
     return found
+
+
+def check_names(
+    named: Sequence[ClaimSpec | str], document: Document, more: Paper | None = None
+) -> None:
+    """Raise BadInput for the name of a claim that no installed paper has, nor the one more.
+
+    `named` are the claims of a file, `claims` there.
+    """
+    known = claims(more)
+    for position, claim in enumerate(named):
+        if isinstance(claim, str) and claim not in known:
+            fix = f"one of: {', '.join(known)}" if known else "leave it out: no paper has claims"
+            raise document.refuse(f"no claim {claim!r}", ("claims", position), fix)
 
 
 def _of_folder(place: Path) -> Paper:

@@ -90,13 +90,11 @@ def render(report: Report, beside: Beside | None = None) -> str:
         "delay": words.delay,
         "quantile": words.quantile,
         "interval": words.interval,
-        "effect": words.effect,
         "with_interval": words.with_interval,
         "published": words.published,
         "stand": words.stand,
         "forest": forest,
         "cost": words.cost,
-        "doubts": words.doubts,
         "share": words.share,
         "system": words.system,
     }

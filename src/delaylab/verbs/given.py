@@ -45,15 +45,10 @@ def later_claims(path: Path | None, study: Study, paper: Paper | None) -> Later:
     document = read(path)
     probed = any(trial.probed for trial in study.trials)
     found = claims_from(document, study.record.factors, probed=probed)
-    names = [name for name in found if isinstance(name, str)]
-    if names:
-        from delaylab.papers.loading import claims  # noqa: PLC0415  analyses are slow to import
+    if any(isinstance(claim, str) for claim in found):
+        from delaylab.papers.loading import check_names  # noqa: PLC0415  slow to import
 
-        known = claims(paper)
-        for position, claim in enumerate(found):
-            if isinstance(claim, str) and claim not in known:
-                fix = f"one of: {', '.join(known)}" if known else "no paper has claims here"
-                raise document.refuse(f"no claim {claim!r}", ("claims", position), fix)
+        check_names(found, document, paper)
     return found
 
 

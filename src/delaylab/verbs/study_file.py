@@ -67,19 +67,14 @@ def load(name: str, paper: str | None = None) -> LoadedStudy:
 def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:
     """Return a study that was read by `name`, with its paper; its claims are checked."""
     text = paper or (name if is_paper(name) else "")
-    if not text and not loaded.spec.claims:
+    if not text and not any(isinstance(claim, str) for claim in loaded.spec.claims):
         return LoadedStudy(loaded)
     # Analyses are slow to import: errors in the file are reported before.
-    from delaylab.papers.loading import claims  # noqa: PLC0415
+    from delaylab.papers.loading import check_names  # noqa: PLC0415
 
     repeated = given(text)
     if repeated is not None and loaded.spec.source not in ("", repeated.name):
         what = f"the study repeats {loaded.spec.source!r}, the paper is {repeated.name!r}"
         raise loaded.document.refuse(what, ("source",))
-    known = claims(repeated)
-    for position, claim in enumerate(loaded.spec.claims):
-        if isinstance(claim, str) and claim not in known:
-            listed = ", ".join(known)
-            fix = f"one of: {listed}" if listed else "leave it out: the study's paper has no claims"
-            raise loaded.document.refuse(f"no claim {claim!r}", ("claims", position), fix)
+    check_names(loaded.spec.claims, loaded.document, repeated)
     return LoadedStudy(loaded, repeated, text)

@@ -85,8 +85,9 @@ def _table(claimed: Claimed, width: int) -> Table:
                 paper = words.published(finding.published, finding.unit)
                 text.append(f"; the paper's: {paper}", "dim")
         if finding.doubts:
-            text.append(f"\ndoubts: {words.doubts(finding)}", "yellow")
-        effect = words.effect(finding)
+            doubts = "; ".join(doubt.text for doubt in finding.doubts)
+            text.append(f"\ndoubts: {doubts}", "yellow")
+        effect = words.with_interval(finding.effect, finding.interval, finding.unit)
         if finding.emulated and finding.effect is not None:
             effect = f"{effect}\nemulated" if wide else f"{effect} emulated"
         if wide:
