@@ -12,7 +12,6 @@ from delaylab.agent.requests import Exec
 from delaylab.analysis.packets.segments import column
 from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.ways import Hop, Way
-from delaylab.dataset.roles import stamps_with_roles
 from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.spec.lab import LabSpec
@@ -22,6 +21,7 @@ from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.model import ProbeSpec
 from delaylab.spec.study.work import WorkSpec
 from delaylab.trial import phases
+from delaylab.trial import stamps as stamps_of
 from delaylab.trial.measure import measure
 from tests.ground.test_routers import DIAMOND
 from tests.stamped import packets
@@ -97,7 +97,7 @@ def test_packets_before_and_after_a_change_of_route_have_their_own_delays() -> N
         way = replace(by_p, taps=tuple(taps.values()))
         done = phases.run(running, combination, probe, way, 9, None, ())
         assert [one.failed for one in done.under_load.crew.workers] == [None] * 1
-        stamps, probes = done.stamps(running), done.packets
+        stamps, probes = stamps_of.taken(running, done.sender, done.instruments), done.packets
     ways = [recorded(by_p, by_p), recorded(by_q, by_p)]
     found = parted(stamps, probes, ways)
     load = probes.filter(phase="load").join(found.numbers, on=["probe", "seq"]).sort("seq")
@@ -107,7 +107,7 @@ def test_packets_before_and_after_a_change_of_route_have_their_own_delays() -> N
     assert numbers == sorted(numbers)
     assert set(load["outcome"]) == {"replied"}
     for number, (way_of, link) in enumerate(zip(ways, DELAY_NS, strict=True)):
-        rows = stamps_with_roles(found.of(stamps, number), way_of)
+        rows = found.of(stamps, number)
         roles = way_of.model_copy(
             update={
                 "request": ["hop1.far", "hop2.near"],

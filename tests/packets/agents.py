@@ -40,6 +40,7 @@ class Answer:
     error: dict[str, str] | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    parts: dict[str, list[bytes]] = field(default_factory=dict)
     output: bytes = b""
 
 
@@ -89,6 +90,7 @@ class Agent:
             kind, payload = self.frame()
             if kind == TABLE:
                 name = payload[1 : 1 + payload[0]].decode()
+                answer.parts.setdefault(name, []).append(payload[1 + payload[0] :])
                 part = decode(payload[1 + payload[0] :])
                 known = answer.tables.get(name)
                 answer.tables[name] = part if known is None else pl.concat([known, part])

@@ -11,6 +11,7 @@ import pytest
 
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.tables import decode
+from delaylab.agent.tables import joined as whole
 from tests.packets.agents import TABLE, Agent, Answer, Pair, probe
 from tests.packets.paths import SENDER_PATH, assert_whole_and_ordered
 from tests.packets.responder import DOUBLED, DROPPED, HELD, RELEASES
@@ -67,11 +68,8 @@ def test_a_packet_whose_fate_changes_has_another_row_that_counts(joined: Pair) -
     assert of_held[-1] == "late"
     # 4 intervals pass until it is answered, in which at least one part has it as lost.
     assert of_held == ["lost", "late"], RELEASES
-    request = Probe(
-        probe=7, protocol="udp", to="10.9.0.2", count=40, interval_ns=1, size=56, linger_ns=1,
-        late_ns=1, parts_ns=1,
-    )  # fmt: skip
-    packets = request.joined("packets", [rows[:20], rows[20:]])
+    assert len(answer.parts["packets"]) > 1, "else the test shows nothing"
+    packets = whole(answer.parts["packets"], Probe.keys["packets"])
     assert packets["seq"].to_list() == list(range(40))
     fates = dict(packets.select("seq", "outcome").iter_rows())
     assert (fates[HELD], fates[DROPPED]) == ("late", "lost")

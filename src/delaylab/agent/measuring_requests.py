@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import ClassVar, Literal
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.requests import Request
 from delaylab.io.values import JsonObject, Message
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +27,8 @@ class Probe(Request[measuring_replies.Probe]):
 
     op = "probe"
     reply = measuring_replies.Probe
+    # A packet that was late has a row in two parts.
+    keys: ClassVar[Mapping[str, Sequence[str]]] = {"packets": ("probe", "seq")}
     probe: int
     protocol: Literal["icmp", "udp", "tcp", "http"]
     to: str
@@ -59,13 +58,6 @@ class Probe(Request[measuring_replies.Probe]):
     host: str = ""
     parts_ns: int | None = None
     pairs: bool = False
-
-    def joined(self, name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """Join parts; a later row of a packet is in place of an earlier one, by order of seq."""
-        table = super().joined(name, parts)
-        if name != "packets" or len(parts) == 1:
-            return table
-        return table.unique(["probe", "seq"], keep="last").sort("seq")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ A field that is None is left out. The agent refuses fields that it does not know
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
@@ -17,8 +17,6 @@ from delaylab.agent import replies
 from delaylab.io.values import JsonObject, Message
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from delaylab.plan.model import Plan
 
 R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
@@ -30,6 +28,8 @@ class Request(Message, Generic[R_co]):
 
     op: ClassVar[str]
     reply: ClassVar[type[BaseModel]]
+    keys: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Columns that identify a row, by table, where later parts replace rows of earlier ones."""
 
     def message(self) -> JsonObject:
         """Return the request as JSON values."""
@@ -38,12 +38,6 @@ class Request(Message, Generic[R_co]):
     def read(self, done: object) -> R_co:
         """Return the answer; raise ValidationError if it is malformed."""
         return cast(R_co, self.reply.model_validate(done))
-
-    def joined(self, name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """Join the parts of a table, in the order in which they came."""
-        import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
-
-        return pl.concat(parts)
 
 
 class Hello(Request[replies.Hello]):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Generic
 
 from pydantic import ValidationError
 
+from delaylab.agent import tables
 from delaylab.agent.requests import R_co, Request
-from delaylab.agent.tables import decode
 from delaylab.errors import DelaylabError
 
 if TYPE_CHECKING:
@@ -63,6 +63,6 @@ class Result(Generic[R_co]):
         if name not in self.parts:
             raise AgentError(f"the agent sent no table {name!r}")
         try:
-            return self.request.joined(name, [decode(part) for part in self.parts[name]])
+            return tables.joined(self.parts[name], self.request.keys.get(name, ()))
         except (ValueError, pl.exceptions.PolarsError) as error:
             raise AgentError(f"the agent sent a malformed table {name!r}: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,18 @@ class _Reader:
         values = np.frombuffer(self.data, np.dtype(kind), self.rows, self.position)
         self.position += values.nbytes
         return pl.Series(name, values)
+
+
+def joined(parts: Sequence[bytes], key: Sequence[str] = ()) -> pl.DataFrame:
+    """Return a table from its parts, in the order in which they came.
+
+    With `key`, a later row replaces an earlier one that is alike in these columns, and the rows are
+    sorted by them. Raise ValueError if a part is damaged.
+    """
+    import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
+
+    table = pl.concat(map(decode, parts))
+    return table.unique(key, keep="last").sort(key) if key and len(parts) > 1 else table
 
 
 def decode(part: bytes) -> pl.DataFrame:

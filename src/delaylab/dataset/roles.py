@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeVar
 
-import polars as pl
-
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import Repeats, TrialRecord
 from delaylab.dataset.records.ways import Hop, Way
@@ -83,17 +81,3 @@ def _renamed(way: Way, by_leg: dict[str, dict[str, str]]) -> Way:
 def _hop(hop: Hop, names: dict[str, str]) -> Hop:
     ends = {"near": names.get(hop.near, hop.near), "far": names.get(hop.far, hop.far)}
     return hop.model_copy(update=ends)
-
-
-def stamps_with_roles(stamps: pl.DataFrame, way: Way) -> pl.DataFrame:
-    """Return stamps of packets that went a way, with the points of routers by their roles."""
-    by_leg = {leg: roles(way, leg) for leg in LEGS}
-    if not any(by_leg.values()):
-        return stamps
-    point = pl.col("point").cast(pl.String)
-    named = (
-        pl.when(pl.col("leg").cast(pl.String) == "request")
-        .then(point.replace(by_leg["request"]))
-        .otherwise(point.replace(by_leg["reply"]))
-    )
-    return stamps.with_columns(named.cast(pl.Categorical).alias("point"))

@@ -68,7 +68,7 @@ class Study:
     def stamps(self, trial: str) -> pl.DataFrame:
         """Return the trial's stamps as recorded: one row per packet, leg and point.
 
-        The points of routers are named by location (`roles.stamps_with_roles`).
+        The points of routers are named by location (`roles.roles`).
         """
         return self._table(trial, "stamps")
 

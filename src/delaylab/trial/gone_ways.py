@@ -6,39 +6,30 @@ stand at all routers (`ProbeWay.beside`), so each packet's stamps name the links
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-
-import polars as pl
 
 from delaylab.dataset.records.ways import MOST_WAYS
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.ways.path import NodePath
 from delaylab.plan.ways.probe_way import ProbeWay, way_over
-from delaylab.points import LOCATION
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study.model import ProbeSpec
-
-LEGS = ("request", "reply")
-SEPARATOR = " "
-Pair = tuple[str | None, str | None]
-"""The locations that a packet passed on each leg, in the order of time; None if it was not seen."""
+from delaylab.trial.stamps import SEPARATOR, Passed
 
 
 def with_gone_ways(
-    way: ProbeWay, plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, stamps: pl.DataFrame
+    way: ProbeWay, plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, passed: Sequence[Passed]
 ) -> ProbeWay:
     """Return a probe's way with those that its packets went beside the planned ones.
 
-    `stamps` are as recorded (`probe`, `seq`, `leg`, `point`, `time_ns`). A packet that was lost, or
-    that passed a router twice, makes no way. Of more than `MOST_WAYS` the most frequent are kept.
+    `passed` has where packets were stamped, the most frequent first (`stamps.passed`). A packet
+    that was lost, or that passed a router twice, makes no way. Of more than `MOST_WAYS` the most
+    frequent are kept.
     """
-    if not way.beside:
-        return way
     known = {(_links(one.hops), _links(one.back)) for one in way.every}
     others = list(way.others)
-    for there, back in _paths(plan, probe, _pairs(stamps)):
+    for there, back in _paths(plan, probe, passed):
         found = way_over(plan, lab, probe, there, back)
         key = _links(found.hops), _links(found.back)
         if key not in known and len(others) < MOST_WAYS - 1:
@@ -51,30 +42,11 @@ def _links(hops: Sequence[object] | None) -> tuple[str, ...] | None:
     return None if hops is None else tuple(str(getattr(hop, "link", "")) for hop in hops)
 
 
-def _pairs(stamps: pl.DataFrame) -> list[Pair]:
-    """Return what packets passed, the most frequent first."""
-    router = pl.col("point").cast(pl.String)
-    at_routers = stamps.filter(router.str.contains(LOCATION))
-    by_packet = (
-        at_routers.with_columns(pl.col("leg").cast(pl.String), router)
-        .sort("time_ns", maintain_order=True)
-        .group_by("probe", "seq", "leg", maintain_order=True)
-        .agg(pl.col("point").str.join(SEPARATOR))
-    )
-    request, reply = (
-        by_packet.filter(pl.col("leg") == leg).select("probe", "seq", pl.col("point").alias(leg))
-        for leg in LEGS
-    )
-    both = request.join(reply, on=("probe", "seq"), how="full", coalesce=True)
-    counts = Counter((there, back) for there, back in both.select(LEGS).iter_rows())
-    return [pair for pair, _ in counts.most_common()]
-
-
 def _paths(
-    plan: KeptPlan, probe: ProbeSpec, pairs: Sequence[Pair]
+    plan: KeptPlan, probe: ProbeSpec, passed: Sequence[Passed]
 ) -> Iterator[tuple[NodePath, NodePath]]:
     """Yield the paths of packets that arrived and came back; neither passes a node twice."""
-    for there, back in pairs:
+    for there, back in passed:
         out = _path(plan, probe.sender, probe.to, there)
         home = _path(plan, probe.to, probe.sender, back)
         if out is not None and home is not None:

@@ -28,7 +28,7 @@ from delaylab.plan.ways.probe_way import Hop as PlannedHop
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.model import ClosedLoop, ProbeSpec
-from delaylab.trial import changed_links, clock_readings, phases, repeats
+from delaylab.trial import changed_links, clock_readings, phases, stamps
 from delaylab.trial.comparisons import Compared, comparing
 from delaylab.trial.gone_ways import with_gone_ways
 from delaylab.trial.instruments import cut_captures
@@ -64,14 +64,16 @@ def measure(
         before = _around(lab, probe)
         done = phases.run(lab, combination, probe, path, probe_id, pcap, rates)
         after = _around(lab, probe)
-    stamps = done.stamps(lab, again=bool(path.beside))
-    path = with_gone_ways(path, lab.plan, combination.lab, probe, stamps)
+    table = stamps.taken(lab, done.sender, done.instruments, again=bool(path.beside))
+    if path.beside:
+        gone = stamps.passed(table)
+        path = with_gone_ways(path, lab.plan, combination.lab, probe, gone)
     return Recording(
         _measurement(lab, combination, probe, path, done, (before, after), compared),
         done.instruments.machines.table,
         work.progress(done.under_load.crew),
         done.under_load.events.tables,
-        stamps,
+        table,
         done.packets,
         compared.table,
     )
@@ -157,7 +159,7 @@ def _measurement(
         images=dict(lab.images),
         taps=taps,
         rest_blocks=done.rest,
-        repeats=repeats.count(done.instruments.taps.values(), done.packets),
+        repeats=stamps.repeats(done.instruments.taps.values(), done.packets),
         links=loaded.links,
         events=loaded.events.records,
         responder_icmp={name: after.icmp[name] - count for name, count in before.icmp.items()},

@@ -18,14 +18,11 @@ from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.model import Pace, ProbeSpec
 from delaylab.trial import events, rate_search
 from delaylab.trial.instruments import Instruments, listening, stop, switch_taps, tap
-from delaylab.trial.repeats import LEGS
 from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender
 from delaylab.trial.under_load import UnderLoad, under_load
 from delaylab.units import Duration
 from delaylab.work.crew import Crew
-
-SENDER, RESPONDER = "sender", "responder"
 
 
 @dataclass(frozen=True)
@@ -43,30 +40,6 @@ class Phases:
     def packets(self) -> pl.DataFrame:
         """Return the packets of all phases as one table."""
         return pl.concat(self.sender.packets)
-
-    def stamps(self, lab: Lab, *, again: bool = False) -> pl.DataFrame:
-        """Return all stamps as one table, each with the name of its kernel's clock.
-
-        With `again` they include those that taps took of packets that they had seen before, by
-        which loops are found.
-        """
-        own = _of_clock(self.sender.clock)
-        parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in self.sender.stamps]
-        for reflector, reflected in self.instruments.reflector.items():
-            clock = _of_clock(lab.clock(reflector.label))
-            parts.append(reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
-        for session, result in self.instruments.taps.items():
-            clock = _of_clock(lab.clock(session.label))
-            parts += [
-                result.table(name).with_columns(pl.col("point").cast(pl.String), clock)
-                for name in ("stamps", "repeats")[: 2 if again else 1]
-            ]
-        legs = pl.col("leg").replace_strict(dict(enumerate(LEGS)), return_dtype=pl.String)
-        return (
-            pl.concat(parts)
-            .with_columns(legs)
-            .select("probe", "seq", "leg", "point", "time_ns", "clock")
-        )
 
 
 def run(
@@ -106,11 +79,3 @@ def _search(probe: ProbeSpec, sender: Sender) -> Search | None:
     if not probe.held or not isinstance(probe.pace, Duration):
         return None
     return rate_search.search(probe.pace, sender.burst)
-
-
-def _of_clock(name: str) -> pl.Expr:
-    return pl.lit(name).alias("clock")
-
-
-def _prefixed(side: str) -> pl.Expr:
-    return (side + "." + pl.col("point").cast(pl.String)).alias("point")

@@ -14,6 +14,7 @@ from delaylab.analysis.clocks.exchanges import Exchanges
 from delaylab.analysis.clocks.when_seen import when_seen
 from delaylab.analysis.packets import layers
 from delaylab.dataset.records.ways import Way
+from delaylab.dataset.roles import roles
 
 Nanoseconds = NDArray[np.int64]
 
@@ -102,16 +103,21 @@ def stamped(
 ) -> tuple[pl.DataFrame, dict[str, str | None]]:
     """Return the packets with their stamps as they were taken, and each column's clock.
 
-    Rows are in the order of `probe` and `seq`.
+    Rows are in the order of `probe` and `seq`. A router's point has the stamps that were recorded
+    by its location, or by its role on the way, as earlier versions did.
     """
     wide = probes.sort("probe", "seq")
     keys = _keys(wide)
     times: list[pl.Series] = []
     clocks: dict[str, str | None] = {}
     for leg, points in (("request", way.request), ("reply", way.reply)):
+        located = {role: location for location, role in roles(way, leg).items()}
         for point in points:
             name = column(leg, point)
-            seen = stamps.filter((pl.col("leg") == leg) & (pl.col("point") == point))
+            at = pl.col("point") == point
+            if point in located:
+                at |= pl.col("point") == located[point]
+            seen = stamps.filter((pl.col("leg") == leg) & at)
             clocks[name] = str(seen["clock"][0]) if len(seen) else None
             times.append(_first_times(name, keys, seen))
     return wide.with_columns(times), clocks

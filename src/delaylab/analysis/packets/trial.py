@@ -15,7 +15,7 @@ from delaylab.analysis.packets.segments import Segment
 from delaylab.analysis.packets.ways import OFF, UNKNOWN, common, names, parted
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
-from delaylab.dataset.roles import on_way, stamps_with_roles
+from delaylab.dataset.roles import on_way
 from delaylab.dataset.store import Study
 
 
@@ -90,8 +90,7 @@ def trial_packets(study: Study, trial: TrialRecord) -> TrialPackets:
     """
     if len(trial.ways) > 1:
         trial = on_way(trial, common(trial.ways))
-    stamps = stamps_with_roles(study.stamps(trial.id), trial.way)
-    return _aligned(study, trial, stamps, study.probes(trial.id))
+    return _aligned(study, trial, study.stamps(trial.id), study.probes(trial.id))
 
 
 def packets_by_way(study: Study, trial: TrialRecord) -> PacketsByWay:
@@ -106,8 +105,8 @@ def packets_by_way(study: Study, trial: TrialRecord) -> PacketsByWay:
     whole = _aligned(study, on_way(trial, common(trial.ways)), stamps, probes)
 
     def part(number: int, way: Way) -> TrialPackets:
-        rows = stamps_with_roles(found.of(stamps, number), way)
-        return _aligned(study, on_way(bare, way), rows, found.of(probes, number))
+        one = on_way(bare, way)
+        return _aligned(study, one, found.of(stamps, number), found.of(probes, number))
 
     return PacketsByWay(
         whole,
