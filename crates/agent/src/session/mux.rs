@@ -79,8 +79,8 @@ impl Mux {
         self.patience = Some(patience);
     }
 
-    /// Send a frame on the trunk. If its other end has gone, the next turn says that the trunk has ended: a
-    /// frame may be sent before the end is read, and both are one event.
+    /// Send a frame on the trunk. If its other end has gone, a turn says that the trunk has ended once what it
+    /// sent before has been read: a frame may be sent before the end is read, and both are one event.
     pub(crate) fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
         match self.trunk.send(frame) {
             Err(FrameError::Io(_)) => {
@@ -180,7 +180,7 @@ impl Mux {
                 self.take_from_branch(channel)?;
             }
         }
-        turn.ended |= self.gone;
+        turn.ended |= self.gone && !ready[own.len()];
         Ok(turn)
     }
 

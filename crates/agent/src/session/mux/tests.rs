@@ -105,9 +105,25 @@ fn a_trunk_has_ended_also_for_who_writes_to_it_first() {
     drop(guest);
     // The client's frame is sent in the same turn in which the end is read.
     assert!(host.turn(&[], None).unwrap().ended);
-    // Another end is seen by a frame alone, before any turn.
-    let (mut host, guest) = pair();
+}
+
+#[test]
+fn what_came_before_the_end_is_read_also_by_who_writes_first() {
+    let (mut host, mut guest) = pair();
+    guest.send(&message("last")).unwrap();
     drop(guest);
+    host.send(&message("late")).unwrap();
+    let turn = host.turn(&[], None).unwrap();
+    assert_eq!((turn.new, turn.ended), (vec![message("last")], false));
+    assert!(host.turn(&[], None).unwrap().ended);
+}
+
+#[test]
+fn a_trunk_that_takes_nothing_and_says_nothing_has_ended() {
+    let (unread, output) = io::pipe().unwrap();
+    let (input, _kept) = io::pipe().unwrap();
+    let mut host = Mux::on(Line::new(input.into(), output.into()).unwrap());
+    drop(unread);
     host.send(&message("late")).unwrap();
     assert!(host.turn(&[], None).unwrap().ended);
 }
