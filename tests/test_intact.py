@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import random
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -90,6 +93,23 @@ def test_each_damaged_trial_is_named_once(place: Path) -> None:
     with pytest.raises(BadInput) as caught:
         check_intact(study)
     assert len(caught.value.all) == 2
+
+
+def test_a_lock_that_is_released_soon_is_waited_for(place: Path) -> None:
+    """A killed run leaves it for a moment to a program that it was starting."""
+    held = os.open(place, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    ended: list[bool] = []
+
+    def end() -> None:
+        ended.append(True)
+        os.close(held)
+
+    ending = threading.Timer(0.1, end)
+    ending.start()
+    with store.locked(place):
+        assert ended
+    ending.join()
 
 
 def test_a_dataset_that_a_run_measures_into_is_locked(place: Path) -> None:

@@ -23,6 +23,7 @@ import io
 import json
 import os
 import shlex
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ FORMAT = 2
 """The format that is written. Format 1, with one machine and one way, is read, too."""
 FACTOR = "factor."
 """The prefix of a column with the levels of a factor, since a factor may be called `index`."""
+RELEASED_WITHIN_S = 2.0
+"""How long a killed run may hold its dataset: a program that it was starting has the lock until the
+program's first line runs."""
 TRIAL_ID = TypeAdapter[str](TrialId)
 
 Model = TypeVar("Model", bound=Record)
@@ -190,18 +194,32 @@ def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFr
 def locked(directory: Path) -> Iterator[None]:
     """Keep a dataset to oneself for a block: two runs at once would disturb each other's trials.
 
-    Raise DelaylabError if another process has it. The kernel releases the lock when a process ends.
+    Raise DelaylabError if another process has it, and still has it after `RELEASED_WITHIN_S`. The
+    kernel releases the lock when a process ends.
     """
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    end_s = time.monotonic() + RELEASED_WITHIN_S
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            what = "another run measures into this dataset"
-            raise DelaylabError(what, str(directory), "wait until it ends, or stop it") from None
+        while not _took(handle):
+            if time.monotonic() > end_s:
+                what, fix = (
+                    "another run measures into this dataset",
+                    "wait until it ends, or stop it",
+                )
+                raise DelaylabError(what, str(directory), fix)
+            time.sleep(RELEASED_WITHIN_S / 50)  # a lock that is released tells nobody who asks so
         yield
     finally:
         os.close(handle)
+
+
+def _took(handle: int) -> bool:
+    """Return True if the lock of a directory was free, and is held now."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def resume_command(directory: Path, paper: str | None = None, *, pcap: bool = False) -> str:
