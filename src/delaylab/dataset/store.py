@@ -50,8 +50,8 @@ FORMAT = 2
 FACTOR = "factor."
 """The prefix of a column with the levels of a factor, since a factor may be called `index`."""
 RELEASED_WITHIN_S = 2.0
-"""How long a killed run may hold its dataset: a program that it was starting has the lock until the
-program's first line runs."""
+"""The time for which a killed run may still hold its dataset: a program that it was starting has
+the lock until the program's first line runs."""
 TRIAL_ID = TypeAdapter[str](TrialId)
 
 Model = TypeVar("Model", bound=Record)
