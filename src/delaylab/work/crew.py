@@ -78,6 +78,7 @@ class Worker:
 
     def go(self) -> None:
         """Let the job begin."""
+        # Time may pass between two readings: the virtual CPUs' are within the group's, as its part.
         self._cpu_before, self._vcpus_before = self._group.cpu_s(), self._group.vcpus_s()
         self._began_ns = time.monotonic_ns()
         if self.job.listen is not None:
@@ -116,7 +117,7 @@ class Worker:
     def _read(self) -> None:
         if not self._session.poll_done():
             return
-        after, vcpus = self._group.cpu_s(), self._group.vcpus_s()
+        vcpus, after = self._group.vcpus_s(), self._group.cpu_s()
         self.done = replace(
             self.job.read(self._result),
             host_cpu_s=_since(self._cpu_before, after),
