@@ -100,9 +100,10 @@ def trial_on(running: Lab, *loads: LoadSpec, **probe: object) -> Recording:
 def arrived_per_s(two: str, *senders: str) -> dict[str, float]:
     """Return the frames that arrived each second while all loads ran, by the node that sent them.
 
-    The queue is long: a sender that a busy machine holds up, and that then catches up, leaves no
-    gap at the interface.
+    The queue is long, and counting begins when it is full: a sender that a busy machine holds up
+    for less than 2 s leaves no gap at the interface.
     """
+    used = {"c": "eth1", "e": two}
     spec = lab(two, queue=1000)
     loads = tuple(load(each, RECEIVERS[each][0]) for each in senders)
     with temporary(spec, accounting=False) as running, loaded(running, loads):
@@ -113,6 +114,11 @@ def arrived_per_s(two: str, *senders: str) -> dict[str, float]:
             found = sessions[sender].call(Counters()).done
             return found.interfaces[RECEIVERS[sender][1]].rx_packets, found.time_ns
 
+        def full() -> bool:
+            states = of_interfaces(running)
+            return all(states[used[each], "out"].dropped for each in senders)
+
+        wait_until(full)
         first = {each: received(each) for each in senders}
         now = dict(first)
 
