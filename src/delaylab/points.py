@@ -16,6 +16,8 @@ from enum import Enum
 from typing import Literal
 
 SENDER, RESPONDER = "sender", "responder"
+LEGS: tuple[Literal["request"], Literal["reply"]] = ("request", "reply")
+"""The two legs of a packet's round trip."""
 WIRE = "wire"
 HOP = "hop"
 """The prefix of a router's points: `hop1.near` towards the sender, `hop1.far` away from it."""

@@ -15,10 +15,9 @@ from typing import TypeVar
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import Repeats, TrialRecord
 from delaylab.dataset.records.ways import Hop, Way
-from delaylab.points import FAR, HOP, NEAR, OF_ROUTER, location
+from delaylab.points import FAR, HOP, LEGS, NEAR, OF_ROUTER, location
 
 Item = TypeVar("Item", Tap, Repeats)
-LEGS = ("request", "reply")
 
 
 def roles(way: Way, leg: str) -> dict[str, str]:

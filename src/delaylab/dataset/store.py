@@ -207,7 +207,7 @@ def locked(directory: Path) -> Iterator[None]:
                     "wait until it ends, or stop it",
                 )
                 raise DelaylabError(what, str(directory), fix)
-            time.sleep(RELEASED_WITHIN_S / 50)  # a lock that is released tells nobody who asks so
+            time.sleep(RELEASED_WITHIN_S / 50)  # flock(2) has no timeout
         yield
     finally:
         os.close(handle)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
 
 import polars as pl
 
@@ -14,12 +13,10 @@ from delaylab.agent.measuring_replies import Taps
 from delaylab.agent.result import Result
 from delaylab.dataset.records.trial import Repeats
 from delaylab.lab.running import Lab
-from delaylab.points import LOCATION
+from delaylab.points import LEGS, LOCATION, RESPONDER, SENDER
 from delaylab.trial.instruments import Instruments
 from delaylab.trial.sender import Sender
 
-SENDER, RESPONDER = "sender", "responder"
-LEGS: tuple[Literal["request"], Literal["reply"]] = ("request", "reply")
 SEPARATOR = " "
 Passed = tuple[str | None, str | None]
 """The locations that a packet passed on each leg, in the order of time; None if it was not seen."""
@@ -74,7 +71,7 @@ def repeats(taps: Iterable[Result[Taps]], packets: pl.DataFrame) -> list[Repeats
 
 
 def passed(stamps: pl.DataFrame) -> list[Passed]:
-    """Return at which locations of routers packets were stamped, the most frequent first."""
+    """Return the locations of routers at which packets were stamped, the most frequent first."""
     router = pl.col("point").cast(pl.String)
     at_routers = stamps.filter(router.str.contains(LOCATION))
     by_packet = (

@@ -13,8 +13,8 @@ from delaylab.analysis.packets.segments import bound, column
 from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.ways import Way
+from delaylab.points import LEGS
 
-LEGS = ("request", "reply")
 VARIES = ("jitter", "reorder", "rate", "trace")
 """Conditions under which the delay varies as configured, so that there is no single error."""
 

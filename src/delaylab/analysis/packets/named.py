@@ -13,6 +13,7 @@ from delaylab.dataset.records.trial import OUTSIDE, TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.points import (
     FAR,
+    LEGS,
     NEAR,
     RESPONDER,
     SENDER,
@@ -27,7 +28,6 @@ from delaylab.spec.kinds import facts_of
 
 ONLY = ""
 """The link of a way whose record names none."""
-LEGS = ("request", "reply")
 OFF = {NEAR: 0.5, FAR: 0.5, "vif": 0.5, "uplink": 0.625, WIRE: 0.75, TUNNEL: 0.875}
 """Distance of a point from its node, where the middle of the link is at 1."""
 

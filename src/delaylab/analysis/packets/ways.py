@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, columns, stamped
 from delaylab.dataset.records.ways import Way
-from delaylab.points import RESPONDER, SENDER, WIRE, role
+from delaylab.points import LEGS, RESPONDER, SENDER, WIRE, role
 
 UNKNOWN, OFF = -1, -2
 """Instead of a way's number: several ways fit, and no way fits."""
 KEYS = ("probe", "seq")
-LEGS = ("request", "reply")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from delaylab.dataset.records.base import LARGEST
 from delaylab.dataset.records.tables import ADDED, NULLABLE, TABLES
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
+from delaylab.points import LEGS
 
 MOST_BYTES = 1 << 40
 ROWS_FOR_NOTHING, ROWS_A_BYTE = 1_000_000, 10
@@ -21,7 +22,6 @@ delaylab have less than one row per byte, because stamps differ."""
 MOST_NAMES = 100_000
 """Largest number of different names (of points, clocks, places, metrics) in one table."""
 
-LEGS = frozenset({"request", "reply"})
 PHASES = frozenset({"untapped", "before", "load", "after"})
 OUTCOMES = frozenset({"replied", "closed", "late", "lost", "refused", "unsent"})
 WHATS = frozenset({"table", "link", "adjacency", "lost"})

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from delaylab.dataset.records.base import Listed, Point, Points, Record, Text
-from delaylab.points import RESPONDER, SENDER, WIRE, role
+from delaylab.points import LEGS, RESPONDER, SENDER, WIRE, role
 
 MOST_WAYS = 1000
 """Largest number of ways in one trial."""
@@ -75,9 +75,7 @@ class Way(Record):
     @property
     def name(self) -> str:
         """Return the links of the request, and of the reply if they are others; "" if not known."""
-        there, back = (
-            " → ".join(hop.link for hop in self.taken(leg)) for leg in ("request", "reply")
-        )
+        there, back = (" → ".join(hop.link for hop in self.taken(leg)) for leg in LEGS)
         return there if self.back is None else f"{there}, back {back or 'unknown'}"
 
 
