@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
 
 PATIENCE_S = 120.0
-"""How long a test waits for what is sure to come. Only a failure takes so long, and a machine that
-has other work may be slow."""
+"""The longest wait of a test for what is sure to come. Only a failure takes so long: it is no
+measurement, and a busy machine may be slow."""
 TURN_S = 0.02
-
-T = TypeVar("T")
 
 
 def wait_until(
@@ -26,6 +23,6 @@ def wait_until(
         time.sleep(TURN_S)
 
 
-def wait_until_gone(left: Callable[[], T], deadline_s: float = PATIENCE_S) -> None:
+def wait_until_gone(left: Callable[[], object], deadline_s: float = PATIENCE_S) -> None:
     """Wait until nothing is left; fail at the deadline with what still is."""
     wait_until(lambda: not left(), deadline_s, lambda: f"left: {left()}")

@@ -110,16 +110,17 @@ def test_a_node_has_the_cpu_time_of_its_quota(up: Up, kind: str) -> None:
 
 
 def rounds_of_enough(name: str) -> tuple[str, str]:
-    """The option for as many rounds as give the nodes the CPU time of two on an idle CPU.
+    """Return the option for so many rounds that the nodes get as much CPU time as in two if alone.
 
-    What each gets comes in turns of milliseconds. On a CPU that other work has for nine tenths of
-    the time, two rounds are so few turns that one more or less exceeds the tolerance.
+    The scheduler gives CPU time in turns of milliseconds. On a CPU that other work uses for nine
+    tenths of the time, the nodes have so few turns in two rounds that one more exceeds the
+    tolerance.
     """
     lab = attach(name)
     done = together(lab, [job(CPU, node, 1) for node in WEIGHTS], 1)
     lab.close()
     had = sum(each.host_cpu_s or 0 for each in done.values())
-    return "--rounds", str(min(MOST_ROUNDS, math.ceil(2 / min(1, had))))
+    return "--rounds", str(min(MOST_ROUNDS, math.ceil(2 / min(1, max(had, 0.1)))))
 
 
 def periods(lab: Lab, node: str) -> tuple[int, int]:

@@ -27,7 +27,7 @@ class Probe(Request[measuring_replies.Probe]):
 
     op = "probe"
     reply = measuring_replies.Probe
-    # A packet that was late has a row in two parts.
+    # A packet that counted as lost gets another row if its reply comes late.
     keys: ClassVar[Mapping[str, Sequence[str]]] = {"packets": ("probe", "seq")}
     probe: int
     protocol: Literal["icmp", "udp", "tcp", "http"]

@@ -78,7 +78,7 @@ class Worker:
 
     def go(self) -> None:
         """Let the job begin."""
-        # Time may pass between two readings: the virtual CPUs' are within the group's, as its part.
+        # The virtual CPUs' time is part of the group's: it is read last here, and first at the end.
         self._cpu_before, self._vcpus_before = self._group.cpu_s(), self._group.vcpus_s()
         self._began_ns = time.monotonic_ns()
         if self.job.listen is not None:

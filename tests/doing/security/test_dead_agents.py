@@ -125,7 +125,7 @@ def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["uml", "qemu"])
 def test_a_machine_that_ends_while_it_is_asked_is_named(delaylab: Run, up: Up, kind: str) -> None:
-    """Its monitor finds a request to pass on, and the end of the machine, in one turn."""
+    """Its monitor sees a client's request and the end of the machine at the same time."""
     skip_unless_runnable(kind)
     more = ", accel: tcg" if kind == "qemu" else ""
     name = up(LAB.replace("c: {host: left}", f"c: {{host: left, kind: {kind}{more}}}"))
@@ -146,7 +146,7 @@ def test_a_machine_that_ends_while_it_is_asked_is_named(delaylab: Run, up: Up, k
 
 
 def machine_of(monitor: int) -> int:
-    """The process of a virtual machine: all others of it are below this one."""
+    """Return the process of a virtual machine, the only child of its monitor."""
     (machine,) = Path(f"/proc/{monitor}/task/{monitor}/children").read_text().split()
     return int(machine)
 

@@ -79,8 +79,8 @@ impl Mux {
         self.patience = Some(patience);
     }
 
-    /// Send a frame on the trunk. If its other end has gone, a turn says that the trunk has ended once what it
-    /// sent before has been read: a frame may be sent before the end is read, and both are one event.
+    /// Send a frame on the trunk. This succeeds even if the trunk's other end has gone: a later turn reports the
+    /// end, once all that the other end sent has been read.
     pub(crate) fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
         match self.trunk.send(frame) {
             Err(FrameError::Io(_)) => {
