@@ -29,7 +29,7 @@ class Request(Message, Generic[R_co]):
     op: ClassVar[str]
     reply: ClassVar[type[BaseModel]]
     keys: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """The columns that identify a row, by table, if later rows of the table replace earlier ones."""
+    """Columns that identify a row, by table, if later rows of the table replace earlier ones."""
 
     def message(self) -> JsonObject:
         """Return the request as JSON values."""

@@ -42,7 +42,7 @@ def with_roles(trial: TrialRecord) -> TrialRecord:
 
 def on_way(trial: TrialRecord, way: Way) -> TrialRecord:
     """Return a trial's record as that of packets which all went one of its ways, by roles."""
-    by_leg = {leg: roles(way, leg) for leg in LEGS}
+    by_leg: dict[str, dict[str, str]] = {leg: roles(way, leg) for leg in LEGS}
     names = by_leg["reply"] | by_leg["request"]
 
     def at_points(listed: list[Item]) -> list[Item]:
