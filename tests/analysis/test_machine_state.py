@@ -10,7 +10,7 @@ import pytest
 
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.doubts.machine import machine_doubts
-from delaylab.analysis.doubts.machine_state import Program, machine_state
+from delaylab.analysis.doubts.machine_state import BusyProgram, machine_state
 from delaylab.analysis.group import Group
 from delaylab.dataset import store
 from delaylab.dataset.records.doubts import DoubtKind
@@ -157,8 +157,8 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
     added = pl.DataFrame(rows).join(of_machine, how="cross").select(hosts.columns)
     named = pl.concat([hosts, added.cast(hosts.schema)])
     before, load, after = machine_state([(named, probes)]).phases
-    assert before.programs == (Program("cc1", 0.75), Program("two_words", 0.1))
-    assert after.programs == (Program("cc1", 0.25),)
+    assert before.programs == (BusyProgram("cc1", 0.75), BusyProgram("two_words", 0.1))
+    assert after.programs == (BusyProgram("cc1", 0.25),)
     # Five of nine intervals under load ended by the first reading.
     cc1, words = load.programs
     assert cc1.cpus == pytest.approx((5 * 0.75 + 4 * 0.25) / 9)

@@ -201,7 +201,7 @@ def test_mpirun_that_does_not_end_is_said(
         made["b"].write(settings.FAILURES, failure.encode())
         endless = lab.node_session("a")
         result = endless.start(Exec(argv=["sleep", "60"]))
-        program = launch.Program(endless, result, list(made.values()))
+        program = launch.StartedJob(endless, result, list(made.values()))
         with pytest.raises(AgentError) as raised:
             program.ended()
         endless.close()

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from delaylab.errors import BadInput
 from delaylab.spec.conditions.check import why_not_in_kernel
 from delaylab.spec.conditions.directions import conditions_of
-from delaylab.spec.conditions.engine import Conditions, Part
+from delaylab.spec.conditions.engine import Conditions, EngineForm
 from delaylab.spec.conditions.merge import merge
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
@@ -57,11 +57,12 @@ def refused(said: dict[str, Any], engine: str = "own") -> None:
         read(said, engine)
 
 
-def in_full(part: Part) -> dict[str, Any]:
+def in_full(part: EngineForm) -> dict[str, Any]:
     """Return the values of a part, those that are not named by their defaults."""
     values = {name: value for name, value in part if value is not None}
     return {
-        name: in_full(value) if isinstance(value, Part) else value for name, value in values.items()
+        name: in_full(value) if isinstance(value, EngineForm) else value
+        for name, value in values.items()
     }
 
 

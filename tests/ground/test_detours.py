@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.forwarding.detours import SHOWN, Detour, Detours, Way, detours
+from delaylab.forwarding.detours import SHOWN, Detour, Detours, NodesPassed, detours
 
 RING = {
     "d": {
@@ -17,7 +17,13 @@ CUT = {"d": {**RING["d"], "a": frozenset("b")}}
 
 def test_only_pairs_whose_packets_may_pass_a_changed_node_have_another_way() -> None:
     assert detours(RING, CUT) == Detours(
-        1, 3, (Detour("a", "d", Way(("a", "b", "c", "d"), 2), Way(("a", "b", "c", "d"), 1)),)
+        1,
+        3,
+        (
+            Detour(
+                "a", "d", NodesPassed(("a", "b", "c", "d"), 2), NodesPassed(("a", "b", "c", "d"), 1)
+            ),
+        ),
     )
 
 

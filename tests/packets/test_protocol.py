@@ -36,11 +36,11 @@ from delaylab.spec.conditions.engine import (
     Codel,
     Conditions,
     DelayTrace,
+    EngineForm,
     GilbertElliott,
     Independent,
     Jitter,
     Opportunities,
-    Part,
     Pattern,
     Queue,
     Rate,
@@ -127,7 +127,8 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             together=False,
         ),
         "watch": measuring_requests.Watch(
-            interval_ns=10_000_000, places=[measuring_requests.Place("here", os.getpid(), {})]
+            interval_ns=10_000_000,
+            places=[measuring_requests.WatchedPlace("here", os.getpid(), {})],
         ),
         "observe": observing_requests.Observe(
             places=[observing_requests.ObservePlace("here", os.getpid())],
@@ -167,7 +168,7 @@ def unknown(raw: Any, kind: Any) -> list[str]:
             return unknown(raw, inner[0])
         models = [part for part in inner if _is_model(part)]
         return unknown(raw, models[0]) if isinstance(raw, dict) and models else []
-    if raw is None or issubclass(kind, Part):
+    if raw is None or issubclass(kind, EngineForm):
         return []
     names = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
     mine = HERE.get(kind, set()) | ONLY_HERE | ({"values"} if kind is Doubt else set())
@@ -317,12 +318,14 @@ def test_the_engine_merges_changes_as_a_plan_does() -> None:
 def test_each_kind_of_condition_is_tried() -> None:
     """The control of the test above: a new field or kind has to be added there."""
     seen = {type(each) for conditions in ALL_CONDITIONS for each in _parts(conditions)}
-    kinds = {kind for kind in Part.__subclasses__() if kind.__module__ == Part.__module__}
+    kinds = {
+        kind for kind in EngineForm.__subclasses__() if kind.__module__ == EngineForm.__module__
+    }
     assert kinds - seen == {kind for kind in kinds if kind.__name__ == "DropTail"}
     names = {name for conditions in ALL_CONDITIONS for name in conditions.named}
     assert names == set(Conditions.model_fields)
 
 
-def _parts(part: Part) -> list[Part]:
-    inner = [value for _, value in part if isinstance(value, Part)]
+def _parts(part: EngineForm) -> list[EngineForm]:
+    inner = [value for _, value in part if isinstance(value, EngineForm)]
     return [part, *(deeper for each in inner for deeper in _parts(each))]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from delaylab.analysis.convergence.outcome import Outcome, Waited, course, outcome
 from delaylab.charts.convergence import timeline_of_outcomes
-from delaylab.forwarding.detours import Detour, Detours, Way
+from delaylab.forwarding.detours import Detour, Detours, NodesPassed
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.tables import TableChange
 from delaylab.report import converged_page
 
 MS = 1_000_000
 AT = 1_700_000_000 * 10**9
-WAYS = Detours(3, 12, (Detour("a", "b", Way(("a", "b"), 1), None),))
+WAYS = Detours(3, 12, (Detour("a", "b", NodesPassed(("a", "b"), 1), None),))
 
 
 def watched(event: str, right_ns: int | None) -> Outcome:

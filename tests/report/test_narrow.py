@@ -15,7 +15,7 @@ from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.report.arrange import tail, usual
-from delaylab.report.sections.links import Row, links
+from delaylab.report.sections.links import DirectionRow, links
 from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.report import cases
@@ -76,7 +76,7 @@ def test_claims_and_links_keep_all_that_they_say(tmp_path: Path, width: int) -> 
     assert [word for word in shown.split() if word not in said] == []
 
 
-def carried(found: list[Group]) -> list[Row]:
+def carried(found: list[Group]) -> list[DirectionRow]:
     section = links(found)
     assert section is not None
     return section.rows

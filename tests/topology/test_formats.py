@@ -14,7 +14,7 @@ from delaylab.errors import BadInput
 from delaylab.spec.source import parse
 from delaylab.topology import formats
 from delaylab.topology.geography import great_circle_km
-from delaylab.topology.model import Place
+from delaylab.topology.model import Position
 from delaylab.topology.options import Coordinates, Costs, Options, Shape
 from delaylab.topology.source import Source, read_source
 from delaylab.units import Duration
@@ -84,9 +84,9 @@ def test_characters_of_gml_may_be_written_as_entities() -> None:
 
 
 def test_a_great_circle_is_as_long_as_known() -> None:
-    paris, new_york = Place(2.3522, 48.8566), Place(-74.006, 40.7128)
+    paris, new_york = Position(2.3522, 48.8566), Position(-74.006, 40.7128)
     assert great_circle_km(paris, new_york) == pytest.approx(5837, abs=1)
-    assert great_circle_km(Place(0, 0), Place(180, 0)) == pytest.approx(math.pi * 6371)
+    assert great_circle_km(Position(0, 0), Position(180, 0)) == pytest.approx(math.pi * 6371)
     assert great_circle_km(paris, paris) == 0
 
 

@@ -122,7 +122,7 @@ class Tap(Request[measuring_replies.Taps]):
 
 
 @dataclass(frozen=True)
-class Place(Message):
+class WatchedPlace(Message):
     """A process whose network and control groups are watched."""
 
     name: str
@@ -137,7 +137,7 @@ class Watch(Request[measuring_replies.Watch]):
     op = "watch"
     reply = measuring_replies.Watch
     interval_ns: int
-    places: Sequence[Place]
+    places: Sequence[WatchedPlace]
 
 
 class Clock(Request[measuring_replies.Clock]):

@@ -31,7 +31,7 @@ class Got:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class NodeShare:
     """Share of a node of its fair share, and its two parts, of which it is the product.
 
     `cpu` is its CPU time over the mean of all nodes, `speed` its work for each second of CPU time
@@ -52,7 +52,7 @@ class Fairness:
     smallest.
     """
 
-    shares: dict[str, Share]
+    shares: dict[str, NodeShare]
     jain: float
     spread: float
     said: Said
@@ -77,7 +77,7 @@ def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
     mean = relative.mean(axis=0)
     had = cpu / cpu.mean() if cpu.all() else np.ones(len(nodes))
     shares = {
-        node: Share(
+        node: NodeShare(
             mean_of_few(relative[:, at], (0.0, math.inf)), float(had[at]), float(mean[at] / had[at])
         )
         for at, node in enumerate(nodes)

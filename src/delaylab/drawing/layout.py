@@ -22,7 +22,7 @@ MOST_NODES = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DrawnNode:
     """Node of the lab; `about` has its kind, and says if it is a router."""
 
     name: str
@@ -31,7 +31,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DrawnLink:
     """Link of the lab: its number, its lane, the rows that it joins, its conditions in words.
 
     `ends` are the nodes that it joins, each with the name of its interface, if that is known.
@@ -55,8 +55,8 @@ class Graph:
     """Layout of a lab: hosts with their nodes, and links in lanes."""
 
     lab: str
-    hosts: dict[str, list[Node]]
-    links: list[Link]
+    hosts: dict[str, list[DrawnNode]]
+    links: list[DrawnLink]
 
     @property
     def lanes(self) -> int:
@@ -71,14 +71,14 @@ def graph(lab: LabSpec, devices: Mapping[tuple[str, str], str] = NO_DEVICES) -> 
     """
     if len(lab.nodes) > MOST_NODES:
         raise BadInput(f"{len(lab.nodes)} nodes; at most {MOST_NODES} are drawn", lab.lab)
-    hosts: dict[str, list[Node]] = {}
+    hosts: dict[str, list[DrawnNode]] = {}
     for name in lab.nodes:
         hosts.setdefault(lab.host_of(name), [])
     row = 0
     for host, nodes in hosts.items():
         for name in lab.nodes:
             if lab.host_of(name) == host:
-                nodes.append(Node(name, _about(lab, name), row))
+                nodes.append(DrawnNode(name, _about(lab, name), row))
                 row += 1
     rows = {node.name: node.row for nodes in hosts.values() for node in nodes}
     titles = {(host if lab.hosts else "this machine"): nodes for host, nodes in hosts.items()}
@@ -95,7 +95,7 @@ def _about(lab: LabSpec, name: str) -> str:
 
 def _links(
     lab: LabSpec, rows: dict[str, int], devices: Mapping[tuple[str, str], str]
-) -> list[Link]:
+) -> list[DrawnLink]:
     ends: list[int] = []  # of each lane, the last row that it is taken at
     lanes: dict[int, int] = {}
     reach = {i: sorted(rows[name] for name in link.members) for i, link in enumerate(lab.links)}
@@ -110,7 +110,7 @@ def _links(
         to = {member: one_line(received_by(link, member)) for member in link.received_by}
         place = reach[index], lanes[index]
         named = [_end(each, devices.get((each, name), name), name) for each in link.members]
-        found.append(Link(index + 1, name, named, *place, [*_said(said), *_received(to)]))
+        found.append(DrawnLink(index + 1, name, named, *place, [*_said(said), *_received(to)]))
     return found
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaylab.drawing import stress
-from delaylab.drawing.layout import NO_DEVICES, Graph, Link
+from delaylab.drawing.layout import NO_DEVICES, DrawnLink, Graph
 from delaylab.drawing.stress import Place
 from delaylab.spec.lab import LabSpec
 
@@ -42,7 +42,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """A line of a link between two spots, by their numbers; parallel ones bend to their sides.
 
     `conditions` are those of the link in words, `named` is its name where that is to stand, and
@@ -84,7 +84,7 @@ class Picture:
 
     lab: str
     spots: list[Spot]
-    lines: list[Line]
+    lines: list[DrawnLine]
     boxes: list[Box]
     places: dict[str, Place]
 
@@ -236,13 +236,13 @@ def _meeting(ends: Sequence[Place], taken: Collection[Place]) -> Place:
 
 
 def _lines(
-    links: Sequence[Link],
+    links: Sequence[DrawnLink],
     members: Mapping[str, list[str]],
     hubs: Mapping[str, str],
     number: Mapping[str, int],
     devices: Mapping[tuple[str, str], str],
     states: States,
-) -> Iterator[Line]:
+) -> Iterator[DrawnLine]:
     """Yield the lines of links; of several between two nodes, each bends its own way."""
     pairs = Counter(frozenset(members[link.name]) for link in links if link.name not in hubs)
     drawn = Counter[frozenset[str]]()
@@ -256,7 +256,7 @@ def _lines(
                 first = end == ends[0]
                 at_end = _unlike(devices.get((end, link.name), ""), link.name), ""
                 said = (words, link.name) if first else ("", "")
-                yield Line(link.name, joined, 0.0, *said, at_end, title, state)
+                yield DrawnLine(link.name, joined, 0.0, *said, at_end, title, state)
             continue
         pair = frozenset(ends)
         aside = drawn[pair] - (pairs[pair] - 1) / 2
@@ -264,7 +264,7 @@ def _lines(
         one, other = sorted(number[end] for end in ends)
         of = {number[end]: _unlike(devices.get((end, link.name), ""), link.name) for end in ends}
         at_ends = of[one], of[other]
-        yield Line(link.name, (one, other), aside, words, link.name, at_ends, title, state)
+        yield DrawnLine(link.name, (one, other), aside, words, link.name, at_ends, title, state)
 
 
 def _unlike(device: str, link: str) -> str:

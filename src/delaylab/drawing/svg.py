@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from delaylab.drawing.font import FONT
-from delaylab.drawing.picture import Line, Picture, Spot
+from delaylab.drawing.picture import DrawnLine, Picture, Spot
 from delaylab.drawing.xml import xml
 
 SIZES = ((8, 210.0, 10.0), (40, 150.0, 9.0), (200, 110.0, 7.0), (500, 85.0, 5.0))
@@ -100,14 +100,14 @@ class Sheet:
         """Return a spot's place in pixels."""
         return self.x(spot.x), self.y(spot.y)
 
-    def along(self, line: Line, share: float) -> tuple[float, float]:
+    def along(self, line: DrawnLine, share: float) -> tuple[float, float]:
         """Return the place at a share of a line, which is bent as a curve of degree two."""
         (x, y), (to_x, to_y) = (self.of(self.found.spots[end]) for end in line.ends)
         over_x, over_y = self.control(line)
         one, two, three = (1 - share) ** 2, 2 * share * (1 - share), share**2
         return one * x + two * over_x + three * to_x, one * y + two * over_y + three * to_y
 
-    def control(self, line: Line) -> tuple[float, float]:
+    def control(self, line: DrawnLine) -> tuple[float, float]:
         """Return the point that bends a line."""
         (x, y), (to_x, to_y) = (self.of(self.found.spots[end]) for end in line.ends)
         far = math.hypot(to_x - x, to_y - y) or 1.0
@@ -147,7 +147,7 @@ class Sheet:
         )
         return Label(spot.name, NODE, "node", around)
 
-    def _at(self, line: Line, share: float, words: str, size: float, kind: str) -> Label:
+    def _at(self, line: DrawnLine, share: float, words: str, size: float, kind: str) -> Label:
         places = [self.along(line, at) for at in (share, share - 0.08, share + 0.08)]
         # On the line, or else above or below it.
         around = [(x, y + off * size, "middle") for off in (0.33, -0.5, 1.2) for x, y in places]

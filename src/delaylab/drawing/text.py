@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delaylab.drawing.layout import Graph, Link
+from delaylab.drawing.layout import DrawnLink, Graph
 
 TOO_WIDE = "the links' lines need {} columns; a wider terminal or --svg FILE shows them"
 
@@ -43,7 +43,7 @@ def lines(found: Graph, width: int) -> Iterator[str]:
             yield f"{'':>{cell}}{said}"
 
 
-def _cells(links: list[Link], row: int | None, last: int, cell: int) -> str:
+def _cells(links: list[DrawnLink], row: int | None, last: int, cell: int) -> str:
     """Return the lanes beside one line: a node's `row`, or the line behind row `last`."""
     mine = {link.lane: link for link in links if row is not None and row in link.rows}
     if row is None:

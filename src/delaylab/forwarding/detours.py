@@ -12,7 +12,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Way:
+class NodesPassed:
     """The nodes of a way, and how many equally good ways there are.
 
     It is the first of them by the names of its nodes.
@@ -28,8 +28,8 @@ class Detour:
 
     source: str
     destination: str
-    before: Way | None
-    after: Way | None
+    before: NodesPassed | None
+    after: NodesPassed | None
 
     @property
     def length(self) -> int:
@@ -90,14 +90,14 @@ def _that_reach(nodes: Set[str], following: Following) -> set[str]:
     return seen
 
 
-def _way(source: str, destination: str, following: Following) -> Way | None:
+def _way(source: str, destination: str, following: Following) -> NodesPassed | None:
     way = [source]
     while way[-1] != destination:
         further = min(following.get(way[-1], ()), default=None)
         if further is None or further in way:
             return None
         way.append(further)
-    return Way(tuple(way), _count(source, destination, following))
+    return NodesPassed(tuple(way), _count(source, destination, following))
 
 
 def _count(source: str, destination: str, following: Following) -> int:

@@ -16,7 +16,7 @@ NOT_ELSEWHERE = (
 )
 
 
-class Domain(guest.Machine[XenNode]):
+class Domain(guest.VirtualMachine[XenNode]):
     """The variant of `delaylab.kinds.xen` for a machine that runs on Xen as its dom0.
 
     The domain's memory comes from the hypervisor; only what its backends take of this machine

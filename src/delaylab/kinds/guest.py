@@ -77,7 +77,7 @@ def init(stream: str, modules: list[str]) -> str:
     return " ".join(words + (["--modules", ",".join(modules)] if modules else []))
 
 
-class Machine(Kind[OfMachine]):
+class VirtualMachine(Kind[OfMachine]):
     """A kind whose nodes have kernels of their own, each driven over one stream."""
 
     program: str

@@ -39,7 +39,7 @@ SCRATCH_IMAGE = "{image:scratch/disk}"
 IN_CLOUD_KERNEL = frozenset({"virtio", "vmxnet3"})
 
 
-class Qemu(guest.Machine[QemuNode]):
+class Qemu(guest.VirtualMachine[QemuNode]):
     """A PC or a microvm with the distribution's kernel, or the user's."""
 
     name = "qemu"

@@ -18,7 +18,7 @@ DISK = "/dev/ubda"
 WITHOUT_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
 
-class Uml(guest.Machine[UmlNode]):
+class Uml(guest.VirtualMachine[UmlNode]):
     """A node whose kernel runs in user space."""
 
     name = "uml"

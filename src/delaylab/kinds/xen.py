@@ -28,7 +28,7 @@ MODULES = (
 )
 
 
-class Xen(guest.Machine[XenNode]):
+class Xen(guest.VirtualMachine[XenNode]):
     """A domain, paravirtualised (pv) or in hardware with paravirtual devices (pvh)."""
 
     name = "xen"

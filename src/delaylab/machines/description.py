@@ -10,12 +10,12 @@ from pathlib import Path
 
 from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
-from delaylab.dataset.records.study import Machine
+from delaylab.dataset.records.study import MachineRecord
 from delaylab.machines.provenance import provenance
 from delaylab.version import VERSION
 
 
-def describe(open_session: Callable[[], Session]) -> Machine:
+def describe(open_session: Callable[[], Session]) -> MachineRecord:
     """Return the `machine` entry of study.json; memory in bytes.
 
     `open_session` opens a session with an agent of this machine.
@@ -25,7 +25,7 @@ def describe(open_session: Callable[[], Session]) -> Machine:
         agent = session.call(Hello()).done
     finally:
         session.close()
-    return Machine(
+    return MachineRecord(
         hostname=platform.node(),
         kernel=f"{platform.system()} {platform.release()}",
         cpu=cpu_name(),

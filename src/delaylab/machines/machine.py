@@ -21,7 +21,7 @@ from delaylab.progress import Progress
 if TYPE_CHECKING:
     from delaylab.agent.replies import Built
     from delaylab.agent.session import Session
-    from delaylab.dataset.records.study import Machine as MachineRecord
+    from delaylab.dataset.records.study import MachineRecord
     from delaylab.plan.kept import KeptPlan
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan

@@ -40,7 +40,7 @@ from delaylab.machines.sweep import Remains, SweepResult
 from delaylab.progress import Progress
 
 if TYPE_CHECKING:
-    from delaylab.dataset.records.study import Machine as MachineRecord
+    from delaylab.dataset.records.study import MachineRecord
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
 
@@ -128,7 +128,7 @@ class SshMachine(Machine):
 
     def describe(self) -> MachineRecord:
         """Return its description, as a study records it."""
-        from delaylab.dataset.records.study import Machine as MachineRecord  # noqa: PLC0415
+        from delaylab.dataset.records.study import MachineRecord  # noqa: PLC0415
         from delaylab.version import VERSION  # noqa: PLC0415
 
         hello = self.ask(Hello())

@@ -35,8 +35,8 @@ PINGS_S = 10.0
 
 
 @dataclass(frozen=True)
-class Way:
-    """The way from one machine to another: the interface, and its MTU in bytes."""
+class UnderlayRoute:
+    """The route from one machine to another; `mtu` is that of its interface, in bytes."""
 
     interface: str
     source: str | None
@@ -59,12 +59,12 @@ def addresses(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, str]:
             found[name] = _reached(machine)
     if LOCAL_MACHINE in machines and found:
         first = next(iter(found.values()))
-        source = _way(machines[LOCAL_MACHINE], first).source
+        source = _route(machines[LOCAL_MACHINE], first).source
         if source is None:
             raise NotHere(f"has no address on the way to {first}", "this machine")
         found[LOCAL_MACHINE] = source
     for name, address in found.items():
-        if _way(machines[name], address).interface != LOOPBACK:
+        if _route(machines[name], address).interface != LOOPBACK:
             fix = f"machines: {name}: address: ADDRESS"
             raise NotHere(f"{address} is not its own address", f"machine {name}", fix)
     return found
@@ -81,7 +81,7 @@ def check(
             longest[pair] = max(longest.get(pair, tunnel), tunnel, key=lambda each: each.mtu)
     for pair in permutations(machines, 2):
         if pair in longest:
-            _check_pair(longest[pair], pair, _way(machines[pair[0]], at[pair[1]]), at[pair[1]])
+            _check_pair(longest[pair], pair, _route(machines[pair[0]], at[pair[1]]), at[pair[1]])
 
 
 def lan_interfaces(
@@ -92,27 +92,29 @@ def lan_interfaces(
     for tunnel in tunnels:
         here = tunnel.machine
         if isinstance(tunnel, LanPort) and not tunnel.by and here not in found:
-            found[here] = _way(machines[here], at[tunnel.peers[0].machine]).interface
+            found[here] = _route(machines[here], at[tunnel.peers[0].machine]).interface
     return found
 
 
-def _check_pair(tunnel: Tunnel | LanPort, pair: tuple[str, str], way: Way, address: str) -> None:
+def _check_pair(
+    tunnel: Tunnel | LanPort, pair: tuple[str, str], route: UnderlayRoute, address: str
+) -> None:
     here, there = pair
     if isinstance(tunnel, LanPort):
-        _check_lan(tunnel, pair, way)
+        _check_lan(tunnel, pair, route)
         return
-    room = way.mtu - OVERHEAD[ip_address(address).version]
+    room = route.mtu - OVERHEAD[ip_address(address).version]
     if tunnel.mtu > room:
         raise DoesNotFit(
             f"packets of link {tunnel.link} have up to {tunnel.mtu} bytes, and {room} are left "
-            f"for them between machines {here} and {there}: {way.interface} of {here} has MTU "
-            f"{way.mtu}",
+            f"for them between machines {here} and {there}: {route.interface} of {here} has MTU "
+            f"{route.mtu}",
             f"machine {here}",
-            f"give the link `mtu: {room}`, or {way.interface} a larger MTU",
+            f"give the link `mtu: {room}`, or {route.interface} a larger MTU",
         )
 
 
-def _check_lan(port: LanPort, pair: tuple[str, str], way: Way) -> None:
+def _check_lan(port: LanPort, pair: tuple[str, str], route: UnderlayRoute) -> None:
     """Raise an error if two machines are not on one LAN, or it has no room for a link's packets.
 
     An interface that the file names is looked at when the lab is built.
@@ -120,18 +122,18 @@ def _check_lan(port: LanPort, pair: tuple[str, str], way: Way) -> None:
     here, there = pair
     if port.by:
         return
-    if way.gateway is not None:
+    if route.gateway is not None:
         raise NotHere(
-            f"is not on one LAN with machine {there}: packets go by the router {way.gateway}",
+            f"is not on one LAN with machine {there}: packets go by the router {route.gateway}",
             f"machine {here}",
             "`data_plane: vxlan`, or name the machines' `interfaces` on a LAN",
         )
-    if port.mtu > way.mtu:
+    if port.mtu > route.mtu:
         raise DoesNotFit(
-            f"packets of link {port.link} have up to {port.mtu} bytes, and {way.interface} of "
-            f"{here} has MTU {way.mtu}",
+            f"packets of link {port.link} have up to {port.mtu} bytes, and {route.interface} of "
+            f"{here} has MTU {route.mtu}",
             f"machine {here}",
-            f"give the link `mtu: {way.mtu}`, or {way.interface} a larger MTU",
+            f"give the link `mtu: {route.mtu}`, or {route.interface} a larger MTU",
         )
 
 
@@ -204,7 +206,7 @@ def _reached(machine: SshMachine) -> str:
         raise NotHere(what, f"machine {machine.name}", fix) from None
 
 
-def _way(machine: Machine, address: str) -> Way:
+def _route(machine: Machine, address: str) -> UnderlayRoute:
     session = machine.session()
     try:
         found = session.call(Route(to=address)).done
@@ -213,4 +215,4 @@ def _way(machine: Machine, address: str) -> Way:
         raise DelaylabError(what, f"machine {machine.name}") from None
     finally:
         session.close()
-    return Way(found.interface, found.source, found.gateway, found.mtu)
+    return UnderlayRoute(found.interface, found.source, found.gateway, found.mtu)

@@ -10,7 +10,7 @@ from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
 from delaylab.routing import router
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import Network, Peer, Port, Router, of_version
+from delaylab.routing.router import Network, Peer, Router, RouterPort, of_version
 from delaylab.routing.writers import programs
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
@@ -90,7 +90,7 @@ def _port(
     on_link: Sequence[Attachment],
     routed: Mapping[str, RoutingSpec],
     numbers: Mapping[str, int | None],
-) -> Port:
+) -> RouterPort:
     peers = tuple(
         Peer(
             other.node,
@@ -101,7 +101,7 @@ def _port(
         if other.node != each.node and other.node in routed
     )
     network = _network(each.link, link, routed[each.node])
-    return Port(each.device, each.link, each.addresses, link.cost, network, peers)
+    return RouterPort(each.device, each.link, each.addresses, link.cost, network, peers)
 
 
 def _network(name: str, link: LinkSpec, routing: RoutingSpec) -> Network:

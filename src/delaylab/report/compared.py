@@ -27,7 +27,7 @@ ONCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LineInWords:
     """Line of a comparison as words; `doubt` names what undermines the verdict, or is empty."""
 
     levels: str
@@ -43,12 +43,12 @@ class Row:
     worse: bool
 
 
-def row(line: Line) -> Row:
+def row(line: Line) -> LineInWords:
     """Return a line of a comparison as words."""
     write, sign = _formats(line)
     way = "" if line.part.direction in (ROUND_TRIP, AT_WORK) else f", {line.part.direction}"
     at = f" ({line.part.at})" if line.part.at else ""
-    return Row(
+    return LineInWords(
         levels=in_words(line.pair.levels) or "all trials",
         part=f"{line.part.name}{at}{way}",
         statistic="" if line.part == LOST else line.statistic,

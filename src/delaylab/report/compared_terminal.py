@@ -10,7 +10,7 @@ from rich.text import Text
 
 from delaylab.analysis.compared.many import Comparison
 from delaylab.analysis.compared.two_sides import Compared
-from delaylab.report.compared import ONCE, Row, headline, named, note, row
+from delaylab.report.compared import ONCE, LineInWords, headline, named, note, row
 from delaylab.report.sections.section import WIDE
 
 CAPTION = "dim italic"
@@ -68,7 +68,7 @@ def _parts(found: Compared, width: int) -> Iterator[Text | Table]:
         yield from _notes(f"doubt, {side.name}", [doubt.text for doubt in doubts])
 
 
-def _table(title: str, sides: str, rows: list[Row], caption: str, width: int) -> Table:
+def _table(title: str, sides: str, rows: list[LineInWords], caption: str, width: int) -> Table:
     wide = width >= WIDE
     table = Table(
         title=title,
@@ -93,7 +93,7 @@ def _table(title: str, sides: str, rows: list[Row], caption: str, width: int) ->
     return table
 
 
-def _verdict(each: Row) -> Text:
+def _verdict(each: LineInWords) -> Text:
     if not each.differs:
         return Text(f"no difference seen; a difference of {each.sees} would have been seen")
     text = Text(each.verdict, "red" if each.worse else "green")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from delaylab.analysis.convergence.outcome import Outcome
 from delaylab.charts import words
 from delaylab.charts.convergence import timeline_of_outcomes
-from delaylab.forwarding.detours import Way
+from delaylab.forwarding.detours import NodesPassed
 from delaylab.forwarding.fates import Interval
 from delaylab.report import templating
 from delaylab.report.style import style_sheet
@@ -62,7 +62,7 @@ def cells(found: Outcome) -> list[str]:
     ]
 
 
-def _way(way: Way | None) -> str:
+def _way(way: NodesPassed | None) -> str:
     """Return the nodes of a way, and how many more ways are as good."""
     if way is None:
         return "no way"

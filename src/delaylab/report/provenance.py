@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delaylab.dataset.records.study import Machine
+from delaylab.dataset.records.study import MachineRecord
 from delaylab.dataset.records.trial import TrialRecord
 
 SHORT = 10
 """The characters of a commit that are enough to find it."""
 
 
-def in_short(machine: Machine) -> str:
+def in_short(machine: MachineRecord) -> str:
     """Return the settings and versions that matter most in a line; "" if they are not recorded."""
     found = machine.provenance
     if found is None:
@@ -25,7 +25,7 @@ def in_short(machine: Machine) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def whole(machine: Machine, trials: Sequence[TrialRecord]) -> dict[str, str]:
+def whole(machine: MachineRecord, trials: Sequence[TrialRecord]) -> dict[str, str]:
     """Return all that is recorded of the software, by name; the images are those of all trials."""
     found = machine.provenance
     images = {name: key for trial in trials for name, key in trial.images.items()}

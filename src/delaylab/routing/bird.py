@@ -7,7 +7,7 @@ from ipaddress import ip_interface
 
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import Port, Router, of_version
+from delaylab.routing.router import Router, RouterPort, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
 from delaylab.spec.routing.model import SECOND, BgpSpec, OspfSpec, seconds
 
@@ -95,14 +95,14 @@ def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
     yield "}"
 
 
-def _hidden(port: Port, version: int) -> Iterator[str]:
+def _hidden(port: RouterPort, version: int) -> Iterator[str]:
     """Yield the lines by which the networks of a port are not announced."""
     for network in (ip_interface(text).network for text in port.addresses):
         if network.version == version:
             yield f"    stubnet {network} {{ hidden; }};"
 
 
-def _interface(ospf: OspfSpec, port: Port, version: int) -> Iterator[str]:
+def _interface(ospf: OspfSpec, port: RouterPort, version: int) -> Iterator[str]:
     yield f'    interface "{port.device}" {{'
     yield f"      cost {port.cost};"
     if not port.peers:

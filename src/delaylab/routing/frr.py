@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import ZEBRA, Peer, Port, Router, of_version
+from delaylab.routing.router import ZEBRA, Peer, Router, RouterPort, of_version
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, seconds
 
@@ -81,7 +81,7 @@ def config(router: Router) -> str:
     return "\n".join(lines) + "\n" + routing.added
 
 
-def _of_port(router: Router, port: Port) -> Iterator[str]:
+def _of_port(router: Router, port: RouterPort) -> Iterator[str]:
     routing = router.routing
     if routing.ospf and 4 in router.ip:
         yield from _ospf_of_port(routing.ospf, port, "ip ospf")
@@ -93,7 +93,7 @@ def _of_port(router: Router, port: Port) -> Iterator[str]:
         yield from _isis_of_port(router, routing.isis, port)
 
 
-def _ospf_of_port(ospf: OspfSpec, port: Port, command: str) -> Iterator[str]:
+def _ospf_of_port(ospf: OspfSpec, port: RouterPort, command: str) -> Iterator[str]:
     yield f" {command} area {ospf.area_of(port.link)}"
     yield f" {command} network {port.network}"
     yield f" {command} cost {port.cost}"
@@ -102,7 +102,7 @@ def _ospf_of_port(ospf: OspfSpec, port: Port, command: str) -> Iterator[str]:
     yield f" {command} retransmit-interval {seconds(ospf.retransmit)}"
 
 
-def _isis_of_port(router: Router, isis: IsisSpec, port: Port) -> Iterator[str]:
+def _isis_of_port(router: Router, isis: IsisSpec, port: RouterPort) -> Iterator[str]:
     yield from _isis_on(router)
     yield f" isis metric {port.cost}"
     if not port.peers:
@@ -160,7 +160,7 @@ def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
         yield "exit"
 
 
-def _neighbors(port: Port, version: int) -> Iterator[str]:
+def _neighbors(port: RouterPort, version: int) -> Iterator[str]:
     for peer in port.peers:
         yield from of_version(peer.addresses, version)
 

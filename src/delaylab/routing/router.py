@@ -32,7 +32,7 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class Port:
+class RouterPort:
     """An interface of a router to a link.
 
     `addresses` are with prefix. On a port without `peers` no hello packets are sent: no other
@@ -61,12 +61,12 @@ class Router:
     routing: RoutingSpec
     ip: tuple[int, ...]
     loopbacks: tuple[str, ...]
-    ports: tuple[Port, ...]
+    ports: tuple[RouterPort, ...]
     as_number: int | None = None
     inside: tuple[Peer, ...] = ()
     prints_events: bool = True
 
-    def hides(self, port: Port) -> bool:
+    def hides(self, port: RouterPort) -> bool:
         """Return True if OSPF does not announce the networks of a port: routers alone are there."""
         ospf = self.routing.ospf
         suppressed = ospf is not None and ospf.prefix_suppression

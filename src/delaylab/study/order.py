@@ -10,7 +10,7 @@ from pathlib import Path
 
 from delaylab import loads
 from delaylab.dataset import store
-from delaylab.dataset.records.study import Extension, Machine, Origin, StudyRecord
+from delaylab.dataset.records.study import Extension, MachineRecord, Origin, StudyRecord
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder, new_folder
 from delaylab.lab.packages import check_packages
@@ -142,7 +142,7 @@ def begin(
     return out
 
 
-def _others(planned: Iterable[Planned]) -> dict[str, Machine]:
+def _others(planned: Iterable[Planned]) -> dict[str, MachineRecord]:
     """Return what the other machines of the trials' labs say of themselves, by name."""
     targets = {
         name: lab.machines[name].ssh

@@ -10,7 +10,7 @@ from fractions import Fraction
 from delaylab.errors import BadInput
 from delaylab.spec.counts import MOST_LINKS, MOST_NODES
 from delaylab.topology import remarks as odd
-from delaylab.topology.model import Map, MapLink, MapNode, Place
+from delaylab.topology.model import Map, MapLink, MapNode, Position
 from delaylab.topology.names import link_names, node_names
 from delaylab.topology.remarks import Remarks
 
@@ -54,7 +54,7 @@ class Builder:
         line: int = 0,
         wanted: str = "",
         label: str = "",
-        at: Place | None = None,
+        at: Position | None = None,
         forwards: bool = True,
         fields: Mapping[str, object] | None = None,
     ) -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from delaylab.errors import BadInput, NotHere
 from delaylab.topology.builder import Builder, Edge
-from delaylab.topology.model import Map, Place
+from delaylab.topology.model import Map, Position
 from delaylab.topology.options import Coordinates, Options
 
 PREFIX = "topohub:"
@@ -55,7 +55,7 @@ def read_named(source: str, options: Options) -> Map:
     if not on_earth and options.coordinates is None:
         build.remarks.say("positions are not degrees: taken for those on a plane")
     for node in found.nodes:
-        at = None if node.pos is None else Place(*node.pos, on_earth)
+        at = None if node.pos is None else Position(*node.pos, on_earth)
         label = ", ".join(filter(None, (node.name, node.type)))
         build.node(str(node.id), wanted=node.name or "", label=label, at=at)
     for edge in found.edges:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import asin, cos, radians, sin, sqrt
 
-from delaylab.topology.model import Place
+from delaylab.topology.model import Position
 from delaylab.units import Duration
 
 EARTH_KM = 6371.0
@@ -13,7 +13,7 @@ ROUNDED_NS = 1_000
 """Delays of distances are rounded to a microsecond, some 200 m of fibre."""
 
 
-def great_circle_km(one: Place, other: Place) -> float:
+def great_circle_km(one: Position, other: Position) -> float:
     """Return the length of the shortest way over the surface of a sphere (haversine formula)."""
     east, north = radians(other.x - one.x), radians(other.y - one.y)
     across = cos(radians(one.y)) * cos(radians(other.y)) * sin(east / 2) ** 2

@@ -9,7 +9,7 @@ from math import gcd, lcm
 from pathlib import Path
 
 from delaylab.spec.source import Document, Location
-from delaylab.topology.model import Map, MapLink, MapNode, Place
+from delaylab.topology.model import Map, MapLink, MapNode, Position
 from delaylab.topology.options import Costs, Options
 from delaylab.topology.remarks import NO_CAPACITY, NO_DELAY, Remarks
 from delaylab.units import Duration, Rate
@@ -93,7 +93,7 @@ def _node_fields(node: MapNode, options: Options) -> Fields:
     return fields
 
 
-def _place(at: Place) -> Fields:
+def _place(at: Position) -> Fields:
     names = ("longitude", "latitude") if at.on_earth else ("x", "y")
     return dict(zip(names, (_short(at.x), _short(at.y)), strict=True))
 

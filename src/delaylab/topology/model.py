@@ -8,7 +8,7 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """The place of a node: degrees east and north, or on a plane to the right and downwards."""
 
     x: float
@@ -24,7 +24,7 @@ class MapNode:
     """Its name in the lab: of a lab file's letters, unique, the same in every import."""
     label: str = ""
     """The name that the source gives it: a city, a router, an AS."""
-    at: Place | None = None
+    at: Position | None = None
     line: int = 0
     forwards: bool = True
     fields: Mapping[str, object] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.agent.measuring_replies import Watch as Watched
-from delaylab.agent.measuring_requests import Place, Watch
+from delaylab.agent.measuring_requests import Watch, WatchedPlace
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.lab.other_clock import OtherClock
@@ -63,10 +63,10 @@ def recording_machines(lab: Lab) -> Iterator[MachineStates]:
         yield MachineStates(recorders, ahead_ns)
 
 
-def _places(lab: Lab, machine: Machine) -> list[Place]:
+def _places(lab: Lab, machine: Machine) -> list[WatchedPlace]:
     """Return the places whose state is sampled on a machine: those of its agents."""
     return [
-        Place(name.removeprefix("node."), agent.pid, agent.cgroups)
+        WatchedPlace(name.removeprefix("node."), agent.pid, agent.cgroups)
         for name, agent in lab.keeper.agents.items()
         if lab.machine_of(name) is machine
     ]

@@ -17,7 +17,7 @@ from delaylab.dataset.records.trial import (
     ClockReading,
     Endpoint,
     Measurement,
-    Place,
+    PointPlace,
 )
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.errors import DelaylabError
@@ -131,7 +131,7 @@ def _measurement(
         live_ways=bool(path.beside),
         hosts=hosts_of(lab),
         places={
-            point: Place(at=at, interface=interface)
+            point: PointPlace(at=at, interface=interface)
             for point, (at, interface) in path.places(
                 node_agent(probe.sender), _responder(probe)
             ).items()

@@ -47,7 +47,7 @@ class Break:
         return f"{self.do} {', '.join(self.names)}{of}"
 
 
-class Watch:
+class EventWatch:
     """A running lab whose forwarding tables are watched and compared with the right ones."""
 
     def __init__(self, lab: Lab, observer: Observer) -> None:
@@ -190,7 +190,7 @@ def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outco
     if why is not None:
         raise BadInput(f"the right forwarding tables of lab {lab.name!r} are not known: {why}")
     with observing(lab) as observer:
-        watch = Watch(lab, observer)
+        watch = EventWatch(lab, observer)
         if not events:
             watch.until_right(timeout.ns / 1e9)
         watch.require_right()

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from rich.console import Console
 
-from delaylab.analysis.fairness import WITHIN, Fairness, Got, Share, fairness
+from delaylab.analysis.fairness import WITHIN, Fairness, Got, NodeShare, fairness
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
@@ -178,7 +178,7 @@ def _table(found: Fair) -> Sequence[Sequence[str]]:
     return [head, *rows, jain, spread]
 
 
-def _share(share: Share) -> str:
+def _share(share: NodeShare) -> str:
     half = share.of_fair.interval[1] - share.of_fair.value
     return f"{100 * share.of_fair.value:.0f} ± {100 * half:.0f}"
 

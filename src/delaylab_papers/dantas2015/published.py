@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Published:
     """RTT in ms."""
 
     least: float
@@ -17,13 +17,13 @@ class Row:
 
 
 # (frequency, driver, core) as in `dantas2015.yaml`
-TABLE: dict[tuple[str, str, str], Row] = {
-    ("1Hz", "e1000", "reserved"): Row(0.510, 0.721, 4.100, 0.743, 0.345),
-    ("1Hz", "e1000", "shared"): Row(0.511, 0.788, 2.110, 0.788, 0.144),
-    ("1Hz", "virtio", "reserved"): Row(0.613, 0.825, 4.150, 0.847, 0.340),
-    ("1Hz", "virtio", "shared"): Row(0.599, 0.833, 3.640, 0.849, 0.287),
-    ("1000Hz", "e1000", "reserved"): Row(0.271, 0.323, 1.570, 0.355, 0.139),
-    ("1000Hz", "e1000", "shared"): Row(0.294, 0.360, 1.670, 0.375, 0.141),
-    ("1000Hz", "virtio", "reserved"): Row(0.231, 0.299, 3.820, 0.346, 0.356),
-    ("1000Hz", "virtio", "shared"): Row(0.233, 0.304, 5.290, 0.376, 0.503),
+TABLE: dict[tuple[str, str, str], Published] = {
+    ("1Hz", "e1000", "reserved"): Published(0.510, 0.721, 4.100, 0.743, 0.345),
+    ("1Hz", "e1000", "shared"): Published(0.511, 0.788, 2.110, 0.788, 0.144),
+    ("1Hz", "virtio", "reserved"): Published(0.613, 0.825, 4.150, 0.847, 0.340),
+    ("1Hz", "virtio", "shared"): Published(0.599, 0.833, 3.640, 0.849, 0.287),
+    ("1000Hz", "e1000", "reserved"): Published(0.271, 0.323, 1.570, 0.355, 0.139),
+    ("1000Hz", "e1000", "shared"): Published(0.294, 0.360, 1.670, 0.375, 0.141),
+    ("1000Hz", "virtio", "reserved"): Published(0.231, 0.299, 3.820, 0.346, 0.356),
+    ("1000Hz", "virtio", "shared"): Published(0.233, 0.304, 5.290, 0.376, 0.503),
 }

@@ -21,7 +21,7 @@ ENVIRONMENTS = {"native": "Vanilla Linux", "shared": "VServer", "xen": "Xen"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Published:
     """Median and 99th percentile in ms, by term."""
 
     median: dict[str, float]
@@ -32,11 +32,11 @@ _OWN = ("ΔKern", "ΔUser", "total")
 _XEN = ("Δhost", "Δnode", "ΔUser", "total")
 
 
-def _row(terms: tuple[str, ...], median: tuple[float, ...], p99: tuple[float, ...]) -> Row:
-    return Row(dict(zip(terms, median, strict=True)), dict(zip(terms, p99, strict=True)))
+def _row(terms: tuple[str, ...], median: tuple[float, ...], p99: tuple[float, ...]) -> Published:
+    return Published(dict(zip(terms, median, strict=True)), dict(zip(terms, p99, strict=True)))
 
 
-TABLE: dict[tuple[str, str], Row] = {
+TABLE: dict[tuple[str, str], Published] = {
     ("native", "rest"): _row(_OWN, (0.051, 0.082, 0.134), (0.063, 0.243, 0.293)),
     ("native", "cpu"): _row(_OWN, (0.049, 0.075, 0.124), (0.067, 0.156, 0.208)),
     ("native", "io"): _row(_OWN, (0.049, 0.081, 0.129), (0.060, 0.178, 0.233)),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from delaylab.analysis.clocks.hull import RESOLUTION_NS, Feasible, feasible
-from delaylab.analysis.clocks.line import Line, Nanoseconds
+from delaylab.analysis.clocks.line import ClockLine, Nanoseconds
 from delaylab.analysis.statistics.runs import Floats
 
 MAX_DRIFT = 500e-6
@@ -118,14 +118,14 @@ def test_a_million_packets_take_about_a_second() -> None:
     since=st.integers(-(10**12), 10**13),
 )
 def test_a_line_leads_back_to_where_it_came_from(offset: int, drift: float, since: int) -> None:
-    line = Line(EPOCH, offset, 0.5, drift)
+    line = ClockLine(EPOCH, offset, 0.5, drift)
     there = np.array([EPOCH + since])
     assert abs(int(line.back(line.forward(there))[0]) - EPOCH - since) <= 1
 
 
 def test_a_line_loses_no_nanosecond_at_times_since_the_epoch() -> None:
     times: Nanoseconds = EPOCH + np.arange(1000)
-    line = Line(EPOCH, 123_456_789_012_345_678, 0.0, 0.0)
+    line = ClockLine(EPOCH, 123_456_789_012_345_678, 0.0, 0.0)
     moved: Floats = np.diff(line.forward(times))
     assert (moved == 1).all()
     assert (line.back(line.forward(times)) == times).all()

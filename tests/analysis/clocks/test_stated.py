@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from delaylab.analysis.clocks.align import Alignment, ClockPair
-from delaylab.analysis.clocks.fit import Fit, Part
-from delaylab.analysis.clocks.line import Line
+from delaylab.analysis.clocks.fit import Fit, FitPart
+from delaylab.analysis.clocks.line import ClockLine
 from delaylab.analysis.clocks.stated import stated
 from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
@@ -24,12 +24,12 @@ def said(machine: str, bound_us: float | None) -> TimeSync:
     )
 
 
-def part(offset_ns: int, bound_ns: float) -> Part:
-    line = Line(START_NS, offset_ns, 0.0, 0.0)
-    return Part(START_NS, START_NS + 10**9, line, bound_ns, None, None, None, disagree=False)
+def part(offset_ns: int, bound_ns: float) -> FitPart:
+    line = ClockLine(START_NS, offset_ns, 0.0, 0.0)
+    return FitPart(START_NS, START_NS + 10**9, line, bound_ns, None, None, None, disagree=False)
 
 
-def trial(parts: list[Part], *time_sync: TimeSync) -> TrialClocks:
+def trial(parts: list[FitPart], *time_sync: TimeSync) -> TrialClocks:
     hop = ClockPair(ONE, OTHER, Fit(OTHER, ONE, parts, []))
     alignment = Alignment(ONE, [hop], {}, {})
     found = stated([PAIR], time_sync)

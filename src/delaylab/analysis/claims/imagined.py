@@ -25,7 +25,7 @@ from delaylab.analysis.group import (
     GroupPackets,
     GroupWork,
 )
-from delaylab.analysis.links.delays import Error, Measured
+from delaylab.analysis.links.delays import Error, MeasuredDelays
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import judge
 from delaylab.analysis.over_time.slowest import TRIAL
@@ -166,7 +166,7 @@ def group(  # noqa: PLR0913  each is a part of what an imagined group has
 
 def _links(trials: Sequence[TrialRecord], errors: Sequence[Error], n: int) -> list[TrialLink]:
     """Return the links that the trials' engines report; n packets of each trial have its error."""
-    measured = [Measured(max(1, n), 0.0, 0.0, error) for error in errors]
+    measured = [MeasuredDelays(max(1, n), 0.0, 0.0, error) for error in errors]
     return [
         TrialLink(trial.id, verdict, seen)
         for trial, seen in zip_longest(trials, measured)

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.exchanges import Exchanges
-from delaylab.analysis.clocks.fit import Fit, Part, Span, fit
+from delaylab.analysis.clocks.fit import Fit, FitPart, Span, fit
 from delaylab.analysis.clocks.line import Nanoseconds
 from delaylab.analysis.clocks.pairs import Crossings, chain, crossings, pair
 from delaylab.analysis.clocks.ticks import tick_ns
@@ -227,7 +227,7 @@ def _part_of(n: int, hop: ClockPair, found: Crossings | None, at_end: bool) -> N
     return _located(times, parts)[last]
 
 
-def _located(times: Nanoseconds, parts: list[Part]) -> NDArray[np.intp]:
+def _located(times: Nanoseconds, parts: list[FitPart]) -> NDArray[np.intp]:
     starts = np.array([part.start_ns for part in parts])
     ends = np.array([part.end_ns for part in parts])
     starts[0], ends[-1] = np.iinfo(np.int64).min, np.iinfo(np.int64).max

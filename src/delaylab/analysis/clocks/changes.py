@@ -21,7 +21,7 @@ _MOMENTS = 257
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ClockChange:
     """Change of a clock at `time_ns` of the reference, to within `unsure` stamps.
 
     A `step` is by `size_ns`. A `slew` changes the rate by `rate_ppm`, and the offset goes on where
@@ -85,19 +85,19 @@ def between(
     ranges: tuple[tuple[int, int], tuple[int, int]],
     lines: tuple[Feasible, Feasible],
     met: Meeting,
-) -> Change:
+) -> ClockChange:
     """Return the change between two neighbouring ranges of the limits, which these lines fit."""
     (first, second), (before, after) = ranges, lines
     unsure = max(0, second[0] - first[1])
     rate = (after.line().drift - before.line().drift) * 1e6
     if _is_slew(before, after, met):
-        return Change("slew", int(met.times_ns[met.nearest]), 0.0, unsure, rate)
+        return ClockChange("slew", int(met.times_ns[met.nearest]), 0.0, unsure, rate)
     at = change(series, (first, before.line()), (second, after.line()))
     time = series.time_ns[[at]]
     size = after.line().offset(time) - before.line().offset(time)
     size_ns = float(size[0]) + after.base_ns - before.base_ns
     kind: Literal["step", "unclear"] = "unclear" if met.can_meet() else "step"
-    return Change(kind, int(time[0]), size_ns, unsure, rate)
+    return ClockChange(kind, int(time[0]), size_ns, unsure, rate)
 
 
 def _is_slew(before: Feasible, after: Feasible, met: Meeting) -> bool:

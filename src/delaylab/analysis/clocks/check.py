@@ -12,7 +12,7 @@ from delaylab.dataset.records.trial import ClockReading
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ClockCheck:
     """Distance of the alignment from `n` direct readings of a clock against another.
 
     `error_ns` is the distance from the fastest reading. `within_ns` is half of the time between
@@ -28,7 +28,7 @@ class Check:
     agrees: bool
 
 
-def checks(alignment: Alignment, readings: list[ClockReading]) -> list[Check]:
+def checks(alignment: Alignment, readings: list[ClockReading]) -> list[ClockCheck]:
     """Return a check of each pair of clocks that was read and could be aligned."""
     together: dict[tuple[str, str], list[ClockReading]] = {}
     for reading in readings:
@@ -40,7 +40,7 @@ def checks(alignment: Alignment, readings: list[ClockReading]) -> list[Check]:
     ]
 
 
-def _check(alignment: Alignment, pair: tuple[str, str], readings: list[ClockReading]) -> Check:
+def _check(alignment: Alignment, pair: tuple[str, str], readings: list[ClockReading]) -> ClockCheck:
     clock, reference = pair
     bound = alignment.between_ns(clock, reference)
     middle = [r.before_ns + (r.after_ns - r.before_ns) // 2 for r in readings]
@@ -49,7 +49,9 @@ def _check(alignment: Alignment, pair: tuple[str, str], readings: list[ClockRead
     error = (other - alignment.in_senders(reference, _array(middle))).astype(np.float64)
     best = int(np.argmin(within))
     agrees = bool((np.abs(error) <= within + bound).all())
-    return Check(clock, reference, len(readings), float(error[best]), float(within[best]), agrees)
+    return ClockCheck(
+        clock, reference, len(readings), float(error[best]), float(within[best]), agrees
+    )
 
 
 def _array(times: list[int]) -> Nanoseconds:

@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from delaylab.analysis.clocks.changes import Change, between, meeting
+from delaylab.analysis.clocks.changes import ClockChange, between, meeting
 from delaylab.analysis.clocks.hull import Feasible
 from delaylab.analysis.clocks.least_squares import LeastSquares, least_squares, residual
-from delaylab.analysis.clocks.line import Line
+from delaylab.analysis.clocks.line import ClockLine
 from delaylab.analysis.clocks.pairs import Loops, Pair, loops
 from delaylab.analysis.clocks.steps import ENOUGH, MAX_DRIFT, MAX_SLEWED, Limits, limits, settled
 
@@ -25,7 +25,7 @@ _FREER = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FitPart:
     """Stretch of the reference's time without a step or slew, over which one line holds.
 
     `bound_ns` is the largest error of the line anywhere in the part. `residual_ns` is the root mean
@@ -36,7 +36,7 @@ class Part:
 
     start_ns: int
     end_ns: int
-    line: Line
+    line: ClockLine
     bound_ns: float
     residual_ns: float | None
     squares: LeastSquares | None
@@ -53,8 +53,8 @@ class Fit:
 
     clock: str
     reference: str
-    parts: list[Part]
-    changes: list[Change]
+    parts: list[FitPart]
+    changes: list[ClockChange]
     ignored: int = 0
     why: str = ""
 
@@ -132,7 +132,7 @@ def _part(
     both: Loops,
     at_rest: NDArray[np.intp],
     span: tuple[int | None, int | None],
-) -> Part:
+) -> FitPart:
     lines = series.lines(*where)
     assert lines is not None
     line = lines.line()
@@ -147,7 +147,7 @@ def _part(
     if series.least_ns and (start_ns < lines.start_ns or end_ns > lines.end_ns):
         bounds = np.maximum(bounds, _beyond(series, where, line, ends))
     squares = least_squares(resting)
-    return Part(
+    return FitPart(
         lines.start_ns,
         lines.end_ns,
         line,
@@ -161,7 +161,7 @@ def _part(
 
 
 def _beyond(
-    series: Limits, where: tuple[int, int], line: Line, ends: NDArray[np.int64]
+    series: Limits, where: tuple[int, int], line: ClockLine, ends: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the largest error of the line in ns at times outside of the limits.
 
@@ -198,7 +198,10 @@ def _by_halves(series: Limits, where: tuple[int, int], whole: Feasible) -> float
 
 
 def _compared(
-    line: Line, squares: LeastSquares | None, ends: NDArray[np.int64], bounds: NDArray[np.float64]
+    line: ClockLine,
+    squares: LeastSquares | None,
+    ends: NDArray[np.int64],
+    bounds: NDArray[np.float64],
 ) -> tuple[float | None, bool]:
     if squares is None:
         return None, False
@@ -208,12 +211,12 @@ def _compared(
 
 
 def _joined(
-    series: Limits, ranges: list[tuple[int, int]], found: list[Part]
-) -> tuple[list[Change], list[Part]]:
+    series: Limits, ranges: list[tuple[int, int]], found: list[FitPart]
+) -> tuple[list[ClockChange], list[FitPart]]:
     """Return the changes between the parts, and the parts, extended to where they meet in slews."""
     lines = [series.lines(*each) for each in ranges]
     small = _small(series, ranges)
-    changes: list[Change] = []
+    changes: list[ClockChange] = []
     parts = list(found)
     for index, (before, after) in enumerate(pairwise(lines)):
         assert before is not None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from delaylab.analysis.clocks.line import Line, Nanoseconds
+from delaylab.analysis.clocks.line import ClockLine, Nanoseconds
 from delaylab.analysis.statistics.runs import Floats, Numbers
 
 # A stamp is a whole number of ns, and its clock may be read a little early.
@@ -35,14 +35,14 @@ class Feasible:
     base_ns: int
     corners: Floats
 
-    def line(self) -> Line:
+    def line(self) -> ClockLine:
         """Return the line halfway between the bounds at both ends.
 
         The line is feasible: the middle of a convex polygon's bounding box lies in the polygon.
         """
         first, last = (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
         drift = (last - first) / (self.end_ns - self.start_ns)
-        return Line(self.start_ns, self.base_ns, float(first), float(drift))
+        return ClockLine(self.start_ns, self.base_ns, float(first), float(drift))
 
     def shared(self, least_ns: int) -> Feasible:
         """Return the lines if the two ways share `least_ns` in any proportion.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.analysis.clocks.line import Line, Nanoseconds
+from delaylab.analysis.clocks.line import ClockLine, Nanoseconds
 from delaylab.analysis.clocks.pairs import Loops
 
 # Smallest number of packets at rest for a line.
@@ -23,7 +23,7 @@ ENOUGH = 10
 class LeastSquares:
     """Least-squares line of n packets; `residual_ns` is the root mean square of the residuals."""
 
-    line: Line
+    line: ClockLine
     n: int
     residual_ns: float | None
 
@@ -41,7 +41,7 @@ def least_squares(at_rest: Loops) -> LeastSquares | None:
     x = (time - origin) / span
     y = (at_rest.twice_ns - 2 * base) / 2
     rise, offset = np.polyfit(x, y, 1)
-    line = Line(origin, base, float(offset), float(rise / span))
+    line = ClockLine(origin, base, float(offset), float(rise / span))
     return LeastSquares(line, len(x), residual(line, at_rest))
 
 
@@ -50,7 +50,7 @@ def middle_ns(packets: Loops) -> Nanoseconds:
     return packets.first_ns + (packets.last_ns - packets.first_ns) // 2
 
 
-def residual(line: Line, packets: Loops) -> float | None:
+def residual(line: ClockLine, packets: Loops) -> float | None:
     """Return the root mean square distance in ns of packets' mean offsets from a line."""
     if len(packets.rows) == 0:
         return None

@@ -13,7 +13,7 @@ Nanoseconds = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ClockLine:
     """Offset `base_ns + offset_ns + drift * (t - origin_ns)` of a clock when its reference shows t.
 
     A positive offset means that the clock is ahead. `origin_ns` and `base_ns` are whole numbers, so

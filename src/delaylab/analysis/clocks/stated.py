@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.analysis.clocks.fit import Part
+from delaylab.analysis.clocks.fit import FitPart
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
 
 NS_PER_US = 1000
@@ -27,7 +27,7 @@ class Stated:
     by: tuple[TimeSync, ...]
     bound_ns: float
 
-    def holds(self, part: Part) -> bool:
+    def holds(self, part: FitPart) -> bool:
         """Return True if the offset at the start of a part may lie within the stated bound.
 
         The offset is known to the part's own bound.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.hull import Feasible, feasible
-from delaylab.analysis.clocks.line import Line, Nanoseconds
+from delaylab.analysis.clocks.line import ClockLine, Nanoseconds
 from delaylab.analysis.clocks.pairs import Pair
 
 # Two clocks drift apart by at most 500 ppm, the most that NTP corrects (RFC 5905, section 11.3).
@@ -142,7 +142,7 @@ def settled(series: Limits, most: int) -> tuple[Limits, list[tuple[int, int]]]:
     return series, []
 
 
-Known = tuple[tuple[int, int], Line]
+Known = tuple[tuple[int, int], ClockLine]
 
 
 def change(series: Limits, before: Known, after: Known) -> int:

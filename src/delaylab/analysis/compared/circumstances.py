@@ -9,7 +9,7 @@ from delaylab.analysis.compared.configured import NOT_SET, Fields, configured
 from delaylab.analysis.group import Group
 from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.dataset.records.provenance import Provenance
-from delaylab.dataset.records.study import Machine
+from delaylab.dataset.records.study import MachineRecord
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.dataset.store import Study
@@ -101,7 +101,7 @@ def _of_study(study: Study, *, software: bool) -> dict[str, str]:
     return found
 
 
-def _of_machine(machine: Machine) -> dict[str, str]:
+def _of_machine(machine: MachineRecord) -> dict[str, str]:
     return {
         "machine": machine.hostname,
         "CPU": machine.cpu,
@@ -112,7 +112,7 @@ def _of_machine(machine: Machine) -> dict[str, str]:
     }
 
 
-def _software(machine: Machine) -> dict[str, str]:
+def _software(machine: MachineRecord) -> dict[str, str]:
     found = machine.provenance or Provenance()
     return {
         "commit": found.commit or NOT_KNOWN,

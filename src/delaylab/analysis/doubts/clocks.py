@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.clocks.align import Alignment, ClockPair
-from delaylab.analysis.clocks.changes import Change
-from delaylab.analysis.clocks.check import Check, checks
+from delaylab.analysis.clocks.changes import ClockChange
+from delaylab.analysis.clocks.check import ClockCheck, checks
 from delaylab.analysis.clocks.closure import Closure, closures
 from delaylab.analysis.clocks.exchanges import Exchanges
 from delaylab.analysis.clocks.stated import Stated, stated
@@ -35,7 +35,7 @@ class TrialClocks:
 
     trial: str
     alignment: Alignment
-    checks: list[Check]
+    checks: list[ClockCheck]
     owners: dict[str, str]
     loops: list[Closure]
     stated: Mapping[frozenset[str], Stated]
@@ -151,7 +151,7 @@ def _named(machine: str) -> str:
     return MACHINE if machine == LOCAL_NAME else f"machine {machine}"
 
 
-def _changed(trial: TrialClocks, hop: ClockPair, change: Change) -> Doubt:
+def _changed(trial: TrialClocks, hop: ClockPair, change: ClockChange) -> Doubt:
     """Return the doubt about a clock that was set or that changed its rate."""
     name, at = trial.between(hop), f"at {change.time_ns / 1e9:.6f} s"
     apart = f"before and after it are aligned apart, the {change.unsure} stamps between left out"

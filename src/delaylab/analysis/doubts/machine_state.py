@@ -36,7 +36,7 @@ _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BusyProgram:
     """A program outside the lab by its name, and how many CPUs all its processes kept busy."""
 
     name: str
@@ -65,7 +65,7 @@ class PhaseState:
     packets: int
     flagged: int
     softirq: float | None = None
-    programs: tuple[Program, ...] = ()
+    programs: tuple[BusyProgram, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ def _programs(machine: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.col("programs").fill_null([])).sort("time_ns")
 
 
-def busiest(record: pl.DataFrame) -> tuple[Program, ...]:
+def busiest(record: pl.DataFrame) -> tuple[BusyProgram, ...]:
     """Return the programs that kept most CPUs busy in intervals, the busiest first."""
     known = len(record) - record["programs"].null_count()
     readings = record.select(pl.col("programs").explode().drop_nulls().struct.unnest())
@@ -260,7 +260,7 @@ def busiest(record: pl.DataFrame) -> tuple[Program, ...]:
     for name, used in readings.iter_rows():
         cpus[name] = cpus.get(name, 0.0) + used
     found = sorted(cpus.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Program(name, used / known) for name, used in found[:NAMED])
+    return tuple(BusyProgram(name, used / known) for name, used in found[:NAMED])
 
 
 def _traffic(hosts: pl.DataFrame) -> pl.DataFrame:

@@ -20,7 +20,7 @@ VARIES = ("jitter", "reorder", "rate", "trace")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredDelays:
     """One-way delays through an engine in µs, of n packets, and their error.
 
     `error` is None where the delay is configured to vary.
@@ -54,7 +54,7 @@ def measured(
     ways: Iterable[tuple[Way, pl.DataFrame]],
     direction: Direction,
     received: Mapping[str, Direction] = MappingProxyType({}),
-) -> Measured | None:
+) -> MeasuredDelays | None:
     """Return the delays of a trial's packets in one direction of a link.
 
     Return None if no packet passed both its ports. `ways` give for each way its packets under load,
@@ -128,7 +128,7 @@ def _sent(way: Way, leg: str, near: str, table: pl.DataFrame) -> str | None:
     return pair[0] if pair[0] in table.columns and not aligned else None
 
 
-def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> Measured:
+def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> MeasuredDelays:
     error = None
     if not _varies(direction):
         configured_us = max(0, (direction.configured.delay_ns or 0) - _beyond_ns(direction)) / 1000
@@ -144,4 +144,4 @@ def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> Meas
             least_from_sender=float(earliest - configured_us),
         )
     median, p99 = np.quantile(delay_us, (0.5, 0.99))
-    return Measured(len(delay_us), float(median), float(p99), error)
+    return MeasuredDelays(len(delay_us), float(median), float(p99), error)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from delaylab.analysis.links.delays import Measured, measured
+from delaylab.analysis.links.delays import MeasuredDelays, measured
 from delaylab.analysis.links.downtimes import LinkDowntime
 from delaylab.analysis.links.verdict import (
     MEDIAN_LATE_NS,
@@ -40,7 +40,7 @@ class TrialLink:
 
     trial: str
     verdict: Verdict
-    measured: Measured | None
+    measured: MeasuredDelays | None
 
 
 def trial_links(
@@ -136,7 +136,7 @@ def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
     return each_once(found)
 
 
-def _missed(seen: Measured | None) -> Iterator[str]:
+def _missed(seen: MeasuredDelays | None) -> Iterator[str]:
     """Yield the error of the delay that the probe measured, if it is over the limit.
 
     Use this where the engine reports no lateness itself.

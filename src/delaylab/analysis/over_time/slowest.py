@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.analysis.doubts.machine_state import Program, busiest
+from delaylab.analysis.doubts.machine_state import BusyProgram, busiest
 from delaylab.analysis.packets.segments import Segment
 
 # Number of packets of a group that are named.
@@ -59,7 +59,7 @@ class SlowPacket:
     busy: float | None
     steal: float | None
     pressure: float | None
-    programs: tuple[Program, ...] = ()
+    programs: tuple[BusyProgram, ...] = ()
 
     @property
     def times(self) -> float:
@@ -145,7 +145,7 @@ def _packet(
 
 def _state(
     inside: pl.DataFrame,
-) -> tuple[float | None, float | None, float | None, tuple[Program, ...]]:
+) -> tuple[float | None, float | None, float | None, tuple[BusyProgram, ...]]:
     """Return the shares busy, stolen and waiting of an interval, and the busiest programs."""
     if inside.is_empty():
         return None, None, None, ()

@@ -42,7 +42,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class OutlierShare:
     """Number of outliers among a scenario's packets, and their share of all outliers."""
 
     levels: dict[str, str]
@@ -74,7 +74,7 @@ def outliers(values: Numbers) -> NDArray[np.bool_]:
 
 def outlier_shares(
     series: Iterable[tuple[Mapping[str, str], Numbers]], factors: Iterable[str]
-) -> tuple[Scale, list[Share]]:
+) -> tuple[Scale, list[OutlierShare]]:
     """Return the scale of all series together, and each scenario's share of their outliers.
 
     Each series comes with its levels. A scenario is one combination of the levels of `factors`.
@@ -91,7 +91,9 @@ def outlier_shares(
         counts[1] += int(scale.flags(delays).sum())
     total = sum(flagged for _, flagged in together.values())
     found = [
-        Share(dict(zip(names, key, strict=True)), n, flagged, flagged / total if total else 0.0)
+        OutlierShare(
+            dict(zip(names, key, strict=True)), n, flagged, flagged / total if total else 0.0
+        )
         for key, (n, flagged) in together.items()
     ]
     return scale, sorted(found, key=lambda share: -share.of_all)

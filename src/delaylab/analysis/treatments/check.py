@@ -51,7 +51,7 @@ the probe take CPU time from a generator that is itself the bound of the rate he
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class TreatmentCheck:
     """Comparison of what one load did with what it must have done; `value` is None if unknown.
 
     `least` is the smallest value at which the load acted. It is 0 where there is nothing to compare
@@ -91,7 +91,7 @@ class Untreated:
     """A group whose load did not act, and the check that says so."""
 
     group: Group
-    check: Check
+    check: TreatmentCheck
 
     @property
     def text(self) -> str:
@@ -99,7 +99,7 @@ class Untreated:
         return f"{self.group.label}: {self.check.text}"
 
 
-def checks(group: Group) -> list[Check]:
+def checks(group: Group) -> list[TreatmentCheck]:
     """Return the checks of a group's loads, links, closed loops and reserved CPUs, by trial."""
     pressure = _pressure(group)
     of_loads = (check for trial in group.trials for check in _of_trial(trial, pressure))
@@ -128,7 +128,7 @@ def _pressure(group: Group) -> float | None:
     return next((phase.pressure for phase in phases), None)
 
 
-def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
+def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[TreatmentCheck]:
     for name, loads in _by_name(trial.loads).items():
         if name == "cpu":
             yield from _cpu(trial.id, name, loads, pressure)
@@ -136,32 +136,34 @@ def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[Check]:
             yield _CHECKS[name](trial.id, name, loads)
 
 
-def _of_links(trial: TrialRecord) -> Iterator[Check]:
+def _of_links(trial: TrialRecord) -> Iterator[TreatmentCheck]:
     """Yield a check that fails for each link whose conditions somebody changed during the trial."""
     for warning in trial.warnings:
         if warning.kind == DoubtKind.CONDITIONS_CHANGED:
             quantity = "share of the trial in which it had its level's conditions"
             failure = "the conditions of a link were changed by `link set`"
             link = f"link {warning.values.get('link', '')}"
-            yield Check(trial.id, link, quantity, None, 0.0, failure=failure)
+            yield TreatmentCheck(trial.id, link, quantity, None, 0.0, failure=failure)
 
 
-def _of_loop(loop: LoopSeen) -> Iterator[Check]:
+def _of_loop(loop: LoopSeen) -> Iterator[TreatmentCheck]:
     for quantity, share, least in (
         ("share of packets sent only after the last one's reply or timeout", loop.in_turn, IN_TURN),
         ("share of packets sent at once then", loop.prompt, PROMPT),
         ("share of packets sent after a reply and not after a timeout", loop.on_reply, 0.0),
     ):
         failure = "its probe was in no closed loop"
-        yield Check(loop.trial, CLOSED_LOOP, quantity, 100 * share, 100 * least, "%", failure)
+        yield TreatmentCheck(
+            loop.trial, CLOSED_LOOP, quantity, 100 * share, 100 * least, "%", failure
+        )
 
 
-def _of_reserved(seen: ReservedSeen) -> Check:
+def _of_reserved(seen: ReservedSeen) -> TreatmentCheck:
     """Return the check that nobody else used CPUs that are reserved for nodes."""
     what = f"{cpus_in_words(seen.cpus)} of {', '.join(seen.nodes)}"
     left = None if seen.others is None else 100 * (1 - seen.others)
     failure = "its reserved CPU was used by others"
-    return Check(seen.trial, what, "time that others left", left, 100 * LEFT, "%", failure)
+    return TreatmentCheck(seen.trial, what, "time that others left", left, 100 * LEFT, "%", failure)
 
 
 def _by_name(loads: Sequence[Load]) -> dict[str, list[Load]]:
@@ -178,11 +180,13 @@ def _least(loads: Sequence[Load], name: str) -> float | None:
     return min(known) if len(known) == len(found) else None
 
 
-def _cpu(trial: str, name: str, loads: Sequence[Load], pressure: float | None) -> Iterator[Check]:
+def _cpu(
+    trial: str, name: str, loads: Sequence[Load], pressure: float | None
+) -> Iterator[TreatmentCheck]:
     """Yield the checks that a CPU load used CPU, and that others then had no idle CPU."""
     crowded = pressure is not None and pressure >= CROWDED
     least = CPU_USED_CROWDED if crowded else CPU_USED
-    yield Check(trial, name, "CPU used by the workers together", _used(loads), least, "%")
+    yield TreatmentCheck(trial, name, "CPU used by the workers together", _used(loads), least, "%")
     yield from _competition(trial, name, loads, pressure)
 
 
@@ -195,29 +199,29 @@ def _used(loads: Sequence[Load]) -> float | None:
 
 def _competition(
     trial: str, name: str, loads: Sequence[Load], pressure: float | None
-) -> Iterator[Check]:
+) -> Iterator[TreatmentCheck]:
     """Yield the check that CPU load competed: its CPUs were full, or some task waited."""
     used = _used(loads)
     cpus = [load.achieved["cpus"] for load in loads if "cpus" in load.achieved]
     full = used / max(cpus) if used is not None and cpus else None
     if full is not None and full >= 100 * FULL:
-        yield Check(trial, name, "use of the CPUs that it may use", full, 100 * FULL, "%")
+        yield TreatmentCheck(trial, name, "use of the CPUs that it may use", full, 100 * FULL, "%")
     elif pressure is not None:
         waited = "time in which a task waited for a CPU"
-        yield Check(trial, name, waited, 100 * pressure, 100 * WAITED, "%")
+        yield TreatmentCheck(trial, name, waited, 100 * pressure, 100 * WAITED, "%")
 
 
-def _operations(trial: str, name: str, loads: Sequence[Load]) -> Check:
+def _operations(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     done = _least(loads, "operations_per_s")
-    return Check(trial, name, "operations per second", done, OPERATIONS)
+    return TreatmentCheck(trial, name, "operations per second", done, OPERATIONS)
 
 
-def _disk(trial: str, name: str, loads: Sequence[Load]) -> Check:
+def _disk(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     written = _least(loads, "written_bytes_per_s")
-    return Check(trial, name, "rate of writing to storage", written, WRITTEN, "B/s")
+    return TreatmentCheck(trial, name, "rate of writing to storage", written, WRITTEN, "B/s")
 
 
-def _network(trial: str, name: str, loads: Sequence[Load]) -> Check:
+def _network(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     """Return the check of all loads of the network together: they share the uplink."""
     sent, received = (
         sum(load.achieved.get(way, 0.0) for load in loads) for way in ("sent_bps", "received_bps")
@@ -225,12 +229,16 @@ def _network(trial: str, name: str, loads: Sequence[Load]) -> Check:
     carried = max(sent, received)
     rates = [load.achieved["uplink_bps"] for load in loads if "uplink_bps" in load.achieved]
     if not rates:
-        return Check(trial, name, "rate on an uplink without a limit", carried, 1.0, "bit/s")
+        return TreatmentCheck(
+            trial, name, "rate on an uplink without a limit", carried, 1.0, "bit/s"
+        )
     filled = 100 * carried / min(rates)
-    return Check(trial, name, "share of the uplink's rate that was used", filled, 100 * FILLED, "%")
+    return TreatmentCheck(
+        trial, name, "share of the uplink's rate that was used", filled, 100 * FILLED, "%"
+    )
 
 
-def _frames(trial: str, name: str, loads: Sequence[Load]) -> Check:
+def _frames(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     """Return the check of the generator's pace; a load without a rate is as fast as it can be."""
     paces = [
         100 * load.achieved["sent_per_s"] / load.achieved["asked_per_s"]
@@ -238,8 +246,12 @@ def _frames(trial: str, name: str, loads: Sequence[Load]) -> Check:
         if load.achieved.get("asked_per_s") and "sent_per_s" in load.achieved
     ]
     if not paces:
-        return Check(trial, name, "rate without a limit", _least(loads, "sent_per_s"), 0.0, "/s")
-    return Check(trial, name, "share of its rate that was sent", min(paces), 100 * PACED, "%")
+        return TreatmentCheck(
+            trial, name, "rate without a limit", _least(loads, "sent_per_s"), 0.0, "/s"
+        )
+    return TreatmentCheck(
+        trial, name, "share of its rate that was sent", min(paces), 100 * PACED, "%"
+    )
 
 
 def _with_prefix(value: float) -> str:
@@ -249,7 +261,7 @@ def _with_prefix(value: float) -> str:
     return f"{value:.3g} "
 
 
-_CHECKS: dict[str, Callable[[str, str, Sequence[Load]], Check]] = {
+_CHECKS: dict[str, Callable[[str, str, Sequence[Load]], TreatmentCheck]] = {
     "io": _operations,
     "memory": _operations,
     "disk": _disk,

@@ -25,7 +25,7 @@ Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
 MOST_FACTORS, MOST_CLAIMS, MOST_EXTENSIONS, MOST_MACHINES = 100, 1000, 1000, 1000
 
 
-class Machine(Record):
+class MachineRecord(Record):
     """Machine that ran the study or parts of its labs; memory in bytes."""
 
     hostname: Text = Field(description="The host name.")
@@ -49,7 +49,7 @@ class Extension(Record):
     before: Count = Field(description="The number of trials of each combination until then.")
     repeat: Count = Field(description="The number of trials of each combination from then on.")
     finished: Count = Field(description="The number of trials that were finished then.")
-    machine: Machine = Field(description="The machine that ran the added trials.")
+    machine: MachineRecord = Field(description="The machine that ran the added trials.")
 
 
 class Origin(Record):
@@ -83,7 +83,9 @@ class StudyRecord(Record):
     planned: Annotated[list[TrialId], Field(max_length=MOST_TRIALS)] = Field(
         description="The ids of all trials, in the order in which they run."
     )
-    machines: Annotated[dict[Word, Machine], Field(min_length=1, max_length=MOST_MACHINES)] = Field(
+    machines: Annotated[
+        dict[Word, MachineRecord], Field(min_length=1, max_length=MOST_MACHINES)
+    ] = Field(
         description="The machines that ran the study, by name; `local` is the one on which the "
         "command ran. Records of earlier versions have one, as `machine`."
     )
@@ -108,12 +110,12 @@ class StudyRecord(Record):
         return given
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> MachineRecord:
         """Return the machine on which the command ran."""
         return self.machines[self.named(LOCAL_NAME)]
 
     @property
-    def labelled(self) -> dict[str, Machine]:
+    def labelled(self) -> dict[str, MachineRecord]:
         """Return the machines by their hostnames, preceded by their names if there are several."""
         alone = len(self.machines) == 1
         return {

@@ -80,7 +80,7 @@ class ClockReading(Record):
     after_ns: Nanoseconds = Field(description="The reference, read again.")
 
 
-class Place(Record):
+class PointPlace(Record):
     """Place where the stamps of a point were taken.
 
     `at` is the name of an agent: `node.NAME`, `host.NAME`, `wire`, or `xen.HOST` for the machine
@@ -183,7 +183,7 @@ class Measurement(Record):
         description="The machine of each host of the lab, by the host's name; empty in records of "
         "versions that knew one machine.",
     )
-    places: Annotated[dict[Point, Place], Field(max_length=MOST_LISTED)] = Field(
+    places: Annotated[dict[Point, PointPlace], Field(max_length=MOST_LISTED)] = Field(
         {},
         description="The place of each point of `ways`; empty in records of versions that did not "
         "write it.",

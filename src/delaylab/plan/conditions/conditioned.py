@@ -33,7 +33,7 @@ from delaylab.spec.timeline.steps import changes_of_links
 
 
 @dataclass(frozen=True)
-class Part:
+class HostPorts:
     """The ports of a link on a host, and the uplink by which it leaves, if it does.
 
     A host with `across` has a part for each stack.
@@ -80,13 +80,13 @@ class ConditionedLink:
             found.setdefault(each.host, {}).setdefault(each.port, []).append(each)
         return found
 
-    def parts(self, host: str) -> list[Part]:
+    def parts(self, host: str) -> list[HostPorts]:
         """Return the parts of the link on a host; one, unless the host has `across`."""
-        found: dict[str | None, Part] = {}
+        found: dict[str | None, HostPorts] = {}
         for port, mates in self.ports[host].items():
             step = mates[0].step("uplink")
             uplink = None if step is None else step.interface
-            found.setdefault(uplink, Part(uplink)).ports[port] = mates
+            found.setdefault(uplink, HostPorts(uplink)).ports[port] = mates
         return list(found.values())
 
     def senders(self, host: str) -> dict[str, str]:
@@ -173,7 +173,7 @@ def engine_links(
     )
 
 
-def _engine_link(link: ConditionedLink, part: Part) -> EngineLink:
+def _engine_link(link: ConditionedLink, part: HostPorts) -> EngineLink:
     members = [
         Port(
             port,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from delaylab.analysis.clocks.align import ClockPair
-from delaylab.analysis.clocks.check import Check
-from delaylab.analysis.clocks.fit import Part
+from delaylab.analysis.clocks.check import ClockCheck
+from delaylab.analysis.clocks.fit import FitPart
 from delaylab.analysis.clocks.least_squares import LeastSquares
 from delaylab.analysis.clocks.stated import Stated
 from delaylab.analysis.doubts.clocks import MACHINE, TrialClocks
@@ -21,7 +21,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClockRow:
     """Pair of clocks in one stretch of a trial between steps, or the reason why not aligned."""
 
     trial: str
@@ -41,7 +41,7 @@ class Clocks:
     """Section on clocks: one line on all trials, then row by row."""
 
     summary: str
-    rows: list[Row]
+    rows: list[ClockRow]
 
     @property
     def many(self) -> bool:
@@ -116,11 +116,11 @@ def _summary(trials: list[TrialClocks]) -> str:
     return "; ".join(said)
 
 
-def pair_rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[Row]:
+def pair_rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[ClockRow]:
     """Return the rows of a pair of clocks: one for each stretch between steps, at least one."""
     fit, name = hop.fit, trial.between(hop).removesuffix(f" against {MACHINE}")
     if not fit.parts:
-        return [Row(label, name, fit.why)]
+        return [ClockRow(label, name, fit.why)]
     pair = {fit.clock, fit.reference}
     check = next((c for c in trial.checks if {c.clock, c.reference} == pair), None)
     symmetric = " (stated symmetry)" if hop.symmetric_ns is not None else ""
@@ -141,9 +141,9 @@ def _stated(trial: TrialClocks, hop: ClockPair) -> Stated | None:
     return trial.stated.get(frozenset((hop.near, hop.far)))
 
 
-def _row(trial: str, name: str, part: Part) -> Row:
+def _row(trial: str, name: str, part: FitPart) -> ClockRow:
     lasted = (part.end_ns - part.start_ns) / 1e9
-    return Row(
+    return ClockRow(
         trial,
         name,
         "",
@@ -154,7 +154,7 @@ def _row(trial: str, name: str, part: Part) -> Row:
     )
 
 
-def _beside(stated: Stated, part: Part) -> str:
+def _beside(stated: Stated, part: FitPart) -> str:
     """Return the bound that is stated, and whether the offset of a part is within it."""
     offset = words.signed(part.line.ahead(part.start_ns) / 1000)
     programs = " and ".join(dict.fromkeys(each.program for each in stated.by))
@@ -162,7 +162,7 @@ def _beside(stated: Stated, part: Part) -> str:
     return f"± {words.delay(stated.bound_ns / 1000)} by {programs}; offset {offset}: {verdict}"
 
 
-def _squares(part: Part) -> str:
+def _squares(part: FitPart) -> str:
     if part.squares is None or part.apart_ns is None:
         return "too few packets at rest"
     apart = f"{words.delay(part.apart_ns / 1000)} apart"
@@ -172,7 +172,7 @@ def _squares(part: Part) -> str:
     return f"outside the bound: {line}, {apart}"
 
 
-def _reading(check: Check | None) -> str:
+def _reading(check: ClockCheck | None) -> str:
     if check is None:
         return "not read"
     verdict = "agrees" if check.agrees else "disagrees"
@@ -219,7 +219,7 @@ def pair_json(trial: TrialClocks, hop: ClockPair) -> JsonObject:
     return found
 
 
-def _stated_json(stated: Stated, parts: list[Part]) -> JsonObject:
+def _stated_json(stated: Stated, parts: list[FitPart]) -> JsonObject:
     return {
         "bound_us": stated.bound_ns / 1000,
         "within": all(stated.holds(part) for part in parts) if parts else None,
@@ -227,7 +227,7 @@ def _stated_json(stated: Stated, parts: list[Part]) -> JsonObject:
     }
 
 
-def _part(part: Part) -> JsonObject:
+def _part(part: FitPart) -> JsonObject:
     squares = part.squares
     return {
         "start_ns": part.start_ns,
@@ -240,7 +240,7 @@ def _part(part: Part) -> JsonObject:
     }
 
 
-def _squares_json(part: Part, squares: LeastSquares) -> JsonObject:
+def _squares_json(part: FitPart, squares: LeastSquares) -> JsonObject:
     return {
         "offset_ns": squares.line.ahead(part.start_ns),
         "drift_ppm": squares.line.drift_ppm,

@@ -33,7 +33,7 @@ HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EventRow:
     """An event of a group's trials, in words."""
 
     trials: str
@@ -87,7 +87,7 @@ def html(report: Report) -> Html:
     return Html(values, [chart] if chart else [])
 
 
-def table(groups: list[Group]) -> list[Row]:
+def table(groups: list[Group]) -> list[EventRow]:
     """Return a row for each event of each group's trials."""
     return [
         _row(group, [trial.events[number] for trial in group.convergence])
@@ -109,9 +109,9 @@ def notes(groups: list[Group]) -> list[str]:
     return lines
 
 
-def _row(group: Group, events: list[SeenEvent]) -> Row:
+def _row(group: Group, events: list[SeenEvent]) -> EventRow:
     right = [each.right_s for each in events if each.right_s is not None]
-    return Row(
+    return EventRow(
         trials=group.label,
         event=events[0].record.words,
         detected=_mean([each.detected_s for each in events]),

@@ -12,7 +12,7 @@ from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.rtt import WITHOUT_LINK
 from delaylab.charts import words
-from delaylab.dataset.records.study import Machine
+from delaylab.dataset.records.study import MachineRecord
 from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Claimed
@@ -85,7 +85,7 @@ def _notes(report: Report) -> Iterator[str]:
         machine = each.machine
 
 
-def _changed(before: Machine, after: Machine) -> str | None:
+def _changed(before: MachineRecord, after: MachineRecord) -> str | None:
     """Return what is another between two machines; None if they are one."""
     ours, theirs = before.model_dump(), after.model_dump()
     found = [

@@ -31,7 +31,7 @@ MEAN = "mean of all"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LevelRow:
     """Line of the table of a factor: a level in one scenario, or on average over all."""
 
     level: str
@@ -77,7 +77,7 @@ def html(report: Report) -> Html:
     return Html({"parts": parts, "note": NOTE}, drawings)
 
 
-def rows(of: FactorLevels) -> list[Row]:
+def rows(of: FactorLevels) -> list[LevelRow]:
     """Return all lines of a factor's table: each level in each scenario, then on average."""
     found = []
     for level in of.levels:
@@ -87,7 +87,7 @@ def rows(of: FactorLevels) -> list[Row]:
     return found
 
 
-def _summed(of: FactorLevels) -> list[Row]:
+def _summed(of: FactorLevels) -> list[LevelRow]:
     """Return one line for each level: its mean, or its only scenario."""
     means = {row.level: row for row in _means(of)}
     return [
@@ -96,8 +96,8 @@ def _summed(of: FactorLevels) -> list[Row]:
     ]
 
 
-def _row(median: Contrast, p99: Contrast) -> Row:
-    return Row(
+def _row(median: Contrast, p99: Contrast) -> LevelRow:
+    return LevelRow(
         median.level,
         in_words(median.scenario) or ALL,
         words.delay(median.before),
@@ -113,14 +113,14 @@ def _tail(effect: Effect) -> str:
     return words.shift(effect) if isfinite(effect.interval[0]) else "–"
 
 
-def _means(of: FactorLevels) -> Iterator[Row]:
+def _means(of: FactorLevels) -> Iterator[LevelRow]:
     """Yield the mean of each level that has more than one scenario."""
     by_statistic = {(mean.level, mean.statistic): mean for mean in of.means}
     for level in of.levels:
         median, p99 = by_statistic[level, "median"], by_statistic[level, "p99"]
         if median.scenarios > 1:
             shifts = words.shift(median.effect), _tail(p99.effect)
-            yield Row(level, f"{MEAN} {median.scenarios}", "", "", *shifts)
+            yield LevelRow(level, f"{MEAN} {median.scenarios}", "", "", *shifts)
 
 
 def _note(of: FactorLevels) -> str:

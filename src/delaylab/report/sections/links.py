@@ -32,7 +32,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DirectionRow:
     """One direction of a link in one trial."""
 
     trials: str
@@ -48,7 +48,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinksInWords:
     """Section on links: one line on all trials, then row by row.
 
     `engines` are the reasons that concern all links of an engine, each said once. `underlays` say
@@ -58,7 +58,7 @@ class Links:
     summary: str
     engines: list[str]
     underlays: list[str]
-    rows: list[Row]
+    rows: list[DirectionRow]
 
     @property
     def many(self) -> bool:
@@ -85,7 +85,7 @@ def html(report: Report) -> Html:
     return Html({"found": links(report.groups), "note": NOTE})
 
 
-def links(groups: list[Group]) -> Links | None:
+def links(groups: list[Group]) -> LinksInWords | None:
     """Return the section on links with conditions that were used, None if there are none.
 
     Directions that did not hold come first.
@@ -101,7 +101,7 @@ def links(groups: list[Group]) -> Links | None:
     held = sum(row.held for row in rows)
     summary = f"{held} of {len(rows)} directions kept their conditions.{_floor(groups)}"
     rows.sort(key=lambda row: row.held)
-    return Links(summary, _engines(groups), list(_underlays(groups)), rows)
+    return LinksInWords(summary, _engines(groups), list(_underlays(groups)), rows)
 
 
 def _engines(groups: list[Group]) -> list[str]:
@@ -145,10 +145,10 @@ def _floor(groups: list[Group]) -> str:
     return f" Link engines, in the worst trial: {worst.text}." if worst else ""
 
 
-def _row(label: str, link: TrialLink) -> Row:
+def _row(label: str, link: TrialLink) -> DirectionRow:
     verdict = link.verdict
     direction = verdict.direction
-    return Row(
+    return DirectionRow(
         trials=label,
         link=verdict.name.removeprefix("link "),
         configured=one_line(direction.configured) or "nothing",
@@ -214,7 +214,7 @@ def _rate(link: TrialLink) -> str:
     return f"{rate.achieved / 1e6:.3f} of {rate.configured / 1e6:g} Mbit/s"
 
 
-def _table(found: Links, width: int) -> Table:
+def _table(found: LinksInWords, width: int) -> Table:
     """Return configured and achieved conditions of links; those that did not hold come first."""
     more = len(found.rows) - IN_TERMINAL
     rest = f" {more} more rows are in the report." if more > 0 else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from delaylab.analysis.group import Group
-from delaylab.analysis.treatments.check import Check, checks
+from delaylab.analysis.treatments.check import TreatmentCheck, checks
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
 from delaylab.report.sections.section import Html, Report
@@ -19,7 +19,7 @@ class CheckedLoads:
     """Group with loads, and the checks that these did what they stand for."""
 
     label: str
-    checks: list[Check]
+    checks: list[TreatmentCheck]
 
 
 def terminal(report: Report, width: int) -> Iterator[Text]:
@@ -43,7 +43,7 @@ def html(report: Report) -> Html:
     return Html({"loads": [CheckedLoads(label, done) for label, done in found if done]})
 
 
-def _json(check: Check) -> JsonObject:
+def _json(check: TreatmentCheck) -> JsonObject:
     return {
         "load": check.load,
         "check": check.quantity,

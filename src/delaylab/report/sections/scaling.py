@@ -32,7 +32,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunTimeRow:
     """Run time of one number of nodes as words."""
 
     nodes: str
@@ -42,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScaledInWords:
     """Series of run times: its rows, its law, and what it predicts or why it does not.
 
     A series without a law has no rows; its times are said.
@@ -50,7 +50,7 @@ class Part:
 
     title: str
     of: str
-    rows: list[Row]
+    rows: list[RunTimeRow]
     said: list[str]
 
 
@@ -72,7 +72,7 @@ def html(report: Report) -> Html:
     return Html({"note": NOTE, "parts": found, "charts": charts}, charts)
 
 
-def parts(study: Study, groups: list[Group]) -> list[Part]:
+def parts(study: Study, groups: list[Group]) -> list[ScaledInWords]:
     """Return all series of a study."""
     return [_part(each) for each in scaled_work(groups, study.record)]
 
@@ -82,7 +82,7 @@ def title(found: ScaledWork) -> str:
     return f"{found.work}: {found.label}" if found.label else found.work
 
 
-def _part(found: ScaledWork) -> Part:
+def _part(found: ScaledWork) -> ScaledInWords:
     scaling, law = found.scaling, found.scaling.law
     of = f"{found.of}, {_blocks(found)}"
     times = [words.seconds(float(each)) for each in scaling.times_s]
@@ -90,15 +90,17 @@ def _part(found: ScaledWork) -> Part:
         listed = ", ".join(
             f"T({nodes}) = {time}" for nodes, time in zip(scaling.nodes, times, strict=True)
         )
-        return Part(title(found), of, [], [f"{listed} ({of}).", f"No law: {scaling.refused}."])
+        return ScaledInWords(
+            title(found), of, [], [f"{listed} ({of}).", f"No law: {scaling.refused}."]
+        )
     by_law = law.at(np.array(scaling.nodes))
     rows = [
-        Row(str(nodes), time, words.seconds(float(by_law_s)), _percent(residual))
+        RunTimeRow(str(nodes), time, words.seconds(float(by_law_s)), _percent(residual))
         for nodes, time, by_law_s, residual in zip(
             scaling.nodes, times, by_law, scaling.residuals, strict=True
         )
     ]
-    return Part(title(found), of, rows, _said(found, law))
+    return ScaledInWords(title(found), of, rows, _said(found, law))
 
 
 def _blocks(found: ScaledWork) -> str:
@@ -217,7 +219,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:+.1f} %".replace("-", words.MINUS)
 
 
-def _tables(found: Sequence[Part]) -> Iterator[Table | Text]:
+def _tables(found: Sequence[ScaledInWords]) -> Iterator[Table | Text]:
     """Yield a table for each series with a law, and lines for others and those beyond `SHOWN`."""
     tables = [part for part in found if part.rows][:SHOWN]
     for part in tables:
@@ -227,7 +229,7 @@ def _tables(found: Sequence[Part]) -> Iterator[Table | Text]:
             yield Text.assemble((f"Scaling of {part.title}", "bold"), f": {' '.join(part.said)}")
 
 
-def _table(part: Part, *, last: bool) -> Table:
+def _table(part: ScaledInWords, *, last: bool) -> Table:
     table = Table(
         title=f"Scaling of {part.title}",
         caption=Text("\n".join([*part.said, *([NOTE] if last else [])]), "dim italic"),

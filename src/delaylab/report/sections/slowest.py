@@ -24,7 +24,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SlowPacketRow:
     """One slow packet as words."""
 
     trials: str
@@ -48,7 +48,7 @@ def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     return {"slowest": [_json(packet) for packet in found]}
 
 
-def rows(groups: list[Group]) -> list[Row]:
+def rows(groups: list[Group]) -> list[SlowPacketRow]:
     """Return the slowest packets of a study, each compared with packets of the same levels."""
     found = [
         (group, packet) for group in groups if group.packets for packet in group.packets.slowest
@@ -57,11 +57,11 @@ def rows(groups: list[Group]) -> list[Row]:
     return [_row(group.label_of(packet.trial), packet) for group, packet in ranked[:NAMED]]
 
 
-def _row(label: str, packet: SlowPacket) -> Row:
+def _row(label: str, packet: SlowPacket) -> SlowPacketRow:
     """Return a packet as words."""
     part = packet.lost_in
     at = f" ({part.at})" if part.at else ""
-    return Row(
+    return SlowPacketRow(
         trials=label,
         packet=f"{packet.seq} at {packet.after_s:.2f} s",
         rtt=words.delay(packet.rtt_us),
@@ -83,7 +83,7 @@ def _machine(packet: SlowPacket) -> str:
     return ", ".join(said) or "not known"
 
 
-def by_trial(groups: list[Group]) -> dict[str, list[Row]]:
+def by_trial(groups: list[Group]) -> dict[str, list[SlowPacketRow]]:
     """Return the slowest packets of each group, by its label."""
     return {
         group.label: [
@@ -94,7 +94,7 @@ def by_trial(groups: list[Group]) -> dict[str, list[Row]]:
     }
 
 
-def _table(found: list[Row], width: int) -> Table:
+def _table(found: list[SlowPacketRow], width: int) -> Table:
     """Return the slowest packets with the segments that they lost their time in."""
     wide = width >= WIDE
     table = Table(

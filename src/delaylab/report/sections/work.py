@@ -11,7 +11,7 @@ from rich.text import Text
 
 from delaylab.analysis.domains import mean_shares
 from delaylab.analysis.doubts.cpu_time import cpu_times
-from delaylab.analysis.fairness import WITHIN, Share
+from delaylab.analysis.fairness import WITHIN, NodeShare
 from delaylab.analysis.group import Group
 from delaylab.analysis.work import FoundFigure, NodeWork, Work
 from delaylab.charts import words
@@ -34,7 +34,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NodeRow:
     """One node's work as words."""
 
     node: str
@@ -72,7 +72,7 @@ class FigureRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WorkInWords:
     """Work of one group: its rows, what they say together, and who failed.
 
     `messages` and `figures` are what a program of MPI found. `domains` has a line for each host
@@ -82,7 +82,7 @@ class Part:
     trials: str
     work: str
     said: str
-    rows: list[Row]
+    rows: list[NodeRow]
     failed: list[str]
     messages: list[Message]
     figures: list[FigureRow]
@@ -106,7 +106,7 @@ def html(report: Report) -> Html:
     return Html({**values, "charts": charts}, charts)
 
 
-def parts(groups: list[Group]) -> list[Part]:
+def parts(groups: list[Group]) -> list[WorkInWords]:
     """Return all work of a study's groups. Xen's domains are told once for each group."""
     return [
         _part(group, work, [] if at else _domains(group))
@@ -124,7 +124,7 @@ def _domains(group: Group) -> list[str]:
     ]
 
 
-def _part(group: Group, work: Work, domains: list[str]) -> Part:
+def _part(group: Group, work: Work, domains: list[str]) -> WorkInWords:
     differ = {(e.work, e.node): e.differ for e in cpu_times(group.trials) if not e.agree}
     shares = work.fairness.shares if work.fairness is not None else {}
     rows = [
@@ -143,7 +143,9 @@ def _part(group: Group, work: Work, domains: list[str]) -> Part:
         for each in work.messages
     ]
     figures = [FigureRow(*_figure(each)) for each in work.figures]
-    return Part(group.label, work.name, _said(work), rows, failed, messages, figures, domains)
+    return WorkInWords(
+        group.label, work.name, _said(work), rows, failed, messages, figures, domains
+    )
 
 
 def _figure(figure: FoundFigure) -> tuple[str, str]:
@@ -185,13 +187,15 @@ def _said(work: Work) -> str:
     return said
 
 
-def _row(node: str, done: NodeWork, work: Work, share: Share | None, differ: float | None) -> Row:
+def _row(
+    node: str, done: NodeWork, work: Work, share: NodeShare | None, differ: float | None
+) -> NodeRow:
     host_cpu = "–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s)
     if differ is not None:
         host_cpu += f" ({100 * differ:+.0f} %)".replace("-", words.MINUS)
     if done.vcpu_s is not None:
         host_cpu += f", vCPUs {words.seconds(done.vcpu_s)}"
-    return Row(
+    return NodeRow(
         node=node,
         share="–" if share is None else words.share_of_fair(share.of_fair),
         rate=words.rate(done.rate, work.unit),
@@ -202,7 +206,7 @@ def _row(node: str, done: NodeWork, work: Work, share: Share | None, differ: flo
     )
 
 
-def _tables(found: Sequence[Part], width: int) -> Iterator[Table | Text]:
+def _tables(found: Sequence[WorkInWords], width: int) -> Iterator[Table | Text]:
     """Yield a table for each work of a group, and a line for each of those beyond `SHOWN`."""
     for number, part in enumerate(found[:SHOWN]):
         yield _table(part, width, last=number == len(found[:SHOWN]) - 1)
@@ -214,7 +218,7 @@ def _tables(found: Sequence[Part], width: int) -> Iterator[Table | Text]:
         yield from (Text(f"work {part.work} of {part.trials}: {why}", "red") for why in part.failed)
 
 
-def _findings(part: Part) -> Iterator[Table]:
+def _findings(part: WorkInWords) -> Iterator[Table]:
     """Yield the tables of what a program of MPI found, if it was one."""
     if part.messages:
         caption = Text(MESSAGES, "dim italic")
@@ -234,7 +238,7 @@ def _findings(part: Part) -> Iterator[Table]:
         yield table
 
 
-def _table(part: Part, width: int, *, last: bool) -> Table:
+def _table(part: WorkInWords, width: int, *, last: bool) -> Table:
     wide = width >= WIDE
     caption = f"{part.said}." + (f"\n{NOTE}" if last else "")
     table = Table(
@@ -283,7 +287,7 @@ def _json(group: Group, work: Work) -> JsonObject:
     }
 
 
-def _share_json(share: Share | None) -> JsonObject:
+def _share_json(share: NodeShare | None) -> JsonObject:
     if share is None:
         return {"share_of_fair": None, "share_of_fair_interval": None}
     of_fair = share.of_fair

@@ -60,7 +60,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Correlation = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Part(TracksNamedFields):
+class EngineForm(TracksNamedFields):
     """The base of the types in this module."""
 
     model_config = ConfigDict(allow_inf_nan=False, defer_build=True)
@@ -81,13 +81,13 @@ class Part(TracksNamedFields):
         }
 
 
-class Table(Part):
+class Table(EngineForm):
     """Equally likely values of a delay distribution, in multiples of the jitter's spread."""
 
     table: list[Value] = Field(min_length=1)
 
 
-class Jitter(Part):
+class Jitter(EngineForm):
     """The variation of the delay: its spread, distribution and correlation.
 
     The correlation is that of successive frames, or one over time, by its half-life.
@@ -99,7 +99,7 @@ class Jitter(Part):
     half_life_ns: PositiveTime | None = None
 
 
-class Independent(Part):
+class Independent(EngineForm):
     """Random loss of a share of the frames."""
 
     model: Literal["independent"] = "independent"
@@ -107,7 +107,7 @@ class Independent(Part):
     correlation: Correlation = 0.0
 
 
-class GilbertElliott(Part):
+class GilbertElliott(EngineForm):
     """Loss by the Gilbert-Elliott model: a good and a bad state, each with a share of loss."""
 
     model: Literal["gilbert-elliott"] = "gilbert-elliott"
@@ -117,7 +117,7 @@ class GilbertElliott(Part):
     lost_in_good: Probability = 0.0
 
 
-class Pattern(Part):
+class Pattern(EngineForm):
     """Loss of frames in fixed runs: so many kept, so many lost, so many kept, …."""
 
     model: Literal["pattern"] = "pattern"
@@ -135,7 +135,7 @@ class Pattern(Part):
 Loss = Annotated[Independent | GilbertElliott | Pattern, Field(discriminator="model")]
 
 
-class Reorder(Part):
+class Reorder(EngineForm):
     """Reordering: the share of frames that overtake others."""
 
     share: Probability
@@ -143,7 +143,7 @@ class Reorder(Part):
     gap: Gap = 1
 
 
-class Rate(Part):
+class Rate(EngineForm):
     """A bandwidth limit in bit/s, and the framing that counts towards it.
 
     With `refills` it is a budget of bytes that is set anew so often per second.
@@ -155,13 +155,13 @@ class Rate(Part):
     refills: Refills | None = None
 
 
-class DropTail(Part):
+class DropTail(EngineForm):
     """A queue that drops frames which find it full."""
 
     kind: Literal["droptail"] = "droptail"
 
 
-class Codel(Part):
+class Codel(EngineForm):
     """Controlled delay (RFC 8289)."""
 
     kind: Literal["codel"] = "codel"
@@ -169,7 +169,7 @@ class Codel(Part):
     interval_ns: PositiveTime = CODEL_INTERVAL_NS
 
 
-class Red(Part):
+class Red(EngineForm):
     """Random early detection (Floyd and Jacobson 1993)."""
 
     kind: Literal["red"] = "red"
@@ -182,7 +182,7 @@ class Red(Part):
 Discipline = Annotated[DropTail | Codel | Red, Field(discriminator="kind")]
 
 
-class Queue(Part):
+class Queue(EngineForm):
     """The queue of frames before the bandwidth limit: in packets, in bytes, or at the sender."""
 
     packets: Waiting | None = None
@@ -197,7 +197,7 @@ class Queue(Part):
         return self
 
 
-class RateTrace(Part):
+class RateTrace(EngineForm):
     """A rate over time: pairs of a time in ns and the rate in bit/s from then on."""
 
     kind: Literal["rate"] = "rate"
@@ -207,7 +207,7 @@ class RateTrace(Part):
     period_ns: Period | None = None
 
 
-class DelayTrace(Part):
+class DelayTrace(EngineForm):
     """A one-way delay over time: pairs of a time and the delay from then on, both in ns.
 
     `routes` has the route from each point on: frames of two routes may overtake each other.
@@ -219,7 +219,7 @@ class DelayTrace(Part):
     period_ns: Period | None = None
 
 
-class Opportunities(Part):
+class Opportunities(EngineForm):
     """The times in ns at which so many bytes may leave, as in mahimahi's files."""
 
     kind: Literal["opportunities"] = "opportunities"
@@ -235,7 +235,7 @@ LinkState = Literal["up", "down", "silent"]
 """The state of a sender's end of a link: `down` has no carrier, `silent` loses what it sends."""
 
 
-class Conditions(Part):
+class Conditions(EngineForm):
     """The conditions of one direction of a link, or a change of them. All are one way."""
 
     delay_ns: Time | None = None
@@ -258,7 +258,7 @@ class Conditions(Part):
         return bool(self.model_fields_set)
 
 
-Model = TypeVar("Model", bound=Part)
+Model = TypeVar("Model", bound=EngineForm)
 
 
 def made_of(kind: type[Model], named: Mapping[str, object]) -> Model:
@@ -280,7 +280,7 @@ def check_configured(conditions: Conditions) -> None:
 
 
 def _empty(value: object) -> list[str]:
-    if not isinstance(value, Part):
+    if not isinstance(value, EngineForm):
         return []
     named = [(name, part) for name, part in value if name in value.model_fields_set]
     inner = [name for name, part in named if part is None and name != "period_ns"]

@@ -8,7 +8,7 @@ random changes by both.
 
 from __future__ import annotations
 
-from delaylab.spec.conditions.engine import Conditions, Model, Part, Queue, made_of
+from delaylab.spec.conditions.engine import Conditions, EngineForm, Model, Queue, made_of
 
 ALTERNATIVES = {
     "packets": ("bytes", "held"),
@@ -53,6 +53,10 @@ def _merged(before: Model, changes: Model) -> Model:
 
 def _part(before: object, change: object) -> object:
     """Return one field after a change: merged if both are parts of the same type."""
-    if isinstance(change, Part) and isinstance(before, Part) and type(before) is type(change):
+    if (
+        isinstance(change, EngineForm)
+        and isinstance(before, EngineForm)
+        and type(before) is type(change)
+    ):
         return _merged(before, change)
     return change

@@ -33,7 +33,7 @@ Framing = Annotated[Size, at_most(Size(engine.LARGEST_FRAMING))]
 Correlation = Annotated[Share, AfterValidator(_less_than_all)]
 
 
-def default_share(kind: type[engine.Part], name: str) -> Share:
+def default_share(kind: type[engine.EngineForm], name: str) -> Share:
     """Return the engine's default of a field as a share."""
     return Share.of(kind.model_fields[name].default)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from delaylab.spec.conditions.engine import (
     Conditions,
     DelayTrace,
+    EngineForm,
     GilbertElliott,
     Jitter,
     Opportunities,
-    Part,
     Pattern,
     Queue,
     RateTrace,
@@ -61,7 +61,7 @@ def _word(key: str, value: object) -> str:
         return f"{value.kind} over time, {len(value.points)} points"
     if isinstance(value, Opportunities):
         return f"{value.kind} over time, {len(value.at_ns)} points"
-    if not isinstance(value, Part):
+    if not isinstance(value, EngineForm):
         return value if isinstance(value, str) else str(Share.of(float(str(value))))
     said = _condition(value)
     main = MAIN.get(key) or next(iter(said))
@@ -72,7 +72,7 @@ def _word(key: str, value: object) -> str:
     return yaml.safe_dump(said, default_flow_style=True, width=1000, sort_keys=False).strip()
 
 
-def _condition(part: Part) -> Said:
+def _condition(part: EngineForm) -> Said:
     if isinstance(part, GilbertElliott):
         return {"gilbert-elliott": _parts(part)}
     if isinstance(part, Pattern):
@@ -88,7 +88,7 @@ def _condition(part: Part) -> Said:
     return said
 
 
-def _parts(part: Part) -> Said:
+def _parts(part: EngineForm) -> Said:
     found: Said = {}
     for key, value in part:
         if key in FIELDS and key in part.model_fields_set and value is not None:

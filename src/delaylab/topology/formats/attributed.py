@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from delaylab.topology.builder import Builder, Edge
 from delaylab.topology.geography import delay_ns, formula, great_circle_km
-from delaylab.topology.model import Map, Place
+from delaylab.topology.model import Map, Position
 from delaylab.topology.numbers import coordinate, number, scaled
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.remarks import ZERO_DELAY, Oddity
@@ -60,7 +60,7 @@ class _Read:
 
     build: Builder
     options: Options
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, Position] = field(default_factory=dict)
 
 
 def network(
@@ -102,7 +102,7 @@ def _add_node(node: AttributedNode, state: _Read, *, on_earth: bool) -> None:
     state.build.node(node.key, line=node.line, wanted=label, label=words, at=at)
 
 
-def _place(node: AttributedNode, state: _Read, *, on_earth: bool) -> Place | None:
+def _place(node: AttributedNode, state: _Read, *, on_earth: bool) -> Position | None:
     values = node.values
     degrees = _first(values, LONGITUDE), _first(values, LATITUDE)
     drawn = values.get("x"), values.get("y")
@@ -115,7 +115,7 @@ def _place(node: AttributedNode, state: _Read, *, on_earth: bool) -> Place | Non
         shown = ", ".join(str(text)[:20] for text in given)
         state.build.remarks.problem(node.line, f"no coordinates: {shown!r}; the node has no place")
         return None
-    return Place(x, y, on_earth)
+    return Position(x, y, on_earth)
 
 
 def _say_about_places(nodes: list[AttributedNode], state: _Read, *, on_earth: bool) -> None:

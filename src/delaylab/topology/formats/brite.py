@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from delaylab.topology.builder import Builder, Edge
-from delaylab.topology.model import Map, Place
+from delaylab.topology.model import Map, Position
 from delaylab.topology.numbers import coordinate, number, scaled, whole
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.source import Source
@@ -58,7 +58,7 @@ def _node(words: list[str], line: int, build: Builder, options: Options) -> bool
     label = f"AS {domain}" if domain is not None and domain >= 0 else ""
     wanted = f"{'as' if kind.startswith('AS') else 'r'}{words[0]}"
     on_earth = options.coordinates == Coordinates.DEGREES
-    build.node(words[0], line=line, wanted=wanted, label=label, at=Place(x, y, on_earth))
+    build.node(words[0], line=line, wanted=wanted, label=label, at=Position(x, y, on_earth))
     return True
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from delaylab.topology.builder import Builder, Edge
-from delaylab.topology.model import Map, Place
+from delaylab.topology.model import Map, Position
 from delaylab.topology.numbers import coordinate, number, scaled
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.source import Source
@@ -159,15 +159,15 @@ def _builder(source: Source, name: str, options: Options) -> Builder:
     return build
 
 
-def _add_node(build: Builder, key: str, name: str, at: Place | None, line: int) -> None:
+def _add_node(build: Builder, key: str, name: str, at: Position | None, line: int) -> None:
     build.node(key, line=line, wanted=f"r{key}", label="" if name == key else name, at=at)
 
 
-def _place(x: str, y: str, options: Options) -> Place | None:
+def _place(x: str, y: str, options: Options) -> Position | None:
     found = coordinate(x), coordinate(y)
     if found[0] is None or found[1] is None:
         return None
-    return Place(found[0], found[1], options.coordinates == Coordinates.DEGREES)
+    return Position(found[0], found[1], options.coordinates == Coordinates.DEGREES)
 
 
 def _edge(

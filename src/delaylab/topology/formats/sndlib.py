@@ -12,7 +12,7 @@ from delaylab.topology.builder import Builder, Edge
 from delaylab.topology.formats.gtitm import in_both_directions
 from delaylab.topology.formats.xml import Element, parse
 from delaylab.topology.geography import delay_ns, formula, great_circle_km
-from delaylab.topology.model import Map, Place
+from delaylab.topology.model import Map, Position
 from delaylab.topology.numbers import coordinate, number, scaled
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.remarks import ZERO_DELAY, Remarks
@@ -136,7 +136,7 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
 
 def _map(network: _Network, source: Source, options: Options, remarks: Remarks) -> Map:
     build = Builder(source.lab, NAME, source.name, remarks)
-    places: dict[str, Place] = {}
+    places: dict[str, Position] = {}
     on_earth = _on_earth(network, options, remarks)
     for node in network.nodes:
         if not node.id:
@@ -146,7 +146,7 @@ def _map(network: _Network, source: Source, options: Options, remarks: Remarks) 
         if x is None or y is None:
             remarks.problem(node.line, f"no coordinates: {node.x[:20]!r}, {node.y[:20]!r}")
         else:
-            places[node.id] = Place(x, y, on_earth)
+            places[node.id] = Position(x, y, on_earth)
         build.node(node.id, line=node.line, label=node.id, at=places.get(node.id))
     for edge in in_both_directions(
         [_edge(link, places, options, remarks) for link in network.links]
@@ -185,7 +185,7 @@ def _positive(text: str) -> Fraction | None:
     return found if found is not None and found > 0 else None
 
 
-def _edge(link: _Link, places: dict[str, Place], options: Options, remarks: Remarks) -> Edge:
+def _edge(link: _Link, places: dict[str, Position], options: Options, remarks: Remarks) -> Edge:
     ends = places.get(link.a), places.get(link.b)
     delay = None
     if ends[0] is not None and ends[1] is not None and ends[0].on_earth:

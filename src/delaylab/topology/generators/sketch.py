@@ -8,7 +8,7 @@ from math import cos, pi, sin
 
 from delaylab.errors import BadInput
 from delaylab.spec.counts import MOST_NODES
-from delaylab.topology.model import Place
+from delaylab.topology.model import Position
 
 RADIUS = 100.0
 
@@ -17,7 +17,7 @@ RADIUS = 100.0
 class Sketch:
     """A network in the making."""
 
-    nodes: dict[str, tuple[Place | None, bool]] = field(default_factory=dict)
+    nodes: dict[str, tuple[Position | None, bool]] = field(default_factory=dict)
     """Name -> its place, and whether it forwards."""
     links: list[tuple[str, str]] = field(default_factory=list)
 
@@ -25,7 +25,9 @@ class Sketch:
         """Add a node; return its name. Raise BadInput if a map has no room for it."""
         if len(self.nodes) >= MOST_NODES:
             raise BadInput(f"the map has more than {MOST_NODES} nodes", fix="see docs/limits.md")
-        place = None if x is None else Place(float(round(x, 2)), float(round(y, 2)), on_earth=False)
+        place = (
+            None if x is None else Position(float(round(x, 2)), float(round(y, 2)), on_earth=False)
+        )
         self.nodes[name] = (place, router)
         return name
 

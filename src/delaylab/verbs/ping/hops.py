@@ -28,7 +28,7 @@ EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class ProbedHop:
     """One hop: the routers that answered there, and the round trips to them in ns.
 
     Several `addresses` mean that packets took different paths. `reached` is True for the
@@ -75,7 +75,7 @@ class HopsResult:
 
     host: str
     address: str
-    hops: tuple[Hop, ...]
+    hops: tuple[ProbedHop, ...]
     interrupted: bool = False
 
     @property
@@ -152,7 +152,7 @@ def _probe(to_all: ping.Options, address: str, length: int, on_packet: OnPacket)
     return interrupted
 
 
-def hops_of(packets: Iterable[PingPacket], length: int) -> tuple[Hop, ...]:
+def hops_of(packets: Iterable[PingPacket], length: int) -> tuple[ProbedHop, ...]:
     """Return the hops of these packets: packet i went to hop i mod `length` + 1."""
     by_ttl: dict[int, list[PingPacket]] = {ttl: [] for ttl in range(1, length + 1)}
     for packet in packets:
@@ -161,9 +161,9 @@ def hops_of(packets: Iterable[PingPacket], length: int) -> tuple[Hop, ...]:
     return tuple(_hop(ttl, sent) for ttl, sent in by_ttl.items())
 
 
-def _hop(ttl: int, sent: list[PingPacket]) -> Hop:
+def _hop(ttl: int, sent: list[PingPacket]) -> ProbedHop:
     answered = [packet for packet in sent if packet.sender is not None]
-    return Hop(
+    return ProbedHop(
         ttl,
         tuple(dict.fromkeys(packet.sender for packet in answered if packet.sender)),
         len(sent),
@@ -175,7 +175,7 @@ def _hop(ttl: int, sent: list[PingPacket]) -> Hop:
     )
 
 
-def table(hops: Iterable[Hop]) -> Table:
+def table(hops: Iterable[ProbedHop]) -> Table:
     """Return the hops as a table for a reader."""
     made = Table(box=None, pad_edge=False)
     for title in ("hop", "address", "sent", "loss", "RTT min", "median", "p99", "max"):

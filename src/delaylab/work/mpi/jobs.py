@@ -14,7 +14,7 @@ from delaylab.spec.study.work import MpiWork
 from delaylab.work.folders import Folder, folders
 from delaylab.work.jobs import Done, Job, Started
 from delaylab.work.mpi import hpcc, latency
-from delaylab.work.mpi.launch import Program, ended_with, launched
+from delaylab.work.mpi.launch import StartedJob, ended_with, launched
 
 Found = tuple[list[Latency], list[Figure]]
 _NS = 1e9
@@ -54,7 +54,7 @@ def together(lab: Lab, work: MpiWork) -> Iterator[list[Job]]:
         yield [_job(work, program, node, found) for node in work.on]
 
 
-def _job(work: MpiWork, program: Program, node: str, read: Callable[[bytes], Found]) -> Job:
+def _job(work: MpiWork, program: StartedJob, node: str, read: Callable[[bytes], Found]) -> Job:
     daemon = program.daemons[node]
     first = node == work.on[0]
     return Job(
@@ -67,7 +67,7 @@ def _job(work: MpiWork, program: Program, node: str, read: Callable[[bytes], Fou
     )
 
 
-def _done(program: Program, result: Result[Exit], read: Callable[[bytes], Found] | None) -> Done:
+def _done(program: StartedJob, result: Result[Exit], read: Callable[[bytes], Found] | None) -> Done:
     """Return what a node did of the program, and what that found if the node is to `read` it."""
     ended = result.done
     if ended.exit != 0:

@@ -57,7 +57,7 @@ class Ended:
 
 
 @dataclass
-class Program:
+class StartedJob:
     """An MPI program: started, and waiting until it may go. `daemons` has those of its nodes."""
 
     launcher: Session
@@ -110,14 +110,14 @@ class Program:
 @contextmanager
 def launched(
     lab: Lab, folders: Sequence[Folder], ranks: int, program: Sequence[str]
-) -> Iterator[Program]:
+) -> Iterator[StartedJob]:
     """Provide an MPI program that is started on the nodes of these folders, and waits for `go`.
 
     Raises DelaylabError, with the program's or a daemon's last words, if it does not start.
     """
     folders[0].write(settings.AGENT, settings.AGENT_TEXT)
     launcher = lab.node_session(folders[0].node)
-    started = Program(launcher, Result(Exec(argv=[])), folders)
+    started = StartedJob(launcher, Result(Exec(argv=[])), folders)
     try:
         argv = settings.command(lab, folders, ranks, program)
         env = settings.environment(folders[0])
@@ -160,7 +160,7 @@ def reason(said: bytes) -> str:
     return lines[0]
 
 
-def _start(lab: Lab, program: Program, folders: dict[str, Folder]) -> None:
+def _start(lab: Lab, program: StartedJob, folders: dict[str, Folder]) -> None:
     """Start a daemon wherever mpirun wants one, until rank 0 says that it waits."""
     said = bytearray()
     told = 0
@@ -195,7 +195,7 @@ def _daemon(lab: Lab, folder: Folder, command: str) -> Daemon:
     return Daemon(folder.node, session, result)
 
 
-def _read(program: Program, said: bytes, end_s: float) -> None:
+def _read(program: StartedJob, said: bytes, end_s: float) -> None:
     """Wait for output of mpirun; raise DelaylabError if it or a daemon ends before."""
     heard: list[str] = []
 

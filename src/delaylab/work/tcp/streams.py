@@ -20,7 +20,7 @@ _FIRST_PORT, _PORTS = 21_000, 4_500
 """The servers' ports. A server may need a second one, which is `_PORTS` higher."""
 
 
-class Program(Protocol):
+class StreamProgram(Protocol):
     """A program that sends a stream of TCP to a server of its own kind, which counts it."""
 
     def serve(self, session: Session, ports: tuple[int, int], /) -> None:
@@ -33,7 +33,7 @@ class Program(Protocol):
         """Return the rate in bit/s that arrived; raise AgentError if the stream failed."""
 
 
-PROGRAMS: dict[TcpProgram, Program] = dict(zip(TCP_PROGRAMS, (iperf3, nuttcp), strict=True))
+PROGRAMS: dict[TcpProgram, StreamProgram] = dict(zip(TCP_PROGRAMS, (iperf3, nuttcp), strict=True))
 
 
 @contextmanager
