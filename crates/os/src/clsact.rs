@@ -13,7 +13,9 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use aya::maps::{Array, IterableMap};
-use aya::programs::tc::{NlOptions, SchedClassifierLinkId, TcAttachOptions, qdisc_add_clsact};
+use aya::programs::tc::{
+    NlOptions, SchedClassifierLink, SchedClassifierLinkId, TcAttachOptions, qdisc_add_clsact,
+};
 use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader};
 
@@ -53,6 +55,18 @@ fn attach_to(
 ) -> io::Result<SchedClassifierLinkId> {
     let options = TcAttachOptions::Netlink(place);
     program.attach_with_options(interface, hook, options).map_err(refused)
+}
+
+/// Make a loaded program the first filter on the sent frames of an interface of this network namespace. It stays until
+/// the result is dropped, or the interface is removed; it outlives a process that is killed. Fails with `EEXIST` if the
+/// interface has a `clsact` queue.
+pub(crate) fn attach_to_sent(
+    program: &mut SchedClassifier,
+    interface: &str,
+) -> io::Result<SchedClassifierLink> {
+    qdisc_add_clsact(interface)?;
+    let id = attach_to(program, interface, TcAttachType::Egress, FIRST)?;
+    program.take_link(id).map_err(refused)
 }
 
 /// The compiled `bpf/drop.c`, aligned as the loader needs it.

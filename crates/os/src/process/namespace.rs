@@ -29,6 +29,12 @@ pub fn join_network_of(descriptor: &impl AsFd) -> io::Result<()> {
     Ok(nix::sched::setns(descriptor, Namespaces::CLONE_NEWNET)?)
 }
 
+/// Return whether the calling thread is in the network namespace of process 1 of its PID namespace. Fails if `/proc` is
+/// not mounted, or without the right to look at that process (ptrace(2)).
+pub fn is_in_network_of_init() -> io::Result<bool> {
+    Ok(fs::read_link("/proc/thread-self/ns/net")? == fs::read_link("/proc/1/ns/net")?)
+}
+
 /// Set the host name of this UTS namespace (sethostname(2)). Fails with `EPERM` without `CAP_SYS_ADMIN`.
 pub fn set_hostname(name: &str) -> io::Result<()> {
     Ok(nix::unistd::sethostname(name)?)

@@ -5,17 +5,19 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use aya::EbpfLoader;
-use aya::programs::LinkOrder;
 use aya::programs::links::FdLink;
-use aya::programs::tc::TcAttachType;
+use aya::programs::tc::{SchedClassifierLink, TcAttachType};
+use aya::programs::{LinkOrder, SchedClassifier};
 
 use super::attach_first;
 use crate::bpf::{SharedArray, classifier, refused};
 use crate::clock::{Monotonic, Span};
+use crate::clsact::attach_to_sent;
 use crate::socket::packet_socket::{self, FrameBatch};
 
 /// The compiled `bpf/gate.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/gate.o");
+const NAME: &str = "lo";
 /// The mark of frames to be held: `MARK` in `bpf/gate.c`.
 const MARK: u32 = 0xd1a7;
 /// The places in `GATE`: as in `bpf/gate.c`.
@@ -66,19 +68,40 @@ pub struct Gate {
     leaving: Option<Span>,
     /// True once a frame was not sent: then no other is tried.
     shut: bool,
-    _link: FdLink,
+    _attached: Attached,
+}
+
+/// The program at the loopback, which is detached on drop.
+#[derive(Debug)]
+enum Attached {
+    /// A filter, which ends with the network namespace. The kernel detaches a link when its process ends, under its lock of
+    /// all network configuration (kernel/bpf/tcx.c, `tcx_link_release`). While it removes the namespaces of a large lab, a
+    /// process waits for that lock for a second.
+    Filter { _link: SchedClassifierLink },
+    /// A link, which ends with its process: so none is left in a namespace that outlives it.
+    Link { _link: FdLink },
+}
+
+impl Attached {
+    fn new(program: &mut SchedClassifier, own: bool) -> io::Result<Self> {
+        if own && let Ok(link) = attach_to_sent(program, NAME) {
+            return Ok(Self::Filter { _link: link });
+        }
+        let link = attach_first(program, NAME, TcAttachType::Egress, LinkOrder::first())?;
+        Ok(Self::Link { _link: link })
+    }
 }
 
 impl Gate {
-    /// Attach the program to the loopback of the calling thread's network namespace, as long as the result lives.
+    /// Attach the program to the loopback of the calling thread's network namespace, as long as the result lives. In a
+    /// namespace of its `own`, which ends with its process, a process that is killed leaves the program there.
     /// Needs `CAP_BPF` and `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6. Fails with the loader's text
     /// where the kernel lets no programs in.
-    pub fn open() -> io::Result<Self> {
-        const NAME: &str = "lo";
+    pub fn open(own: bool) -> io::Result<Self> {
         let mut object = EbpfLoader::new().btf(None).load(OBJECT).map_err(refused)?;
         let program = classifier(&mut object, "hold")?;
         program.load().map_err(refused)?;
-        let link = attach_first(program, NAME, TcAttachType::Egress, LinkOrder::first())?;
+        let attached = Attached::new(program, own)?;
         let socket = packet_socket::open()?;
         packet_socket::mark(socket.as_fd(), MARK)?;
         packet_socket::bind(socket.as_fd(), nix::net::if_::if_nametoindex(NAME)?, 0)?;
@@ -91,7 +114,7 @@ impl Gate {
             until_copy: 0,
             leaving: None,
             shut: false,
-            _link: link,
+            _attached: attached,
         })
     }
 
@@ -203,25 +226,38 @@ mod tests {
     #[test]
     fn a_held_frame_leaves_when_it_is_due_and_never_before() {
         in_a_network(|| {
-            let (mut gate, mut ring) = (Gate::open().unwrap(), ring());
-            for number in 0..20_000 {
-                let (offset, within) = EpochOffset::read_exactly();
-                let due = Monotonic::now() + Span::from_ns(number % 100 * 80);
-                let passed = gate.send(&FRAME, LOOPBACK, due);
-                let Passed::Left { arrived: at_gate, opened, left } = passed else {
-                    panic!("{passed:?}")
-                };
-                assert!(left >= opened && opened >= due && opened >= at_gate, "frame {number}");
-                let stamp = arrived(&mut ring).expect("it was sent");
-                assert!(stamp - offset.realtime(due) >= within * -1, "frame {number}");
-            }
+            let mut filter = Gate::open(true).unwrap();
+            assert!(matches!(filter._attached, Attached::Filter { .. }));
+            hold_many(&mut filter);
+            let mut link = Gate::open(false).unwrap();
+            assert!(matches!(link._attached, Attached::Link { .. }));
+            hold_many(&mut link);
+            // The queue is not new any more.
+            let mut other = Gate::open(true).unwrap();
+            assert!(matches!(other._attached, Attached::Link { .. }));
+            hold_many(&mut other);
         });
+    }
+
+    fn hold_many(gate: &mut Gate) {
+        let mut ring = ring();
+        for number in 0..20_000 {
+            let (offset, within) = EpochOffset::read_exactly();
+            let due = Monotonic::now() + Span::from_ns(number % 100 * 80);
+            let passed = gate.send(&FRAME, LOOPBACK, due);
+            let Passed::Left { arrived: at_gate, opened, left } = passed else {
+                panic!("{passed:?}")
+            };
+            assert!(left >= opened && opened >= due && opened >= at_gate, "frame {number}");
+            let stamp = arrived(&mut ring).expect("it was sent");
+            assert!(stamp - offset.realtime(due) >= within * -1, "frame {number}");
+        }
     }
 
     #[test]
     fn a_frame_that_nobody_holds_is_early_and_one_due_much_later_is_not_sent() {
         in_a_network(|| {
-            let (mut gate, mut ring) = (Gate::open().unwrap(), ring());
+            let (mut gate, mut ring) = (Gate::open(true).unwrap(), ring());
             let due = Monotonic::now() + LONGEST * 100_000;
             let socket = packet_socket::open().unwrap();
             let frame = std::iter::once((Some(LOOPBACK), &FRAME[..]));
@@ -236,7 +272,7 @@ mod tests {
     #[test]
     fn an_interface_that_is_not_there_refuses() {
         in_a_network(|| {
-            let mut gate = Gate::open().unwrap();
+            let mut gate = Gate::open(true).unwrap();
             let passed = gate.send(&FRAME, i32::MAX as u32, Monotonic::now());
             assert!(matches!(passed, Passed::NotSent), "{passed:?}");
             let passed = gate.send(&FRAME, LOOPBACK, Monotonic::now());

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::clock::{EpochOffset, Monotonic, Span};
 use delaylab_os::netlink::interface::has_queue;
+use delaylab_os::process::namespace;
 use delaylab_os::ring::frames::{FrameRing, Passing};
 use delaylab_os::ring::shares::RingShares;
 use delaylab_os::socket::LARGE_BUFFER;
@@ -166,7 +167,9 @@ impl Outbox {
         }
         let batch = FrameBatch::new(size);
         // Without these, frames only leave some microseconds later.
-        let (gate, warm_route) = (Gate::open().ok(), WarmRoute::build().ok());
+        // Where the lab's first process is, which is in this machine's network, the gate must not outlive the engine.
+        let own_network = !namespace::is_in_network_of_init().unwrap_or(true);
+        let (gate, warm_route) = (Gate::open(own_network).ok(), WarmRoute::build().ok());
         let (frames, done) = (Vec::new(), Vec::new());
         Ok(Self { sockets, ports, batch, size, gate, warm_route, frames, done })
     }
