@@ -77,11 +77,11 @@ enum Verb {
     /// Do things to the programs of a node at set times, as standard input says.
     CarryOut,
     /// Write a file or a folder of a node to standard output, as a tar archive.
-    Pack(operations::Place),
+    Pack(operations::CopyPath),
     /// Write the file or folder of a tar archive on standard input to a path in a node.
     Unpack {
         #[command(flatten)]
-        place: operations::Place,
+        place: operations::CopyPath,
         /// Its name if the path is a folder.
         #[arg(long)]
         name: PathBuf,

@@ -8,7 +8,7 @@ use crate::{Call, Entry, HEADER, LENGTH_AT, MAGIC, VERSION};
 
 /// A byte string of an entry: in the log itself, or one that was kept.
 #[derive(Clone, Copy)]
-enum Place {
+enum Held {
     Kept(u32),
     Log(usize, usize),
 }
@@ -18,8 +18,8 @@ enum Place {
 pub struct Decoded {
     shape: Shape,
     call: Call,
-    given: Place,
-    got: Place,
+    given: Held,
+    got: Held,
     time: i64,
 }
 
@@ -117,10 +117,10 @@ impl Decoder {
         Entry { thread, call: read.call, fd, result, time: read.time, given, got }
     }
 
-    fn bytes<'a>(&'a self, place: Place, log: &'a [u8]) -> &'a [u8] {
+    fn bytes<'a>(&'a self, place: Held, log: &'a [u8]) -> &'a [u8] {
         match place {
-            Place::Kept(id) => self.tables.blob(id).unwrap_or_default(),
-            Place::Log(begin, end) => log.get(begin..end).unwrap_or_default(),
+            Held::Kept(id) => self.tables.blob(id).unwrap_or_default(),
+            Held::Log(begin, end) => log.get(begin..end).unwrap_or_default(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Decoder {
         let shape = *self.tables.shapes.get(id as usize).ok_or(Damage::Reference)?;
         let call = Call::of(u64::from(shape.call)).ok_or(Damage::Call)?;
         self.tables.follow(Some(id));
-        let (given, got) = (Place::Kept(shape.given), Place::Kept(shape.got));
+        let (given, got) = (Held::Kept(shape.given), Held::Kept(shape.got));
         Ok(Decoded { shape, call, given, got, time: 0 })
     }
 
@@ -142,25 +142,25 @@ impl Decoder {
         let result = from.signed()?;
         let given = self.blob(from)?;
         let got = self.blob(from)?;
-        let id = |place| if let Place::Kept(id) = place { id } else { UNKEPT };
+        let id = |place| if let Held::Kept(id) = place { id } else { UNKEPT };
         let shape = Shape { thread, call: call as u8, fd, result, given: id(given), got: id(got) };
         let kept = shape.is_kept().then(|| self.tables.keep_shape(shape));
         self.tables.follow(kept);
         Ok(Decoded { shape, call, given, got, time: 0 })
     }
 
-    fn blob(&mut self, from: &mut Reader<'_>) -> Result<Place, Damage> {
+    fn blob(&mut self, from: &mut Reader<'_>) -> Result<Held, Damage> {
         match from.number()? {
-            NONE => Ok(Place::Kept(EMPTY)),
+            NONE => Ok(Held::Kept(EMPTY)),
             LITERAL => {
                 let length = from.size()?;
                 let begin = from.at;
                 let bytes = from.take(length)?;
                 if length > LONGEST {
-                    return Ok(Place::Log(begin, begin + length));
+                    return Ok(Held::Log(begin, begin + length));
                 }
                 self.room(length)?;
-                Ok(Place::Kept(self.tables.keep(bytes)))
+                Ok(Held::Kept(self.tables.keep(bytes)))
             }
             CHANGED => {
                 let base = u32::try_from(from.number()?).map_err(|_| Damage::Reference)?;
@@ -171,12 +171,12 @@ impl Decoder {
                 }
                 self.room(length)?;
                 let id = self.tables.keep_changed(base, length, |bytes| change(bytes, from))?;
-                Ok(Place::Kept(id))
+                Ok(Held::Kept(id))
             }
             other => {
                 let id = u32::try_from(other - KEPT).map_err(|_| Damage::Reference)?;
                 self.tables.blob(id).ok_or(Damage::Reference)?;
-                Ok(Place::Kept(id))
+                Ok(Held::Kept(id))
             }
         }
     }

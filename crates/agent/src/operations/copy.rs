@@ -18,7 +18,7 @@ const MODE: u32 = 0o777;
 
 /// A path in a node, and the folders below which its files are the node's own; all are if there are none.
 #[derive(clap::Args)]
-pub(crate) struct Place {
+pub(crate) struct CopyPath {
     /// The absolute path.
     path: PathBuf,
     /// A folder that is the node's own; may be repeated.
@@ -26,7 +26,7 @@ pub(crate) struct Place {
     within: Vec<PathBuf>,
 }
 
-impl Place {
+impl CopyPath {
     /// Return the folder out of which nothing leads, and the path from there on.
     fn split(&self) -> (&Path, &Path) {
         let root = Path::new("/");
@@ -38,7 +38,7 @@ impl Place {
 }
 
 /// Write a file or a folder to standard output. Links in a folder are copied as links.
-pub(crate) fn pack(place: &Place) -> Result<(), Failure> {
+pub(crate) fn pack(place: &CopyPath) -> Result<(), Failure> {
     let what = || format!("read {}", place.path.display());
     let (folder, path) = place.split();
     let found = Below::new(folder).and_then(|below| below.read(path)).with_context(what)?;
@@ -116,7 +116,7 @@ impl Read for Exactly {
 
 /// Write the file or folder of an archive on standard input to a path, or into it with a name if it is a folder.
 /// No link and no `..` leads out of the folder that is the node's own.
-pub(crate) fn unpack(place: &Place, name: &Path) -> Result<(), Failure> {
+pub(crate) fn unpack(place: &CopyPath, name: &Path) -> Result<(), Failure> {
     let what = || format!("write {}", place.path.display());
     let (folder, path) = place.split();
     if !place.within.is_empty() && folder == Path::new("/") {

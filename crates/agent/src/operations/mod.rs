@@ -19,6 +19,6 @@ mod tap;
 mod transport;
 mod watch;
 
-pub(crate) use copy::{Place, pack, unpack};
+pub(crate) use copy::{CopyPath, pack, unpack};
 pub(crate) use dispatch::serve;
 pub(crate) use programs::{carry_out, supervise};

@@ -47,11 +47,11 @@ pub(crate) struct Supervisor<'a> {
     /// The configuration with all changes by requests, with which a new engine starts.
     configured: ConfiguredConditions,
     engine: Result<EngineProcess, String>,
-    sessions: Vec<Session>,
+    sessions: Vec<SessionProcess>,
 }
 
 /// The process of a session, and the stream of its requests.
-struct Session {
+struct SessionProcess {
     pid: i32,
     requests: File,
 }
@@ -92,7 +92,7 @@ impl<'a> Supervisor<'a> {
         match descriptor::stream_pair() {
             Ok((ours, theirs)) => {
                 let pid = listen::start(client.into(), Some(theirs), self.task.serve);
-                self.sessions.extend(pid.map(|pid| Session { pid, requests: ours.into() }));
+                self.sessions.extend(pid.map(|pid| SessionProcess { pid, requests: ours.into() }));
             }
             Err(error) => listen::refuse(client.into(), &listen::cannot_start(&error)),
         }

@@ -34,7 +34,7 @@ const BUFFER: usize = 64 << 10;
 const TURN: usize = 256;
 
 /// A node that is observed.
-struct Node {
+struct Observed {
     name: String,
     /// Its sockets, which are closed once the node is gone: they would keep its network alive.
     monitor: Option<Monitor>,
@@ -48,7 +48,7 @@ struct Node {
 
 /// All nodes, and what is to be said about them.
 struct Observation {
-    nodes: Vec<Node>,
+    nodes: Vec<Observed>,
     known: Known,
     rows: Vec<Row>,
     done: ObserveDone,
@@ -83,7 +83,7 @@ pub(super) fn serve(request: Observe, session: &mut Session) -> Result<ObserveDo
 }
 
 /// Open the sockets of all nodes, in their network namespaces.
-fn open(places: Vec<ObservePlace>, room: usize) -> Result<Vec<Node>, Failure> {
+fn open(places: Vec<ObservePlace>, room: usize) -> Result<Vec<Observed>, Failure> {
     if places.is_empty() {
         return Err(Failure::new("observe", "there is no node to observe"));
     }
@@ -91,7 +91,7 @@ fn open(places: Vec<ObservePlace>, room: usize) -> Result<Vec<Node>, Failure> {
     // A socket stays in the network namespace in which it was opened; the thread that opens it ends.
     thread::scope(|scope| {
         let inside =
-            scope.spawn(|| places.into_iter().map(|place| Node::open(place, room)).collect());
+            scope.spawn(|| places.into_iter().map(|place| Observed::open(place, room)).collect());
         inside.join().unwrap_or_else(|_| Err(Failure::new("observe", "a thread has ended")))
     })
 }
@@ -107,7 +107,7 @@ fn enter_lab(places: &[ObservePlace]) -> Result<(), Failure> {
     enter().context("enter the lab's user namespace")
 }
 
-impl Node {
+impl Observed {
     fn open(place: ObservePlace, room: usize) -> Result<Self, Failure> {
         let ObservePlace { name, pid } = place;
         let open = || -> io::Result<(Option<PidFd>, Monitor)> {
@@ -180,7 +180,8 @@ impl Observation {
     fn drain(&mut self, node: usize) -> Result<bool, Failure> {
         let Self { nodes, known, rows, done, buffer } = self;
         let number = node as u32;
-        let Node { name, monitor: Some(monitor), tables, lost, read_again, .. } = &mut nodes[node]
+        let Observed { name, monitor: Some(monitor), tables, lost, read_again, .. } =
+            &mut nodes[node]
         else {
             return Ok(false);
         };
@@ -209,7 +210,8 @@ impl Observation {
     fn read(&mut self, node: usize) -> Result<(), Failure> {
         let Self { nodes, known, rows, done, .. } = self;
         let number = node as u32;
-        let Node { name, monitor: Some(monitor), tables, lost, read_again, .. } = &mut nodes[node]
+        let Observed { name, monitor: Some(monitor), tables, lost, read_again, .. } =
+            &mut nodes[node]
         else {
             return Ok(());
         };
@@ -235,7 +237,7 @@ impl Observation {
     /// Note that a node is gone, and let go of its network.
     fn end(&mut self, node: usize) {
         let Self { nodes, known, rows, .. } = self;
-        let Node { monitor, process, tables, .. } = &mut nodes[node];
+        let Observed { monitor, process, tables, .. } = &mut nodes[node];
         if monitor.take().is_some() {
             *process = None;
             let time_ns = Realtime::now().ns();

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use delaylab_os::netlink::forwarding::{
-    Dumped, Hop, Link, Message, NextHopObject, Part, Place, Route, Target,
+    Dumped, Hop, Insertion, Link, Message, NextHopObject, Part, Route, Target,
 };
 use nix::sys::socket::AddressFamily;
 
@@ -94,7 +94,7 @@ impl Tables {
                 self.routes.retain(|_, routes| routes.is_4 != is_4);
             }
             Dumped::Message(Message::RouteSet(route, _)) => {
-                self.set(route, Place::Last, known);
+                self.set(route, Insertion::Last, known);
             }
             Dumped::Message(Message::NextHopSet(id, object)) => {
                 self.objects.insert(id, object);
@@ -133,7 +133,7 @@ impl Tables {
         self.become_read(Self::default(), at);
     }
 
-    fn set(&mut self, route: Route, place: Place, known: &mut Known) -> u32 {
+    fn set(&mut self, route: Route, place: Insertion, known: &mut Known) -> u32 {
         let (prefix, is_4) = (known.prefix(route.prefix), route.prefix.address.is_ipv4());
         let entry = Entry { metric: route.metric, target: known.target(route.target) };
         let routes = self.routes.entry(prefix).or_insert_with(|| Routes::new(is_4));
@@ -220,8 +220,8 @@ impl Tables {
                     *misses |= !objects.contains_key(id);
                 }
                 let way = match target {
-                    Target::Discard => Way::Discard,
-                    Target::Hops(hops) => Way::Hops(hops.to_vec()),
+                    Target::Discard => NextStep::Discard,
+                    Target::Hops(hops) => NextStep::Hops(hops.to_vec()),
                     Target::Object(id) => way(objects, *id),
                 };
                 way.number(devices, at.known)
@@ -240,12 +240,12 @@ impl Tables {
 }
 
 /// The next step of packets, with objects looked up.
-enum Way {
+enum NextStep {
     Discard,
     Hops(Vec<Hop>),
 }
 
-impl Way {
+impl NextStep {
     /// Return the number of the set of the next hops that can be used; `None` if there are none.
     fn number(self, devices: &HashMap<u32, Device>, known: &mut Known) -> Option<u32> {
         let Self::Hops(hops) = self else { return Some(DISCARD) };
@@ -261,17 +261,17 @@ impl Way {
 }
 
 /// Return the next step by an object, which may be a group of others.
-fn way(objects: &HashMap<u32, NextHopObject>, id: u32) -> Way {
+fn way(objects: &HashMap<u32, NextHopObject>, id: u32) -> NextStep {
     match objects.get(&id) {
-        None => Way::Hops(Vec::new()),
-        Some(NextHopObject::Discard) => Way::Discard,
-        Some(NextHopObject::Hop(hop)) => Way::Hops(vec![*hop]),
+        None => NextStep::Hops(Vec::new()),
+        Some(NextHopObject::Discard) => NextStep::Discard,
+        Some(NextHopObject::Hop(hop)) => NextStep::Hops(vec![*hop]),
         Some(NextHopObject::Group(members)) => {
             let hops = members.iter().filter_map(|member| match objects.get(member) {
                 Some(NextHopObject::Hop(hop)) => Some(*hop),
                 _ => None,
             });
-            Way::Hops(hops.collect())
+            NextStep::Hops(hops.collect())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The routes to one prefix, in the order in which the kernel tries them.
 
-use delaylab_os::netlink::forwarding::{Hop, Place, Target};
+use delaylab_os::netlink::forwarding::{Hop, Insertion, Target};
 
 use super::known::Known;
 
@@ -25,7 +25,7 @@ impl Routes {
     }
 
     /// Add a route, or change one.
-    pub(super) fn set(&mut self, entry: Entry, place: Place, known: &Known) {
+    pub(super) fn set(&mut self, entry: Entry, place: Insertion, known: &Known) {
         if self.is_4 { self.set_4(entry, place) } else { self.set_6(entry, place, known) }
     }
 
@@ -34,18 +34,18 @@ impl Routes {
         if self.is_4 { self.remove_4(entry) } else { self.remove_6(entry, known) }
     }
 
-    fn set_4(&mut self, entry: Entry, place: Place) {
+    fn set_4(&mut self, entry: Entry, place: Insertion) {
         let first = self.entries.partition_point(|other| other.metric < entry.metric);
         let after = self.entries.partition_point(|other| other.metric <= entry.metric);
-        if place == Place::Instead && first < after {
+        if place == Insertion::Instead && first < after {
             self.entries[first] = entry;
         } else if !self.entries[first..after].contains(&entry) {
-            self.entries.insert(if place == Place::First { first } else { after }, entry);
+            self.entries.insert(if place == Insertion::First { first } else { after }, entry);
         }
     }
 
     /// Add a route of IPv6. A message names all next hops that the route now has, also if only one of them is new.
-    fn set_6(&mut self, entry: Entry, place: Place, known: &Known) {
+    fn set_6(&mut self, entry: Entry, place: Insertion, known: &Known) {
         let has = |target: u32, hops: &[Hop]| match known.target_of(target) {
             Target::Hops(of) => of.iter().all(|hop| hops.contains(hop)),
             _ => false,
@@ -55,11 +55,11 @@ impl Routes {
                 Target::Hops(all) => all,
                 _ => &[],
             };
-            other.metric == entry.metric && (place == Place::Instead || has(other.target, all))
+            other.metric == entry.metric && (place == Insertion::Instead || has(other.target, all))
         };
         match self.entries.iter_mut().find(grown) {
             Some(other) => *other = entry,
-            None => self.set_4(entry, Place::Last),
+            None => self.set_4(entry, Insertion::Last),
         }
     }
 
@@ -113,17 +113,17 @@ mod tests {
         let mut routes = Routes::new(true);
         let entry = |metric, target| Entry { metric, target };
         for (it, place) in [
-            (entry(20, 1), Place::First),
-            (entry(10, 2), Place::First),
-            (entry(20, 3), Place::First),
-            (entry(20, 4), Place::Last),
-            (entry(20, 4), Place::First),
+            (entry(20, 1), Insertion::First),
+            (entry(10, 2), Insertion::First),
+            (entry(20, 3), Insertion::First),
+            (entry(20, 4), Insertion::Last),
+            (entry(20, 4), Insertion::First),
         ] {
             routes.set_4(it, place);
         }
         let now = |routes: &Routes| routes.entries.iter().map(|it| it.target).collect::<Vec<_>>();
         assert_eq!(now(&routes), [2, 3, 1, 4]);
-        routes.set_4(entry(20, 5), Place::Instead);
+        routes.set_4(entry(20, 5), Insertion::Instead);
         assert_eq!(now(&routes), [2, 5, 1, 4]);
         routes.remove_4(entry(20, 1));
         assert_eq!(now(&routes), [2, 5, 4]);
@@ -140,11 +140,11 @@ mod tests {
             let target = over(&mut known, devices);
             routes.set_6(Entry { metric: 20, target }, place, &known);
         };
-        set(&mut routes, &[1], Place::First);
-        set(&mut routes, &[1, 2], Place::Last);
-        set(&mut routes, &[1, 2, 3], Place::Last);
+        set(&mut routes, &[1], Insertion::First);
+        set(&mut routes, &[1, 2], Insertion::Last);
+        set(&mut routes, &[1, 2, 3], Insertion::Last);
         assert_eq!(routes.entries.len(), 1);
-        set(&mut routes, &[7], Place::First);
+        set(&mut routes, &[7], Insertion::First);
         assert_eq!(routes.entries.len(), 2);
         let gone = Entry { metric: 20, target: over(&mut known, &[2]) };
         routes.remove_6(gone, &mut known);
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_route_of_ipv6_is_replaced_by_one_over_other_hops() {
         let (mut known, mut routes) = (Known::new(), Routes::new(false));
-        for (devices, place) in [(&[1, 2][..], Place::First), (&[3], Place::Instead)] {
+        for (devices, place) in [(&[1, 2][..], Insertion::First), (&[3], Insertion::Instead)] {
             let target = over(&mut known, devices);
             routes.set_6(Entry { metric: 20, target }, place, &known);
         }

@@ -143,14 +143,14 @@ const MOST_KEPT: usize = 256 << 20;
 /// A capture of packets. A write error is kept until the next [`Self::check`].
 #[derive(Debug)]
 pub(super) struct Capture {
-    place: Place,
+    sink: Sink,
     block: Vec<u8>,
     result: io::Result<()>,
 }
 
-/// The place of a capture: a file, or memory with room for so many bytes, and the packets that found none.
+/// The sink of a capture: a file, or memory with room for so many bytes, and the packets that found none.
 #[derive(Debug)]
-enum Place {
+enum Sink {
     File { path: String, file: BufWriter<File> },
     Memory { bytes: Vec<u8>, most: usize, refused: u64 },
 }
@@ -161,8 +161,8 @@ impl Capture {
         let file = File::create(path).with_context(|| format!("write capture {path}"))?;
         let mut file = BufWriter::with_capacity(1 << 20, file);
         let result = file.write_all(&head(points));
-        let place = Place::File { path: path.to_owned(), file };
-        let mut capture = Self { place, block: Vec::new(), result };
+        let sink = Sink::File { path: path.to_owned(), file };
+        let mut capture = Self { sink, block: Vec::new(), result };
         capture.check()?;
         Ok(capture)
     }
@@ -173,8 +173,8 @@ impl Capture {
         // The kernel gives memory as it is written: nothing is moved while packets come.
         let mut bytes = Vec::with_capacity(most);
         bytes.extend(head(points));
-        let place = Place::Memory { bytes, most, refused: 0 };
-        Self { place, block: Vec::new(), result: Ok(()) }
+        let sink = Sink::Memory { bytes, most, refused: 0 };
+        Self { sink, block: Vec::new(), result: Ok(()) }
     }
 
     /// Write one packet.
@@ -183,13 +183,13 @@ impl Capture {
         let time_ns = u64::try_from(frame.time.ns()).unwrap_or(0);
         let data = &frame.data[..frame.data.len().min(SNAP as usize)];
         pcapng::packet(&mut self.block, point, time_ns, data, frame.original);
-        match &mut self.place {
-            Place::File { file, .. } if self.result.is_ok() => {
+        match &mut self.sink {
+            Sink::File { file, .. } if self.result.is_ok() => {
                 self.result = file.write_all(&self.block);
             }
-            Place::File { .. } => {}
+            Sink::File { .. } => {}
             // After the first packet without room no other is kept: what is there has no gap.
-            Place::Memory { bytes, most, refused } => {
+            Sink::Memory { bytes, most, refused } => {
                 if *refused == 0 && bytes.len() + self.block.len() <= *most {
                     bytes.extend_from_slice(&self.block);
                 } else {
@@ -202,20 +202,20 @@ impl Capture {
     /// Return the first error so far, e.g. a full disk.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
         let result = std::mem::replace(&mut self.result, Ok(()));
-        result.with_context(|| match &self.place {
-            Place::File { path, .. } => format!("write capture {path}"),
-            Place::Memory { .. } => "keep a capture".to_owned(),
+        result.with_context(|| match &self.sink {
+            Sink::File { path, .. } => format!("write capture {path}"),
+            Sink::Memory { .. } => "keep a capture".to_owned(),
         })
     }
 
     /// Write buffered data. Return the packets that found no room.
     pub(super) fn finish(&mut self) -> Result<u64, Failure> {
-        let refused = match &mut self.place {
-            Place::File { file, .. } => {
+        let refused = match &mut self.sink {
+            Sink::File { file, .. } => {
                 self.result = file.flush();
                 0
             }
-            Place::Memory { refused, .. } => *refused,
+            Sink::Memory { refused, .. } => *refused,
         };
         self.check()?;
         Ok(refused)
@@ -223,9 +223,9 @@ impl Capture {
 
     /// Return the capture itself, if it is in memory.
     pub(super) fn kept(&self) -> &[u8] {
-        match &self.place {
-            Place::File { .. } => &[],
-            Place::Memory { bytes, .. } => bytes,
+        match &self.sink {
+            Sink::File { .. } => &[],
+            Sink::Memory { bytes, .. } => bytes,
         }
     }
 }

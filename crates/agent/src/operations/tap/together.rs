@@ -21,17 +21,17 @@ use crate::protocol::running::{Event, Order};
 use crate::session::Session;
 
 /// An interface that the ring is for.
-struct Place {
+struct Tapped {
     interface: TapInterface,
     index: u32,
     counter: PacketCounter,
     queues: InterfaceQueues,
 }
 
-/// The ring with the places that its packets come from.
-struct Places {
+/// The ring with the interfaces that its packets come from.
+struct Interfaces {
     ring: BlockRing,
-    places: Vec<Place>,
+    tapped: Vec<Tapped>,
     /// The number of each place, by the interface's index.
     numbers: HashMap<u32, u32>,
     filter: TapFilter,
@@ -40,37 +40,37 @@ struct Places {
 /// Serve one request: stamp packets at all of its interfaces until the client stops it.
 pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
-    let mut places = Places::open(request)?;
+    let mut ring = Interfaces::open(request)?;
     stamps::settle().context("switch on receive stamps")?;
     session.event(&Event::READY)?;
     let mut seen = Sightings { stamps: Vec::new(), given: 0, repeats: Vec::new() };
-    places.run(&mut seen, session)?;
-    let interfaces = places.counts()?;
+    ring.run(&mut seen, session)?;
+    let interfaces = ring.counts()?;
     send_stamps(session, &points, seen.stamps.into_iter())?;
     send_repeats(session, &points, seen.repeats.into_iter())?;
     Ok(TapDone { interfaces, uncaptured: 0 })
 }
 
-impl Places {
+impl Interfaces {
     fn open(request: Tap) -> Result<Self, Failure> {
         let keeps = request.pcap.is_some() || request.capture_bytes > 0;
         if keeps || request.parts_ns.is_some() || request.filter.has_no_legs() {
             let what = "a ring of all interfaces keeps no packets, gives no parts, and needs legs";
             return Err(Failure::new("tap interfaces together", what));
         }
-        let mut places = Vec::with_capacity(request.interfaces.len());
+        let mut tapped = Vec::with_capacity(request.interfaces.len());
         for interface in request.interfaces {
             let what = format!("tap {}", interface.name);
             let index = nix::net::if_::if_nametoindex(interface.name.as_str()).context(&what)?;
             let queues = queues(index).context(&what)?;
-            places.push(Place { interface, index, counter: PacketCounter::default(), queues });
+            tapped.push(Tapped { interface, index, counter: PacketCounter::default(), queues });
         }
-        let numbers = (0..).zip(&places).map(|(number, place)| (place.index, number)).collect();
+        let numbers = (0..).zip(&tapped).map(|(number, place)| (place.index, number)).collect();
         // Index 0 stands for all interfaces (packet(7)).
         let ring = BlockRing::open(0, &Program::frames(&request.filter.wanted()))
             .context("tap all interfaces")
             .map_err(|failure| failure.fix("a tap needs CAP_NET_RAW in its network namespace"))?;
-        Ok(Self { ring, places, numbers, filter: request.filter })
+        Ok(Self { ring, tapped, numbers, filter: request.filter })
     }
 
     fn run(&mut self, seen: &mut Sightings, session: &mut Session) -> Result<(), Failure> {
@@ -102,10 +102,10 @@ impl Places {
     }
 
     fn drain(&mut self, seen: &mut Sightings) -> Result<(), Failure> {
-        let Self { ring, places, numbers, filter } = self;
+        let Self { ring, tapped, numbers, filter } = self;
         let drained = ring.drain(|frame| {
             let Some(&point) = numbers.get(&frame.interface) else { return };
-            let counter = &mut places[point as usize].counter;
+            let counter = &mut tapped[point as usize].counter;
             if let Some(stamp) = counter.parse(&frame, point, filter) {
                 let new = counter.is_new(&stamp);
                 (if new { &mut seen.stamps } else { &mut seen.repeats }).push(stamp);
@@ -131,8 +131,8 @@ impl Places {
     /// Return the counts of each place. What found the ring full is counted at the first.
     fn counts(&mut self) -> Result<Vec<TapCounts>, Failure> {
         let mut dropped = self.ring.missing().context("count a tap's packets")?;
-        let mut counts = Vec::with_capacity(self.places.len());
-        for place in &self.places {
+        let mut counts = Vec::with_capacity(self.tapped.len());
+        for place in &self.tapped {
             let now = queues(place.index).context(format!("tap {}", place.interface.name))?;
             let PacketCounter { packets, unparsed, repeated, .. } = place.counter;
             counts.push(TapCounts {

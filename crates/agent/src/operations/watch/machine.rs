@@ -17,12 +17,12 @@ const COUNTED: usize = 8;
 type PerCpu = BTreeMap<String, Vec<u64>>;
 
 /// The state of the last sample: metrics cover the time between two samples.
-pub(super) struct Machine {
+pub(super) struct MachineSample {
     cpus: PerCpu,
     softirqs: PerCpu,
 }
 
-impl Machine {
+impl MachineSample {
     /// Start from the current state.
     pub(super) fn new() -> Result<Self, Failure> {
         Ok(Self { cpus: cpus(&read("/proc/stat")?), softirqs: softirqs(&read("/proc/softirqs")?) })

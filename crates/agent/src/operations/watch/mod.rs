@@ -16,7 +16,7 @@ use crate::network::counters;
 use crate::protocol::network::{Watch, WatchDone, WatchPlace};
 use crate::protocol::running::Event;
 use crate::session::Session;
-use machine::Machine;
+use machine::MachineSample;
 use programs::Programs;
 
 /// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
@@ -26,10 +26,10 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
         return Err(Failure::new("watch", "`interval_ns` is 0"));
     }
     let interval = Duration::from_nanos(request.interval_ns);
-    let mut machine = Machine::new()?;
+    let mut machine = MachineSample::new()?;
     let mut programs = Programs::new(request.places.iter().filter_map(|place| place.pid));
     let mut places =
-        request.places.into_iter().map(Place::new).collect::<Result<Vec<_>, Failure>>()?;
+        request.places.into_iter().map(Watched::new).collect::<Result<Vec<_>, Failure>>()?;
     session.event(&Event::READY)?;
     let mut samples = Samples::default();
     let (mut taken, mut missed) = (0u64, 0u64);
@@ -77,7 +77,7 @@ fn now() -> Result<i64, Failure> {
 
 /// One place of the lab, the CPU time of a control group or the counters of a network namespace, and the state of
 /// its last sample.
-pub(super) struct Place {
+pub(super) struct Watched {
     name: String,
     /// The process's view of its network, held open: once the process has ended it is empty, also if another
     /// one has its number.
@@ -85,7 +85,7 @@ pub(super) struct Place {
     cpu: Option<Cpu>,
 }
 
-impl Place {
+impl Watched {
     /// Check that everything to be watched exists.
     pub(super) fn new(request: WatchPlace) -> Result<Self, Failure> {
         let WatchPlace { name, pid, cgroups } = request;
@@ -223,7 +223,7 @@ mod tests {
     fn a_process_that_has_ended_has_no_counters() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let request = json!({"name": "a", "pid": child.id()});
-        let place = Place::new(serde_json::from_value(request).unwrap()).unwrap();
+        let place = Watched::new(serde_json::from_value(request).unwrap()).unwrap();
         let net = place.net.as_ref().unwrap();
         assert!(counters::interfaces(&net.here()).unwrap().contains_key("lo"));
         child.kill().unwrap();

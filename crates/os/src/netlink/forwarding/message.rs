@@ -63,7 +63,7 @@ pub struct Prefix {
 
 /// The place of a new route among those of the same prefix and metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Insertion {
     /// Before them.
     First,
     /// After them.
@@ -111,7 +111,7 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A route is new or has changed.
-    RouteSet(Route, Place),
+    RouteSet(Route, Insertion),
     /// A route is gone.
     RouteGone(Route),
     /// A next-hop object is new or has changed.
@@ -146,13 +146,13 @@ impl Message {
     }
 }
 
-fn place(flags: u16) -> Place {
+fn place(flags: u16) -> Insertion {
     if flags & NLM_F_REPLACE != 0 {
-        Place::Instead
+        Insertion::Instead
     } else if flags & NLM_F_APPEND != 0 {
-        Place::Last
+        Insertion::Last
     } else {
-        Place::First
+        Insertion::First
     }
 }
 

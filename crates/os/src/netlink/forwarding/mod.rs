@@ -13,7 +13,7 @@ use nix::sys::socket::{MsgFlags, getsockopt, recv, send, setsockopt, sockopt};
 
 use super::{RECEIVE_BUFFER, messages, open_socket, refused, subscribe};
 use crate::socket::option::set_option;
-pub use message::{Hop, Link, Message, NextHopObject, Place, Prefix, Route, Target};
+pub use message::{Hop, Insertion, Link, Message, NextHopObject, Prefix, Route, Target};
 
 /// The bit of the group of next-hop objects (`RTNLGRP_NEXTHOP`), which has no `RTMGRP_…`.
 const NEXT_HOPS: libc::c_int = 1 << 31;

@@ -75,7 +75,7 @@ fn over(devices: &[u32]) -> Target {
 #[test]
 fn a_route_is_shown_when_it_leads_elsewhere() {
     let mut node = Watched::new();
-    let set = |metric, target| Message::RouteSet(route(metric, target), Place::First);
+    let set = |metric, target| Message::RouteSet(route(metric, target), Insertion::First);
     assert_eq!(node.hear(set(20, over(&[1]))).0, ["10.9.0.0/16: d1 via 10.0.0.1"]);
     assert!(node.hear(set(20, over(&[1]))).0.is_empty());
     assert!(node.hear(set(30, over(&[2]))).0.is_empty());
@@ -90,7 +90,7 @@ fn a_route_is_shown_when_it_leads_elsewhere() {
 #[test]
 fn a_device_that_is_set_down_takes_its_routes_away_and_the_tables_are_read_again() {
     let mut node = Watched::new();
-    node.hear(Message::RouteSet(route(20, over(&[1, 2])), Place::First));
+    node.hear(Message::RouteSet(route(20, over(&[1, 2])), Insertion::First));
     let (said, again) = node.hear(link(1, false, false));
     assert_eq!(said, ["d1 false false", "10.9.0.0/16: d2 via 10.0.0.2"]);
     assert!(again);
@@ -105,10 +105,10 @@ fn a_device_that_is_set_down_takes_its_routes_away_and_the_tables_are_read_again
 fn without_a_carrier_a_connected_route_is_gone_and_one_over_a_gateway_stays() {
     let mut node = Watched::new();
     let connected = Target::Hops([Hop { device: 1, gateway: None }].into());
-    node.hear(Message::RouteSet(route(0, connected), Place::First));
+    node.hear(Message::RouteSet(route(0, connected), Insertion::First));
     let said = ["d1 true false", "10.9.0.0/16: gone"];
     assert_eq!(node.hear(link(1, true, false)).0, said);
-    node.hear(Message::RouteSet(route(20, over(&[1])), Place::First));
+    node.hear(Message::RouteSet(route(20, over(&[1])), Insertion::First));
     assert_eq!(node.hear(link(1, true, true)).0, ["d1 true true", "10.9.0.0/16: d1"]);
 }
 
@@ -119,7 +119,7 @@ fn an_object_that_changes_takes_its_routes_along() {
     node.hear(object(1, NextHopObject::Hop(hop(1))));
     node.hear(object(2, NextHopObject::Hop(hop(2))));
     node.hear(object(9, NextHopObject::Group([1, 2].into())));
-    let set = Message::RouteSet(route(20, Target::Object(9)), Place::First);
+    let set = Message::RouteSet(route(20, Target::Object(9)), Insertion::First);
     assert_eq!(node.hear(set).0, ["10.9.0.0/16: d1 via 10.0.0.1, d2 via 10.0.0.2"]);
     let one = object(9, NextHopObject::Group([2].into()));
     assert_eq!(node.hear(one).0, ["10.9.0.0/16: d2 via 10.0.0.2"]);
@@ -134,7 +134,7 @@ fn an_object_that_changes_takes_its_routes_along() {
 fn a_route_over_an_object_that_nobody_told_of_has_the_tables_read_again() {
     let mut node = Watched::new();
     let set = |place| Message::RouteSet(route(20, Target::Object(7)), place);
-    assert_eq!(node.hear(set(Place::First)), (Vec::new(), true));
+    assert_eq!(node.hear(set(Insertion::First)), (Vec::new(), true));
     let (said, ()) = node.changed(|tables, at| {
         let mut read = Tables::default();
         read.take(Dumped::Begin(Part::Links), at.known);
@@ -143,7 +143,7 @@ fn a_route_over_an_object_that_nobody_told_of_has_the_tables_read_again() {
         }
         let object = Message::NextHopSet(7, NextHopObject::Hop(hop(2)));
         read.take(Dumped::Message(object), at.known);
-        read.take(Dumped::Message(set(Place::First)), at.known);
+        read.take(Dumped::Message(set(Insertion::First)), at.known);
         tables.become_read(read, at);
     });
     assert_eq!(said, ["10.9.0.0/16: d2 via 10.0.0.2"]);
@@ -152,7 +152,7 @@ fn a_route_over_an_object_that_nobody_told_of_has_the_tables_read_again() {
 #[test]
 fn tables_that_are_read_again_show_what_was_missed() {
     let mut node = Watched::new();
-    node.hear(Message::RouteSet(route(20, over(&[1])), Place::First));
+    node.hear(Message::RouteSet(route(20, over(&[1])), Insertion::First));
     let (said, ()) = node.changed(|tables, at| {
         let mut read = Tables::default();
         for number in 0..2 {
@@ -163,7 +163,7 @@ fn tables_that_are_read_again_show_what_was_missed() {
             let target = over(&[if number == 0 { 2 } else { 1 }]);
             let mut other = route(10, target);
             other.prefix.length = 24;
-            let message = Message::RouteSet(other, Place::First);
+            let message = Message::RouteSet(other, Insertion::First);
             read.take(Dumped::Message(message), at.known);
         }
         tables.become_read(read, at);
