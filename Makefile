@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check format test test-tools test-pure test-beside test-rust test-real test-long test-slow controls fuzz bench coverage docs site lock wheel clean
+.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-set-up format test test-tools test-pure test-beside test-rust test-real test-long test-slow controls fuzz bench coverage docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -43,6 +43,11 @@ check: light
 	@tools/setup.sh --packages
 	@$(BESIDE) lint lint-rust
 
+# Style and types, and what tests need beside: mypy works on one CPU alone.
+check-and-set-up: light
+	@tools/setup.sh --packages
+	@$(BESIDE) --jobs 3 lint lint-rust setup
+
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
@@ -74,7 +79,7 @@ ifdef T
 test:
 	@python3 tools/test_room.py $(T)
 else
-test: check test-pure test-beside
+test: check-and-set-up test-pure test-beside
 endif
 
 test-tools:

@@ -50,6 +50,7 @@ def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
         assert "responder.app" in trial.way.reply
 
 
+@pytest.mark.slow
 def test_routers(delaylab: Run) -> None:
     delaylab("run", str(EXAMPLES / "routers.yaml"), "--out", "out")
     shown = as_json(delaylab("show", "out", "--json"))
@@ -128,12 +129,18 @@ def test_scaling_is_short_and_needs_no_probe(delaylab: Run) -> None:
     assert len(example.read_text().splitlines()) <= 10
     planned = as_json(delaylab("run", str(example), "--dry-run", "--json"))
     assert planned["expected_s"] < 60
+
+
+@pytest.mark.slow
+def test_scaling_refuses_a_law_of_two_numbers(delaylab: Run) -> None:
+    example = EXAMPLES / "scaling.yaml"
     delaylab("run", str(example), "--out", "out", "--only", "nodes=one", "--only", "nodes=two")
     (told,) = as_json(delaylab("show", "out", "--json"))["scaling"]
     assert (told["nodes"], told["trials_each"]) == ([1, 2], 3)
     assert "a law needs 3" in told["refused"]
 
 
+@pytest.mark.slow
 @NEEDS_APT
 def test_classes(delaylab: Run, tmp_path: Path) -> None:
     need("lxc")

@@ -41,7 +41,7 @@ WITHIN = 0.03
 MOST_ROUNDS = 20
 EQUAL = 0.99
 """The least Jain's index of CPU work by equal nodes."""
-KINDS = ["netns", "lxc", "qemu", *left_to_slow("docker", "uml")]
+KINDS = ["netns", "lxc", *left_to_slow("qemu", "docker", "uml")]
 QUOTA = 0.3
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05

@@ -152,7 +152,7 @@ def test_ranks_on_one_node_use_no_network(up: Up) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["netns", "lxc", "qemu", *left_to_slow("native", "shared", "docker")]
+    "kind", ["netns", "lxc", *left_to_slow("qemu", "native", "shared", "docker")]
 )
 def test_a_study_has_the_latencies(
     delaylab: Run, tmp_path: Path, run_directory: Path, kind: str

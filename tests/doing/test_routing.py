@@ -145,7 +145,7 @@ def groups_of(lab: Lab, node: str) -> int:
     return reduce(or_, [int(row[3], 16) for row in rows[1:] if row[1] == "0"], 0)
 
 
-@pytest.mark.parametrize("many", [4, 5])
+@pytest.mark.parametrize("many", [5, pytest.param(4, marks=pytest.mark.slow)])
 def test_bird_of_a_large_lab_is_not_told_of_the_routes_that_it_sets(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,8 @@ TUTORIALS = sorted((Path(__file__).parent.parent.parent / "docs" / "tutorials").
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 OVER_MACHINES = {"machines": 3, "cluster": 4}
 """The tutorials that need machines `m1`, `m2`, …, which ssh reaches: how many."""
+LONG = ("cluster", "convergence")
+"""The tutorials that take longest, left to `make test-slow`: other tests run all their commands."""
 DONE = "--- command ended with exit code "
 BUSY = re.compile(
     r"^(?:not held \(.*\), because the link engine of host \S+ (?:paused|missed) .*"
@@ -114,7 +116,14 @@ def printed(commands: list[Command], folder: Path, machines: Lan | None = None) 
 
 @pytest.mark.root
 @pytest.mark.usefixtures("own_home")
-@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "tutorial",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else [])
+        for path in TUTORIALS
+    ],
+    ids=lambda path: path.stem,
+)
 def test_a_tutorial_does_what_it_says(tutorial: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     folder.mkdir()
