@@ -73,7 +73,7 @@ quick-tests:
 	$(PYTEST) -m 'not slow and not agent' $(REAL:%=--ignore %) $(LONG:%=--ignore %)
 
 # What fails soonest comes first: style and types, then quick pure tests, then all others. T is one room: a
-# folder or a file of tests (T=ground, T=doing/test_links.py), a room of the package (T=plan), or a
+# folder or a file of tests (T=ground, T=doing/links/test_links.py), a room of the package (T=plan), or a
 # crate (T=crates/link).
 ifdef T
 test:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.doing.ssh_machines import SSHD, Lan, lan
+from tests.doing.machines.ssh_machines import SSHD, Lan, lan
 
 from benches.pair import need
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.doing.ssh_machines import Lan
+from tests.doing.machines.ssh_machines import Lan
 
 from benches import cleanup
 from benches.across import lan_of, reached

@@ -1,8 +1,8 @@
 """Run the tests of one room: `make test T=plan`.
 
-T is a folder or a file of tests (ground, doing/test_links.py), a room of the package (plan: the
-pure tests that import it, or those with real packets if there are no others), or a crate
-(crates/link). Needs nothing but Python: it sets up what these tests need.
+T is a folder or a file of tests (ground, doing/links), a room of the package (plan: the pure tests
+that import it, or those with real packets if there are no others), or a crate (crates/link). Needs
+nothing but Python: it sets up what these tests need.
 """
 
 from __future__ import annotations

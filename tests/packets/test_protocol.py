@@ -227,9 +227,11 @@ def test_a_name_that_differs_is_seen() -> None:
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
-    """A monitor sends `setup`, a link engine `carrier`; `output`, `end`, `control` and `schedule`
-    need a program (tests/doing/test_programs.py, test_events.py, test_timeline.py), and what is
-    about a machine's labs a machine of its own (tests/doing/test_ssh_machines.py)."""
+    """A monitor sends `setup`, a link engine `carrier`.
+
+    `output`, `end`, `control` and `schedule` need a program, and what is about a machine's labs a
+    machine of its own: tests of `doing` have both.
+    """
     others = {"links", "link-set", "link-timeline", "link-pace", "link-restart", "output", "end"}
     others |= {"control", "schedule", "scheduled", "record", "lab-files", "end-lab", "sweep"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}

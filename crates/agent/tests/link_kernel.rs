@@ -1,5 +1,5 @@
 //! Links that the kernel carries, in real namespaces. Needs root, ping(8), and a kernel with ifb, TBF and
-//! programs at interfaces. Tests that need netem run in a guest (tests/doing/test_netem.py).
+//! programs at interfaces. Tests that need netem run in a guest (tests/doing/links/test_netem.py).
 
 mod common;
 

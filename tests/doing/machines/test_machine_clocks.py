@@ -1,0 +1,175 @@
+"""Trials of labs whose machines have clocks with a known offset, drift and step.
+
+The machines are namespaces of one kernel, whose agents shift what they tell of its clock. So the
+truth of each stamp is known, and the bound that is printed can be held against it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.clocks.exchanges import exchanges
+from delaylab.analysis.clocks.pairs import loops
+from delaylab.analysis.packets import segments
+from delaylab.analysis.packets.trial import TrialPackets, trial_packets
+from delaylab.analysis.statistics.runs import Floats
+from delaylab.dataset.store import Study, read_study
+from tests.doing.machines.ssh_machines import NEEDED, lan
+
+pytestmark = [NEEDED, pytest.mark.slow]
+
+S, MS, US = 1_000_000_000, 1_000_000, 1_000
+STUDY = """\
+study: clocks
+lab:
+  lab: clocks
+  machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+  hosts: {here: {}, h1: {machine: m1}, h2: {machine: m2}}
+  nodes: {a: {host: here}, r: {host: h1, forwards: true}, b: {host: h2}}
+  links:
+    - {between: [a, r], name: near, from: {a: {delay: 40ms}, r: {delay: 20ms}}}
+    - {between: [r, b], name: far, delay: 0s}
+probe: {from: a, to: b, count: 1000, interval: 2ms}
+factors: {load: {idle: []}}
+repeat: 1
+"""
+"""A probe from this machine by a router on a second one to a third."""
+LONG = STUDY.replace("count: 1000, interval: 2ms", "count: 5000, interval: 2ms")
+STEP_AFTER_NS = 10 * S
+"""The time from the start of the command until a time within the phase under load."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An error of a clock: the offset at a time, the drift from then on, and a step."""
+
+    offset_ns: int
+    drift_ppb: int
+    step_ns: int
+    at_ns: int
+
+    def __str__(self) -> str:
+        return f"{self.offset_ns}:{self.drift_ppb}:{self.step_ns}:{self.at_ns}"
+
+    def true(self, shown_ns: int) -> int:
+        """Return the time at which the clock shows this one."""
+        since = shown_ns - self.offset_ns - self.at_ns
+        if since >= self.step_ns:
+            since -= self.step_ns
+        return self.at_ns + round(since / (1 + self.drift_ppb * 1e-9))
+
+
+@contextmanager
+def measured(folder: Path, clocks: dict[str, Wrong], study: str = STUDY) -> Iterator[Study]:
+    """Run the study on machines with these clocks; yield its dataset."""
+    with lan(
+        folder, ["m1", "m2"], clocks={name: str(each) for name, each in clocks.items()}
+    ) as two:
+        (two.folder / "study.yaml").write_text(study)
+        two.delaylab("run", "study.yaml", "--out", "out")
+        yield read_study(two.folder / "out")
+
+
+def beyond_ns(study: Study, found: TrialPackets, clocks: dict[str, Wrong]) -> Floats:
+    """Return by how much each aligned stamp of these machines is further off than its bound.
+
+    The sender's machine has the kernel's clock.
+    """
+    (trial,) = study.trials
+    named = {
+        clock: machine
+        for each in trial.comparisons
+        for clock, machine in ((each.reference, each.machine), (each.clock, each.other))
+    }
+    off = []
+    for column, clock in found.alignment.clocks.items():
+        if named[clock] in clocks:
+            rows = found.table.drop_nulls([column, segments.own_clock(column)])
+            shown = rows[segments.own_clock(column)].to_list()
+            true = np.array([clocks[named[clock]].true(each) for each in shown])
+            bound = rows[segments.bound(column)].to_numpy()
+            off.append(np.abs(rows[column].to_numpy() - true) - bound)
+    return np.concatenate(off)
+
+
+def least_ns(study: Study, one: str, other: str) -> int:
+    """Return the least round trip of the probes between two clocks."""
+    (trial,) = study.trials
+    compared = exchanges(study.comparisons(trial.id), trial.comparisons)
+    (found,) = (each for each in compared if each.joins(one, other))
+    return int(loops(found.pair(found.clock)).took_ns.min())
+
+
+def test_a_known_delay_is_found_in_its_direction_within_the_bound(tmp_path: Path) -> None:
+    """Offsets of a day and of a third of a second, drifts of 30 ppm; a link of 40 and 20 ms."""
+    now = time.time_ns()
+    clocks = {"m1": Wrong(86_400 * S, 30_000, 0, now), "m2": Wrong(-333 * MS, -30_000, 0, now)}
+    with measured(tmp_path, clocks) as study:
+        found = trial_packets(study, study.trials[0])
+        (group,) = groups(study)
+        off = beyond_ns(study, found, clocks)
+        assert len(off) > 5000
+        assert (off <= 1).mean() >= 0.999
+        for hop in found.alignment.hops:
+            (part,) = hop.fit.parts
+            assert part.bound_ns <= least_ns(study, hop.near, hop.far) / 2 + 2 * US
+    for leg, first, last, wanted in (
+        ("request", "sender.stack", "hop1.near", 40 * MS),
+        ("reply", "hop1.near", "sender.stack", 20 * MS),
+    ):
+        one, other = (segments.column(leg, point) for point in (first, last))
+        rows = found.answered.drop_nulls([one, other])
+        delays = rows[other].to_numpy() - rows[one].to_numpy()
+        bound = segments.bound_between(found.answered, one, other)
+        assert bound < MS / 2
+        # The link takes the network's share of its delay for symmetric; what it is late is on top.
+        assert delays.min() + bound >= wanted - MS / 2
+        assert np.median(delays) - bound <= wanted + MS
+    assert group.packets is not None
+    (state,) = group.packets.clocks
+    (loop,) = state.loops
+    assert loop.closes
+    assert not [each for each in group.doubts if str(each.kind).startswith("clock-")]
+
+
+def test_a_step_during_the_trial_is_found_and_the_bound_holds(tmp_path: Path) -> None:
+    """The clock of the router's machine is set by 40 ms while packets are sent."""
+    step = Wrong(-5 * MS, 10_000, 40 * MS, time.time_ns() + STEP_AFTER_NS)
+    clocks = {"m1": step}
+    with measured(tmp_path, clocks, LONG) as study:
+        found = trial_packets(study, study.trials[0])
+        (group,) = groups(study)
+        off = beyond_ns(study, found, clocks)
+    assert len(off) > 5000
+    assert (off <= 1).mean() >= 0.999
+    changes = [change for hop in found.alignment.hops for change in hop.fit.changes]
+    assert changes
+    for change in changes:
+        assert change.kind == "step"
+        assert abs(change.size_ns) == pytest.approx(40 * MS, rel=0.01)
+    assert "clock-step" in {str(each.kind) for each in group.doubts}
+
+
+def test_a_stated_symmetry_is_named_by_every_trial(tmp_path: Path) -> None:
+    """Packets of the LAN take the same time in both directions, as the lab file states."""
+    now = time.time_ns()
+    clocks = {"m1": Wrong(7 * MS, 0, 0, now), "m2": Wrong(-MS, 5_000, 0, now)}
+    stated = STUDY.replace("ssh: m1}", "ssh: m1, symmetric: 2us}")
+    stated = stated.replace("ssh: m2}", "ssh: m2, symmetric: 2us}")
+    with measured(tmp_path, clocks, stated) as study:
+        found = trial_packets(study, study.trials[0])
+        (group,) = groups(study)
+        off = beyond_ns(study, found, clocks)
+    assert [hop.symmetric_ns for hop in found.alignment.hops] == [2 * US, 4 * US]
+    assert (off <= 1).mean() >= 0.999
+    said = [each.message for each in group.doubts if str(each.kind) == "clock-symmetric"]
+    assert len(said) == 2, said
+    assert "at most 2.0 µs" in said[0]

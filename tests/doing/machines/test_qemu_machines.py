@@ -1,0 +1,145 @@
+"""Labs over machines with kernels and clocks of their own: virtual machines with an sshd."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.clocks.exchanges import exchanges
+from delaylab.analysis.clocks.pairs import loops
+from delaylab.analysis.packets import segments
+from delaylab.analysis.packets.trial import trial_packets
+from delaylab.dataset.store import read_study
+from tests.doing.conftest import skip_unless_runnable
+from tests.doing.machines.qemu_machines import Guests, chrony, guests
+from tests.doing.machines.ssh_machines import NEEDED, pings
+
+pytestmark = [NEEDED, pytest.mark.slow, pytest.mark.timeout(600)]
+
+LAB = """\
+lab: pair
+machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+hosts: {h1: {machine: m1}, h2: {machine: m2}}
+nodes: {a: {host: h1}, b: {host: h2}}
+links:
+  - {between: [a, b], name: wan, delay: 50ms}
+"""
+STUDY = """\
+study: apart
+lab:
+  lab: apart
+  machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+  hosts: {here: {}, h1: {machine: m1}, h2: {machine: m2}}
+  nodes: {a: {host: here}, r: {host: h1, forwards: true}, b: {host: h2}}
+  links:
+    - {between: [a, r], name: near, delay: 0s}
+    - {between: [r, b], name: far, from: {r: {delay: 80ms}, b: {delay: 40ms}}}
+probe: {from: a, to: b, count: 200, interval: 10ms}
+factors: {load: {idle: []}}
+repeat: 1
+"""
+CLOCKS = 3
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Guests]:
+    skip_unless_runnable("qemu")
+    with (
+        tempfile.TemporaryDirectory(prefix="dlq-") as folder,
+        guests(Path(folder), ["m1", "m2"]) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def two(machines: Guests, run_directory: Path) -> Iterator[Guests]:
+    """Two machines that a test leaves as it found them: without a lab."""
+    yield machines
+    machines.delaylab("down", "--all")
+    machines.wait_until_gone()
+
+
+def test_a_lab_over_machines_of_their_own_is_used_like_any_other(two: Guests) -> None:
+    two.up(LAB)
+    kernels = {two.on(name, "cat", "/proc/sys/kernel/random/boot_id") for name in two.names}
+    assert len(kernels) == 2
+    (found,) = two.labs()
+    assert found["unreachable"] == {}
+    assert {node["name"]: node["machine"] for node in found["nodes"]} == {"a": "m1", "b": "m2"}
+    assert pings(two, "a", "b") >= 100
+    two.delaylab("down")
+    two.wait_until_gone()
+    assert not two.labs()
+
+
+def test_links_between_machines_of_their_own_are_plain_ethernet(two: Guests) -> None:
+    """With two interfaces of a host that its links share: all parts of the kernel are there."""
+    text = LAB.replace("lab: pair", "lab: pair\ndata_plane: ethernet")
+    two.up(text.replace("h1: {machine: m1}", "h1: {machine: m1, interfaces: {eth1: 10Mbit}}"))
+    assert pings(two, "a", "b", "-s", "1400") >= 100
+    shown = two.on("m1", "ip", "-d", "link")
+    assert "vxlan" not in shown
+    two.delaylab("down")
+    two.wait_until_gone()
+
+
+def test_a_trial_between_three_kernels_has_one_way_delays_with_bounds(two: Guests) -> None:
+    """The link's 80 ms there and 40 ms back are found in their directions."""
+    (two.folder / "study.yaml").write_text(STUDY)
+    two.delaylab("run", "study.yaml", "--out", "out", timeout_s=300)
+    study = read_study(two.folder / "out")
+    (trial,), (group,) = study.trials, groups(study)
+    assert group.packets is not None
+    compared = exchanges(study.comparisons(trial.id), trial.comparisons)
+    assert len({clock for each in compared for clock in (each.reference, each.clock)}) == CLOCKS
+    (state,) = group.packets.clocks
+    for hop in state.alignment.hops:
+        (probes,) = (each for each in compared if each.joins(hop.near, hop.far))
+        least = int(loops(probes.pair(probes.clock)).took_ns.min())
+        assert hop.fit.bound_ns < 2 * least, (hop.fit, least)
+    (loop,) = state.loops
+    assert loop.closes, loop
+    assert state.checks
+    assert all(check.agrees for check in state.checks), state.checks
+    # Their samples are found in the phases, although they are by clocks of their own.
+    states = {"local": group.machine.state, **group.machine.others}
+    assert states.keys() == {"local", "m1", "m2"}
+    assert all(sum(phase.samples for phase in each.phases) > 10 for each in states.values())
+    table = trial_packets(study, trial).answered
+    for leg, first, last, wanted in (
+        ("request", "hop1.far", "responder.vif", 80 * MS),
+        ("reply", "responder.vif", "hop1.far", 40 * MS),
+    ):
+        one, other = (segments.column(leg, point) for point in (first, last))
+        rows = table.drop_nulls([one, other])
+        delays = rows[other].to_numpy() - rows[one].to_numpy()
+        bound = segments.bound_between(table, one, other)
+        assert 0 < bound < 2.5 * MS
+        # The link takes the network's share of its delay for symmetric.
+        assert delays.min() + bound >= wanted - 2.5 * MS
+        assert delays.min() - bound < wanted + 10 * MS
+
+
+def test_what_chrony_states_is_beside_the_bound_in_one_table(two: Guests) -> None:
+    """m2 follows m1. Their probes show an offset that lies within what chrony states of m2."""
+    (two.folder / "synced.yaml").write_text(STUDY.replace("study: apart", "study: synced"))
+    with chrony(two, "m1", "m2"):
+        two.delaylab("run", "synced.yaml", "--out", "synced", timeout_s=300)
+    two.delaylab("report", "synced")
+    shown = json.loads(two.delaylab("show", "synced", "--json").stdout)
+    (trial,) = shown["trials"]
+    found = {each["between"]: each for each in trial["clocks"]}
+    followed = found["machine m2 against machine m1"]
+    assert followed["aligned"]
+    assert followed["bound_us"] > 0
+    (by,) = followed["time_sync"]["by"]
+    assert (by["machine"], by["program"], by["source"]) == ("m2", "chrony", two.address("m1"))
+    assert followed["time_sync"]["bound_us"] == by["bound_us"] > 0
+    assert followed["time_sync"]["within"], followed
+    assert "by chrony; offset" in (two.folder / "synced" / "report.html").read_text()

@@ -1,0 +1,181 @@
+"""Programs of containers, replayed with the files that were kept of the container."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delaylab.agent.binary import agent_path, library_path
+from delaylab.lab import copies
+from delaylab.lab.start import temporary
+from delaylab.spec.lab import LabSpec
+from delaylab.verbs.record import FILES, LOG
+from tests.doing.conftest import (
+    DELAYLAB,
+    Run,
+    as_json,
+    only_line,
+    own_run_directory,
+    skip_unless_runnable,
+)
+from tests.doing.replay.test_replay import PACKETS, SOURCE, ends_well, recorder, send, state
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.root
+INSIDE = "/opt/fragile"
+"""The program's path, which no other system than the container has."""
+WITHOUT_RIGHTS = Path(__file__).parent / "without_rights.c"
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("daemon") / "fragile"
+    subprocess.run(["cc", "-g", "-O0", "-pthread", "-o", made, SOURCE], check=True)
+    return made
+
+
+def crash(kind: str, daemon: Path, folder: Path) -> Path:
+    """Record the crash of a program that only a container has."""
+    skip_unless_runnable(kind)
+    run = f"if [ -x {INSIDE} ]; then exec {INSIDE}; fi; echo ready; exec sleep 999"
+    start = [{"run": run, "name": "fragile", "ready": {"prints": "ready"}}]
+    nodes = {"one": {"kind": kind, "start": start}, "other": {}}
+    links = [{"between": ["one", "other"], "name": "lan"}]
+    spec = LabSpec.model_validate({"lab": "contained", "nodes": nodes, "links": links})
+    with own_run_directory(), temporary(spec) as running:
+        copies.send(running, daemon, "one", INSIDE)
+        with recorder(running, folder) as process:
+            assert len(send(running, *PACKETS)) == len(PACKETS) - 1
+            ends_well(process)
+        assert state(running).how == "ended by signal 11"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def contained(daemon: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crash("lxc", daemon, tmp_path_factory.mktemp("contained") / "recording")
+
+
+def assert_equal(delaylab: Run, recording: Path) -> None:
+    assert not Path(INSIDE).exists()
+    done = as_json(delaylab("replay", str(recording), "--json"))
+    assert (done["how"], done["end"]) == ("equal", "end by signal 11")
+    assert done["outputs"] == len(PACKETS) - 1
+
+
+def test_a_container_s_program_is_replayed_with_its_own_files(
+    contained: Path, delaylab: Run
+) -> None:
+    assert_equal(delaylab, contained)
+    kept = {path.name for path in (contained / FILES).rglob("*") if path.is_file()}
+    assert {"fragile", "libc.so.6", "ld-linux-x86-64.so.2"} <= kept
+
+
+@pytest.mark.slow
+def test_a_program_of_a_docker_container_is_replayed(
+    daemon: Path, tmp_path: Path, delaylab: Run
+) -> None:
+    assert_equal(delaylab, crash("docker", daemon, tmp_path / "recording"))
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
+def test_a_debugger_gets_a_container_s_program(contained: Path, delaylab: Run) -> None:
+    listed = delaylab("replay", str(contained), "--calls").stdout.splitlines()
+    packets = [line.split()[0] for line in listed if " recvfrom " in line]
+
+    def memory_before(call: str) -> str:
+        argv = ["replay", str(contained), "--gdb", "--until", call]
+        said = delaylab(*argv, "--", "-batch", "-ex", "print memory").stdout
+        (value,) = [line for line in said.splitlines() if line.startswith("$1 = ")]
+        return value
+
+    assert '"fine"' in memory_before(packets[0])
+    assert '"fine"' not in memory_before(packets[-1])
+
+
+def test_other_files_than_the_recorded_ones_are_refused(
+    contained: Path, tmp_path: Path, delaylab: Run
+) -> None:
+    copy = shutil.copytree(contained, tmp_path / "copy")
+    program = copy / FILES / INSIDE.lstrip("/")
+    subprocess.run(["cc", "-O2", "-pthread", "-o", program, SOURCE], check=True)
+    said = only_line(delaylab("replay", str(copy), code=1).stderr)
+    assert f"{INSIDE} is not as it was recorded: (program) is another one" in said
+    program.write_text("nothing")
+    said = only_line(delaylab("replay", str(copy), code=1).stderr)
+    assert f"{INSIDE} cannot be run with the kept files: run {INSIDE}: " in said
+    program.unlink()
+    said = only_line(delaylab("replay", str(copy), code=2).stderr)
+    assert f"the recorded program '{INSIDE}' is not in it" in said
+
+
+def processes_of(recording: Path) -> list[int]:
+    """Return the processes that have a recording's log open."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if place.readlink() == recording / LOG:
+                found.append(int(place.parts[2]))
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
+
+
+def test_a_killed_replay_leaves_nothing(contained: Path) -> None:
+    moments = random.Random(38)
+    before = set(Path(tempfile.gettempdir()).glob("delaylab-replay*"))
+    for _ in range(8):
+        argv = [str(DELAYLAB), "replay", str(contained)]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            # Most of the time passes before the program runs; some rounds end before the kill.
+            wait_until(lambda: process.poll() is not None or bool(processes_of(contained)))
+            try:
+                process.wait(moments.uniform(0, 0.03))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+        wait_until(lambda: not processes_of(contained))
+    # Other tests mount, too: only what has the recording's path is of its replays.
+    assert str(contained) not in Path("/proc/self/mountinfo").read_text()
+    assert set(Path(tempfile.gettempdir()).glob("delaylab-replay*")) == before
+
+
+@pytest.fixture
+def descriptors() -> Iterator[tuple[int, int]]:
+    """Variables and a page, as a replay gives them."""
+    variables, page = os.memfd_create("variables"), os.memfd_create("page")
+    os.write(variables, b"GIVEN=a b\0")
+    yield variables, page
+    os.close(variables)
+    os.close(page)
+
+
+def test_a_program_apart_has_no_rights_and_nothing_of_this_machine(
+    tmp_path: Path, descriptors: tuple[int, int]
+) -> None:
+    """A container's program may be hostile: it gets no more rights here than it had there."""
+    root = tmp_path / "root"
+    root.mkdir()
+    subprocess.run(["cc", "-static", "-o", root / "probe", WITHOUT_RIGHTS], check=True)
+    (root / "out").symlink_to("/etc")
+    variables, page = descriptors
+    words = ["apart", str(root), "--show", str(library_path()), "--called", "name"]
+    cards = [name for _, name in socket.if_nameindex() if name != "lo"]
+    words += ["--variables", str(variables), "--page", str(page), "--", "/probe", "argument"]
+    done = subprocess.run(
+        [agent_path(), *words, *cards[:1]], capture_output=True, pass_fds=descriptors, check=True
+    )
+    found = json.loads(done.stdout)
+    texts = {"called": "name", "argument": "argument", "variable": "a b", "null": 1}
+    assert {name: found.pop(name) for name in texts} == texts
+    assert set(found.values()) == {0}, found
+    assert sorted(path.name for path in root.iterdir()) == ["out", "probe"]

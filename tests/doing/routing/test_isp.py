@@ -1,0 +1,42 @@
+"""A provider of 87 routers with OSPF: right from the start, and after each of many failures."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import delaylab
+from delaylab.lab.start import temporary
+from delaylab.spec.lab import LabSpec
+from delaylab.spec.names import named_links
+from delaylab.spec.routing.model import RoutingSpec
+from delaylab.spec.routing.routed import with_routing
+from delaylab.units import Duration
+from delaylab.verbs.converge import Break, converge
+
+pytestmark = [pytest.mark.root, pytest.mark.slow]
+AS1755 = Path(__file__).parents[3] / "examples" / "as1755"
+LINKS, ROUTERS, SEED = 20, 5, 1755
+TIMEOUT = Duration.parse("120s")
+
+
+def with_ospf(lab: LabSpec) -> LabSpec:
+    fast = RoutingSpec.model_validate({"ospf": {"hello": "1s", "dead": "4s", "retransmit": "1s"}})
+    return with_routing(lab.model_copy(update={"routing": fast}))
+
+
+def test_tables_are_right_after_each_of_many_failures() -> None:
+    lab = with_ospf(delaylab.import_map(AS1755).lab)
+    drawn = random.Random(SEED)
+    links = drawn.sample([name for name, _ in named_links(lab)], LINKS)
+    routers = drawn.sample(sorted(lab.nodes), ROUTERS)
+    events = [Break(do, (link,)) for link in links for do in ("down", "up")]
+    events += [Break(do, (router,)) for router in routers for do in ("kill", "start")]
+    with temporary(lab) as running:
+        assert running.converged is not None
+        assert running.converged.routers == len(lab.nodes)
+        found = converge(running, events, TIMEOUT)
+    assert [each.event for each in found if each.right_ns is None] == []
+    assert len(found) == 2 * (LINKS + ROUTERS)
