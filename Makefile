@@ -2,7 +2,7 @@
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-set-up format test test-tools test-pure test-beside test-rust test-real test-long test-slow controls fuzz bench coverage docs site lock wheel clean
+.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-build agent format test test-tools test-pure test-beside test-rust test-real test-long test-slow controls fuzz bench coverage docs site lock wheel clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -43,10 +43,13 @@ check: light
 	@tools/setup.sh --packages
 	@$(BESIDE) lint lint-rust
 
-# Style and types, and what tests need beside: mypy works on one CPU alone.
-check-and-set-up: light
+# Style and types, and beside them the agent: pip and mypy work on one CPU alone.
+check-and-build:
 	@tools/setup.sh --packages
-	@$(BESIDE) --jobs 3 lint lint-rust setup
+	@$(BESIDE) --jobs 3 lint lint-rust agent
+
+agent:
+	@tools/build_agent.sh
 
 lint-rust:
 	cargo fmt --all --check
@@ -79,7 +82,7 @@ ifdef T
 test:
 	@python3 tools/test_room.py $(T)
 else
-test: check-and-set-up test-pure test-beside
+test: check-and-build test-pure test-beside
 endif
 
 test-tools:
