@@ -125,6 +125,7 @@ def test_images_with_packages_are_built_ahead_listed_and_removed(
     assert not list(own_cache.glob("*_*"))
 
 
+@pytest.mark.slow
 @NEEDS_APT
 @NEEDS_MKE2FS
 def test_a_killed_build_leaves_nothing_that_counts(

@@ -23,6 +23,8 @@ PACKETS = 50
 BOTTLENECK_BPS = 10_000_000
 LOST = 0.001
 LATE, LATE_S = {"delay": "100ms"}, 0.1
+BOUNDED = {"rate": "50Mbit", "queue": 100}
+"""A rate that is found without all of this machine's CPU time."""
 ON_THE_WIRE = 84
 """Bytes that a frame of 64 takes with its preamble and gap."""
 
@@ -121,10 +123,10 @@ def test_frames_that_nothing_reorders_are_all_in_order() -> None:
 
 def test_frames_that_take_long_at_rest_are_not_taken_for_a_backlog() -> None:
     """The delay is set after the lab has started, so only single frames can tell it."""
-    carried = over_routers({"delay": "0ms"})
+    carried = over_routers({"delay": "0ms", **BOUNDED})
     with temporary(carried, accounting=False) as running:
         for link in ("out-1", "out-2"):
-            link_changes.change(running, link, None, ConditionsSpec.model_validate(LATE))
+            link_changes.change(running, link, None, ConditionsSpec.model_validate(LATE | BOUNDED))
         load = frames(size=1450, realtime=True)
         assert isinstance(load, HeldFramesLoad)
         found = find_rate(running, load)
