@@ -93,8 +93,8 @@ impl Attached {
 }
 
 impl Gate {
-    /// Attach the program to the loopback of the calling thread's network namespace, as long as the result lives. In a
-    /// namespace of its `own`, which ends with its process, a process that is killed leaves the program there.
+    /// Attach the program to the loopback of the calling thread's network namespace, as long as the result lives.
+    /// `own` is true if that namespace ends with its processes: one that is killed then leaves the program there.
     /// Needs `CAP_BPF` and `CAP_NET_ADMIN` outside of user namespaces, and Linux 6.6. Fails with the loader's text
     /// where the kernel lets no programs in.
     pub fn open(own: bool) -> io::Result<Self> {

@@ -167,7 +167,7 @@ impl Outbox {
         }
         let batch = FrameBatch::new(size);
         // Without these, frames only leave some microseconds later.
-        // Where the lab's first process is, which is in this machine's network, the gate must not outlive the engine.
+        // The lab's first process is in this machine's network, where the gate must not outlive the engine.
         let own_network = !namespace::is_in_network_of_init().unwrap_or(true);
         let (gate, warm_route) = (Gate::open(own_network).ok(), WarmRoute::build().ok());
         let (frames, done) = (Vec::new(), Vec::new());
