@@ -9,7 +9,7 @@ help:
 	@echo "make setup        system packages, .venv, the agent"
 	@echo "make kinds        also what containers and virtual machines need"
 	@echo "make quick        ruff, mypy and the pure tests, without the agent (two minutes)"
-	@echo "make test         check, then all tests (20 minutes); T=plan: those of one room"
+	@echo "make test         check, then all tests (18 to 24 minutes); T=plan: those of one room"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
 	@echo "make controls     verdicts on every claim in worlds with and without its effect"
@@ -103,8 +103,8 @@ test-beside: setup test-tools
 test-long: setup
 	nice -n 19 $(PYTEST) $(LONG)
 
-# Two workers for each CPU: these tests often wait for guests and for packets. With three on two CPUs the
-# tests beside ended four minutes before these.
+# Two workers for each CPU: these tests often wait for guests and for packets. With three workers on two CPUs
+# the long pure tests ended four minutes before these, and the CPUs were then idle at times.
 test-real: test-tools
 	$(PYTEST) --numprocesses $$(( $$(nproc) * 2 )) $(REAL)
 
