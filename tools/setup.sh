@@ -124,9 +124,10 @@ setup_python() {
   if ! cmp -s requirements.txt "$packages"; then
     say "Python packages into .venv"
     python3 -m venv .venv
-    # Wheels only: the tools that build one from source would come without a hash.
+    # Wheels only: the tools that build one from source would come without a hash. Most modules are
+    # never imported; Python compiles the others then.
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
-      --requirement requirements.txt
+      --no-compile --requirement requirements.txt
     rm -f "$installed"
     cp requirements.txt "$packages"
   fi
