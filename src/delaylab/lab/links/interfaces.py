@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from delaylab.agent.measuring_requests import Queues
 from delaylab.agent.result import AgentError
 from delaylab.lab.running import Lab
 from delaylab.plan.kept import HostInterface
@@ -44,6 +43,8 @@ def reports(lab: Lab, link: str | None = None) -> list[InterfaceReport]:
 def _read(
     lab: Lab, agent: str, asked: list[HostInterface]
 ) -> list[tuple[HostInterface, InterfaceReport]]:
+    from delaylab.agent.measuring_requests import Queues  # noqa: PLC0415  few labs need it
+
     try:
         session = lab.session(agent)
         queues = session.call(Queues(on=[each.queue for each in asked])).done.queues
