@@ -66,6 +66,8 @@ LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers tests
 	tests/test_study_plans.py
 # A file's tests stay on one worker; the longest files come first (tests/conftest.py).
 PYTEST := $(VENV)/pytest --numprocesses logical --dist loadscope
+# Each CPU has a worker; polars in it needs no threads for other CPUs.
+quick-tests test-pure test-long: export POLARS_MAX_THREADS := 1
 BESIDE := $(MAKE) --no-print-directory --jobs 2 --output-sync
 
 # mypy works on one CPU alone.

@@ -40,23 +40,22 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 @NEEDS_APT
 def test_a_killed_build_leaves_nothing_that_counts_and_two_at_once_share_the_work(
-    tmp_path: Path,
+    own_cache: Path,
 ) -> None:
-    cache = tmp_path / "cache"
-    killed = start(cache, "build", "uml")
-    wait_until(lambda: any(cache.glob(".partial-*/unpacked/*")), DEADLINE_S)
+    killed = start(own_cache, "build", "uml")
+    wait_until(lambda: any(own_cache.glob(".partial-*/unpacked/*")), DEADLINE_S)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    assert not list(cache.glob(".partial-*/layer.json"))
-    both = [start(cache, "build", "uml", "--json") for _ in range(2)]
+    assert not list(own_cache.glob(".partial-*/layer.json"))
+    both = [start(own_cache, "build", "uml", "--json") for _ in range(2)]
     made = []
     for one in both:
         out, said = one.communicate(timeout=DEADLINE_S)
         assert one.returncode == 0, said
         made.append(json.loads(out)["images"]["uml"])
     assert made[0] == made[1]
-    assert not list(cache.glob(".partial-*"))
-    assert len(list(cache.glob("*/layer.json"))) == 4  # tools, kernel, agent, initrd: each once
+    assert not list(own_cache.glob(".partial-*"))
+    assert len(list(own_cache.glob("*/layer.json"))) == 4  # tools, kernel, agent, initrd: each once
 
 
 def test_without_apt_the_error_says_what_to_do(image: Image, tmp_path: Path) -> None:

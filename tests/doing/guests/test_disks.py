@@ -116,6 +116,7 @@ def on_storage(link: Path) -> int:
     return link.stat().st_blocks * 512
 
 
+@pytest.mark.slow
 def test_a_disk_load_in_a_machine_with_a_scratch_disk_acts(delaylab: Run, tmp_path: Path) -> None:
     """Its files are larger than the machine's memory, so that they reach the disk."""
     (tmp_path / "lab.yaml").write_text(SCRATCH.format(image=""))

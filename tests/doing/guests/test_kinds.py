@@ -41,7 +41,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "xen-pv": {"kind": "xen", "guest": "pv"},
     "xen-pvh": {"kind": "xen", "guest": "pvh"},
 }
-SLOW = {"qemu-e1000", "qemu-e1000e", "qemu-rtl8139", "qemu-vmxnet3", "xen-pv", "xen-pvh"}
+SLOW = {
+    "qemu-e1000",
+    "qemu-e1000e",
+    "qemu-rtl8139",
+    "qemu-vmxnet3",
+    "qemu-microvm",
+    "xen-pv",
+    "xen-pvh",
+}
 COUNT = 40
 PATIENCE = "30"
 """Seconds for an answer to a ping: an emulated machine may stand still for some while others have

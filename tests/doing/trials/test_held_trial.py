@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from delaylab.dataset.records.rates import HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.lab.links import link_changes
+from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
+from delaylab.loads.bursts import Sending
 from delaylab.loads.frames import find_rate
 from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
 from delaylab.spec.conditions.model import ConditionsSpec
@@ -16,9 +21,11 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.loads import FramesLoad, HeldFramesLoad
 from delaylab.spec.study.model import ProbeSpec
-from tests.doing.conftest import measured
+from delaylab.trial.measure import measure
 
 pytestmark = pytest.mark.root
+OUT = ("out-1", "out-2")
+"""The links behind the routers."""
 PACKETS = 50
 BOTTLENECK_BPS = 10_000_000
 LOST = 0.001
@@ -51,17 +58,21 @@ def over_routers(out: dict[str, Any]) -> LabSpec:
 
 def frames(**load: Any) -> FramesLoad:
     """A load of frames over both routers."""
-    asked = {"frames": "held", "on": "source", "to": "sink", "over": ["out-1", "out-2"], **load}
+    asked = {"frames": "held", "on": "source", "to": "sink", "over": [*OUT], **load}
     return FramesLoad.model_validate(asked)
 
 
-def forwarding(out: dict[str, Any], **load: Any) -> Load:
-    """The load of a trial over two routers; `out`: conditions of the links behind them."""
+def forwarding(out: dict[str, Any], rate: HeldRate | None = None, **load: Any) -> Load:
+    """The load of a trial over two routers; `out`: conditions of the links behind them.
+
+    With `rate` it is that one which is held, and no other is searched for.
+    """
     probe = {"from": "source", "to": "sink", "over": "out-1", "count": PACKETS, "interval": "10ms"}
-    combination = Combination(
-        {}, over_routers(out), (frames(**load),), ProbeSpec.model_validate(probe)
-    )
-    (found,) = measured(combination, probe_id=1).record.loads
+    asked = frames(**load)
+    combination = Combination({}, over_routers(out), (asked,), ProbeSpec.model_validate(probe))
+    known = [(asked, rate)] if rate and isinstance(asked, HeldFramesLoad) else []
+    with temporary(combination.lab) as lab:
+        (found,) = measure(lab, combination, 1, rates=known).record.loads
     return found
 
 
@@ -82,7 +93,14 @@ def test_the_rate_found_is_the_bottlenecks(queue: int) -> None:
 
 
 def test_more_than_is_held_is_lost_by_both_routers_alike() -> None:
-    load = forwarding({"rate": "5Mbit", "queue": 100}, at="150%", realtime=True)
+    held = HeldRate(
+        frames_per_s=BOTTLENECK_BPS / 8 / ON_THE_WIRE,
+        tolerance=0,
+        bound="loss",
+        judged=OUT,
+        tries=(),
+    )
+    load = forwarding({"rate": "5Mbit", "queue": 100}, held, at="150%", realtime=True)
     # What the receiver counts while frames are sent is the rate of each link, its queue aside.
     for flow in load.flows:
         assert flow.received_per_s == pytest.approx(BOTTLENECK_BPS / 2 / 8 / ON_THE_WIRE, rel=0.03)
@@ -121,23 +139,44 @@ def test_frames_that_nothing_reorders_are_all_in_order() -> None:
     assert [flow.reordered for flow in forwarding({}, frames=2000.0).flows] == [0, 0]
 
 
-def test_frames_that_take_long_at_rest_are_not_taken_for_a_backlog() -> None:
-    """The delay is set after the lab has started, so only single frames can tell it."""
+@contextmanager
+def late_at_rest() -> Iterator[Lab]:
+    """A lab whose delays are set after it has started, so that only single frames can tell them."""
     carried = over_routers({"delay": "0ms", **BOUNDED})
-    with temporary(carried, accounting=False) as running:
-        for link in ("out-1", "out-2"):
-            link_changes.change(running, link, None, ConditionsSpec.model_validate(LATE | BOUNDED))
+    with temporary(carried, accounting=False) as lab:
+        for link in OUT:
+            link_changes.change(lab, link, None, ConditionsSpec.model_validate(LATE | BOUNDED))
+        yield lab
+
+
+def test_frames_that_take_long_at_rest_are_not_taken_for_a_backlog() -> None:
+    """Without the time at rest, the last frames of a burst would be behind by it."""
+    with late_at_rest() as lab:
+        sending = Sending(lab, frames(size=1450, realtime=True))
+        sending.warm()
+        sending.measure_at_rest()
+        burst = sending.burst(LOWEST_PER_S * 10, LATE_S * 5)
+        behind_s = sending.behind_s(burst, OUT)
+        sending.close()
+    assert sending.at_rest_s >= LATE_S
+    assert behind_s < LATE_S / 2
+
+
+@pytest.mark.slow
+def test_a_search_is_not_ended_by_frames_that_take_long_at_rest() -> None:
+    with late_at_rest() as lab:
         load = frames(size=1450, realtime=True)
         assert isinstance(load, HeldFramesLoad)
-        found = find_rate(running, load)
+        found = find_rate(lab, load)
     assert found.at_rest_s >= LATE_S
     assert found.frames_per_s > LOWEST_PER_S
 
 
+@pytest.mark.slow
 def test_without_a_bottleneck_the_bound_is_said() -> None:
     load = forwarding({}, size=1450, at="20%")
     assert load.rate is not None
     assert load.rate.bound in ("loss", "generator")
     tried = [burst for burst in load.rate.tries if burst.asked_per_s == load.rate.frames_per_s]
     assert any(burst.held for burst in tried)
-    assert load.rate.judged == ("out-1", "out-2")
+    assert load.rate.judged == OUT

@@ -129,6 +129,7 @@ def test_a_barrier_of_more_nodes_takes_more_rounds(up: Up) -> None:
     assert least(found[0])["barrier", 0] < 2 * DELAY_NS + 2 * BUSY_NS
 
 
+@pytest.mark.slow
 def test_hpcc_finds_a_delay_and_computes(up: Up) -> None:
     """Its latencies are one way, and the mean of pairs."""
     delay_ns = 2_000_000
