@@ -85,6 +85,7 @@ from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.dataset.records.work import DomainTime, Figure, Latency, WorkDone
 from delaylab.papers.paper import Paper, World
+from delaylab.spec.kinds import is_virtual_machine
 
 __all__ = [
     "COLOURS",
@@ -163,6 +164,7 @@ __all__ = [
     "imagined_work",
     "in_words",
     "inline",
+    "is_virtual_machine",
     "jain",
     "label",
     "last_axis_quantiles",

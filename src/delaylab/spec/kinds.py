@@ -378,3 +378,8 @@ FIELDS_OF_KINDS = {
 def facts_of(kind: str | None) -> type[NodeSpec]:
     """Return what is true of a kind; of one that only another version knows, the usual."""
     return FACTS.get(kind or "", NodeSpec)
+
+
+def is_virtual_machine(kind: str) -> bool:
+    """Return True if nodes of a kind are virtual machines, which have kernels of their own."""
+    return facts_of(kind).virtual_machine

@@ -15,6 +15,7 @@ from delaylab.papers.toolkit import (
     at_least,
     below,
     between,
+    is_virtual_machine,
     paired,
 )
 
@@ -27,7 +28,6 @@ from .measures import (
     SHARES_APART,
     XEN,
     driver_shares,
-    is_machine,
     jains,
     kinds,
     mean,
@@ -51,7 +51,7 @@ def cpu_fairness(groups: list[Group]) -> Iterator[Measured]:
         effect = mean(jains(groups, kind, n, CPU).values(), SHARE)
         if effect is not None:
             of = used(groups, kind, n, CPU)
-            aside = not is_machine(kind)
+            aside = not is_virtual_machine(kind)
             yield Measured(named(kind, n), effect, of, "", CPU_JAIN.get(n), aside)
 
 
@@ -75,7 +75,7 @@ def _less_fair(
         effect = mean(paired(own, plain, sub), SHARES_APART)
         if effect is not None:
             of = [each for k in (kind, LINUX) for each in used(groups, k, n, work)]
-            aside = not is_machine(kind)
+            aside = not is_virtual_machine(kind)
             yield Measured(named(kind, n), effect, of, "", published.get(n), aside)
 
 
@@ -96,7 +96,7 @@ def wire_filled(groups: list[Group]) -> Iterator[Measured]:
         rates = totals(groups, kind, n, NETWORK)
         effect = mean(bps / UPLINK_BPS for bps in rates.values())
         if effect is not None:
-            aside = not is_machine(kind) and kind != LINUX
+            aside = not is_virtual_machine(kind) and kind != LINUX
             yield Measured(named(kind, n), effect, used(groups, kind, n, NETWORK), aside=aside)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.papers.toolkit import Cells, Group, Table, jain, rate, share
+from delaylab.papers.toolkit import Cells, Group, Table, is_virtual_machine, jain, rate, share
 
 from . import mpi_figures
-from .measures import CPU, LINUX, NETWORK, SCP, ByRepeat, is_machine, jains, kinds, totals, used
+from .measures import CPU, LINUX, NETWORK, SCP, ByRepeat, jains, kinds, totals, used
 from .published import CPU_JAIN, NETPERF_5, NETPERF_5_PROCESSES, SCP_JAIN
 
 OF_PAPER = {("machine", "5"): jain(NETPERF_5), (LINUX, "5"): jain(NETPERF_5_PROCESSES)}
@@ -40,8 +40,8 @@ def _shares(groups: list[Group], kind: str, n: str) -> bool:
 
 
 def _row(groups: list[Group], kind: str, n: str) -> Cells:
-    theirs = OF_PAPER.get(("machine" if is_machine(kind) else kind, n))
-    cpu = CPU_JAIN.get(n) if is_machine(kind) else None
+    theirs = OF_PAPER.get(("machine" if is_virtual_machine(kind) else kind, n))
+    cpu = CPU_JAIN.get(n) if is_virtual_machine(kind) else None
     return [
         kind,
         n,

@@ -22,8 +22,6 @@ LINUX = "linux"
 """Level of factor `kind`: plain processes of one machine, in its own network stack."""
 XEN = "xen"
 """Level of factor `kind`: Xen's domains, as the paper has."""
-MACHINES = ("qemu", "uml", "xen")
-"""Levels of factor `kind`: virtual machines."""
 DRIVER = "Domain-0"
 """Xen's driver domain, which has the network's real interfaces and carries all packets."""
 CPU, NETWORK, SCP = "count", "stream", "copy"
@@ -44,11 +42,6 @@ def kinds(groups: Sequence[Group]) -> list[tuple[str, str]]:
 def named(kind: str, n: str) -> str:
     """Return the name of a scenario with so many nodes of a kind."""
     return f"{kind}, {n} nodes"
-
-
-def is_machine(kind: str) -> bool:
-    """Return True for a kind of virtual machine, which is what the paper has."""
-    return kind in MACHINES
 
 
 def jains(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delaylab.papers.toolkit import Claim, Criterion, Group, Measured, Source, below, between
+from delaylab.papers.toolkit import (
+    Claim,
+    Criterion,
+    Group,
+    Measured,
+    Source,
+    below,
+    between,
+    is_virtual_machine,
+)
 
-from .measures import FEWEST, LINUX, is_machine, kinds, mean, mean_ratio, named
+from .measures import FEWEST, LINUX, kinds, mean, mean_ratio, named
 from .mpi_measures import (
     ACROSS,
     LEAST_ORDER,
@@ -36,7 +45,7 @@ def slower_on_machines(groups: list[Group]) -> Iterator[Measured]:
         effect = mean_ratio(own, plain)
         if effect is not None:
             of = [each for k in (kind, LINUX) for each in of_work(groups, k, n, SOLVE)]
-            yield Measured(named(kind, n), effect, of, aside=not is_machine(kind))
+            yield Measured(named(kind, n), effect, of, aside=not is_virtual_machine(kind))
 
 
 def machines_over_real(groups: list[Group]) -> Iterator[Measured]:
@@ -46,7 +55,7 @@ def machines_over_real(groups: list[Group]) -> Iterator[Measured]:
         effect = mean_ratio(own, {repeat: int(n) * time_s for repeat, time_s in real.items()})
         if effect is not None and kind != REAL:
             of = [each for k in (kind, REAL) for each in of_work(groups, k, n, SOLVE)]
-            yield Measured(named(kind, n), effect, of, aside=not is_machine(kind))
+            yield Measured(named(kind, n), effect, of, aside=not is_virtual_machine(kind))
 
 
 def near_messages(groups: list[Group]) -> Iterator[Measured]:
@@ -56,7 +65,7 @@ def near_messages(groups: list[Group]) -> Iterator[Measured]:
             effect = mean(near_over_across(groups, kind, n, operation).values())
             if effect is not None:
                 of = [*of_work(groups, kind, n, NEAR), *of_work(groups, LINUX, n, ACROSS)]
-                aside = not is_machine(kind)
+                aside = not is_virtual_machine(kind)
                 yield Measured(f"{kind}, {operation}", effect, of, aside=aside)
 
 

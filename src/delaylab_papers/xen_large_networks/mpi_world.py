@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from delaylab.papers.toolkit import Figure, Latency, Random, WorkDone
+from delaylab.papers.toolkit import Figure, Latency, Random, WorkDone, is_virtual_machine
 
-from .measures import is_machine
 from .mpi_measures import ACROSS, LEAST_ORDER, NEAR, OPERATIONS, REAL, SOLVE
 
 WORKS = {"mpi": SOLVE, "messages": NEAR, "messages-across": ACROSS}
@@ -64,7 +63,7 @@ def _run_time_s(truth: MpiTruth, levels: Mapping[str, str]) -> float:
     on_machines = PROCESSES_S * truth.slower
     if levels["kind"] == REAL:
         return on_machines / truth.times_n / int(levels["n"])
-    return on_machines if is_machine(levels["kind"]) else PROCESSES_S
+    return on_machines if is_virtual_machine(levels["kind"]) else PROCESSES_S
 
 
 def _figures(order: float, solving_s: float) -> list[Figure]:

@@ -33,7 +33,6 @@ from .searches import (
     HOST,
     LIMITED,
     OVERLOADED,
-    OWN_KERNEL,
     PLAIN,
     SEARCHES,
     Setting,
@@ -43,6 +42,7 @@ from .searches import (
     fairness,
     first_and_most,
     frames_loads,
+    in_host_kernel,
     known,
     lost_shares,
     of_settings,
@@ -81,7 +81,7 @@ def first_takes_more(groups: list[Group]) -> Iterator[Measured]:
                 effect,
                 of_settings(groups, used),
                 amount(effect.value, "share"),
-                aside=one.kind not in OWN_KERNEL,
+                aside=in_host_kernel(one.kind),
             )
 
 
@@ -111,7 +111,7 @@ def more_of_small(groups: list[Group]) -> Iterator[Measured]:
                 effect,
                 of_settings(groups, needed),
                 amount(effect.value, "share"),
-                aside=kind not in OWN_KERNEL,
+                aside=in_host_kernel(kind),
             )
 
 
@@ -193,7 +193,7 @@ def left_by_overload(groups: list[Group]) -> Iterator[Measured]:
         if len(left) >= SEARCHES:
             effect = mean_of_few(np.array(left))
             words = f"{amount(effect.value, 'share')} of the rate held arrives"
-            aside = group.factors["kind"] not in OWN_KERNEL
+            aside = in_host_kernel(group.factors["kind"])
             yield Measured(group.factors["kind"], effect, (group,), words, COLLAPSED, aside=aside)
 
 

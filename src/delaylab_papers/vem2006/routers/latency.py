@@ -35,10 +35,10 @@ from delaylab.papers.toolkit import (
 from .searches import (
     DELAYED,
     HOST,
-    OWN_KERNEL,
     PLAIN,
     Setting,
     first_and_most,
+    in_host_kernel,
     of_settings,
     setting,
 )
@@ -122,7 +122,7 @@ def first_adds(groups: list[Group]) -> Iterator[Measured]:
             effect = estimate([rtts[none], rtts[one], rtts[most]], _excess(most.routers - 1))
             used = _under(groups, HIGHEST, none, one, most)
             name = f"{most.kind}, {one.size} bytes"
-            aside = one.kind not in OWN_KERNEL
+            aside = in_host_kernel(one.kind)
             yield Measured(name, effect, used, in_words(effect.value), aside=aside)
 
 

@@ -25,6 +25,7 @@ from delaylab.papers.toolkit import (
     Load,
     TrialRecord,
     estimate_of_few,
+    is_virtual_machine,
     jain,
     mean_of_few,
 )
@@ -42,11 +43,16 @@ SEARCHES = 3
 """Smallest number of searches of one setting that gives its throughput an interval."""
 BEST, OF = 3, 5
 """The paper repeats each search five times; the best three count."""
-OWN_KERNEL = frozenset({"qemu", "xen"})
-"""Kinds of routers that have a kernel of their own, as the paper's have. Others forward in the
-host's kernel, in which a packet crosses no border on its way to the router."""
 OVERLOADED = 0.01
 """A burst that lost a larger share than this was more than the routers could forward."""
+
+
+def in_host_kernel(kind: str) -> bool:
+    """Return True if routers of a kind forward in their host's kernel, unlike the paper's.
+
+    A packet then crosses no border on its way to the router.
+    """
+    return not is_virtual_machine(kind)
 
 
 @dataclass(frozen=True, slots=True)
