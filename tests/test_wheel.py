@@ -43,8 +43,9 @@ def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
-    tools = tmp_path / "env" / "bin"
+    empty = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(empty)], check=True)
+    tools = empty / "bin"
     requirements = (ROOT / "requirements.txt").read_text()
     # Versions alone: pip refuses hashes beside the ranges that the wheel itself asks for. So the
     # hashes are compared afterwards, before anything that was installed runs.
@@ -53,7 +54,8 @@ def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None
     report = tmp_path / "report.json"
     # What is not imported need not be compiled.
     options = ["--quiet", "--no-compile", "--only-binary", ":all:", "--constraint", str(pins)]
-    install = [str(tools / "pip"), "install", *options, "--report", str(report), str(wheel)]
+    pip = [sys.executable, "-m", "pip", "--python", str(tools / "python")]
+    install = [*pip, "install", *options, "--report", str(report), str(wheel)]
     subprocess.run(install, check=True)
     for item in json.loads(report.read_text())["install"]:
         # `hash` is the older form of `hashes` (PEP 610), which pip 23.0 writes alone.

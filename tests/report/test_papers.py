@@ -119,6 +119,7 @@ def test_oliveira_outliers_stand_beside_the_papers(oliveira_groups: list[Group])
     assert table3.rows[0][6][1] == "26.32 %"
 
 
+@pytest.mark.slow
 def test_oliveira_page_has_its_figures(oliveira: Path) -> None:
     page = write_report(oliveira).read_text(encoding="utf-8")
     names = {path.stem for path in (oliveira / "charts").glob("*.svg")}

@@ -136,6 +136,7 @@ def test_a_study_says_before_its_first_trial_what_this_machine_lacks(
 
 
 @NEEDS_APT
+@pytest.mark.slow
 def test_an_ordinary_user_makes_disks_whose_files_are_roots(nobody: Run, tmp_path: Path) -> None:
     need("qemu")
     cache = tmp_path / "cache"

@@ -11,16 +11,19 @@ from tests.doing.conftest import Up, left_to_slow, skip_unless_runnable
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
-"""Seconds for what an emulated machine does, which may stand still while others have the CPUs."""
 
 
 def processes(lab: Lab, name: str) -> list[str]:
-    """The command lines of a machine's processes in which a name is."""
-    look = "for each in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$each; echo; done 2>/dev/null"
+    """The processes of a machine in whose command lines a name is.
+
+    The pattern matches the name and not itself. One program looks, since each takes long to start
+    in an emulated machine.
+    """
+    look = f"grep -l '[{name[0]}]{name[1:]}' /proc/[0-9]*/cmdline 2>/dev/null"
     session = lab.node_session("vm")
     said = session.call(Exec(argv=["sh", "-c", look]), PATIENCE_S).stdout.decode()
     session.close()
-    return [line for line in said.splitlines() if name in line and "for each in" not in line]
+    return said.splitlines()
 
 
 @pytest.mark.parametrize("kind", ["qemu", *left_to_slow("uml")])
