@@ -45,6 +45,8 @@ KINDS = ["netns", "lxc", *left_to_slow("qemu", "docker", "uml")]
 QUOTA = 0.3
 STOPPED_S = 0.6
 SEEN_WITHIN_S = 0.05
+AGAIN_S = 0.05
+"""The CPU time after which a stopped thread surely works again."""
 WORKING_TICKS = 20
 """The CPU time, in ticks of 10 ms, of a thread that has surely begun to work."""
 TWO_NODES = "{a: {host: one}, b: {host: one}}"
@@ -261,16 +263,17 @@ def _working(lab: Lab, node: str, before: dict[int, int]) -> int:
 def _stopped(thread: int, virtual: bool) -> tuple[float, float]:
     """Stop a thread and its process; the least and the most time in s that it stood still."""
     assert virtual == Path(f"/proc/{thread}/comm").read_text().startswith(VCPU)
-    (_, waited_s), before_s = _schedstat_s(thread), time.monotonic()
+    waited_s, before_s = _waited_s(thread), time.monotonic()
     os.kill(thread, signal.SIGSTOP)
     began_s = time.monotonic()
     time.sleep(STOPPED_S)  # how long the node stands still
     ended_s, (ran_s, _) = time.monotonic(), _schedstat_s(thread)
     os.kill(thread, signal.SIGCONT)
     most_s = time.monotonic() - before_s
-    # Once it has run again, the kernel's account has its wait for a CPU.
-    wait_until(lambda: _schedstat_s(thread)[0] > ran_s)
-    return ended_s - began_s, most_s + _schedstat_s(thread)[1] - waited_s
+    # Once it has run again for a while, the kernel's account has its wait for a CPU, and those of
+    # other threads that it waited for: QEMU's share a lock.
+    wait_until(lambda: _schedstat_s(thread)[0] > ran_s + AGAIN_S)
+    return ended_s - began_s, most_s + _waited_s(thread) - waited_s
 
 
 def _ticks(lab: Lab, node: str) -> dict[int, int]:
@@ -289,6 +292,12 @@ def _group(lab: Lab, node: str) -> Path:
     """The folder of a node's control group that accounts for CPU time."""
     groups = lab.keeper.agents[lab.agent_name(node)].cgroups
     return Path(groups.get("cpu") or groups["unified"])
+
+
+def _waited_s(thread: int) -> float:
+    """For how long all threads of its process have waited for a CPU, up to now."""
+    threads = [int(each.name) for each in Path(f"/proc/{thread}/task").glob("*")]
+    return sum(_schedstat_s(each)[1] for each in threads)
 
 
 def _schedstat_s(thread: int) -> tuple[float, float]:
