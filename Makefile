@@ -9,7 +9,7 @@ help:
 	@echo "make setup        system packages, .venv, the agent"
 	@echo "make kinds        also what containers and virtual machines need"
 	@echo "make quick        ruff, mypy and the pure tests, without the agent (two minutes)"
-	@echo "make test         check, then all tests (18 to 24 minutes); T=plan: those of one room"
+	@echo "make test         check, then all tests (some 20 minutes); T=plan: those of one room"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
 	@echo "make controls     verdicts on every claim in worlds with and without its effect"
@@ -62,8 +62,8 @@ format: light
 
 # Tests that send packets, boot guests or run the agent. The others are pure, and most of them quick.
 REAL := tests/packets tests/images tests/doing tests/test_wheel.py
-LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers tests/report/test_papers.py \
-	tests/test_study_plans.py
+LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers tests/report/test_charts.py \
+	tests/report/test_papers.py tests/test_study_plans.py
 # A file's tests stay on one worker; the longest files come first (tests/conftest.py).
 PYTEST := $(VENV)/pytest --numprocesses logical --dist loadscope
 # Each CPU has a worker; polars in it needs no threads for other CPUs.
