@@ -14,7 +14,7 @@ from delaylab.lab.links import link_changes
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.loads.bursts import Sending
-from delaylab.loads.frames import find_rate
+from delaylab.loads.frames import READINGS, find_rate
 from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec
@@ -150,16 +150,18 @@ def late_at_rest() -> Iterator[Lab]:
 
 
 def test_frames_that_take_long_at_rest_are_not_taken_for_a_backlog() -> None:
-    """Without the time at rest, the last frames of a burst would be behind by it."""
+    """Without the time at rest, the last frames of each burst would be behind by it.
+
+    As in a search, a burst is sent again in case the machine was busy at its end.
+    """
     with late_at_rest() as lab:
         sending = Sending(lab, frames(size=1450, realtime=True))
         sending.warm()
         sending.measure_at_rest()
-        burst = sending.burst(LOWEST_PER_S * 10, LATE_S * 5)
-        behind_s = sending.behind_s(burst, OUT)
+        bursts = [sending.burst(LOWEST_PER_S * 10, LATE_S * 5) for _ in range(READINGS)]
         sending.close()
     assert sending.at_rest_s >= LATE_S
-    assert behind_s < LATE_S / 2
+    assert min(sending.behind_s(burst, OUT) for burst in bursts) < LATE_S / 2
 
 
 @pytest.mark.slow
