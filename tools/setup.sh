@@ -124,10 +124,9 @@ setup_python() {
   if ! cmp -s requirements.txt "$packages"; then
     say "Python packages into .venv"
     python3 -m venv .venv
-    # Wheels only: the tools that build one from source would come without a hash. Most modules are
-    # never imported; Python compiles the others then.
+    # Wheels only: the tools that build one from source would come without a hash.
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
-      --no-compile --requirement requirements.txt
+      --requirement requirements.txt
     rm -f "$installed"
     cp requirements.txt "$packages"
   fi
