@@ -66,7 +66,7 @@ LONG := tests/analysis tests/api tests/controls tests/hostile tests/papers tests
 	tests/report/test_papers.py tests/test_study_plans.py
 # A file's tests stay on one worker; the longest files come first (tests/conftest.py).
 PYTEST := $(VENV)/pytest --numprocesses logical --dist loadscope
-# Each CPU has a worker; polars in it needs no threads for other CPUs.
+# Each CPU has a worker, so polars in a worker needs one thread.
 quick-tests test-pure test-long: export POLARS_MAX_THREADS := 1
 BESIDE := $(MAKE) --no-print-directory --jobs 2 --output-sync
 

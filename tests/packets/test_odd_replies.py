@@ -85,7 +85,7 @@ def test_an_odd_reply_is_named(joined: Pair, raw: bool) -> None:
 
 def test_ping_says_what_is_odd(joined: Pair) -> None:
     command = ["ip", "netns", "exec", joined.left, str(ROOT / ".venv" / "bin" / "delaylab"), "ping"]
-    # So long, a responder that waits for a CPU has answered the last packets, too.
+    # Long enough for a responder that waits for a CPU to answer the last packets.
     command += ["-c", str(COUNT), "-i", "5ms", "-W", "5s", "10.9.0.2"]
     run("sysctl", "-qw", "net.ipv4.ping_group_range=1 0", namespace=joined.left)
     with odd(joined):

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.root
 def processes(lab: Lab, name: str) -> list[str]:
     """The processes of a machine in whose command lines a name is.
 
-    The pattern matches the name and not itself. One program looks, since each takes long to start
-    in an emulated machine.
+    The pattern does not match the command line of grep itself. One grep reads all of them, since a
+    program takes long to start in an emulated machine.
     """
     look = f"grep -l '[{name[0]}]{name[1:]}' /proc/[0-9]*/cmdline 2>/dev/null"
     session = lab.node_session("vm")

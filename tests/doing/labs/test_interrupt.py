@@ -19,7 +19,7 @@ from tests.images.conftest import NEEDS_APT
 from tests.waiting import PATIENCE_S, wait_until, wait_until_gone
 
 pytestmark = pytest.mark.root
-FEW, MANY = 3, 40
+FEW, MANY = 5, 40
 INTERRUPTED = 130
 GONE_WITHIN_S = 60
 SETTING_UP = "Fatal Python error: init_import_site"

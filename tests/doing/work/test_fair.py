@@ -263,7 +263,7 @@ def _working(lab: Lab, node: str, before: dict[int, int]) -> int:
 def _stopped(thread: int, virtual: bool) -> tuple[float, float]:
     """Stop a thread and its process; the least and the most time in s that it stood still."""
     assert virtual == Path(f"/proc/{thread}/comm").read_text().startswith(VCPU)
-    waited_s, before_s = _waited_s(thread), time.monotonic()
+    waits, before_s = _waits(thread), time.monotonic()
     os.kill(thread, signal.SIGSTOP)
     began_s = time.monotonic()
     time.sleep(STOPPED_S)  # how long the node stands still
@@ -273,7 +273,8 @@ def _stopped(thread: int, virtual: bool) -> tuple[float, float]:
     # Once it has run again for a while, the kernel's account has its wait for a CPU, and those of
     # other threads that it waited for: QEMU's share a lock.
     wait_until(lambda: _schedstat_s(thread)[0] > ran_s + AGAIN_S)
-    return ended_s - began_s, most_s + _waited_s(thread) - waited_s
+    more = sum(now_s - waits.get(each, 0.0) for each, now_s in _waits(thread).items())
+    return ended_s - began_s, most_s + more
 
 
 def _ticks(lab: Lab, node: str) -> dict[int, int]:
@@ -294,10 +295,13 @@ def _group(lab: Lab, node: str) -> Path:
     return Path(groups.get("cpu") or groups["unified"])
 
 
-def _waited_s(thread: int) -> float:
-    """For how long all threads of its process have waited for a CPU, up to now."""
-    threads = [int(each.name) for each in Path(f"/proc/{thread}/task").glob("*")]
-    return sum(_schedstat_s(each)[1] for each in threads)
+def _waits(thread: int) -> dict[int, float]:
+    """For how long each thread of a thread's process has waited for a CPU, in s, up to now."""
+    found = {}
+    for each in Path(f"/proc/{thread}/task").glob("*"):
+        with suppress(OSError):  # it has ended
+            found[int(each.name)] = _schedstat_s(int(each.name))[1]
+    return found
 
 
 def _schedstat_s(thread: int) -> tuple[float, float]:
