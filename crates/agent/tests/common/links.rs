@@ -29,7 +29,11 @@ pub(crate) fn plan(members: &[Value], more: &Value) -> Value {
     let mut ports = Vec::new();
     for (number, member) in (1..).zip(members) {
         let (name, port) = (format!("node.n{number}"), format!("vif-n{number}"));
-        agents.push(json!({"name": name, "network": "new"}));
+        // Link-local addresses are used at once, as in every lab: with duplicate address detection a node
+        // answers multicast from another address until it ends.
+        let sysctls = json!({"-net.ipv6.conf.all.accept_dad": "0",
+            "-net.ipv6.conf.default.accept_dad": "0"});
+        agents.push(json!({"name": name, "network": "new", "sysctls": sysctls}));
         operations.extend(cable(number, 1500));
         operations.push(json!({"do": "offloads", "in": name, "on": "eth0", "enabled": false}));
         let mut entry = json!({"port": port, "node": format!("n{number}")});
