@@ -99,6 +99,22 @@ def test_groff_has_nothing_against_the_page() -> None:
     assert ran.stderr == ""
 
 
+@pytest.mark.parametrize("named", ["", "/opt/python"])
+def test_setup_takes_the_python_that_is_named_else_one_that_will_do(named: str) -> None:
+    script = (ROOT / "tools/setup.sh").read_text()
+    start, end = script.index("find_python() {"), script.index("missing_packages() {")
+    act = f"{script[start:end]}\nfind_python; echo $PYTHON; has_venv && is_new_enough"
+    environment = {"PATH": os.environ["PATH"], "PYTHON": named}
+    done = subprocess.run(
+        ["bash", "-uc", act], env=environment, stdout=PIPE, text=True, check=False
+    )
+    if named:
+        assert (done.stdout, done.returncode == 0) == (f"{named}\n", False)
+    else:
+        assert done.stdout in ("/usr/bin/python3\n", "python3\n")
+        assert done.returncode == 0
+
+
 def test_a_killed_setup_leaves_no_policy_against_services(tmp_path: Path) -> None:
     """Run only two functions of setup.sh, because the whole script would install packages."""
     script = (ROOT / "tools/setup.sh").read_text()

@@ -31,7 +31,18 @@ missing() {
   done
 }
 
-has_venv() { python3 -c 'import venv, ensurepip' 2>/dev/null; }
+# The distribution's Python where it will do, else the first on PATH. One that a version manager compiled, without
+# profiles, runs a tenth slower, and other users cannot read one in somebody's home. PYTHON names another.
+find_python() {
+  if [ -z "${PYTHON:-}" ]; then
+    PYTHON=/usr/bin/python3
+    { has_venv && is_new_enough; } 2>/dev/null || PYTHON=python3
+  fi
+}
+
+has_venv() { "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null; }
+
+is_new_enough() { "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; }
 
 missing_packages() {
   missing "${system_tools[@]}"
@@ -112,8 +123,7 @@ check_rust() {
 }
 
 check_python() {
-  python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    fail "$(python3 --version) is too old: delaylab needs Python 3.11 or newer"
+  is_new_enough || fail "$("$PYTHON" --version) is too old: delaylab needs Python 3.11 or newer"
 }
 
 # What an editable install keeps of the time when it was made: commands, entry points, the version.
@@ -123,7 +133,8 @@ setup_python() {
   local packages=.venv/.requirements installed=.venv/.project
   if ! cmp -s requirements.txt "$packages"; then
     say "Python packages into .venv"
-    python3 -m venv .venv
+    # One that works keeps its Python: venv does not exchange it, but would describe another.
+    .venv/bin/pip --version >/dev/null 2>&1 || "$PYTHON" -m venv --clear .venv
     # Wheels only: the tools that build one from source would come without a hash.
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
       --requirement requirements.txt
@@ -164,6 +175,7 @@ setup_both() {
   install -D -m 644 "target/library/$target/libdelaylab_replay.so" .venv/lib/delaylab/libdelaylab_replay.so
 }
 
+find_python
 if [ "${1:-}" = --python ]; then
   has_venv || install_packages python3-venv
   check_python
