@@ -63,6 +63,7 @@ def test_cargo_takes_nothing_but_what_is_locked() -> None:
     files = [ROOT / "Makefile", *(ROOT / "tools").iterdir()]
     text = "\n".join(path.read_text() for path in files if path.is_file())
     text = text.replace("\\\n", " ").replace('", "', " ")
-    calls = re.findall(r"\bcargo (?:build|test|run|clippy|fetch|install|bench)\b.*", text)
-    assert len(calls) >= 5
+    cargo = r"(?:\bcargo|\$\(CARGO_LINTED\))"
+    calls = re.findall(rf"{cargo} (?:build|test|run|clippy|fetch|install|bench|rustc)\b.*", text)
+    assert len(calls) >= 7
     assert not [call for call in calls if "--locked" not in call]
