@@ -48,6 +48,8 @@ chmod 600 /run/host_key
 cat > /run/sshd_config <<END
 HostKey /run/host_key
 PidFile none
+# Takes less CPU time than the default.
+Ciphers aes128-gcm@openssh.com
 UsePAM no
 PermitRootLogin prohibit-password
 PasswordAuthentication no

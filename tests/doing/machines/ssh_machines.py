@@ -82,6 +82,8 @@ cat > /run/sshd_config <<END
 ListenAddress $ADDRESS
 HostKey /run/host_key
 PidFile none
+# Takes less CPU time than the default.
+Ciphers aes128-gcm@openssh.com
 UsePAM no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
