@@ -6,13 +6,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.command import delaylab
 
 HERE, BEHIND = "192.168.7.1", "192.168.7.20"
 
@@ -32,17 +33,10 @@ class Machine:
 
     def run(self, *argv: str, code: int = 0) -> str:
         """Run the command line on this machine; return what it prints."""
-        call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
-        done = subprocess.run(
-            [*within(self.here), *call, *argv],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.folder,
-            timeout=60,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        network = network_of(self.here)
+        done = delaylab(*argv, folder=self.folder, environment=os.environ, network=network)
+        assert done.code == code, done.out + done.err
+        return done.out + done.err
 
     def up(self, text: str, code: int = 0) -> str:
         file = self.folder / "lab.yaml"
@@ -65,8 +59,12 @@ class Machine:
         return dict(found)
 
 
+def network_of(namespace: str) -> Path:
+    return Path("/run/netns") / namespace
+
+
 def within(namespace: str) -> list[str]:
-    return ["nsenter", f"--net=/run/netns/{namespace}"]
+    return ["nsenter", f"--net={network_of(namespace)}"]
 
 
 def fastest_ms(shown: str) -> float:

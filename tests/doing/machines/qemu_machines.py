@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -86,10 +85,9 @@ class Guests(Lan):
     def lab_of(self, name: str) -> Lab:
         return self.apart[name][0] if name in self.apart else self.outer
 
-    def command(self, *argv: str) -> list[str]:
-        call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
-        pid = self.outer.pid(f"node.{USER}")
-        return ["nsenter", f"--target={pid}", "--net", *call, *argv]
+    @property
+    def network(self) -> Path:
+        return Path(f"/proc/{self.outer.pid(f'node.{USER}')}/ns/net")
 
     def on(self, name: str, *argv: str) -> str:
         session = self.lab_of(name).node_session(name)

@@ -22,8 +22,9 @@ from typing import Any
 
 import pytest
 
+from tests import command as command_line
 from tests import waiting
-from tests.doing.own_machine import ip, within
+from tests.doing.own_machine import ip, network_of, within
 
 SSHD = "/usr/sbin/sshd"
 MTU = 1600
@@ -115,21 +116,25 @@ class Lan:
         self, *argv: str, code: int = 0, timeout_s: float = 120
     ) -> subprocess.CompletedProcess[str]:
         """Call the command line on the user's machine."""
-        done = subprocess.run(
-            self.command(*argv),
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.folder,
-            env=self.environment,
-            timeout=timeout_s,
+        done = command_line.delaylab(
+            *argv,
+            folder=self.folder,
+            environment=self.environment,
+            timeout_s=timeout_s,
+            network=self.network,
         )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
+        assert done.code == code, done.out + done.err
+        return subprocess.CompletedProcess(argv, done.code, done.out, done.err)
 
     def command(self, *argv: str) -> list[str]:
+        """Return the command for a process of its own on the user's machine."""
         call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
-        return [*within(self.user), *call, *argv]
+        return ["nsenter", f"--net={self.network}", *call, *argv]
+
+    @property
+    def network(self) -> Path:
+        """The file of the network namespace of the user's machine."""
+        return network_of(self.user)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -11,7 +11,6 @@ import math
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +21,9 @@ import pytest
 
 from delaylab.analysis.links.fidelity import trial_links
 from delaylab.dataset.store import read_study
+from tests.command import delaylab
 from tests.doing.machines.ssh_machines import MTU, NEEDED, Lan, lan
-from tests.doing.own_machine import ip, within
+from tests.doing.own_machine import ip, network_of
 from tests.waiting import wait_until
 
 pytestmark = NEEDED
@@ -75,10 +75,10 @@ def apart(run_directory: Path) -> Iterator[Lan]:
 
 def between(machines: Lan, *argv: str) -> None:
     """Call the command line in the namespace whose lab is the network between the machines."""
-    call = [sys.executable, "-c", "from delaylab.__main__ import main; main()"]
-    command = [*within(f"{machines.user}-lan"), *call, *argv]
+    network = network_of(f"{machines.user}-lan")
     environment = {**os.environ, "DELAYLAB_RUN": f"{machines.folder}/run"}
-    subprocess.run(command, check=True, capture_output=True, env=environment, timeout=60)
+    done = delaylab(*argv, folder=machines.folder, environment=environment, network=network)
+    assert done.code == 0, done.out + done.err
 
 
 @pytest.mark.parametrize("data_plane", ["vxlan", pytest.param("ethernet", marks=pytest.mark.slow)])
