@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have the longest files first, and all others in their order."""
     place = {TESTS / name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_drawers() -> Iterator[None]:
+    """Have the reports of all tests in this process drawn by the same two processes."""
+    from delaylab.report import html  # noqa: PLC0415  a second: not for a run that only lists tests
+    from tests.drawers import KeptProcess  # noqa: PLC0415  as above
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(html, "SecondProcess", KeptProcess)
+        yield
+    KeptProcess.end_all()
 
 
 @pytest.hookimpl(tryfirst=True)
