@@ -163,7 +163,7 @@ def _lost(account: Account, in_downtimes: int) -> Iterator[Doubt]:
             DoubtKind.RESPONDER_DROPS,
             f"the responder's kernel dropped {dropped} replies (Icmp OutErrors): "
             "not the network's loss",
-            "probe more slowly, or use UDP with a reflector",
+            "use UDP with a reflector, or probe more slowly; all labs share this limit",
             dropped=dropped,
         )
     also = f", apart from {in_downtimes} while a link was down" if in_downtimes else ""

@@ -52,6 +52,8 @@ Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
 Points = Annotated[list[Point], Field(max_length=MOST_POINTS)]
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Difference = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+"""Difference of two readings of a counter."""
 Nanoseconds = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Number = Annotated[float, Field(ge=-1e300, le=1e300)]
 Chance = Annotated[float, Field(ge=0, le=1)]

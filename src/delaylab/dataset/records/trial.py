@@ -11,6 +11,7 @@ from delaylab.dataset.records.base import (
     MOST_LISTED,
     MOST_POINTS,
     Count,
+    Difference,
     Listed,
     Nanoseconds,
     Number,
@@ -223,7 +224,7 @@ class Measurement(Record):
         description="The packets that taps saw more than once; null in records of versions that "
         "did not count them.",
     )
-    responder_icmp: dict[Text, Nanoseconds] = Field(
+    responder_icmp: dict[Text, Difference] = Field(
         {},
         description="The increase of the responder's ICMP counters, such as `OutErrors`, by name.",
     )
