@@ -22,7 +22,8 @@ pytestmark = pytest.mark.root
 FEW, MANY = 5, 40
 INTERRUPTED = 130
 GONE_WITHIN_S = 60
-SETTING_UP = "Fatal Python error: init_import_site"
+SETTING_UP = "Fatal Python error: init_"
+"""What Python says of Ctrl-C while it sets itself up: the name of its step follows."""
 LAB = """\
 lab: interrupted
 hosts: {left: {}, right: {}}
