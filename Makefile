@@ -1,6 +1,8 @@
 # delaylab. `make quickstart` is the place to begin.
 VENV := .venv/bin
 export PATH := $(HOME)/.cargo/bin:$(PATH)
+# Where it is set, each command compiles all its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-build agent format test test-tools test-pure test-beside test-rust test-crate test-real test-long test-slow controls fuzz bench coverage docs site lock wheel clean
 
