@@ -10,7 +10,7 @@ help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
 	@echo "make setup        system packages, .venv, the agent"
 	@echo "make kinds        also what containers and virtual machines need"
-	@echo "make quick        ruff, mypy and the pure tests, without the agent (two minutes)"
+	@echo "make quick        ruff, mypy and the pure tests, without the agent (under two minutes)"
 	@echo "make test         check, then all tests (some 20 minutes); T=plan: those of one room"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
