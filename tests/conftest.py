@@ -84,12 +84,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def kept_drawers() -> Iterator[None]:
     """Have the reports of all tests in this process drawn by the same two processes."""
     from delaylab.report import html  # noqa: PLC0415  a second: not for a run that only lists tests
-    from tests.drawers import KeptProcess  # noqa: PLC0415  as above
+    from tests import drawers  # noqa: PLC0415  as above
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(html, "SecondProcess", KeptProcess)
+        patch.setattr(html, "SecondProcess", drawers.kept_process)
         yield
-    KeptProcess.end_all()
+    drawers.end_all()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,33 +6,28 @@ tests take to draw. `tests/report/test_drawn_beside.py` has processes of its own
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from delaylab.charts.drawn_beside import SecondProcess
 
+_idle: list[SecondProcess] = []
 
-class KeptProcess:
-    """Stands for a `SecondProcess`: a context with one that was kept, else with a new one."""
 
-    _idle: ClassVar[list[SecondProcess]] = []
+@contextmanager
+def kept_process() -> Iterator[SecondProcess]:
+    """Lend the process that was given back last, since it has drawn the same before, or a new one.
 
-    def __enter__(self) -> SecondProcess:
-        """Take the process that was given back last, since it has drawn the same before."""
-        self._process = self._idle.pop() if self._idle else SecondProcess().__enter__()
-        return self._process
+    Stands for `SecondProcess`. What a borrower leaves undrawn comes before the next one's requests.
+    """
+    process = _idle.pop() if _idle else SecondProcess().__enter__()
+    try:
+        yield process
+    finally:
+        _idle.append(process)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Give the process back. What it has still to draw comes before the next request."""
-        self._idle.append(self._process)
 
-    @classmethod
-    def end_all(cls) -> None:
-        """End the processes."""
-        while cls._idle:
-            cls._idle.pop().__exit__(None, None, None)
+def end_all() -> None:
+    """End the processes."""
+    while _idle:
+        _idle.pop().__exit__(None, None, None)
