@@ -105,7 +105,7 @@ def test_ping_says_what_is_odd(joined: Pair) -> None:
     counts = "1 lost (8.3 %), 1 duplicate reply, 7 replies with errors"
     assert summary.endswith(counts), [summary, *lines.values()]
     result = json.loads(made)
-    assert (result["duplicates"], result["lost"]) == (1, 1)
+    assert (result["duplicates"], result["lost"]) == (1, 1), made
     assert_named({packet["seq"]: packet for packet in result["packets"]}, raw=True)
 
 

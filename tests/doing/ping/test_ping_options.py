@@ -21,6 +21,7 @@ from tests.waiting import PATIENCE_S
 
 LOCAL = "127.0.0.1"
 ETH_P_ALL = 3
+SO_RCVBUFFORCE = 33
 
 
 def test_jitter_is_the_mean_difference_of_neighbours(delaylab: Run) -> None:
@@ -62,6 +63,8 @@ def test_packets_have_the_type_of_service_and_so_have_answers(
     delaylab: Run, host: str, echoes: set[int]
 ) -> None:
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL)) as tap:
+        # Other tests fill loopback with streams.
+        tap.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
         tap.bind(("lo", ETH_P_ALL))
         tap.settimeout(PATIENCE_S)
         delaylab("ping", "-c", "1", "-Q", "0xb8", host)
