@@ -1,7 +1,7 @@
 """Processes that draw reports, kept from one report to the next.
 
-A report starts two, and ends them with it. To start, they take more CPU time than most reports of
-tests take to draw. `tests/report/test_drawn_beside.py` has processes of its own.
+A report outside of tests starts two, and ends them. Starting them takes more CPU time than drawing
+most reports of tests. `tests/report/test_drawn_beside.py` has processes of its own.
 """
 
 from __future__ import annotations

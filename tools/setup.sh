@@ -133,7 +133,7 @@ setup_python() {
   local packages=.venv/.requirements installed=.venv/.project
   if ! cmp -s requirements.txt "$packages"; then
     say "Python packages into .venv"
-    # One that works keeps its Python: venv does not exchange it, but would describe another.
+    # A .venv that works keeps its Python: venv would rewrite its configuration, but not exchange the program.
     .venv/bin/pip --version >/dev/null 2>&1 || "$PYTHON" -m venv --clear .venv
     # Wheels only: the tools that build one from source would come without a hash.
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \

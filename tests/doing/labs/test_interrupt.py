@@ -23,7 +23,7 @@ FEW, MANY = 5, 40
 INTERRUPTED = 130
 GONE_WITHIN_S = 60
 SETTING_UP = "Fatal Python error: init_"
-"""What Python says of Ctrl-C while it sets itself up: the name of its step follows."""
+"""The start of Python's error if Ctrl-C comes while Python itself starts."""
 LAB = """\
 lab: interrupted
 hosts: {left: {}, right: {}}

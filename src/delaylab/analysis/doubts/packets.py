@@ -163,7 +163,8 @@ def _lost(account: Account, in_downtimes: int) -> Iterator[Doubt]:
             DoubtKind.RESPONDER_DROPS,
             f"the responder's kernel dropped {dropped} replies (Icmp OutErrors): "
             "not the network's loss",
-            "use UDP with a reflector, or probe more slowly; all labs share this limit",
+            "use UDP with a reflector, or probe more slowly; the kernel's buffer for ICMP answers "
+            "serves all labs",
             dropped=dropped,
         )
     also = f", apart from {in_downtimes} while a link was down" if in_downtimes else ""
