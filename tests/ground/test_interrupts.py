@@ -1,12 +1,21 @@
-"""Ctrl-C while Python imports, or pydantic or polars works: it interrupts after these."""
+"""Ctrl-C while a library works, which is let finish, and at any line of the command line's main."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
+import typer.core
+
+from delaylab import cli
+from delaylab.cli.options import INTERRUPTED, Verbs
 
 SWALLOWS = """\
 import os, signal
@@ -87,3 +96,48 @@ def test_ctrl_c_waits_until_a_library_has_done_its_work(
         command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
     )
     assert said.stdout.splitlines() == says, said.stderr
+
+
+@contextmanager
+def interrupted_at(number: int) -> Iterator[None]:
+    """Raise KeyboardInterrupt at the line of that number that Typer and delaylab's group run."""
+    codes = {typer.core._main.__code__, Verbs.invoke.__code__, Verbs.main.__code__}
+    left = number
+
+    def at_line(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        if frame.f_code not in codes:
+            return None
+        left -= event == "line"
+        if left == 0:
+            raise KeyboardInterrupt
+        return at_line
+
+    before = sys.gettrace()
+    sys.settrace(at_line)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def test_ctrl_c_at_any_line_of_the_command_line_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Typer itself would end without a word between a command line's parsing and its verb."""
+    monkeypatch.setattr(sys, "argv", ["delaylab", "--version"])
+    said: list[str] = []
+    code: object = INTERRUPTED
+    for number in count(1):
+        try:
+            with interrupted_at(number):
+                cli.main()
+        except KeyboardInterrupt:
+            continue  # which the entry point says
+        except SystemExit as end:
+            code = end.code
+        if code != INTERRUPTED:
+            break
+        said.append(capsys.readouterr().err)
+    assert code == 0
+    assert set(said) == {"delaylab: interrupted\n"}

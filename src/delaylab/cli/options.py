@@ -26,14 +26,19 @@ INTERRUPTED = 130
 class Verbs(typer.core.TyperGroup):
     """The group of all verbs: Ctrl-C ends a verb with one line and the usual exit code."""
 
-    def make_context(self, *args: Any, **more: Any) -> Any:
-        """Parse the command line."""
-        with one_line_for_ctrl_c():
-            return super().make_context(*args, **more)
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Parse the command line and run its verb; print the line for Ctrl-C if no verb did."""
+        try:
+            return super().main(*args, **more)
+        except SystemExit as end:
+            # Typer makes an exit code of Ctrl-C, and prints nothing.
+            if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
+                print_error("delaylab: interrupted")
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb that the command line names."""
-        with one_line_for_ctrl_c(), near_options_only():
+        with near_options_only():
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -42,16 +47,6 @@ class Verbs(typer.core.TyperGroup):
         if args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], known) or '.'}")
         return super().resolve_command(ctx, args)
-
-
-@contextmanager
-def one_line_for_ctrl_c() -> Iterator[None]:
-    """End with a line and the exit code of Ctrl-C if it comes in the block."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print_error("delaylab: interrupted")
-        raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager

@@ -60,10 +60,10 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
 
 
 def forget() -> None:
-    """Drop a Ctrl-C that still waits, since the program ends; Python handles further ones."""
+    """Drop a Ctrl-C that still waits, since the program ends; further ones end it at once."""
     signal.setitimer(signal.ITIMER_REAL, 0)
     if signal.getsignal(signal.SIGINT) is _interrupt:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def ignore() -> None:
