@@ -28,7 +28,7 @@ CASES = [
     Process("Pareto", pareto, 0.6, 400),
     Process("like the quickstart's", queue_and_noise, 0.92, 200),
     Process("log-normal", log_normal, 0.6, 200, 3, 0.1),
-    Process("Pareto", pareto, 0.9, 60, 10, 0.1),
+    pytest.param(Process("Pareto", pareto, 0.9, 60, 10, 0.1), marks=pytest.mark.slow),
 ]
 
 

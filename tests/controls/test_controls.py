@@ -1,6 +1,6 @@
 """Every claim says yes on its paper's own numbers, and no where the effect is absent or opposite.
 
-Two draws of each; `make controls` makes many, and prints the table.
+One draw of each; `make controls` makes many, and prints the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from delaylab.papers.loading import claims
 from tests.controls.control import KINDS, Control, failures, outcomes
 from tests.controls.every import CONTROLS
 
-DRAWS = 2
+DRAWS = 1
 
 
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.claim.id)

@@ -62,6 +62,14 @@ SHOWN = [
     Case(f"json/{name}", "", made_of(shown.CASES[name], "show", "--json"))
     for name in ("title", "warnings", "no-packets")
 ]
+SLOW = {
+    "report/reason",
+    "report/of-a-paper-that-it-is-not",
+    "report/no-stamps",
+    "report/clocks-of-every-stamp",
+    "report/link-unused",
+}
+"""Reports that take as long as the others of them, and whose case `show` has in every run."""
 
 
 class Runs:
@@ -106,7 +114,11 @@ def test_it_is_refused_in_one_line(runs: Runs, case: Case) -> None:
     assert done.peak_mib < PEAK_MIB, done
 
 
-@pytest.mark.parametrize("case", SHOWN, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if case.name in SLOW else []) for case in SHOWN],
+    ids=lambda case: case.name,
+)
 def test_it_is_shown_harmlessly(runs: Runs, case: Case) -> None:
     done = runs.of(case)
     assert done.code == 0, done.err

@@ -153,6 +153,7 @@ def test_ones_own_initrd_gets_the_agent_behind_it(
         images.resolve(f"{{image:with-agent/{tmp_path}/none}}")
 
 
+@pytest.mark.slow
 def test_the_same_packages_give_the_same_bytes(
     cache: Path, image: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

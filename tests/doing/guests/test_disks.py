@@ -50,7 +50,7 @@ def partitioned(image: Path) -> Path:
     return disk
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("whole", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_its_programs_run_and_it_is_not_written_to(
     delaylab: Run, tmp_path: Path, disk: Path, whole: bool
 ) -> None:
@@ -82,7 +82,11 @@ links: [{{join: [one, two], name: lan}}]
 """
 
 
-@pytest.mark.parametrize("with_root", [False, True], ids=["alone", "beside a root of one's own"])
+@pytest.mark.parametrize(
+    "with_root",
+    [False, pytest.param(True, marks=pytest.mark.slow)],
+    ids=["alone", "beside a root of one's own"],
+)
 def test_what_is_written_to_a_scratch_disk_is_on_storage_and_goes_with_the_lab(
     delaylab: Run, tmp_path: Path, disk: Path, with_root: bool
 ) -> None:

@@ -110,7 +110,7 @@ work:
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "lxc", *left_to_slow("qemu", "docker", "uml")])
+@pytest.mark.parametrize("kind", ["netns", *left_to_slow("lxc", "qemu", "docker", "uml")])
 def test_work_brings_its_packages_along(delaylab: Run, tmp_path: Path, kind: str) -> None:
     need(kind)
     if kind == "netns" and not_installed({"xz-utils"}):

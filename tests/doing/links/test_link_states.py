@@ -160,7 +160,7 @@ def goes_down(kind: str, engine: str) -> None:
             )
 
 
-@pytest.mark.parametrize("kind", ["netns", "qemu"])
+@pytest.mark.parametrize("kind", ["netns", *left_to_slow("qemu")])
 def test_a_link_may_be_down_from_the_start(kind: str) -> None:
     skip_unless_runnable(kind)
     with temporary(spec(kind, state="down")) as lab:

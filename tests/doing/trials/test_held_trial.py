@@ -76,7 +76,8 @@ def forwarding(out: dict[str, Any], rate: HeldRate | None = None, **load: Any) -
     return found
 
 
-@pytest.mark.parametrize("queue", [100, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("queue", [100, 5000])
 def test_the_rate_found_is_the_bottlenecks(queue: int) -> None:
     load = forwarding({"rate": "5Mbit", "queue": queue}, at="50%", lost=LOST, realtime=True)
     assert load.rate is not None

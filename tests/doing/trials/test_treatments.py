@@ -93,7 +93,7 @@ def replace_stress_ng(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str
     [
         ({"cpu": CPU, "disk": DISK}, "20Mbit", 100),
         # A full queue of this uplink outlasts a stream that a busy machine holds up for 2 s.
-        ({"network": NETWORK}, "5Mbit", 300),
+        pytest.param({"network": NETWORK}, "5Mbit", 300, marks=pytest.mark.slow),
     ],
 )
 def test_loads_that_act_are_judged(
@@ -133,6 +133,7 @@ def test_a_program_that_idles_gives_no_verdict(
     assert "CPU used by the workers together is not known" in str(found["why"])
 
 
+@pytest.mark.slow
 def test_a_program_that_does_nothing_gives_no_verdict(
     delaylab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

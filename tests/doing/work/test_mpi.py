@@ -119,6 +119,7 @@ def test_a_large_message_takes_the_time_of_its_bytes(up: Up) -> None:
     assert times(first)["round-trip", 262144] > 2 * 262144 * 8e9 / rate_bps
 
 
+@pytest.mark.slow
 def test_a_barrier_of_more_nodes_takes_more_rounds(up: Up) -> None:
     """Four ranks need two rounds of messages, two ranks one."""
     nodes = ["a", "b", "c", "d"]
@@ -153,7 +154,7 @@ def test_ranks_on_one_node_use_no_network(up: Up) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["netns", "lxc", *left_to_slow("qemu", "native", "shared", "docker")]
+    "kind", ["netns", *left_to_slow("lxc", "qemu", "native", "shared", "docker")]
 )
 def test_a_study_has_the_latencies(
     delaylab: Run, tmp_path: Path, run_directory: Path, kind: str
@@ -277,6 +278,7 @@ def test_a_daemon_that_does_not_start_is_said(up: Up, monkeypatch: pytest.Monkey
         pytest.fail("it has no daemon")
 
 
+@pytest.mark.slow
 def test_an_ordinary_user_runs_it_too(nobody: Run, tmp_path: Path) -> None:
     lab = f"lab: {{{', '.join(lab_of().splitlines())}}}"
     probe = "probe: {from: a, to: b, count: 20, interval: 5ms, at_rest: 4}"

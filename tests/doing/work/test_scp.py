@@ -97,7 +97,7 @@ def listener(lab: Lab) -> int:
 
 
 @pytest.mark.parametrize(
-    "kind", ["netns", "lxc", *left_to_slow("native", "shared", "docker", "qemu")]
+    "kind", ["netns", *left_to_slow("lxc", "native", "shared", "docker", "qemu")]
 )
 def test_a_study_copies_on_each_kind(
     delaylab: Run, tmp_path: Path, run_directory: Path, kind: str

@@ -156,6 +156,7 @@ def test_a_resumed_study_has_all_trials(delaylab: Run, tmp_path: Path) -> None:
     assert again[0] == first
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_nodes_of_one_cpu(delaylab: Run, tmp_path: Path) -> None:
     """The witness is the kernel's account: the CPU time of all nodes, which one CPU gave them."""
     rest = (

@@ -48,7 +48,7 @@ def ran(delaylab: Run, folder: Path, work: str, kind: str = "netns", link: str =
 
 
 @NEEDS_APT
-@pytest.mark.parametrize("kind", ["netns", "lxc", *left_to_slow("shared", "docker", "qemu")])
+@pytest.mark.parametrize("kind", ["netns", *left_to_slow("lxc", "shared", "docker", "qemu")])
 def test_all_work_is_done_and_told_on_each_kind(delaylab: Run, tmp_path: Path, kind: str) -> None:
     skip_unless_runnable(kind)
     study = ran(

@@ -93,6 +93,7 @@ def assert_held(way: dict[str, Any], delay_us: float) -> None:
     assert 0 <= error_us <= way["late_ns"]["p99_ns"] / 1000
 
 
+@pytest.mark.slow
 def test_wan_delays(delaylab: Run, tmp_path: Path) -> None:
     delaylab("run", str(EXAMPLES / "wan-delays.yaml"), "--out", "out", "--only", "load=rest")
     shown = as_json(delaylab("show", "out", "--json"))

@@ -25,7 +25,7 @@ TUTORIALS = sorted((Path(__file__).parents[3] / "docs" / "tutorials").glob("*.md
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 OVER_MACHINES = {"machines": 3, "cluster": 4}
 """The tutorials that need machines `m1`, `m2`, …, which ssh reaches: how many."""
-LONG = ("cluster", "convergence", "machines", "researcher")
+LONG = ("cluster", "convergence", "machines", "researcher", "spike")
 """The tutorials that take longest, left to `make test-slow`: other tests run all their commands."""
 DONE = "--- command ended with exit code "
 BUSY = re.compile(
