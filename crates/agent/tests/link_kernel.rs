@@ -37,12 +37,18 @@ fn a_cable_of_the_kernel_carries_all_and_loses_what_is_asked() {
 
 /// A token bucket catches up by at most 10 ms after a pause of the machine: 1 % of this.
 const WINDOW_NS: f64 = 1e9;
-/// The longest time between two reports whose counters are taken to be of the later one's moment.
-const PROMPT_NS: f64 = 3e6;
+
+/// The frames that have left a link, by counters that were read between two moments.
+struct Counted {
+    since_ns: f64,
+    until_ns: f64,
+    left: f64,
+}
 
 /// Send frames from `n1` faster than the link carries them. Return the highest rate at which they leave the
-/// link in any window, in bits per second, with Ethernet's framing: pauses of the machine only lower it.
-fn carried_bps(lab: &Lab, count: u32, size: usize) -> f64 {
+/// link in any window, in bits per second, with Ethernet's framing: what it is at least and at most. Pauses of
+/// the machine lower a rate, and what is known of it.
+fn carried_bps(lab: &Lab, count: u32, size: usize) -> (f64, f64) {
     lab.ask(json!({"op": "links", "reset": true}));
     let mut sender = lab.client("node.n1");
     sender.send(&links::generate([1, 2], count, 20_000, size));
@@ -51,37 +57,47 @@ fn carried_bps(lab: &Lab, count: u32, size: usize) -> f64 {
         (links["now_ns"].as_f64().unwrap(), left as f64)
     };
     let waits = |left: f64| (1.0..f64::from(count)).contains(&left);
-    let mut before = moment(&lab.until("under way", |links| waits(moment(links).1))).0;
+    let (mut since_ns, _) = moment(&lab.until("under way", |links| waits(moment(links).1)));
     let reports =
         std::iter::repeat_with(|| moment(&lab.links())).take_while(|moment| waits(moment.1));
-    let mut moments = Vec::new();
-    for (now_ns, left) in reports {
-        // The counters were read between the report before and this one.
-        if now_ns - std::mem::replace(&mut before, now_ns) < PROMPT_NS {
-            moments.push((now_ns, left));
-        }
-    }
+    let mut counted: Vec<Counted> = reports
+        .map(|(until_ns, left)| Counted {
+            since_ns: std::mem::replace(&mut since_ns, until_ns),
+            until_ns,
+            left,
+        })
+        .collect();
     sender.finish();
-    let mut ends = moments.iter();
-    let mut end = ends.next();
-    let mut most = 0.0_f64;
-    for (since_ns, left_before) in &moments {
-        while end.is_some_and(|(until_ns, _)| until_ns - since_ns < WINDOW_NS) {
-            end = ends.next();
-        }
-        let Some((until_ns, left)) = end else { break };
-        most = most.max((left - left_before) / (until_ns - since_ns));
+    keep_prompt(&mut counted);
+    let mut ends = counted.iter().peekable();
+    let (mut least, mut most) = (0.0_f64, 0.0_f64);
+    for first in &counted {
+        while ends.next_if(|last| last.since_ns - first.until_ns < WINDOW_NS).is_some() {}
+        let Some(last) = ends.peek() else { break };
+        let frames = last.left - first.left;
+        least = least.max(frames / (last.until_ns - first.since_ns));
+        most = most.max(frames / (last.since_ns - first.until_ns));
     }
-    most * ((size + 24).max(84) * 8) as f64 * 1e9
+    let bits_each = ((size + 24).max(84) * 8) as f64;
+    (least * bits_each * 1e9, most * bits_each * 1e9)
+}
+
+/// Keep the quarter whose moments are known best: on a busy machine some take tens of milliseconds.
+fn keep_prompt(counted: &mut Vec<Counted>) {
+    let took_ns = |each: &Counted| each.until_ns - each.since_ns;
+    let mut sorted: Vec<f64> = counted.iter().map(took_ns).collect();
+    sorted.sort_by(f64::total_cmp);
+    let longest_ns = sorted.get(sorted.len() / 4).copied().unwrap_or_default();
+    counted.retain(|each| took_ns(each) <= longest_ns);
 }
 
 /// Return true if a rate is kept within 1 %, and what a token bucket may catch up, in one of three tries. An
 /// error in counting shows in every try.
 fn keeps(lab: &Lab, asked_bps: f64, count: u32, size: usize) -> bool {
     let keeps_it = || {
-        let carried = carried_bps(lab, count, size) / asked_bps;
-        println!("{size} bytes at {asked_bps} bit/s: {carried} of it carried");
-        (0.99..1.015).contains(&carried)
+        let (least, most) = carried_bps(lab, count, size);
+        println!("{size} bytes at {asked_bps} bit/s: {least} to {most} carried");
+        least < asked_bps * 1.015 && most > asked_bps * 0.99
     };
     std::iter::repeat_with(keeps_it).take(3).any(|kept| kept)
 }
