@@ -76,8 +76,7 @@ def forwarding(out: dict[str, Any], rate: HeldRate | None = None, **load: Any) -
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("queue", [100, 5000])
+@pytest.mark.parametrize("queue", [100, pytest.param(5000, marks=pytest.mark.slow)])
 def test_the_rate_found_is_the_bottlenecks(queue: int) -> None:
     load = forwarding({"rate": "5Mbit", "queue": queue}, at="50%", lost=LOST, realtime=True)
     assert load.rate is not None

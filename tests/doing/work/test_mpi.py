@@ -119,7 +119,6 @@ def test_a_large_message_takes_the_time_of_its_bytes(up: Up) -> None:
     assert times(first)["round-trip", 262144] > 2 * 262144 * 8e9 / rate_bps
 
 
-@pytest.mark.slow
 def test_a_barrier_of_more_nodes_takes_more_rounds(up: Up) -> None:
     """Four ranks need two rounds of messages, two ranks one."""
     nodes = ["a", "b", "c", "d"]
