@@ -11,7 +11,7 @@ help:
 	@echo "make setup        system packages, .venv, the agent"
 	@echo "make kinds        also what containers and virtual machines need"
 	@echo "make quick        ruff, mypy and the pure tests, without the agent (under two minutes)"
-	@echo "make test         check, then all tests (20 to 22 minutes); T=plan: those of one room"
+	@echo "make test         check, then all tests (18 to 20 minutes); T=plan: those of one room"
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
 	@echo "make controls     verdicts on every claim in worlds with and without its effect"

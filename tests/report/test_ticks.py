@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delaylab.charts.vega import Rows, ticks_between, ticks_of, ticks_of_panels
 
 
 @given(st.floats(0.2, 1e5), st.floats(1.01, 90))
+@example(1 / 3, 1.9)  # a third of what lies between is 0.1, but for the last digit
 def test_three_ticks_lie_between_any_two_values(least: float, ratio: float) -> None:
     most = least * ratio
     ticks = ticks_between(least, most)

@@ -18,6 +18,7 @@ SPIN = ("-c", "while :; do :; done")
 PREFERRED = ("nice", "-n", "-5")
 """The start of a command that gets most of a CPU: only the three busiest programs are named."""
 NAME = "dis turber"
+# Programs are read once a second, so each phase takes one or more.
 STUDY = """\
 study: disturbed
 lab:
@@ -26,7 +27,7 @@ lab:
     a: {{start: [{{run: [nice, -n, "-5", {inside}, -c, "while :; do :; done"]}}]}}
     b: {{}}
   links: [{{between: [a, b]}}]
-probe: {{from: a, to: b, count: 100, interval: 10ms, at_rest: 50}}
+probe: {{from: a, to: b, count: 200, interval: 10ms, at_rest: 200}}
 """
 
 
