@@ -60,7 +60,7 @@ fn carried_bps(lab: &Lab, count: u32, size: usize) -> (f64, f64) {
     let (mut since_ns, _) = moment(&lab.until("under way", |links| waits(moment(links).1)));
     let reports =
         std::iter::repeat_with(|| moment(&lab.links())).take_while(|moment| waits(moment.1));
-    let mut counted: Vec<Counted> = reports
+    let counted: Vec<Counted> = reports
         .map(|(until_ns, left)| Counted {
             since_ns: std::mem::replace(&mut since_ns, until_ns),
             until_ns,
@@ -68,38 +68,45 @@ fn carried_bps(lab: &Lab, count: u32, size: usize) -> (f64, f64) {
         })
         .collect();
     sender.finish();
-    keep_prompt(&mut counted);
+    let bits_each = ((size + 24).max(84) * 8) as f64 * 1e9;
+    let windows = narrowest(windows(&counted));
+    let highest = |of: fn(&(f64, f64)) -> f64| windows.iter().map(of).fold(0.0, f64::max);
+    (highest(|window| window.0) * bits_each, highest(|window| window.1) * bits_each)
+}
+
+/// Return the frames per nanosecond, at least and at most, of a window from each report on.
+fn windows(counted: &[Counted]) -> Vec<(f64, f64)> {
     let mut ends = counted.iter().peekable();
-    let (mut least, mut most) = (0.0_f64, 0.0_f64);
-    for first in &counted {
+    let mut found = Vec::new();
+    for first in counted {
         while ends.next_if(|last| last.since_ns - first.until_ns < WINDOW_NS).is_some() {}
         let Some(last) = ends.peek() else { break };
         let frames = last.left - first.left;
-        least = least.max(frames / (last.until_ns - first.since_ns));
-        most = most.max(frames / (last.since_ns - first.until_ns));
+        found.push((
+            frames / (last.until_ns - first.since_ns),
+            frames / (last.since_ns - first.until_ns),
+        ));
     }
-    let bits_each = ((size + 24).max(84) * 8) as f64;
-    (least * bits_each * 1e9, most * bits_each * 1e9)
+    found
 }
 
-/// Keep the quarter whose moments are known best: on a busy machine some take tens of milliseconds.
-fn keep_prompt(counted: &mut Vec<Counted>) {
-    let took_ns = |each: &Counted| each.until_ns - each.since_ns;
-    let mut sorted: Vec<f64> = counted.iter().map(took_ns).collect();
-    sorted.sort_by(f64::total_cmp);
-    let longest_ns = sorted.get(sorted.len() / 4).copied().unwrap_or_default();
-    counted.retain(|each| took_ns(each) <= longest_ns);
+/// Keep the quarter of which most is known: on a busy machine some reports take tens of milliseconds.
+fn narrowest(mut windows: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    windows.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
+    windows.truncate(windows.len().div_ceil(4));
+    windows
 }
 
 /// Return true if a rate is kept within 1 %, and what a token bucket may catch up, in one of three tries. An
-/// error in counting shows in every try.
+/// error in counting shows in every try. One without a window says nothing: the machine was busy elsewhere.
 fn keeps(lab: &Lab, asked_bps: f64, count: u32, size: usize) -> bool {
-    let keeps_it = || {
+    let carried = || {
         let (least, most) = carried_bps(lab, count, size);
         println!("{size} bytes at {asked_bps} bit/s: {least} to {most} carried");
-        least < asked_bps * 1.015 && most > asked_bps * 0.99
+        (least, most)
     };
-    std::iter::repeat_with(keeps_it).take(3).any(|kept| kept)
+    let tries = std::iter::repeat_with(carried).take(12).filter(|carried| carried.1 > 0.0).take(3);
+    tries.into_iter().any(|(least, most)| least < asked_bps * 1.015 && most > asked_bps * 0.99)
 }
 
 #[test]
@@ -107,7 +114,7 @@ fn a_rate_counts_ethernet_s_framing_and_changes_without_loss() {
     let asked = json!({"rate": {"bps": 4_000_000}, "queue": {"packets": 100_000}});
     let lab = Lab::up("kernelrate", &plan(&[under(asked), json!({})], &kernel()));
     lab.ping("n1", "10.9.0.2", 3, &[]);
-    for (count, size) in [(1000, 1514), (12_000, 60)] {
+    for (count, size) in [(1000, 1514), (18_000, 60)] {
         assert!(keeps(&lab, 4e6, count, size), "{size} bytes");
     }
     let change = json!([{"link": "wan", "node": "n1", "set": {"rate": {"bps": 8_000_000}}}]);
