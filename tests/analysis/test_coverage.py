@@ -15,7 +15,7 @@ from tools.coverage.processes import Process, log_normal, pareto, queue_and_nois
 from delaylab.analysis.statistics import quantiles
 from delaylab.analysis.statistics.effects import share
 
-DATA_SETS = 40
+DATA_SETS = 80
 COVERED, DIFFER, UNLIKELY = 0.94, 0.06, 0.001
 FEWEST_GIVEN = 20
 

@@ -1,7 +1,8 @@
-"""Ctrl-C while a library works, which is let finish, and at any line of the command line's main."""
+"""Ctrl-C while a library works, which finishes first, between parsing and verb, and at the end."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,9 +99,20 @@ def test_ctrl_c_waits_until_a_library_has_done_its_work(
     assert said.stdout.splitlines() == says, said.stderr
 
 
+def test_ctrl_c_ends_a_program_that_has_done_its_work_without_a_traceback(tmp_path: Path) -> None:
+    ends = (
+        "import signal\nfrom delaylab.io import interrupts\n\ninterrupts.put_off_in_libraries()\n"
+    )
+    ends += "interrupts.forget()\nsignal.raise_signal(signal.SIGINT)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", ends], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
 @contextmanager
 def interrupted_at(number: int) -> Iterator[None]:
-    """Raise KeyboardInterrupt at the line of that number that Typer and delaylab's group run."""
+    """Raise KeyboardInterrupt when Typer's main and delaylab's group of verbs reach this line."""
     codes = {typer.core._main.__code__, Verbs.invoke.__code__, Verbs.main.__code__}
     left = number
 
@@ -124,7 +136,7 @@ def interrupted_at(number: int) -> Iterator[None]:
 def test_ctrl_c_at_any_line_of_the_command_line_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Typer itself would end without a word between a command line's parsing and its verb."""
+    """Typer prints nothing for Ctrl-C between the parsing of a command line and its verb."""
     monkeypatch.setattr(sys, "argv", ["delaylab", "--version"])
     said: list[str] = []
     code: object = INTERRUPTED

@@ -69,7 +69,7 @@ SLOW = {
     "report/clocks-of-every-stamp",
     "report/link-unused",
 }
-"""Reports that take as long as the others of them, and whose case `show` has in every run."""
+"""Reports left to `make test-slow`: every run of the tests has `show` of the same datasets."""
 
 
 class Runs:

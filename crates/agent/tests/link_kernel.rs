@@ -45,9 +45,9 @@ struct Counted {
     left: f64,
 }
 
-/// Send frames from `n1` faster than the link carries them. Return the highest rate at which they leave the
-/// link in any window, in bits per second, with Ethernet's framing: what it is at least and at most. Pauses of
-/// the machine lower a rate, and what is known of it.
+/// Send frames from `n1` faster than the link carries them. Return the highest rate of any window at which
+/// they leave the link: a lower and an upper bound in bits per second, with Ethernet's framing. The highest,
+/// since pauses of the machine only lower a rate.
 fn carried_bps(lab: &Lab, count: u32, size: usize) -> (f64, f64) {
     lab.ask(json!({"op": "links", "reset": true}));
     let mut sender = lab.client("node.n1");
@@ -74,7 +74,7 @@ fn carried_bps(lab: &Lab, count: u32, size: usize) -> (f64, f64) {
     (highest(|window| window.0) * bits_each, highest(|window| window.1) * bits_each)
 }
 
-/// Return the frames per nanosecond, at least and at most, of a window from each report on.
+/// Return the bounds of the rate, in frames per nanosecond, in a window from each report on.
 fn windows(counted: &[Counted]) -> Vec<(f64, f64)> {
     let mut ends = counted.iter().peekable();
     let mut found = Vec::new();
@@ -90,15 +90,16 @@ fn windows(counted: &[Counted]) -> Vec<(f64, f64)> {
     found
 }
 
-/// Keep the quarter of which most is known: on a busy machine some reports take tens of milliseconds.
+/// Keep the quarter with the closest bounds: on a busy machine some reports take tens of milliseconds.
 fn narrowest(mut windows: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     windows.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
     windows.truncate(windows.len().div_ceil(4));
     windows
 }
 
-/// Return true if a rate is kept within 1 %, and what a token bucket may catch up, in one of three tries. An
-/// error in counting shows in every try. One without a window says nothing: the machine was busy elsewhere.
+/// Return true if the bounds of one of three tries allow for a rate from 1 % below to 1.5 % above the one asked
+/// for: a token bucket may catch up 1 %. An error in counting shows in every try. A try without a window does
+/// not count: the machine was too busy for reports.
 fn keeps(lab: &Lab, asked_bps: f64, count: u32, size: usize) -> bool {
     let carried = || {
         let (least, most) = carried_bps(lab, count, size);

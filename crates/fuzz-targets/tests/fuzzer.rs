@@ -12,9 +12,9 @@ use delaylab_fuzz_targets::mutate::{Random, mutate};
 use delaylab_fuzz_targets::{TARGETS, Target};
 
 /// The number of inputs per target: 85 % of them mutated, the others unchanged seeds.
-const INPUTS: u64 = 200_000;
+const INPUTS: u64 = 400_000;
 /// The number for logs, whose reader and writer reserve megabytes for each.
-const INPUTS_OF_LOGS: u64 = 50_000;
+const INPUTS_OF_LOGS: u64 = 100_000;
 /// The least number of inputs for which the shares of outcomes are checked; with fewer, chance decides.
 const ENOUGH: u64 = 20_000;
 /// The time limit for one input, which takes microseconds; after it the input is taken to hang.

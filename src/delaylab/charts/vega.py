@@ -133,7 +133,7 @@ def ticks_between(least: float, most: float) -> list[float]:
     if wide or most <= least or sum(least <= tick <= most for tick in ticks) >= 3:
         return ticks
     at_most = (most - least) / 3
-    # A logarithm is rounded: that of a value just below a decade may be the decade's.
+    # The logarithm is rounded: just below a power of ten it may be that of the power.
     decade = 10.0 ** math.floor(math.log10(at_most))
     step = next(n * decade for n in (5, 2, 1, 0.5) if n * decade <= at_most)
     first, last = math.ceil(least / step), math.floor(most / step)

@@ -31,7 +31,7 @@ class Verbs(typer.core.TyperGroup):
         try:
             return super().main(*args, **more)
         except SystemExit as end:
-            # Typer makes an exit code of Ctrl-C, and prints nothing.
+            # Typer turns Ctrl-C into exit code 130, and prints nothing.
             if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
                 print_error("delaylab: interrupted")
             raise

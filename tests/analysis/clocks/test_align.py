@@ -24,7 +24,7 @@ from tests.analysis.clocks.cases import (
 )
 from tests.synthetic import START, TRUE, Clock, Condition, constant, exponential
 
-CASES = [100, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+CASES = [200, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 GUEST = Clock("realtime@guest", 10**12, 80e-6)
 FAR = Clock("realtime@far", -5 * 10**14, -120e-6)
 ENTRY, EXIT = ("request", "sender.vif"), ("reply", "sender.stack")

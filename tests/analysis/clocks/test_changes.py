@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.clocks.cases import MACHINE, Aligned, aligned, seeded, slewing, step_of
 from tests.synthetic import START
 
-CASES = [50, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+CASES = [100, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 FEWER = [50, pytest.param(150, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 
 
