@@ -12,10 +12,12 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.waiting import PATIENCE_S
 
 SOURCE = Path(__file__).parent.parent / "src"
 DELAYLAB = Path(sys.executable).parent / "delaylab"
@@ -23,6 +25,12 @@ MOST_BYTES = 1 << 17
 """The most bytes of a request to the server."""
 NETWORK = 0x40000000
 """The kind of a network namespace (`CLONE_NEWNET`, setns(2))."""
+OWN_TUN = (
+    'mount -t tmpfs -o mode=755 none /dev/net && mknod -m "$0" /dev/net/tun c 10 200 && exec "$@"'
+)
+"""Gives a command a `/dev/net/tun` of its own, in a mount namespace that nobody else sees."""
+FOR_ALL, FOR_ROOT = "666", "600"
+"""Modes of `/dev/net/tun`: that of most distributions, and that of a kernel without udev."""
 
 
 @dataclass(frozen=True)
@@ -109,49 +117,58 @@ os._exit(code if isinstance(code, int) else int(code is not None))
 """
 
 
+def as_user(user: int, argv: Sequence[str], tun: str = FOR_ALL) -> list[str]:
+    """Return a command that runs another as an ordinary user, with `/dev/net/tun` of this mode.
+
+    Root alone can start it. What a test finds does not depend on the mode of this machine's device.
+    """
+    become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    return ["unshare", "--mount", "sh", "-c", OWN_TUN, tun, *become, *argv]
+
+
 @functools.cache
-def _server(python: str, user: int | None) -> tuple[socket.socket, float]:
+def _server(python: str, user: int | None, tun: str) -> tuple[socket.socket, float]:
     """Start the server, which ends with this process; return a socket to it and what it cost."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # Tests look for processes that their labs left, by the run directory in their environment.
     environment = {name: each for name, each in os.environ.items() if name != "DELAYLAB_RUN"}
     packages = [path for path in sys.path if path.endswith("site-packages")]
     with its:
+        argv = [python, "-c", SERVER, str(its.fileno())]
         subprocess.Popen(
-            [python, "-c", SERVER, str(its.fileno())],
+            argv if user is None else as_user(user, argv, tun),
             env={**environment, "PYTHONPATH": ":".join([str(SOURCE), *packages])},
             cwd="/",
             stdin=subprocess.DEVNULL,
             pass_fds=[its.fileno()],
-            user=user,
-            group=user,
-            extra_groups=None if user is None else [],
         )
     return ours, json.loads(ours.recv(MOST_BYTES))
 
 
 def imports_s() -> float:
     """Return the CPU time in s that importing all verbs took."""
-    return _server(sys.executable, None)[1]
+    return _server(sys.executable, None, FOR_ALL)[1]
 
 
 def delaylab(
     *argv: str,
     folder: Path,
     environment: Mapping[str, str] | None = None,
-    timeout_s: float = 60,
+    timeout_s: float = PATIENCE_S,
     python: str = sys.executable,
     user: int | None = None,
+    tun: str = FOR_ALL,
     network: Path | None = None,
 ) -> Done:
     """Call the command line in a folder, which has its labs unless an environment is given.
 
     `network` is the file of a network namespace (namespaces(7)) to run it in, else it is this one.
+    `tun` is the mode of `/dev/net/tun` for another user.
     Returns once no process can write to its output any more. Raises TimeoutExpired, as
     `subprocess.run` does, if the command had to be killed at its timeout.
     """
     environment = environment or {**os.environ, "DELAYLAB_RUN": str(folder)}
-    server, _ = _server(python, user)
+    server, _ = _server(python, user, tun)
     (out, its_out), (err, its_err), nothing = os.pipe(), os.pipe(), os.open(os.devnull, os.O_RDONLY)
     asked = {"argv": [str(DELAYLAB), *argv], "folder": str(folder), "timeout": timeout_s}
     asked |= {"environment": {**environment}, "network": network and str(network)}

@@ -22,10 +22,12 @@ from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
+from delaylab.plan.kind import TUN
 from delaylab.spec.study.combine import Combination
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests import command as command_line
+from tests.waiting import PATIENCE_S
 
 SOURCE = command_line.SOURCE
 DELAYLAB = command_line.DELAYLAB
@@ -147,26 +149,29 @@ def delaylab(tmp_path: Path) -> Run:
     return _caller(sys.executable, None, tmp_path, {})
 
 
-def _caller(python: str, user: int | None, folder: Path, own: dict[str, str | None]) -> Run:
+def _caller(
+    python: str,
+    user: int | None,
+    folder: Path,
+    own: dict[str, str | None],
+    tun: str = command_line.FOR_ALL,
+) -> Run:
     """Return a function that calls the command line in a folder, with an environment of its own."""
 
     def call(*argv: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
-        timeout_s = more.pop("timeout", 120)
+        timeout_s = more.pop("timeout", PATIENCE_S)
         everything = {**os.environ, **own, **more.pop("env", {})}
         environment = {name: value for name, value in everything.items() if value is not None}
         command = [python, "-c", "from delaylab.__main__ import main; main()", *argv]
         if more:
             done = subprocess.run(
-                command,
+                command if user is None else command_line.as_user(user, command, tun),
                 capture_output=True,
                 text=True,
                 timeout=timeout_s,
                 check=False,
                 cwd=folder,
                 env=environment,
-                user=user,
-                group=user,
-                extra_groups=None if user is None else [],
                 **more,
             )
         else:
@@ -177,6 +182,7 @@ def _caller(python: str, user: int | None, folder: Path, own: dict[str, str | No
                 timeout_s=timeout_s,
                 python=python,
                 user=user,
+                tun=tun,
             )
             done = subprocess.CompletedProcess(command, said.code, said.out, said.err)
         assert done.returncode == code, done.stdout + done.stderr
@@ -200,8 +206,38 @@ def nobody(delaylab: Run, tmp_path: Path, run_directory: Path) -> Iterator[Run]:
     call("down", "--all")
 
 
-def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run:
-    """Call the command line as another user, in a folder; a variable that is None is not set."""
+@pytest.fixture
+def with_tun(nobody: Run) -> Run:
+    """Call the command line as an ordinary user who may open `/dev/net/tun`.
+
+    For root the test gives the user a device of its own; an ordinary user has the machine's.
+    """
+    if os.geteuid() != 0 and not os.access(TUN, os.R_OK | os.W_OK):
+        pytest.skip(f"{TUN} is not open to this user, and only root can give a test its own")
+    return nobody
+
+
+@pytest.fixture
+def without_tun(nobody: Run, run_directory: Path, tmp_path: Path) -> Run:
+    """Call the command line as an ordinary user to whom `/dev/net/tun` is closed."""
+    if os.geteuid() != 0:
+        if os.access(TUN, os.R_OK | os.W_OK):
+            pytest.skip(f"{TUN} is open to this user, and only root can give a test its own")
+        return nobody
+    own = {"DELAYLAB_RUN": str(run_directory / "nobody")}
+    return called_by(NOBODY, tmp_path, own, command_line.FOR_ROOT)
+
+
+def called_by(
+    uid: int,
+    folder: Path,
+    environment: dict[str, str | None],
+    tun: str = command_line.FOR_ALL,
+) -> Run:
+    """Call the command line as another user, in a folder; a variable that is None is not set.
+
+    `tun` is the mode of the user's `/dev/net/tun`.
+    """
     python = python_for_all()
     for each in (folder, *folder.parents):
         if str(each).startswith("/tmp/"):
@@ -213,7 +249,7 @@ def called_by(uid: int, folder: Path, environment: dict[str, str | None]) -> Run
         "HOME": str(folder),
         **environment,
     }
-    return _caller(python, uid, folder, own)
+    return _caller(python, uid, folder, own, tun)
 
 
 @functools.cache

@@ -11,7 +11,6 @@ import pytest
 from delaylab import images
 from delaylab.images.build import find
 from delaylab.images.recipes import RECIPES
-from delaylab.plan.kind import TUN
 from tests.doing.conftest import Run, as_json, only_line, our_processes, skip_unless_runnable
 from tests.doing.labs.test_bad_input import BAD_INPUT, FAILED, NOT_HERE
 from tests.doing.labs.test_kill import children
@@ -107,11 +106,6 @@ def test_a_node_that_cannot_be(
     assert says in said
 
 
-def machines_for_all() -> bool:
-    """Return True if every user may make the interfaces of virtual machines here."""
-    return Path(TUN).stat().st_mode & 0o006 == 0o006
-
-
 def copy_of_cache(folder: Path) -> Path:
     """A cache that everybody can read, with what machines boot; root's own is private."""
     images.require("cloud")
@@ -124,33 +118,33 @@ def copy_of_cache(folder: Path) -> Path:
     return folder
 
 
-def test_a_cache_that_cannot_be_read_is_one_line(nobody: Run, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_read_is_one_line(with_tun: Run, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("acting as an ordinary user needs root")
     closed = tmp_path / "closed"
     (closed / "cache").mkdir(parents=True)
     (tmp_path / "lab.yaml").write_text(lab("kind: qemu, accel: tcg"))
-    verbs = [("image", "list"), ("image", "build", "agent")]
-    if machines_for_all():  # else `up` says that first
-        verbs.append(("up", "lab.yaml"))
+    verbs = [("image", "list"), ("image", "build", "agent"), ("up", "lab.yaml")]
     for folder in (closed, closed / "cache"):
         folder.chmod(0o700)
         for verb in verbs:
             env = {"DELAYLAB_CACHE": str(closed / "cache")}
-            said = only_line(nobody(*verb, code=NOT_HERE, env=env).stderr)
+            said = only_line(with_tun(*verb, code=NOT_HERE, env=env).stderr)
             assert str(closed / "cache") in said
             assert "DELAYLAB_CACHE=DIR" in said
         folder.chmod(0o755)
 
 
-def test_an_ordinary_user_has_virtual_machines(nobody: Run, tmp_path: Path) -> None:
+def test_an_ordinary_user_has_virtual_machines(with_tun: Run, tmp_path: Path) -> None:
     """QEMU needs no root: TAPs are the user's own, if the device is everyone's."""
     cache = copy_of_cache(tmp_path / "cache")
     (tmp_path / "lab.yaml").write_text(lab("kind: qemu, accel: tcg"))
-    if os.geteuid() == 0 and not machines_for_all():
-        said = only_line(nobody("up", "lab.yaml", code=NOT_HERE).stderr)
-        assert "chmod 666 /dev/net/tun" in said
-        return
-    nobody("up", "lab.yaml", env={"DELAYLAB_CACHE": str(cache)})
-    assert nobody("exec", "one", "--", "hostname").stdout.strip() == "one"
-    nobody("down", "wrong")
+    with_tun("up", "lab.yaml", env={"DELAYLAB_CACHE": str(cache)})
+    assert with_tun("exec", "one", "--", "hostname").stdout.strip() == "one"
+    with_tun("down", "wrong")
+
+
+def test_a_user_without_the_device_is_told_how_to_open_it(without_tun: Run, tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(lab("kind: qemu, accel: tcg"))
+    said = only_line(without_tun("up", "lab.yaml", code=NOT_HERE).stderr)
+    assert "chmod 666 /dev/net/tun" in said

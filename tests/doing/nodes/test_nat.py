@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doing.conftest import Run
+from tests.doing.conftest import Run, only_line
+from tests.doing.labs.test_bad_input import NOT_HERE
 from tests.doing.own_machine import BEHIND, HERE, Machine, ip, machine, within
 from tests.waiting import wait_until
 
@@ -106,12 +107,18 @@ def test_what_this_machine_offers_itself_alone_stays_its_own(machine: Machine) -
             server.kill()
 
 
-def test_it_needs_no_root(nobody: Run, tmp_path: Path) -> None:
+def test_it_needs_no_root(with_tun: Run, tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(LAB)
-    nobody("up", "lab.yaml")
-    shown = nobody("exec", "--lab", "way", "gw", "--", "ip", "route").stdout
+    with_tun("up", "lab.yaml")
+    shown = with_tun("exec", "--lab", "way", "gw", "--", "ip", "route").stdout
     assert "default via 10.0.2.2 dev to_outside" in shown
-    nobody("down", "way")
+    with_tun("down", "way")
+
+
+def test_a_user_without_the_device_is_told_how_to_open_it(without_tun: Run, tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(LAB)
+    said = only_line(without_tun("up", "lab.yaml", code=NOT_HERE).stderr)
+    assert "chmod 666 /dev/net/tun" in said
 
 
 def test_nothing_of_the_way_stays(machine: Machine) -> None:
