@@ -6,6 +6,7 @@ import select
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from delaylab.agent.measuring_replies import Order
 from delaylab.lab.running import Lab
 from delaylab.loads.generator import Generator, Sent
 from delaylab.loads.streams import Arrived, Sink, Stream, streams
@@ -26,7 +27,7 @@ wait so long for a busy CPU. The 20 ms allowed after a burst (`BEHIND_S`) alread
 class Done:
     """A burst: what was sent, and the sink's counts before, in it, at its end, and after.
 
-    `reordered` are the frames that came out of order, by link, None if they were not counted.
+    `ordered` are the frames that reached the sink's port, by link, None if they were not counted.
     `clocked` is True if one clock tells the times of the generator and of the sink.
     """
 
@@ -35,7 +36,7 @@ class Done:
     during: Arrived
     ended: Arrived
     after: Arrived
-    reordered: dict[str, int] | None
+    ordered: dict[str, Order] | None
     clocked: bool
 
     @property
@@ -79,7 +80,7 @@ class Sending:
     def __init__(self, lab: Lab, load: FramesLoad) -> None:
         self.flows: list[Stream] = streams(lab, load)
         self.sink = Sink(lab, load.to, self.flows)
-        self.generator = Generator(lab, load, self.flows)
+        self.generator = Generator(lab, load, self.flows, self.sink.port)
         self._clocked = lab.clock(node_agent(load.on)) == lab.clock(node_agent(load.to))
         self.at_rest_s = 0.0
         """The one-way delay at rest in seconds of the slowest flow, by `measure_at_rest`; 0 if
@@ -117,8 +118,8 @@ class Sending:
         sent = self.generator.end()
         ended = self.sink.read()
         after = self.sink.settled(before, sent.frames)
-        reordered = self.sink.reordered()
-        return Done(sent, before, during, ended, after, reordered, self._clocked)
+        ordered = self.sink.ordered()
+        return Done(sent, before, during, ended, after, ordered, self._clocked)
 
     def behind_s(self, done: Done, judged: Sequence[str]) -> float:
         """Return the seconds for which frames of judged flows still arrived (`behind_s`)."""

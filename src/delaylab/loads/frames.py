@@ -33,7 +33,7 @@ def find_rate(lab: Lab, load: HeldFramesLoad) -> HeldRate:
             late = sending.behind_s(done, counting)
             if late <= held_rate.BEHIND_S or done.lag_s <= IN_TIME_S:
                 break
-        found = counted(flows, done.sent.frames, done.before, done.after, None, done.reordered)
+        found = counted(flows, done.sent.frames, done.before, done.after, None, done.ordered)
         return held_rate.judge(per_s, done.sent.seconds, found, counting, tolerance, late)
 
     try:
@@ -61,7 +61,7 @@ def frames(lab: Lab, load: FramesLoad, state: Running) -> Iterator[None]:
     per_s = sink.read().per_s(steady)
     sent = generator.end()
     after = sink.settled(before, sent.frames)
-    counts = counted(flows, sent.frames, before, after, state.probed, sink.reordered())
+    counts = counted(flows, sent.frames, before, after, state.probed, sink.ordered())
     arrived = [flow.model_copy(update={"received_per_s": per_s[flow.link]}) for flow in counts]
     sending.close()
     received = sum(flow.received for flow in arrived)

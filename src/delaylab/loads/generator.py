@@ -9,7 +9,7 @@ from delaylab.agent.measuring_requests import Generate
 from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
-from delaylab.loads.streams import DISCARD, Stream
+from delaylab.loads.streams import Stream
 from delaylab.spec.study.loads import CHECK_SEQUENCE, FramesLoad
 
 WITHOUT_END = (1 << 32) - 1
@@ -42,9 +42,9 @@ class Sent:
 class Generator:
     """A generator that sends frames of several flows in turn."""
 
-    def __init__(self, lab: Lab, load: FramesLoad, flows: list[Stream]) -> None:
+    def __init__(self, lab: Lab, load: FramesLoad, flows: list[Stream], port: int) -> None:
         self.session: Session = lab.node_session(load.on)
-        self._load, self._flows = load, flows
+        self._load, self._flows, self._port = load, flows, port
 
     def begin(self, per_s: float | None, count: int = WITHOUT_END) -> None:
         """Start to send frames at a rate in frames/s; None means as fast as possible."""
@@ -54,7 +54,7 @@ class Generator:
             count=count,
             interval_ns=0 if per_s is None else round(1e9 / per_s),
             size=self._load.size - CHECK_SEQUENCE,
-            port=DISCARD,
+            port=self._port,
             realtime=self._load.realtime,
         )
         self._result = self.session.start(request)

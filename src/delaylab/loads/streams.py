@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_replies import Discarded
+from delaylab.agent.measuring_replies import Discarded, Order
 from delaylab.agent.measuring_requests import Counters, Discard, GeneratorFlow
+from delaylab.agent.replies import ReadyPort
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.rates import Flow
@@ -20,9 +21,6 @@ from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.round_trip import delay_ns
 from delaylab.spec.names import by_name
 from delaylab.spec.study.loads import FramesLoad
-
-DISCARD = 9
-"""The port that RFC 863 reserves for discarded data."""
 
 POLL_S, FIRST_POLL_S = 0.02, 0.001
 """Seconds between readings of the counters: for the last frames, and for the first."""
@@ -138,30 +136,34 @@ class Sink:
         self._session = lab.node_session(node)
         links = [flow.link for flow in flows]
         self._names = {link: lab.plan.attachment(node, link).device for link in links}
-        self._port = self._listen()
+        self.port = 0
+        """The UDP port of this receiver alone; 0 until it listens."""
+        self._receiver = self._listen()
 
     def _listen(self) -> tuple[Session, Result[Discarded]]:
-        """Take the packets of the port, and count from now on which come out of order."""
+        """Take the packets of the port, and count from now on what arrives there."""
         session = self._lab.node_session(self._node)
         names = tuple(self._names.values())
-        result = session.start(Discard(port=DISCARD, interfaces=names))
-        session.event(START_DEADLINE_S)
+        result = session.start(Discard(port=self.port, interfaces=names))
+        ready = session.event(START_DEADLINE_S).ready
+        assert isinstance(ready, ReadyPort)
+        self.port = ready.port
         return session, result
 
-    def reordered(self) -> dict[str, int] | None:
-        """Return how many frames came out of order by each link since the last call.
+    def ordered(self) -> dict[str, Order] | None:
+        """Return how many frames came by each link since the last call, and in which order.
 
         None if the node cannot count them. No frames may be under way.
         """
-        session, result = self._port
-        self._port = self._listen()  # first: the port is never without a receiver
+        session, result = self._receiver
+        self._receiver = self._listen()  # first: the port is never without a receiver
         session.stop()
         session.finish(STOP_DEADLINE_S)
         session.close()
         found = result.done.interfaces
         if found is None:
             return None
-        return {link: found[name].reordered for link, name in self._names.items()}
+        return {link: found[name] for link, name in self._names.items()}
 
     def read(self) -> Arrived:
         """Return the counters now."""
@@ -171,10 +173,16 @@ class Sink:
         return Arrived(frames, probes, done.time_ns)
 
     def settled(self, before: Arrived, sent: int) -> Arrived:
-        """Return the counters once all sent frames have arrived, or no more do."""
+        """Return the counters once all sent frames have arrived, or no more do.
+
+        If more packets came than frames were sent, some are of other programs, and a few frames may
+        still be under way: it waits for them for `QUIET_S` at most.
+        """
         deadline = time.monotonic() + STOP_DEADLINE_S
         last, since = self.read(), time.monotonic()
-        while last.total - before.total < sent and since < deadline:
+        while (came := last.total - before.total) != sent and since < deadline:
+            if came > sent:
+                deadline = min(deadline, time.monotonic() + QUIET_S)
             time.sleep(POLL_S)  # there is no event for "nothing came"
             now = self.read()
             if now.total != last.total:
@@ -196,7 +204,7 @@ class Sink:
 
     def close(self) -> None:
         """Stop receiving."""
-        self._port[0].close()
+        self._receiver[0].close()
         self._session.close()
 
 
@@ -206,18 +214,23 @@ def counted(
     before: Arrived,
     after: Arrived,
     probed: str | None,
-    reordered: Mapping[str, int] | None,
+    ordered: Mapping[str, Order] | None,
 ) -> list[Flow]:
     """Return the frames that each flow sent, in turn with the others, and those that arrived.
 
-    `probed` is the link by which a probe's packets arrive, which are not of the flow. `reordered`
-    are the frames that came out of order by each link, None if they were not counted.
+    `ordered` are the frames that reached the receiver's port by each link. If it is None, the
+    interface's packets count, less those of a probe, which arrive by the link `probed`: among them
+    are packets of other programs, such as ARP requests.
     """
     found = []
     for index, flow in enumerate(flows):
-        others = after.probes - before.probes if flow.link == probed else 0
-        arrived = after.frames[flow.link] - before.frames[flow.link] - others
         share = sent // len(flows) + (index < sent % len(flows))
-        late = None if reordered is None else reordered[flow.link]
-        found.append(Flow(link=flow.link, sent=share, received=max(arrived, 0), reordered=late))
+        if ordered is not None:
+            own = ordered[flow.link]
+            received, reordered = own.received, own.reordered
+        else:
+            others = after.probes - before.probes if flow.link == probed else 0
+            arrived = after.frames[flow.link] - before.frames[flow.link] - others
+            received, reordered = max(arrived, 0), None
+        found.append(Flow(link=flow.link, sent=share, received=received, reordered=reordered))
     return found

@@ -49,7 +49,11 @@ class Flow(Record):
 
     link: Text = Field(description="The link by which the frames arrive.")
     sent: Count = Field(description="The number of frames sent.")
-    received: Count = Field(description="The number of frames that arrived.")
+    received: Count = Field(
+        description="The number of frames that arrived at the receiver's port, counted by a BPF "
+        "program. Where the receiver may load none: all packets that arrived by the link, but a "
+        "probe's."
+    )
     reordered: Count | None = Field(
         None,
         description="Of these, the number that came after a later frame of the flow (RFC 4737), "
