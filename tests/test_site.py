@@ -13,6 +13,8 @@ from types import SimpleNamespace
 import pytest
 from tools.site_links import on_page_markdown
 
+from tests.waiting import PATIENCE_S
+
 ROOT = Path(__file__).parent.parent
 LOADS = {"src", "srcset", "data", "poster"}
 """Attributes whose address a browser fetches by itself; so is the `href` of a `link`."""
@@ -52,7 +54,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     argv = [sys.executable, "-m", *build]
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
-        argv, cwd=ROOT, env=quiet, capture_output=True, text=True, timeout=120, check=False
+        argv, cwd=ROOT, env=quiet, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return folder

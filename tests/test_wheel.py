@@ -42,7 +42,6 @@ def test_the_agent_and_the_studies_are_inside(wheel: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     empty = tmp_path / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(empty)], check=True)

@@ -224,7 +224,7 @@ def without_tun(nobody: Run, run_directory: Path, tmp_path: Path) -> Run:
         if os.access(TUN, os.R_OK | os.W_OK):
             pytest.skip(f"{TUN} is open to this user, and only root can give a test its own")
         return nobody
-    own = {"DELAYLAB_RUN": str(run_directory / "nobody")}
+    own: dict[str, str | None] = {"DELAYLAB_RUN": str(run_directory / "nobody")}
     return called_by(NOBODY, tmp_path, own, command_line.FOR_ROOT)
 
 
@@ -291,6 +291,15 @@ def our_processes(mark: str) -> list[str]:
     return found
 
 
+def open_files() -> Iterator[tuple[int, Path]]:
+    """Give each file that a process of this machine has open, with the process's number."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            for place in (process / "fd").iterdir():
+                with suppress(OSError):
+                    yield int(process.name), place.readlink()
+
+
 def pid_in_container(pid: int) -> int | None:
     """The number that a process has in its container; None if it is in none, or has ended."""
     with suppress(OSError):
@@ -320,14 +329,19 @@ def up(delaylab: Run, tmp_path: Path) -> Up:
     return bring
 
 
+def network_of(pid: int) -> int | None:
+    """Return the number of a process's network namespace; None if the process has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    return None
+
+
 def of_program(lab: Lab, node: str, name: str) -> list[int]:
     """The processes of a program in the network of a node."""
-    network = os.stat(f"/proc/{lab.pid(f'node.{node}')}/ns/net").st_ino  # noqa: PTH116
+    network = network_of(lab.pid(f"node.{node}"))
     found = []
-    for folder in Path("/proc").iterdir():
-        try:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
             if (folder / "comm").read_text().strip() == name:
-                found += [int(folder.name)] * ((folder / "ns/net").stat().st_ino == network)
-        except OSError:
-            continue
+                found += [int(folder.name)] * (network_of(int(folder.name)) == network)
     return found

@@ -17,6 +17,7 @@ import typer.core
 
 from delaylab import cli
 from delaylab.cli.options import INTERRUPTED, Verbs
+from tests.waiting import PATIENCE_S
 
 SWALLOWS = """\
 import os, signal
@@ -94,7 +95,7 @@ def test_ctrl_c_waits_until_a_library_has_done_its_work(
     (tmp_path / "program.py").write_text(PROGRAM.format(does))
     command = [sys.executable, "program.py"]
     said = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+        command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     assert said.stdout.splitlines() == says, said.stderr
 

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from delaylab.io import metrics_server
 from delaylab.io.metrics_server import AT_ONCE, serving
+from tests.waiting import PATIENCE_S
 
 
 def test_silent_clients_hold_up_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,8 +19,8 @@ def test_silent_clients_hold_up_nobody_for_long(monkeypatch: pytest.MonkeyPatch)
     Counter("seen", "Something", registry=registry).inc()
     with serving(registry, "127.0.0.1", 0) as server:
         where = ("127.0.0.1", server.server_port)
-        silent = [socket.create_connection(where, timeout=20) for _ in range(AT_ONCE)]
-        with socket.create_connection(where, timeout=20) as beyond:
+        silent = [socket.create_connection(where, timeout=PATIENCE_S) for _ in range(AT_ONCE)]
+        with socket.create_connection(where, timeout=PATIENCE_S) as beyond:
             assert beyond.recv(1) == b"", "one too many is closed at once"
         assert server.refused == 1
         # Each of the silent ones is closed once its time is over, without a word of theirs.
@@ -27,5 +28,5 @@ def test_silent_clients_hold_up_nobody_for_long(monkeypatch: pytest.MonkeyPatch)
         for each in silent:
             each.close()
         url = f"http://127.0.0.1:{where[1]}/metrics"
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             assert "seen_total 1.0" in answer.read().decode()

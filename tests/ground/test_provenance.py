@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -96,9 +95,7 @@ def test_a_program_that_does_not_answer_is_left_out(
     hangs.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}")
     monkeypatch.setattr(module, "LIMIT_S", 0.2)
-    began_s = time.monotonic()
     assert provenance().programs == {"LXC": "5.0.2"}
-    assert time.monotonic() - began_s < 300
 
 
 def test_a_program_that_does_not_end_is_one_line() -> None:

@@ -132,7 +132,6 @@ def test_a_table_is_one_or_an_error(data: bytes, with_header: bool) -> None:
     assert table.height == 1
 
 
-@pytest.mark.timeout(10)
 def test_an_end_that_came_together_with_an_event_is_not_waited_for() -> None:
     """The reader may be so late that all of a short request's answers come in one read."""
     reader, answers = os.pipe()

@@ -13,6 +13,7 @@ import pytest
 
 from delaylab import images
 from delaylab.images import tree
+from tests.waiting import PATIENCE_S
 
 SOURCE = Path(images.__file__).parent.parent.parent
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -74,7 +75,7 @@ def image(tmp_path: Path) -> Command:
             capture_output=True,
             text=True,
             check=False,
-            timeout=280,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == code, done.stdout + done.stderr
         return done

@@ -123,7 +123,6 @@ def test_an_unprivileged_user_probes_in_a_namespace_of_their_own(tmp_path: Path)
     assert packet.error["why"] == "that is this host itself"
 
 
-@pytest.mark.timeout(60)
 def test_a_probe_ends_while_its_port_is_sent_what_is_no_reply(joined: Pair) -> None:
     with misbehaving(joined, "junk") as port, joined.agent(joined.left) as agent:
         answer = agent.run(

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{AGENT, Process, assert_gone, build, fresh_dir, processes_of, star};
+use common::{AGENT, PATIENCE, Process, assert_gone, build, fresh_dir, processes_of, star};
 use delaylab_os::process::PidFd;
 
 const ROUNDS: u64 = 50;
@@ -58,7 +58,7 @@ fn kill(pid: i32) {
 /// that has just started has no title yet and shares its keeper's lock for an instant, so a sweep takes its
 /// lab to be up.
 fn wait_until_dead(lab: &str, dir: &Path) {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + PATIENCE;
     while !processes_of(lab).is_empty() || is_locked(dir) {
         assert!(Instant::now() < deadline, "{lab} lives on");
         std::thread::yield_now();

@@ -3,10 +3,10 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use common::exec;
 use common::links::{Lab, plan, under};
+use common::{PATIENCE, exec};
 use delaylab_os::process::PidFd;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn has_carrier(lab: &Lab, node: &str) -> bool {
 }
 
 fn wait_for_carrier(lab: &Lab, wanted: bool) {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + PATIENCE;
     for node in ["n1", "n2"] {
         while has_carrier(lab, node) != wanted {
             assert!(Instant::now() < deadline, "{node}: carrier is not {wanted}");
@@ -86,7 +86,7 @@ fn sessions_that_end_leave_no_processes() {
         let path = format!("/proc/{pid}/task/{pid}/children");
         std::fs::read_to_string(path).unwrap().split_whitespace().count()
     };
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + PATIENCE;
     while children() > 1 {
         assert!(Instant::now() < deadline, "{} processes beside the engine", children() - 1);
     }

@@ -208,24 +208,3 @@ fn a_daemon_of_a_command_that_ends_by_itself_lives_on() {
     assert!(!has_ended(&daemon), "it was killed");
     daemon.signal(9).unwrap();
 }
-
-#[test]
-fn watch_keeps_its_schedule_and_names_its_metrics() {
-    let mut agent = Process::start("serve");
-    let places = json!([{"name": "here", "pid": agent.child.id()}]);
-    agent.client.send(&json!({"op": "watch", "interval_ns": 20_000_000, "places": places}));
-    assert_eq!(agent.client.event(), json!({"ready": true}));
-    // Long enough for some samples: the time itself is under test.
-    std::thread::sleep(Duration::from_millis(300));
-    agent.client.send(&json!({"stop": true}));
-    let answer = agent.client.finish();
-    let (samples, missed) = (&answer.end["done"]["samples"], &answer.end["done"]["missed"]);
-    let all = samples.as_u64().unwrap() + missed.as_u64().unwrap();
-    assert!((13..=40).contains(&all), "{}", answer.end);
-    let table = String::from_utf8_lossy(&answer.tables.concat()).into_owned();
-    assert!(table.starts_with("\u{5}hosts"));
-    for name in ["time_ns", "cpu0.NET_RX", "lo.rx_bytes", "Icmp.OutErrors", "machine", "here"] {
-        assert!(table.contains(name), "{name}");
-    }
-    assert_eq!(agent.end(), Some(0));
-}

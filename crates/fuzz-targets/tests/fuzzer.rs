@@ -18,7 +18,7 @@ const INPUTS_OF_LOGS: u64 = 100_000;
 /// The least number of inputs for which the shares of outcomes are checked; with fewer, chance decides.
 const ENOUGH: u64 = 20_000;
 /// The time limit for one input, which takes microseconds; after it the input is taken to hang.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// The percentage of inputs that are unchanged seeds.
 const UNCHANGED: usize = 15;
 

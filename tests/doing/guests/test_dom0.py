@@ -26,7 +26,7 @@ from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import skip_unless_runnable
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 RUN = "/run/labs"
 FILES = {

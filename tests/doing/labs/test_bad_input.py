@@ -134,7 +134,7 @@ def test_an_agent_killed_mid_run(tmp_path: Path, run_directory: Path) -> None:
             folder = lab_when_up(run_directory, process, broken)
             os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
             broken.add(folder)
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == FAILED
     study = store.read_study(tmp_path / "out")
     failed = [trial for trial in study.trials if trial.status == "failed"]
@@ -151,7 +151,7 @@ def test_a_trial_that_fails_once_is_tried_again(tmp_path: Path, run_directory: P
     with running_study(tmp_path, "environment=netns") as process:
         folder = lab_when_up(run_directory, process)
         os.kill(agent_pid(folder, "host.target"), signal.SIGKILL)
-        process.communicate(timeout=120)
+        process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert {trial.status for trial in store.read_study(tmp_path / "out").trials} == {"ok"}
     assert list(run_directory.iterdir()) == []
@@ -165,7 +165,7 @@ def test_an_interface_that_vanishes_mid_run(tmp_path: Path, run_directory: Path)
             enter = ["nsenter", "--target", str(agent_pid(folder, "wire")), "--net"]
             subprocess.run([*enter, "ip", "link", "del", "target.lan"], check=True)
             broken.add(folder)
-        process.communicate(timeout=120)
+        process.communicate(timeout=PATIENCE_S)
     assert process.returncode == FAILED
     study = store.read_study(tmp_path / "out")
     (failed,) = [trial for trial in study.trials if trial.status == "failed"]

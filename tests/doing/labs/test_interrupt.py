@@ -67,7 +67,7 @@ class Sweep:
         """Let the verb come to its end; return how long that took, in seconds."""
         began = time.monotonic()
         process = self.start()
-        _, said = process.communicate(timeout=300)
+        _, said = process.communicate(timeout=PATIENCE_S)
         took_s = time.monotonic() - began
         assert process.returncode == 0, said
         self.undo()

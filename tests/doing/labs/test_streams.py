@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.doing.conftest import DELAYLAB, only_line
+from tests.waiting import PATIENCE_S
 
 ONE_PING = f"{DELAYLAB} ping -c 1 127.0.0.1"
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     argv = ["sh", "-c", command]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+    return subprocess.run(
+        argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=folder
+    )
 
 
 @pytest.mark.parametrize("verb", ["ps", "ps --json", "--help", "ping -c 1 127.0.0.1"])

@@ -19,7 +19,7 @@ from delaylab.spec.conditions.engine import Conditions, Rate
 from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import skip_unless_runnable
 
-pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.root, pytest.mark.slow]
 MS = 1_000_000
 
 

@@ -216,14 +216,10 @@ def _within(pid: str, *argv: str) -> None:
 
 
 def _qemu(lab: Lab, name: str) -> int:
-    """Return the process of a machine, which has the names of lab and node in its command."""
-    wanted = f"{lab.name}.{name},".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"qemu" in words[0] and any(word.startswith(wanted) for word in words):
-                return int(folder.name)
-    raise AssertionError(f"{name} is not running")
+    """Return the process of a machine, the only child of its monitor."""
+    monitor = lab.pid(f"node.{name}")
+    (machine,) = Path(f"/proc/{monitor}/task/{monitor}/children").read_text().split()
+    return int(machine)
 
 
 def _give_modules(lab: Lab, name: str) -> None:

@@ -25,6 +25,7 @@ import pytest
 from tests import command as command_line
 from tests import waiting
 from tests.doing.own_machine import ip, network_of, within
+from tests.waiting import PATIENCE_S
 
 SSHD = "/usr/sbin/sshd"
 MTU = 1600
@@ -113,7 +114,7 @@ class Lan:
     """The factor by which a machine may be slower than a namespace."""
 
     def delaylab(
-        self, *argv: str, code: int = 0, timeout_s: float = 120
+        self, *argv: str, code: int = 0, timeout_s: float = PATIENCE_S
     ) -> subprocess.CompletedProcess[str]:
         """Call the command line on the user's machine."""
         done = command_line.delaylab(

@@ -24,7 +24,7 @@ from delaylab.dataset.store import read_study
 from tests.command import delaylab
 from tests.doing.machines.ssh_machines import MTU, NEEDED, Lan, lan
 from tests.doing.own_machine import ip, network_of
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = NEEDED
 
@@ -172,7 +172,7 @@ def test_what_the_network_between_machines_does_during_a_trial_is_in_the_verdict
         wait_until(is_up)
         for node in ("m1", "m2"):
             between(apart, "link", "set", "underlay", "between", *CHANGED, "--node", node)
-        said, _ = run.communicate(timeout=180)
+        said, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, said
     (trial,) = read_study(apart.folder / "out").trials
     (measured,) = trial.underlays

@@ -9,6 +9,7 @@ import pytest
 
 from delaylab.lab.attach import attach
 from tests.doing.conftest import DELAYLAB, Run
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
 
@@ -66,7 +67,7 @@ def test_a_node_named_as_this_machine_is_the_node(delaylab: Run, tmp_path: Path,
     (tmp_path / "hosts").write_text(HOSTS)
     start = ["unshare", "--mount", "sh", "-c", UNDER_OTHER_HOSTS, "sh", str(tmp_path / "hosts")]
     subprocess.run(
-        [*start, str(DELAYLAB), "up", str(tmp_path / "lab.yaml")], check=True, timeout=60
+        [*start, str(DELAYLAB), "up", str(tmp_path / "lab.yaml")], check=True, timeout=PATIENCE_S
     )
 
     def found(name: str) -> set[str]:

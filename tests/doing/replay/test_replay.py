@@ -25,10 +25,13 @@ from tests.doing.conftest import (
     DELAYLAB,
     Run,
     as_json,
+    network_of,
     of_program,
     only_line,
+    open_files,
     own_run_directory,
 )
+from tests.doing.labs.test_kill import command as process_name
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
@@ -243,15 +246,13 @@ def test_a_recording_that_ends_before_the_program_says_so(
 
 
 def agents_that_record(running: Lab) -> list[int]:
-    """Return the processes, other than the daemon, that have its log open."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/fd/*"):
-        with suppress(OSError):  # it has ended meanwhile
-            pid = int(place.parts[2])
-            name = Path(f"/proc/{pid}/comm").read_text().strip()
-            if place.readlink().name == "fragile.calls" and name != "fragile":
-                found.append(pid)
-    return found
+    """Return the processes of the daemon's node, other than the daemon, that have its log open."""
+    network = network_of(running.pid("node.one"))
+    recording = [pid for pid, file in open_files() if file.name == "fragile.calls"]
+    # Another run of the tests may record at this moment.
+    return [
+        pid for pid in recording if network_of(pid) == network and process_name(pid) != "fragile"
+    ]
 
 
 def test_a_killed_agent_leaves_the_program_running_as_before(daemon: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from tests.doing.conftest import (
     Run,
     as_json,
     only_line,
+    open_files,
     own_run_directory,
     skip_unless_runnable,
 )
@@ -121,19 +121,15 @@ def test_other_files_than_the_recorded_ones_are_refused(
 
 def processes_of(recording: Path) -> list[int]:
     """Return the processes that have a recording's log open."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            if place.readlink() == recording / LOG:
-                found.append(int(place.parts[2]))
-        except OSError:  # it has ended meanwhile
-            continue
-    return found
+    return [pid for pid, file in open_files() if file == recording / LOG]
 
 
-def test_a_killed_replay_leaves_nothing(contained: Path) -> None:
+def test_a_killed_replay_leaves_nothing(
+    contained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     moments = random.Random(38)
-    before = set(Path(tempfile.gettempdir()).glob("delaylab-replay*"))
+    # Another run of the tests may replay at this moment.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     for _ in range(8):
         argv = [str(DELAYLAB), "replay", str(contained)]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -146,7 +142,7 @@ def test_a_killed_replay_leaves_nothing(contained: Path) -> None:
         wait_until(lambda: not processes_of(contained))
     # Other tests mount, too: only what has the recording's path is of its replays.
     assert str(contained) not in Path("/proc/self/mountinfo").read_text()
-    assert set(Path(tempfile.gettempdir()).glob("delaylab-replay*")) == before
+    assert list(tmp_path.glob("delaylab-replay*")) == []
 
 
 @pytest.fixture

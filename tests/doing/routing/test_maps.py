@@ -113,7 +113,6 @@ def test_every_pair_of_a_matrix_has_its_round_trip(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_random_pairs_of_europe_take_as_long_as_their_paths() -> None:
     """200 pairs over 852 routers: all within 1 % or 100 µs, with a CPU for the link engine.
 

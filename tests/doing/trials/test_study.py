@@ -37,6 +37,7 @@ from tests.doing.conftest import (
     skip_unless_runnable,
 )
 from tests.stamped import packets
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
 
@@ -90,7 +91,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [str(DELAYLAB), "run", "study.yaml", "--out", "out"],
         cwd=folder,
         check=True,
-        timeout=280,
+        timeout=PATIENCE_S,
         capture_output=True,
         env={**os.environ, "DELAYLAB_RUN": str(folder.parent.parent / f"r{os.getpid()}")},
     )
@@ -275,7 +276,7 @@ class InAnotherProcess(Executor):
 
     def run(self, block: Block, on_start: OnStart) -> Iterator[Outcome]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            yield from pool.submit(run_block, block).result(timeout=120)
+            yield from pool.submit(run_block, block).result(timeout=PATIENCE_S)
 
 
 def run_block(block: Block) -> list[Outcome]:

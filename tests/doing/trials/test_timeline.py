@@ -107,7 +107,7 @@ def test_orders_are_replaced_by_others() -> None:
 
 def ran(delaylab: Run, folder: Path, events: str) -> store.Study:
     (folder / "s.yaml").write_text(RING.replace("TIMELINE", events))
-    delaylab("run", "s.yaml", "--out", "out", timeout=300)
+    delaylab("run", "s.yaml", "--out", "out")
     return store.read_study(folder / "out")
 
 
@@ -159,7 +159,7 @@ def test_the_next_trial_begins_with_all_nodes_and_right_tables(
     events = "{at: 500ms, stop: r-3}, {at: 9s, kill: r-2, programs: [ospfd]}\nrepeat: 2"
     text, _, rest = events.partition("\n")
     (tmp_path / "s.yaml").write_text(RING.replace("TIMELINE", text) + rest + "\n")
-    delaylab("run", "s.yaml", "--out", "out", timeout=500)
+    delaylab("run", "s.yaml", "--out", "out")
     study = store.read_study(tmp_path / "out")
     assert [trial.status for trial in study.trials] == ["ok", "ok"]
     for trial in study.trials:

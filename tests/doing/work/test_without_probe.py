@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -133,14 +132,12 @@ def test_a_load_that_is_killed_is_not_waited_out(probed: bool) -> None:
             return measure.measure(lab, combination, 1)
         return without_probe.measure(lab, combination)
 
-    began_s = time.monotonic()
     with temporary(spec) as lab:
         killer = threading.Thread(target=kill, args=[lab])
         killer.start()
         with pytest.raises(AgentError, match="ended by itself: signal 9"):
             measured(lab)
         killer.join()
-    assert time.monotonic() - began_s < 120
 
 
 def test_a_resumed_study_has_all_trials(delaylab: Run, tmp_path: Path) -> None:

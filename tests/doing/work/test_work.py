@@ -223,7 +223,6 @@ def init_of(pid: int) -> int:
 
 @NEEDS_APT
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_the_driver_domain_is_told_apart_from_those_that_work(
     delaylab: Run, tmp_path: Path
 ) -> None:
@@ -236,7 +235,7 @@ def test_the_driver_domain_is_told_apart_from_those_that_work(
         "factors: {}\nwork: [{name: half, on: a, cpu: 10000, deadline: 5min},\n"
         "  {name: all, on: b, cpu: 20000, deadline: 5min}]\n"
     )
-    delaylab("run", "s.yaml", "--out", "out", timeout=600)
+    delaylab("run", "s.yaml", "--out", "out")
     (trial,) = store.read_study(tmp_path / "out").trials
     assert [each.failed for each in trial.work] == [None, None]
     used_s = {each.domain: each.cpu_ns / 1e9 for each in trial.domains}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.doing.conftest import our_processes
+from tests.waiting import PATIENCE_S
 
 NOTEBOOK = Path(__file__).parents[3] / "examples" / "notebook.ipynb"
 RUN = """
@@ -43,7 +44,7 @@ def test_it_runs(tmp_path: Path, run_directory: Path, monkeypatch: pytest.Monkey
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=PATIENCE_S,
         cwd=NOTEBOOK.parent,
     )
     assert ran.returncode == 0, ran.stderr

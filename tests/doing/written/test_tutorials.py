@@ -20,6 +20,7 @@ import pytest
 from tests.doing.conftest import DELAYLAB
 from tests.doing.machines.ssh_machines import Lan, lan
 from tests.doing.own_machine import within
+from tests.waiting import PATIENCE_S
 
 TUTORIALS = sorted((Path(__file__).parents[3] / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -102,7 +103,7 @@ def printed(commands: list[Command], folder: Path, machines: Lan | None = None) 
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            timeout=180,
+            timeout=PATIENCE_S,
             check=True,
             cwd=folder,
             env={**variables, "PATH": path, "COLUMNS": "80"},

@@ -2,13 +2,13 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::{
-    Client, Home, NOBODY, Process, assert_gone, build, cable, connect, connect_as, exec, fresh_dir,
-    mac,
+    Client, Home, NOBODY, PATIENCE, Process, assert_gone, build, cable, connect, connect_as, exec,
+    fresh_dir, mac,
 };
 
 /// A lab of one host whose link `wan` joins nodes `n1`… under these conditions.
@@ -124,10 +124,10 @@ impl Lab {
         self.ask(json!({"op": "links"}))
     }
 
-    /// Poll the links' report until it satisfies `is`, for at most half a minute. An engine that is ending
-    /// may leave a request unanswered.
+    /// Poll the links' report until it satisfies `is`. An engine that is ending may leave a request
+    /// unanswered.
     pub(crate) fn until(&self, what: &str, mut is: impl FnMut(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let end = self.client("link.h").call(&json!({"op": "links"})).end;
             if !end["done"].is_null() && is(&end["done"]) {

@@ -13,11 +13,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use delaylab_proto::{Frame, Kind, STDIN_WINDOW, Window, read_frame, write_frame};
 use serde_json::{Value, json};
 
 pub(crate) const AGENT: &str = env!("CARGO_BIN_EXE_delaylab-agent");
+/// The longest wait for what is sure to come. It only ends a test that hangs: others use the machine, too.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 /// The ordinary user.
 pub(crate) const NOBODY: u32 = 65534;
 
