@@ -54,7 +54,9 @@ agent:
 	@tools/build_agent.sh
 
 # Clippy is the compiler here: it lints the tests while it builds them, in four fifths of the CPU time of two passes.
-CARGO_LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver cargo --config 'build.rustflags = ["-Dwarnings"]'
+LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver
+CARGO := cargo --config 'build.rustflags = ["-Dwarnings"]'
+CARGO_LINTED := $(LINTED) $(CARGO)
 
 lint-rust:
 	cargo fmt --all --check
@@ -98,15 +100,15 @@ test-pure: setup
 	$(PYTEST) $(REAL:%=--ignore %) $(LONG:%=--ignore %)
 
 test-rust: setup
-	$(CARGO_LINTED) test --quiet --locked --workspace
+	$(LINTED) python3 tools/test_rust.py $(CARGO) test --quiet --locked --workspace
 
 test-crate:
 	$(CARGO_LINTED) test --quiet --locked --package $(CRATE)
 
 # Tests with real packets wait for guests and packets a third of the time, and Rust's tests for most of
-# it, which the long pure tests can use.
+# it, which the long pure tests can use. What fails beside others is run once more, alone.
 test-beside: setup test-tools
-	@$(BESIDE) --jobs 3 test-real test-rust test-long
+	@python3 tools/test_beside.py
 
 # They only compute, so whatever keeps to a time goes first, by far.
 test-long: setup

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,6 +94,35 @@ def kept_drawers() -> Iterator[None]:
     drawers.end_all()
 
 
+class Failures:
+    """Writes which tests failed, for `tools/test_beside.py`, which runs them once more."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._failed: dict[str, None] = {}
+        self._uncollected = False
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Remember that there are tests that cannot even be found."""
+        self._uncollected |= report.failed
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember a test of which a part failed."""
+        if report.failed:
+            self._failed[report.nodeid] = None
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the list, unless more went wrong than tests."""
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            if self._uncollected:
+                return
+            failed = [
+                {"name": each, "again": [sys.executable, "-m", "pytest", each]}
+                for each in self._failed
+            ]
+            (self._folder / f"pytest-{os.getpid()}.json").write_text(json.dumps(failed))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Give each run a folder of its own for its tests' files.
@@ -99,6 +130,9 @@ def pytest_configure(config: pytest.Config) -> None:
     All runs share pytest's usual one, and each that starts closes it to other users, as whom tests
     of the others run programs.
     """
+    folder = os.environ.get("DELAYLAB_FAILED")
+    if folder and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Failures(Path(folder)), "failures")
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="dl-tests-")
         config.option.basetemp = str(Path(folder) / "t")
