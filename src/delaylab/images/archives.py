@@ -12,10 +12,11 @@ import json
 import tarfile
 from pathlib import Path
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter
 
 from delaylab.errors import BadInput
 from delaylab.images import cache
+from delaylab.io.tar_headers import BoundedHeader
 from delaylab.progress import Progress, silent
 
 ROOT = frozenset({"bin", "etc", "home", "lib", "lib64", "opt", "root", "sbin", "usr", "var"})
@@ -25,6 +26,8 @@ REPLACED = frozenset({OF_DOCKER, OF_OCI, "oci-layout", "repositories"})
 """The files of an archive that name its images. With their tags an engine would move its own."""
 MOST_JSON = 4 << 20
 """The largest description in an archive, in bytes."""
+MOST_MEMBERS = 100_000
+"""The largest number of files in an archive of an image, which has a few for each layer."""
 LAYER, FILE = "docker-image", "image.tar"
 """The copy's layer in the cache, and its file there."""
 
@@ -74,15 +77,16 @@ def is_archive(path: Path) -> bool:
     Raises BadInput if it is no tar.
     """
     try:
-        with tarfile.open(path) as tar:
+        with tarfile.open(path, tarinfo=BoundedHeader) as tar:
             for member in tar:
                 name = member.name.removeprefix("./")
                 if name in (OF_DOCKER, "oci-layout"):
                     return True
                 if name.split("/")[0] in ROOT:
                     return False
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise _refused(path, f"cannot be read: {error}") from None
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        first = str(error).splitlines()[0].rstrip(":")  # each kind of compression follows
+        raise _refused(path, f"cannot be read: {first}") from None
     return False
 
 
@@ -112,7 +116,10 @@ def write_nameless(path: Path, copy: Path) -> None:
     machine.
     """
     try:
-        with tarfile.open(path) as tar, tarfile.open(copy, mode="w") as made:
+        with (
+            tarfile.open(path, tarinfo=BoundedHeader) as tar,
+            tarfile.open(copy, mode="w") as made,
+        ):
             image = {**_image(tar, path).model_dump(by_alias=True), "RepoTags": None}
             text = json.dumps([image]).encode()
             about = tarfile.TarInfo(OF_DOCKER)
@@ -121,12 +128,16 @@ def write_nameless(path: Path, copy: Path) -> None:
             for member in tar:
                 if member.name.removeprefix("./") not in REPLACED:
                     made.addfile(member, tar.extractfile(member) if member.isreg() else None)
-    except (tarfile.TarError, EOFError, ValidationError) as error:
+    except (tarfile.TarError, EOFError, ValueError) as error:
         raise _refused(path, f"is not an image: {str(error).splitlines()[0]}") from None
 
 
 def _image(tar: tarfile.TarFile, path: Path) -> Saved:
-    members = {member.name.removeprefix("./"): member for member in tar}
+    members: dict[str, tarfile.TarInfo] = {}
+    for member in tar:
+        members[member.name.removeprefix("./")] = member
+        if len(members) > MOST_MEMBERS:
+            raise _refused(path, f"is not an image: it has more than {MOST_MEMBERS} files")
 
     def read(name: str) -> bytes:
         member = members.get(name)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from delaylab.io.descriptors import FOLDER
+
 _MOVED = ".delaylab-removed-"
 """The prefix of the names that folders get before they are emptied."""
 _NAME_IN_USE = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
@@ -20,7 +21,7 @@ def remove_tree(path: Path) -> None:
     A folder that is not empty is moved up to the top before it is emptied. So the depth does not
     matter, where `shutil.rmtree` opens and calls once more for each level. Raises OSError.
     """
-    top = os.open(path, _FOLDER)
+    top = os.open(path, FOLDER)
     numbers = count()
     try:
         while names := os.listdir(top):  # noqa: PTH208  no path leads there for certain
@@ -53,7 +54,7 @@ def _removed(inside: int, name: str) -> bool:
 
 def _empty(top: int, name: str, numbers: Iterator[int]) -> None:
     """Remove a folder of the top; what is in it is removed, or moved to the top if not empty."""
-    inner = os.open(name, _FOLDER, dir_fd=top)
+    inner = os.open(name, FOLDER, dir_fd=top)
     try:
         for entry in os.listdir(inner):  # noqa: PTH208
             if not _removed(inner, entry):

@@ -1,14 +1,12 @@
 """Files and folders between this machine and a node, as tar archives over a session.
 
 The agent in a guest is the guest's: it may send any archive. It is unpacked into a new folder that
-only this user may enter, a file at a time, and appears under its final name only when it is whole.
-What leads out of it is refused.
+only this user may enter (`unpacking.py`), and appears under its final name only when it is whole.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import tarfile
 import tempfile
@@ -25,29 +23,25 @@ from delaylab.agent.stream import readable
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.removal import remove_tree
 from delaylab.lab.running import Lab
+from delaylab.lab.unpacking import MODE, ROOT, Unfit, unpack
 
-ROOT = "copied"
-"""The name in an archive of what is copied (`operations/copy.rs` of `crates/agent`)."""
 AGENT = "/proc/self/exe"
 WINDOW = 4 << 20
 """Largest number of bytes of an archive between a node and this process."""
 SILENT_S = 60.0
 """Seconds for which a node may send nothing."""
-MODE = 0o777
 MOST_SAID = 2000
 """Largest number of bytes of a node's errors that are kept."""
 MOST_AFTER = 1 << 20
 """Largest number of bytes that may come after an archive's end."""
-UNFIT = FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError
-"""Errors of unpacking into a new folder that an archive alone can cause."""
 
 
-def fetch(lab: Lab, node: str, path: str, target: Path) -> list[str]:
+def fetch(lab: Lab, node: str, path: str, target: Path, *, only_a_file: bool = False) -> list[str]:
     """Copy a file or folder of a node to a path of this machine, or into it if it is a folder.
 
     Return what was left out, in words. Raise BadInput if the target cannot be made or is a folder
-    that is there already, DelaylabError if the node has no such path or sends an archive that leads
-    out of the target. Nothing is then left of it.
+    that is there already, DelaylabError if the node has no such path, sends an archive that leads
+    out of the target, or a folder where `only_a_file`. Nothing is then left of it.
     """
     final = target / (PurePosixPath(path).name or node) if target.is_dir() else target
     if final.is_dir():
@@ -56,7 +50,7 @@ def fetch(lab: Lab, node: str, path: str, target: Path) -> list[str]:
         raise BadInput("is not a folder", str(final.parent), "make it first")
     argv = _argv(lab, node, "pack", path)
     with _beside(final) as place, _running(lab, node, argv) as archive:
-        left_out = _unpack(archive, place / ROOT)
+        left_out = archive.unpack(place, only_a_file=only_a_file)
         left_out += archive.end()
         (place / ROOT).replace(final)
     return left_out
@@ -158,6 +152,19 @@ class _Archive:
         self._session.stdin(bytes(data))
         return len(data)
 
+    def unpack(self, place: Path, *, only_a_file: bool) -> list[str]:
+        """Unpack what the command sends into a new folder; return what was left out.
+
+        Raise DelaylabError for what no agent of delaylab sends, and if the command sent nothing.
+        """
+        try:
+            return unpack(self, place, only_a_file=only_a_file)
+        except Unfit as error:
+            # A command that found nothing to send says why.
+            if not (place / ROOT).exists():
+                self.end()
+            raise self._refused(str(error)) from error
+
     def end(self) -> list[str]:
         """Wait for the command's end; return what it left out.
 
@@ -171,14 +178,14 @@ class _Archive:
             self._turn()
             more += len(self._content)
             if more > MOST_AFTER:
-                raise self.refused("it does not end")
+                raise self._refused("it does not end")
         lines = self._errors.decode(errors="replace").splitlines()
         if self._result.done.exit != 0:
             said = lines[-1].removeprefix("delaylab-agent: ") if lines else self._result.done.how
             raise DelaylabError(said, self._label)
         return [line.removeprefix("left out: ") for line in lines]
 
-    def refused(self, why: str) -> DelaylabError:
+    def _refused(self, why: str) -> DelaylabError:
         """Return the error for an archive that is not as an agent of delaylab makes them."""
         return DelaylabError(f"sent an archive that is refused: {why}", self._label)
 
@@ -217,68 +224,3 @@ def _beside(final: Path) -> Iterator[Path]:
         raise DelaylabError(f"cannot be written: {error.strerror}", str(final)) from error
     finally:
         remove_tree(place)
-
-
-def _unpack(archive: _Archive, target: Path) -> list[str]:
-    """Unpack an archive of which nothing is trusted; return what was left out.
-
-    Links are made last, so that nothing is written through one. One that leads out of what is
-    copied is left out.
-    """
-    links: dict[PurePosixPath, str] = {}
-    modes: dict[Path, int] = {}
-    try:
-        with tarfile.open(fileobj=cast("IO[bytes]", archive), mode="r|") as packed:
-            for member in packed:
-                inside = _inside(member.name)
-                if member.issym() and inside.parts:
-                    links[inside] = member.linkname
-                elif member.isdir():
-                    target.joinpath(inside).mkdir(0o700)
-                    modes[target.joinpath(inside)] = member.mode & MODE | 0o700
-                elif member.isreg() and not member.issparse():
-                    _write(packed, member, target.joinpath(inside))
-                else:
-                    raise ValueError(f"{member.name!r} is neither a file nor a folder")  # noqa: TRY301
-        inward = {inside: leads for inside, leads in links.items() if not _leads_out(inside, leads)}
-        for inside, leads in inward.items():
-            target.joinpath(inside).symlink_to(leads)
-        for folder, mode in modes.items():
-            folder.chmod(mode)
-    except (tarfile.TarError, ValueError, *UNFIT) as error:
-        # A command that found nothing to send says why.
-        if not target.exists():
-            archive.end()
-        raise archive.refused(str(error)) from error
-    return [
-        f"{inside}: a link that leads out of it, to {leads}"
-        for inside, leads in links.items()
-        if inside not in inward
-    ]
-
-
-def _inside(name: str) -> PurePosixPath:
-    """Return a member's place below the root; raise ValueError if it is not below it."""
-    path = PurePosixPath(name)
-    if path.parts[:1] != (ROOT,) or ".." in path.parts or "\0" in name:
-        raise ValueError(f"{name!r} leads out of it")
-    return path.relative_to(ROOT)
-
-
-def _leads_out(link: PurePosixPath, target: str) -> bool:
-    """Return True if a link may lead out of the root.
-
-    Its target may go up first, as far as the root, and then down: what it passes there is a folder
-    or a link for which the same holds.
-    """
-    parts = PurePosixPath(target).parts
-    up = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
-    return target.startswith("/") or up > len(link.parts) - 1 or ".." in parts[up:]
-
-
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    content = archive.extractfile(member)
-    assert content is not None, "it is a regular file"
-    with path.open("xb") as file:
-        shutil.copyfileobj(content, file)
-        os.fchmod(file.fileno(), member.mode & MODE)

@@ -110,8 +110,9 @@ def _keep_files(lab: Lab, node: str, folder: Path) -> None:
             continue
         place = folder.joinpath(FILES, *path.parts[1:])
         try:
+            # Only files are kept, so no link of the node is ever on the way to the next one.
             place.parent.mkdir(parents=True, exist_ok=True)
-            fetch(lab, node, name, place)
+            fetch(lab, node, name, place, only_a_file=True)
             place.chmod(READABLE)
         except (DelaylabError, OSError) as error:
             if name != FINDS:

@@ -183,3 +183,15 @@ def test_what_is_no_image_is_one_line(tmp_path: Path, content: dict[str, bytes],
     with pytest.raises(BadInput, match=says) as refused:
         archives.write_nameless(path, tmp_path / "copy.tar")
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_header_that_names_gigabytes_is_one_line(tmp_path: Path) -> None:
+    """A few bytes of a compressed archive would otherwise take all memory."""
+    path = tmp_path / "bad.tar.gz"
+    large = tarfile.TarInfo("././@LongLink")
+    large.type, large.size = tarfile.GNUTYPE_LONGLINK, 64 << 30
+    path.write_bytes(gzip.compress(large.tobuf(tarfile.GNU_FORMAT) + bytes(1 << 20)))
+    with pytest.raises(BadInput, match="cannot be read") as refused:
+        archives.is_archive(path)
+    assert "68719476736 bytes belong to it" in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1

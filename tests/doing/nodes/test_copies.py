@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from delaylab.agent.frames import Decoder, Frame, FrameKind
-from delaylab.lab.copies import ROOT
+from delaylab.lab.unpacking import ROOT
 from tests.doing.conftest import Run, Up, left_to_slow, only_line, skip_unless_runnable
 from tests.waiting import PATIENCE_S
 

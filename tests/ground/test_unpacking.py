@@ -1,0 +1,183 @@
+"""Archives of a stranger: nothing leads out of the folder that they are unpacked into."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from delaylab.lab import unpacking
+from delaylab.lab.unpacking import ROOT, Unfit, unpack
+
+Member = tuple[str, bytes, str]
+"""The name, type and target of a member."""
+NAMES = ("a", "b", "c")
+FOLDER, LINK, FILE = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.REGTYPE
+READ_AT_ONCE = 1 << 20
+
+
+def packed(members: list[Member]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, kind, leads in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, leads
+            info.size = 4 if kind == FILE else 0
+            archive.addfile(info, io.BytesIO(b"evil"))
+    return made.getvalue()
+
+
+def deep(depth: int) -> list[Member]:
+    """Folders of which each is in the one before it."""
+    names = itertools.accumulate(["/d"] * depth, initial=ROOT)
+    return [(name, FOLDER, "") for name in names]
+
+
+def through_links(victim: str) -> list[Member]:
+    """A link up to the root, and through it one that leads out, and through that one another."""
+    at = f"{ROOT}/d/d/d/up"
+    return [
+        *deep(3),
+        (at, LINK, "../../.."),
+        (f"{at}/up2", LINK, f"../../../{victim}"),
+        (f"{at}/up2/evil", LINK, "../../../etc/shadow"),
+    ]
+
+
+def snapshot(folder: Path) -> list[tuple[str, bytes | str]]:
+    return [
+        (str(path), str(path.readlink()) if path.is_symlink() else path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_symlink() or path.is_file()
+    ]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "outer" / "place"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_nothing_is_made_through_links_of_the_archive_itself(place: Path) -> None:
+    victim = place.parent / "victim"
+    victim.mkdir()
+    with pytest.raises(Unfit, match="Not a directory"):
+        unpack(io.BytesIO(packed(through_links("victim"))), place)
+    assert list(victim.iterdir()) == []
+    assert [path.name for path in place.parent.iterdir() if path != place] == ["victim"]
+
+
+component = st.sampled_from([*NAMES, "..", "."])
+target = st.builds(
+    lambda parts, top: top + "/".join(parts),
+    st.lists(component, min_size=1, max_size=4),
+    st.sampled_from(["", "", "", "/"]),
+)
+inner = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(
+    lambda parts: "/".join([ROOT, *parts])
+)
+members = st.lists(
+    st.one_of(
+        st.tuples(inner, st.just(FOLDER), st.just("")),
+        st.tuples(inner, st.just(LINK), target),
+        st.tuples(inner, st.just(FILE), st.just("")),
+    ),
+    max_size=12,
+)
+
+
+@given(members)
+@example([("copied/a", FOLDER, ""), ("copied/a/b", LINK, ".."), ("copied/a/b/c", LINK, "../..")])
+@example([("copied/a", LINK, "b/.."), ("copied/b", LINK, "c"), ("copied/c", FOLDER, "")])
+def test_no_link_that_stays_leads_out(members: list[Member]) -> None:
+    """However names and links are combined, and also if the archive is refused in the middle."""
+    with tempfile.TemporaryDirectory(prefix="dl-unpack-") as name:
+        outer = Path(name).resolve()
+        for each in NAMES:
+            (outer / each).mkdir()
+            (outer / each / "file").write_text("before")
+        before = snapshot(outer)
+        place = outer / "place"
+        place.mkdir()
+        try:
+            unpack(io.BytesIO(packed([(ROOT, FOLDER, ""), *members])), place)
+        except Unfit:
+            pass
+        else:
+            links = [path for path in place.rglob("*") if path.is_symlink()]
+            # Links that lead in circles lead nowhere.
+            ends = [Path(os.path.realpath(path)) for path in links]
+            assert all(end.is_relative_to(place / ROOT) for end in ends), ends
+        assert [each for each in snapshot(outer) if f"{place}/" not in each[0]] == before
+
+
+class Counting(io.RawIOBase):
+    """An archive that goes on for ever, and how much of it was asked for."""
+
+    def __init__(self, start: bytes, then: Iterator[bytes]) -> None:
+        self._buffer, self._then, self.given = bytearray(start), then, 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        while len(self._buffer) < size:
+            self._buffer += next(self._then)
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        self.given += len(taken)
+        return taken
+
+
+def header(kind: bytes, size: int, name: str = ROOT) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(tarfile.GNUTYPE_LONGLINK, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_SPARSE),
+        *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.CONTTYPE, b"V"),
+    ],
+)
+@pytest.mark.parametrize("size", [64 << 30, -512])
+def test_no_header_has_a_large_part_read_at_once(place: Path, kind: bytes, size: int) -> None:
+    endless = Counting(header(kind, size), itertools.repeat(b"\1" * 512))
+    with pytest.raises(Unfit):
+        unpack(endless, place)
+    assert endless.given < READ_AT_ONCE
+    assert list(place.iterdir()) == []
+
+
+def test_an_archive_without_an_end_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacking, "MOST_ENTRIES", 100)
+    files = (header(FILE, 0, f"{ROOT}/{number}") for number in itertools.count())
+    with pytest.raises(Unfit, match="too many files"):
+        unpack(Counting(header(FOLDER, 0), files), place)
+    monkeypatch.setattr(unpacking, "MOST_NAMES", 1000)
+    (place / ROOT).rename(place / "other")
+    links = (
+        header(tarfile.GNUTYPE_LONGLINK, 400)
+        + b"x" * 400
+        + bytes(112)
+        + header(LINK, 0, f"{ROOT}/{number}")
+        for number in itertools.count()
+    )
+    with pytest.raises(Unfit, match="too many files"):
+        unpack(Counting(header(FOLDER, 0), links), place)
+
+
+def test_only_a_file_is_taken_where_one_is_wanted(place: Path) -> None:
+    with pytest.raises(Unfit, match="no file"):
+        unpack(io.BytesIO(packed(deep(1))), place, only_a_file=True)
+    assert list(place.iterdir()) == []
+    assert unpack(io.BytesIO(packed([(ROOT, FILE, "")])), place, only_a_file=True) == []
+    assert (place / ROOT).read_bytes() == b"evil"
