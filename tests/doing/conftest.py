@@ -170,7 +170,7 @@ def _caller(
                 text=True,
                 timeout=timeout_s,
                 check=False,
-                cwd=folder,
+                cwd=more.pop("cwd", folder),
                 env=environment,
                 **more,
             )

@@ -154,3 +154,16 @@ def test_ctrl_c_at_any_line_of_the_command_line_is_said(
         said.append(capsys.readouterr().err)
     assert code == 0
     assert set(said) == {"delaylab: interrupted\n"}
+
+
+def test_too_little_memory_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def runs_out(**_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "_with_verb", lambda _: runs_out)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 1
+    assert capsys.readouterr().err == f"delaylab: {cli.OUT_OF_MEMORY}\n"

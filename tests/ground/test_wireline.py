@@ -14,8 +14,9 @@ from delaylab.agent import replies
 from delaylab.agent.frames import MAX_PAYLOAD, Decoder, Frame, FrameKind
 from delaylab.agent.requests import Exec, Hello
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
-from delaylab.agent.session import Session, wait_watching
+from delaylab.agent.session import FRAME_S, Session
 from delaylab.agent.stream import Descriptors
+from delaylab.agent.watched import wait_watching
 from delaylab.errors import DelaylabError
 from delaylab.loads import programs
 
@@ -69,6 +70,10 @@ SAID = st.one_of(
         st.sampled_from(["event", "done", "error", "used"]),
         JSON | st.fixed_dictionaries({"used": JSON}) | st.fixed_dictionaries({"what": JSON}),
     ),
+    st.dictionaries(st.sampled_from(["event", "done", "error", "used"]), JSON).map(
+        lambda message: json.dumps(message).encode()
+    ),
+    st.just(b'{"event": {}, "error": []}'),
     st.just(b"[" * 100_000),
 )
 
@@ -157,6 +162,40 @@ def silent() -> Iterator[tuple[Session, int]]:
     yield Session("node.a", Descriptors(reader, writer, lambda: None)), answers
     for descriptor in (reader, answers, requests, writer):
         os.close(descriptor)
+
+
+def test_a_frame_that_comes_by_and_by_has_a_limit(
+    silent: tuple[Session, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of its bytes is a sign of life, so no wait for a silent agent would end."""
+    session, answers = silent
+    session.start(Exec(argv=["cat"]))
+    passed_s, now_s = 0.0, time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: now_s() + passed_s)
+    frame = Frame(FrameKind.STDOUT, b"text").encode()
+    for _ in range(3):  # whole frames, however slow: it lives
+        for byte in frame:
+            os.write(answers, bytes([byte]))
+            assert not session.poll_done()
+            passed_s += FRAME_S / len(frame)
+    with pytest.raises(AgentError, match="a frame took more than 60 s"):  # noqa: PT012
+        for byte in frame:
+            os.write(answers, bytes([byte]))
+            session.poll_done()
+            passed_s += FRAME_S
+
+
+def test_output_that_is_kept_in_memory_has_a_limit(
+    silent: tuple[Session, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delaylab.agent.session.MOST_KEPT", 1 << 20)
+    session, answers = silent
+    session.start(Exec(argv=["yes"]))
+    frame = Frame(FrameKind.STDOUT, bytes(60_000)).encode()
+    with pytest.raises(AgentError, match="the output of 'exec' is larger than 1 MiB"):  # noqa: PT012
+        for _ in range(20):
+            os.write(answers, frame)
+            session.poll_done()
 
 
 def test_an_answer_that_is_late_names_the_whole_time(silent: tuple[Session, int]) -> None:

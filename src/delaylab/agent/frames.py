@@ -54,3 +54,8 @@ class Decoder:
             del self._buffer[:end]
             frames.append(Frame(FrameKind(kind), payload, channel))
         return frames
+
+    @property
+    def has_part(self) -> bool:
+        """Return True if a frame has begun that is not complete."""
+        return bool(self._buffer)

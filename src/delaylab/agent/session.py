@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,12 +13,18 @@ from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.replies import Event, Exit
 from delaylab.agent.requests import Exec, Hello, R_co, Request
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
-from delaylab.agent.stream import Loop, Stream, readable
+from delaylab.agent.stream import Stream, readable
 
 _CHUNK = 1 << 20
 STDIN_WINDOW = 128 << 10
 """The most bytes of standard input that may be under way to a command, sent but not yet read."""
 _PIECE = 32 << 10
+FRAME_S = 60.0
+"""Seconds that a frame may take from its first byte to its last."""
+MOST_KEPT = 64 << 20
+"""The most bytes of a command's output that are kept in memory for a caller that takes it whole."""
+MESSAGES = ("event", "done", "error")
+"""The names of an agent's messages, each with an object."""
 
 
 class Session:
@@ -30,6 +35,7 @@ class Session:
         self.on_output: Callable[[Frame], None] | None = None
         self._stream = stream
         self._decoder, self._frames = Decoder(), list[Frame]()
+        self._part_since_s = math.inf
         self._result: Result[BaseModel] = Result(Hello())
         self._under_way = 0
         self._closed = False
@@ -255,9 +261,9 @@ class Session:
             message = json.loads(frame.payload)
         except (ValueError, RecursionError):
             message = None
-        if not isinstance(message, dict) or not any(
-            isinstance(message.get(name), dict) for name in ("event", "done", "error")
-        ):
+        if not isinstance(message, dict) or not any(name in message for name in MESSAGES):
+            raise AgentError("does not speak the protocol: it sent a malformed message", self.label)
+        if not all(isinstance(message.get(name, {}), dict) for name in MESSAGES):
             raise AgentError("does not speak the protocol: it sent a malformed message", self.label)
         if "error" in message:
             what, why, fix = (str(message["error"].get(n, "")) for n in ("what", "why", "fix"))
@@ -272,9 +278,15 @@ class Session:
         elif self.on_output is not None:
             self.on_output(frame)
         elif frame.kind == FrameKind.STDOUT:
-            self._result.stdout += frame.payload
+            self._result.stdout = self._joined(self._result.stdout, frame)
         elif frame.kind == FrameKind.STDERR:
-            self._result.stderr += frame.payload
+            self._result.stderr = self._joined(self._result.stderr, frame)
+
+    def _joined(self, kept: bytes, frame: Frame) -> bytes:
+        if len(kept) + len(frame.payload) > MOST_KEPT:
+            what = f"the output of {self._op!r} is larger than {MOST_KEPT >> 20} MiB"
+            raise AgentError(what, self.label)
+        return kept + frame.payload
 
     def _check_open(self) -> None:
         if self._closed:
@@ -293,7 +305,22 @@ class Session:
             frames = self._decoder.feed(data)
         except ValueError as error:
             raise AgentError(f"does not speak the protocol: {error}", self.label) from None
+        self._check_part(complete=bool(frames))
         return [frame for frame in frames if not self._is_of_window(frame)]
+
+    def _check_part(self, *, complete: bool) -> None:
+        """Raise AgentError if the frame that has begun has taken too long.
+
+        Each byte of it is a sign of life, so that no other limit would end a wait for its last.
+        """
+        now_s = time.monotonic()
+        if not self._decoder.has_part:
+            self._part_since_s = math.inf
+        elif complete or self._part_since_s == math.inf:
+            self._part_since_s = now_s
+        elif now_s - self._part_since_s > FRAME_S:
+            what = f"does not speak the protocol: a frame took more than {FRAME_S:.0f} s"
+            raise AgentError(what, self.label)
 
     def _is_of_window(self, frame: Frame) -> bool:
         """Return True for a `used` event of the window of standard input, after counting it.
@@ -350,29 +377,9 @@ def _object(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-class Watched(Protocol):
-    """Session, or node at its job, that is watched while another session's request runs."""
-
-    def fileno(self) -> int:
-        """Return the descriptor that is readable when there is something to check."""
-
-    def check(self) -> bool:
-        """Read what has come; return False once there is nothing more to watch."""
-
-
 def _ended_by_itself(result: Result[BaseModel]) -> str:
     """Return which request, or which program of one, ended before it was told to, and how."""
     request, answer = result.request, result.done
     if isinstance(request, Exec) and isinstance(answer, Exit):
         return f"{request.argv[0]} ended by itself: {answer.how}"
     return f"{request.op} ended by itself"
-
-
-def wait_watching(session: Session, others: Sequence[Watched]) -> None:
-    """Finish one session's request; raise at once if a request of another one fails or ends."""
-    loop = Loop()
-    for other in others:
-        loop.add(other, other.check)
-    loop.add(session, lambda: True)
-    loop.run(lambda: session.has_frames or readable(session, 0))
-    session.finish()

@@ -26,6 +26,7 @@ from delaylab.errors import DelaylabError
 from delaylab.io.terminal import give_up_output, print_error
 
 __all__ = ["app", "main"]
+OUT_OF_MEMORY = "there is not enough memory for this (free some, or raise the limit: ulimit -v)"
 MOST_ERRORS = 20
 """The most errors of one file that are printed."""
 
@@ -43,6 +44,9 @@ def main() -> None:
         if len(error.all) > MOST_ERRORS:
             print_error(f"delaylab: and {len(error.all) - MOST_ERRORS} more errors")
         sys.exit(error.exit_code)
+    except MemoryError:
+        print_error(f"delaylab: {OUT_OF_MEMORY}")
+        sys.exit(1)
     except OSError as error:
         give_up_output()
         if not isinstance(error, BrokenPipeError):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a folder is opened if a link in its place is an error."""
+"""Flags that open a folder and fail for a link in its place."""
 
 
 def opened_below(top: int, parts: Sequence[str]) -> int:

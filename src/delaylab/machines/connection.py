@@ -55,18 +55,33 @@ gone. All others are the user's."""
 TRUNK_ENDS_S = 0.3
 """Seconds within which the trunk ends after its sessions, if it is not only one of these that did.
 """
+ENDS_S = 5.0
+"""Seconds that ssh may take to end after the machine has closed its output, or has said failed."""
 MARK = "delaylab-machine"
 """The first word of the answers of the machine's shell."""
 SCRIPT = """\
-umask 077; echo {mark} $(uname -s) $(uname -m); \
+umask 077; say() {{ printf "\\n%s %s\\n" {mark} "$*"; }}; say $(uname -s) $(uname -m); \
 d="${{XDG_CACHE_HOME:-$HOME/.cache}}/delaylab"; f="$d/agent-{sum}"; \
-ok() {{ [ -O "$f" ] && [ -x "$f" ] && echo "{sum}  $f" | sha256sum -c >/dev/null 2>&1; }}; \
-fail() {{ echo {mark} failed; exit 1; }}; \
-mkdir -p "$d" && [ -O "$d" ] && chmod go-w "$d" || fail; \
-if ok; then echo {mark} there; else echo {mark} wanted; \
-head -c {size} > "$f.$$" && chmod 700 "$f.$$" && mv -f "$f.$$" "$f" || {{ rm -f "$f.$$"; fail; }}; \
-ok || {{ rm -f "$f"; fail; }}; echo {mark} there; fi; exec "$f" hub"""
-"""The command of the machine's shell. The agent is checked each time before it is run."""
+whole() {{ [ -O "$f" ] && echo "{sum}  $f" | sha256sum -c >/dev/null 2>&1; }}; \
+fail() {{ say failed "$*"; exit 1; }}; \
+mkdir -p "$d" && [ -O "$d" ] && chmod go-w "$d" || fail folder; \
+if whole && [ -x "$f" ]; then say there; else say wanted; \
+head -c {size} > "$f.$$" && chmod 700 "$f.$$" && mv -f "$f.$$" "$f" || \
+{{ e=$(ulimit -f); rm -f "$f.$$"; fail write $e; }}; \
+whole || {{ e=$(ulimit -f); rm -f "$f"; fail write $e; }}; \
+"$f" --version >/dev/null 2>&1 || {{ rm -f "$f"; fail run; }}; say there; fi; exec "$f" hub"""
+"""The command of the machine's shell. The agent is checked each time before it is run.
+
+Each answer is a line of its own, whatever a login shell has printed before it, such as the title of
+a terminal without a newline.
+"""
+WHY_FAILED = {
+    "folder": "own ~/.cache/delaylab there",
+    "write": "make room in ~/.cache/delaylab there",
+    "run": "programs cannot be run from ~/.cache/delaylab there: set XDG_CACHE_HOME there to a "
+    "folder on a file system without noexec",
+}
+"""Fixes for the failures that the script names."""
 
 
 class Unreachable(AgentGone):
@@ -196,20 +211,37 @@ class Connection:
             byte = os.read(reader, 1)
             left -= 1
             if not byte:
-                self._ssh.wait()
+                self._await_end()
                 raise self.lost()
             if byte != b"\n":
                 line += byte
                 continue
             word, _, rest = line.decode(errors="replace").partition(" ")
-            if word == MARK and rest == "failed":
-                self._ssh.wait()
-                what = f"the agent cannot be put there: {self._last_words()}"
-                raise NotHere(what, self._where, "make room in ~/.cache/delaylab there")
+            answer = rest.split()
+            if word == MARK and answer[:1] == ["failed"]:
+                raise self._not_put_there(answer[1:])
             if word == MARK:
                 return rest
             line.clear()
         raise Unreachable("its shell prints without end", self._where)
+
+    def _not_put_there(self, why: list[str]) -> NotHere:
+        """Return the error for a machine that does not take the agent, or cannot run it."""
+        self._await_end()
+        kind, limit = [*why, "", ""][:2]
+        fix = WHY_FAILED.get(kind, WHY_FAILED["write"])
+        if kind == "write" and limit.isdecimal():
+            fix = f"files may not be larger than {int(limit) // 2} KiB there (ulimit -f): raise it"
+        what = f"the agent cannot be put there: {self._last_words()}"
+        return NotHere(what, self._where, fix)
+
+    def _await_end(self) -> None:
+        """Wait until ssh ends, which has nothing more to do; end it if it does not."""
+        try:
+            self._ssh.wait(ENDS_S)
+        except subprocess.TimeoutExpired:
+            self._ssh.kill()
+            self._ssh.wait()
 
     def _upload(self, deadline_s: float) -> None:
         assert self._ssh.stdin is not None

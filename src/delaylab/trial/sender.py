@@ -9,7 +9,7 @@ import polars as pl
 from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
-from delaylab.agent.session import Watched, wait_watching
+from delaylab.agent.watched import Watched, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay

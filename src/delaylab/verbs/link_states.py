@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset.records.links import EngineReport
+from delaylab.lab import health
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 
@@ -59,7 +60,7 @@ def states(lab: Lab) -> list[EngineState]:
             realtime=report.realtime,
             links=_held([report]),
         )
-        for report in link_engines.reports(lab)
+        for report in link_engines.reports(lab, within_s=health.PATIENCE_S)
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from delaylab.errors import BadInput
+from delaylab.io.printable import printable
 from delaylab.lab.programs.programs import output, states
 from delaylab.lab.running import Lab
 
@@ -28,5 +29,12 @@ def logs(lab: Lab, node: str, program: str | None) -> None:
     name = program or programs[0]
     if name not in programs:
         raise BadInput(f"node {node!r} has no program {name!r}", fix=f"there are: {names}")
-    sys.stdout.buffer.write(output(lab, node, name))
+    _print(output(lab, node, name))
+
+
+def _print(said: bytes) -> None:
+    """Print output as it is into a file or a pipe; in a terminal without what would control it."""
+    if sys.stdout.isatty():
+        said = printable(said.decode(errors="replace")).encode()
+    sys.stdout.buffer.write(said)
     sys.stdout.flush()

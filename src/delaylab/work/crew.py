@@ -13,8 +13,8 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, NoAnswer, Result
-from delaylab.agent.session import Watched
 from delaylab.agent.stream import Loop
+from delaylab.agent.watched import Watched
 from delaylab.lab.running import Lab
 from delaylab.work.jobs import Done, Job, JobFailed, last_line
 

@@ -220,6 +220,17 @@ def test_a_directory_that_cannot_be(delaylab: Run, tmp_path: Path, out: str, say
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_a_user_in_a_folder_that_it_may_not_enter_has_labs(nobody: Run, tmp_path: Path) -> None:
+    """Such as root's home, for a program that became another user there."""
+    if os.geteuid() != 0:
+        pytest.skip("being in such a folder needs root")
+    (tmp_path / "lab.yaml").write_text("lab: two\nnodes: {a: {}}\n")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    for verb in (("up", str(tmp_path / "lab.yaml")), ("exec", "a", "--", "true"), ("down",)):
+        nobody(*verb, cwd=closed)
+
+
 def test_a_directory_that_the_user_may_not_write_to(nobody: Run, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)

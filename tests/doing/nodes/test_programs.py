@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from delaylab.plan.kind import Rights
 from delaylab.spec.lab import LabSpec
 from delaylab.verbs.execute import captured
 from tests.doing.conftest import (
+    DELAYLAB,
     Run,
     as_json,
     left_to_slow,
@@ -25,7 +29,7 @@ from tests.doing.conftest import (
     our_processes,
     skip_unless_runnable,
 )
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
 SERVER = ["python3", "-m", "http.server", "8080"]
@@ -157,8 +161,19 @@ def test_a_program_that_is_not_ready_ends_up_with_one_line(
     assert as_json(delaylab("ps", "--json")) == {"labs": []}
 
 
+def in_terminal(folder: Path, *argv: str) -> str:
+    """Run the command line with its output on a terminal; return what the terminal got."""
+    ours, theirs = pty.openpty()
+    subprocess.run([DELAYLAB, *argv], cwd=folder, stdout=theirs, check=True, timeout=PATIENCE_S)
+    os.close(theirs)
+    try:
+        return os.read(ours, 1 << 16).decode()
+    finally:
+        os.close(ours)
+
+
 def test_ps_shows_a_dead_program_and_logs_its_last_words(delaylab: Run, tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("last words\n")
+    (tmp_path / "words.txt").write_text("last\x1b[2J words\n")
     spec = {
         "lab": "watched",
         "hosts": {"sut": {}},
@@ -186,7 +201,9 @@ def test_ps_shows_a_dead_program_and_logs_its_last_words(delaylab: Run, tmp_path
     shown = delaylab("ps").stdout
     assert "program speaker of one" in shown
     assert "delaylab logs one speaker" in shown
-    assert delaylab("logs", "one").stdout == "last words\n"
+    assert delaylab("logs", "one").stdout == "last\x1b[2J words\n"
+    # Nothing of a node controls the user's terminal.
+    assert in_terminal(tmp_path, "logs", "one") == "last\\x1b[2J words\r\n"
     assert "has no program 'x'" in only_line(delaylab("logs", "one", "x", code=2).stderr)
     delaylab("down", "watched")
 

@@ -104,6 +104,21 @@ def test_both_engines_dead_is_not_a_lab_without_conditions(delaylab: Run, up: Up
     delaylab("link", "set", name, "wan", "delay=20ms", code=1)
 
 
+def test_engines_that_are_stopped_cost_one_short_wait(delaylab: Run, up: Up) -> None:
+    up(LAB)
+    engines = [int(each["pid"]) for each in as_json(delaylab("ps", "--json"))["labs"][0]["engines"]]
+    assert len(engines) == 2
+    for pid in engines:
+        os.kill(pid, signal.SIGSTOP)
+    shown = " ".join(delaylab("ps").stdout.split())
+    for host in ("left", "right"):
+        assert f"links of {host} are down: link.{host}: " in shown
+    assert shown.count("links: no answer within 5 s") == 2
+    for pid in engines:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: "are down" not in delaylab("ps").stdout)
+
+
 @pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])
 def test_a_guest_that_ended_is_named(delaylab: Run, up: Up, kind: str) -> None:
     skip_unless_runnable(kind)

@@ -1,6 +1,7 @@
 //! The keeper of a lab. It runs outside of the lab so that it can clean up whatever happens inside.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -95,6 +96,13 @@ struct Described<'a> {
     keeper: &'a BuildDone<'a>,
 }
 
+/// Remove what a lab that cannot be started has already, and return why it cannot.
+fn abandon(directory: RunDir, groups: Groups, failure: Failure) -> Failure {
+    let _ = groups.remove();
+    let _ = directory.remove();
+    failure
+}
+
 /// The reason why a lab ends.
 enum End {
     /// A client or a signal requested the end, or the client left.
@@ -127,21 +135,27 @@ impl Keeper {
                 return Err(failure);
             }
         };
-        let place = directory.place().context("start the lab")?;
+        let prepared = || -> io::Result<_> {
+            // The handle of the lab's first process gets the place of this file, however few may be open.
+            Ok((directory.place()?, credential_channel::channel()?, File::open("/dev/null")?))
+        };
+        let (place, (sender, reports), room) = match prepared().context("start the lab") {
+            Ok(prepared) => prepared,
+            Err(failure) => return Err(abandon(directory, groups, failure)),
+        };
         let members = members(&build.plan, &directory, &place, &groups, &network, serve);
         let on_machine = network.on_machine();
         drop(network);
         // Every process of the lab starts as a copy of this one.
         memory::trim();
         let user = namespace::user();
-        let (sender, reports) = credential_channel::channel().context("start the lab")?;
         let mut spaces_of_lab = Namespaces::CLONE_NEWPID | Namespaces::CLONE_NEWNS;
         spaces_of_lab.set(Namespaces::CLONE_NEWUSER, build.rootless);
         match process::clone(spaces_of_lab) {
             Ok(Side::Child) => {
                 // The lock, the keeper's ends and its streams must stay with the keeper alone.
                 drop((directory, reports, signals));
-                drop((record, groups));
+                drop((record, groups, room));
                 let _ = end_signals::unblock_all();
                 let _ = process::leave_terminal();
                 let _ = descriptor::detach_stdio();
@@ -152,15 +166,12 @@ impl Keeper {
                 init::live(lab, sender)
             }
             Ok(Side::Parent(pid)) => {
+                drop(room);
                 let init = PidFd::open(pid).context("start the lab")?;
                 info!(pid, stage = "lab started", elapsed = ?began.elapsed(), "stage done");
                 Ok(Self { signals, directory, groups, reports, pid, init, record, on_machine })
             }
-            Err(error) => {
-                let _ = groups.remove();
-                let _ = directory.remove();
-                Err(refused(error, build.rootless))
-            }
+            Err(error) => Err(abandon(directory, groups, refused(error, build.rootless))),
         }
     }
 

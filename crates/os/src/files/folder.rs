@@ -108,13 +108,20 @@ impl Folder {
         Err(denied(format!("other users may write to it (mode {:o})", about.mode() & 0o7777)))
     }
 
-    /// Run `act` with this directory as the current directory and return its result. Only for single-threaded
-    /// processes.
+    /// Run `act` with this directory as the current directory and return its result. The current directory is
+    /// `/` afterwards if the process may not enter the one before again. Only for single-threaded processes.
     pub fn inside<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
-        let before = Self::open_current()?;
+        // A user may be in a directory that it may not enter again, such as another user's home.
+        let before = match Self::open_current() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+            before => Some(before?),
+        };
         nix::unistd::fchdir(&self.file)?;
         let result = act();
-        nix::unistd::fchdir(&before)?;
+        match before {
+            Some(before) => nix::unistd::fchdir(&before)?,
+            None => nix::unistd::chdir("/")?,
+        }
         Ok(result)
     }
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
 from delaylab.agent.link_requests import LinkPace, Links
 from delaylab.agent.requests import R_co, Request
-from delaylab.agent.result import AgentError
+from delaylab.agent.result import AgentError, Result
+from delaylab.agent.session import Session
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.errors import BadInput
 from delaylab.lab.running import Lab
 
+PATIENCE_S = 30.0
+"""Seconds that all engines together have to answer."""
 LARGE = 100
 """The fewest routers of a lab whose engines are eased."""
 
@@ -22,20 +26,51 @@ def agents(lab: Lab) -> list[str]:
     return list(lab.plan.engines)
 
 
-def reports(lab: Lab, *, reset: bool = False) -> list[EngineReport]:
+def reports(lab: Lab, *, reset: bool = False, within_s: float = PATIENCE_S) -> list[EngineReport]:
     """Return every engine's report on itself and its links; `reset` then restarts its counters.
 
     An engine that does not answer is reported as `down`, with the reason; its links carry nothing.
+    All engines together have `within_s` seconds.
     """
-    return [_report(lab, agent, reset=reset) for agent in agents(lab)]
+    asked: dict[str, tuple[Session, Result[EngineReport]] | AgentError] = {}
+    for agent in agents(lab):
+        try:
+            session = lab.session(agent)
+            asked[agent] = session, session.start(Links(reset=reset))
+        except AgentError as error:
+            asked[agent] = error
+    # All engines are asked before any answer is awaited, so several that hang cost one wait.
+    asked_s = time.monotonic()
+    return [
+        _report(lab, agent, _answer(agent, answer, within_s, asked_s))
+        for agent, answer in asked.items()
+    ]
 
 
-def _report(lab: Lab, agent: str, *, reset: bool) -> EngineReport:
+def _answer(
+    agent: str,
+    asked: tuple[Session, Result[EngineReport]] | AgentError,
+    within_s: float,
+    asked_s: float,
+) -> EngineReport:
+    """Return what an engine says of itself, or that it is down."""
     host = agent.removeprefix("link.")
+    if isinstance(asked, AgentError):
+        return EngineReport(host=host, state="down", why=str(asked))
+    session, result = asked
     try:
-        found: EngineReport = call(lab, agent, Links(reset=reset))
+        session.finish(within_s, since_s=asked_s)
+        found = result.done
     except AgentError as error:
         found = EngineReport(host=host, state="down", why=str(error))
+    finally:
+        session.close()
+    return found
+
+
+def _report(lab: Lab, agent: str, found: EngineReport) -> EngineReport:
+    """Return a report with what this machine knows of the engine and of its links' ends."""
+    host = agent.removeprefix("link.")
     known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
     if found.running:
         inside = found.pid

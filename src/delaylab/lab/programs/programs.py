@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 STATES_S = 5.0
 """Seconds that all nodes together have to report the state of their programs."""
+OUTPUT_S = 30.0
+"""Seconds that an agent has to send the kept output of a program."""
 ENDED_S = 20.0
 """Seconds that an agent has, beyond a program's own time, to say that it ended it."""
 
@@ -166,7 +168,7 @@ def output(lab: Lab, node: str, program: str) -> bytes:
     session = lab.node_session(node)
     try:
         result = session.start(Output(name=program, folder=folder_of(lab, node)))
-        session.finish()
+        session.finish(OUTPUT_S)
     finally:
         session.close()
     return result.stdout
