@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from delaylab.errors import DoesNotFit
+from delaylab.errors import BadInput, DoesNotFit
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.conditions.underlay import (
@@ -97,3 +98,29 @@ def test_a_network_that_stays_slow_refuses_a_link() -> None:
     with pytest.raises(DoesNotFit, match=r"takes, up to 51\.000 ms one way"):
         measured_underlay(built(), lambda: next(measurements))
     assert next(measurements, None) is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "host", "refused"),
+    [
+        (("m1",), "m2", True),
+        (("m1", "m2"), "m2", False),
+        # Of the way between this machine and another one it says something.
+        (("m1",), None, False),
+        ((), "m2", False),
+    ],
+)
+def test_symmetry_of_one_of_two_machines_says_nothing(
+    stated: tuple[str, ...], host: str | None, refused: bool
+) -> None:
+    machines = {f"m{n}": {"ssh": f"m{n}"} for n in (1, 2)}
+    for name in stated:
+        machines[name]["symmetric"] = "1ms"
+    hosts = {"h1": {"machine": "m1"}, "h2": {"machine": host} if host else {}}
+    nodes = {"a": {"host": "h1"}}
+    text = yaml.safe_dump({"lab": "l", "machines": machines, "hosts": hosts, "nodes": nodes})
+    if not refused:
+        lab_from(parse(text, "lab.yaml"))
+        return
+    with pytest.raises(BadInput, match="`symmetric` of 'm1' alone says nothing of the way to 'm2'"):
+        lab_from(parse(text, "lab.yaml"))

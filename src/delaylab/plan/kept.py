@@ -66,6 +66,7 @@ class LinkUnderlay:
 
     delay_ns: int
     least_rtt_ns: int
+    p50_rtt_ns: int
     p99_rtt_ns: int
     sent: int
     lost: int

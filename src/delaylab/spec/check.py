@@ -117,6 +117,19 @@ def _check_machines(lab: LabSpec, document: Document, at: Location, problems: Pr
             known = ", ".join(lab.machines) or "none; name them in `machines:`"
             what = f"no machine {host.machine!r} (machines: {known})"
             problems.found.append(document.refuse(what, (*at, "hosts", name, "machine")))
+    _check_symmetric(lab, document, at, problems)
+
+
+def _check_symmetric(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
+    """Refuse `symmetric` where it says nothing: between two others, both machines must have it."""
+    used = {host.machine for host in lab.hosts.values()}
+    stated = [name for name, each in lab.machines.items() if each.symmetric and name in used]
+    others = [name for name in lab.machines if name in used and name not in stated]
+    if len(stated) == 1 and others and None not in used:
+        what = f"`symmetric` of {stated[0]!r} alone says nothing of the way to {others[0]!r}"
+        fix = f"state it of {others[0]!r}, too, or take it out"
+        place = (*at, "machines", stated[0], "symmetric")
+        problems.found.append(document.refuse(what, place, fix))
 
 
 def _check_routes(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:

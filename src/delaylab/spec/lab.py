@@ -126,7 +126,8 @@ class MachineSpec(Spec):
         None,
         description="The largest difference of the least one-way delays to the machine and from "
         "it, if you know one: clocks are then compared more closely, and every figure that rests "
-        "on it says so. Left out, nothing is assumed.",
+        "on it says so. Between two machines other than this one both must have it. Left out, "
+        "nothing is assumed.",
     )
 
 

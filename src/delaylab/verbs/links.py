@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.analysis.links.verdict import Verdict, judge
+from delaylab.analysis.links.verdict import Verdict, engine_reasons, judge
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.io.values import JsonObject
@@ -151,7 +151,10 @@ def _message(direction: Direction) -> JsonObject:
 
 
 def _verdict(verdict: Verdict | None) -> JsonObject:
-    return {} if verdict is None else {"held": verdict.held, "why_not": list(verdict.why)}
+    if verdict is None:
+        return {}
+    late = {"p50_ns": verdict.late.p50_ns, "p99_ns": verdict.late.p99_ns}
+    return {"held": verdict.held, "why_not": list(verdict.why), "late_at_receiver": late}
 
 
 def _lines(reports: list[EngineReport], verdicts: list[Verdict]) -> Iterator[str]:
@@ -162,9 +165,9 @@ def _lines(reports: list[EngineReport], verdicts: list[Verdict]) -> Iterator[str
             yield f"link engine on host {report.host}: {report.cpu_noise.text}"
         yield from (f"note, {report.host}: {note}" for note in report.notes)
     for report in reports:
-        concerned = [v for v in verdicts if v.host == report.host and v.of_engine]
+        concerned = [v for v in verdicts if report.host in v.at_fault]
         if report.running and concerned:
-            why = "; ".join(concerned[0].of_engine)
+            why = "; ".join(engine_reasons(report))
             links = dict.fromkeys(verdict.direction.link for verdict in concerned)
             yield f"not held ({', '.join(links)}), because {why}"
     for downtimes in dict.fromkeys(verdict.downtimes for verdict in verdicts if verdict.downtimes):
@@ -208,7 +211,7 @@ def _dropped_text(verdict: Verdict) -> str:
 
 
 def _late_text(verdict: Verdict) -> str:
-    late = verdict.direction.late
+    late = verdict.late
     if not late.count or late.p50_ns is None or late.p99_ns is None:
         return "–"
     return f"{late.p50_ns / 1000:.1f} / {late.p99_ns / 1000:.1f} µs"

@@ -9,6 +9,7 @@ import signal
 import subprocess
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +118,28 @@ def test_engines_that_are_stopped_cost_one_short_wait(delaylab: Run, up: Up) -> 
     for pid in engines:
         os.kill(pid, signal.SIGCONT)
     wait_until(lambda: "are down" not in delaylab("ps").stdout)
+
+
+def test_an_engine_that_stands_still_at_the_receiver_is_in_the_verdict(
+    delaylab: Run, up: Up
+) -> None:
+    name = up(LAB)
+    of_host = {e["host"]: e["pid"] for e in as_json(delaylab("ps", "--json"))["labs"][0]["engines"]}
+
+    def from_a() -> dict[str, Any]:
+        engines = as_json(delaylab("link", "show", name, "--json"))["engines"]
+        directions = [each for engine in engines for each in engine["directions"]]
+        return next(each for each in directions if (each["link"], each["node"]) == ("wan", "a"))
+
+    ping = ("exec", "a", "--", "ping", "-q", "-c")
+    delaylab(*ping, "30", "-i", "0.01", "b.wan")
+    found = from_a()
+    assert found["late_at_receiver"]["p50_ns"] > found["late"]["p50_ns"], "both engines count"
+    os.kill(of_host["right"], signal.SIGSTOP)
+    delaylab(*ping, "1", "-W", "1", "b.wan", code=1)
+    os.kill(of_host["right"], signal.SIGCONT)
+    wait_until(lambda: any("host right paused" in why for why in from_a()["why_not"]))
+    assert not from_a()["held"]
 
 
 @pytest.mark.parametrize("kind", ["lxc", "docker", "uml"])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from delaylab.analysis.links.downtimes import LinkDowntime, not_up
+from delaylab.analysis.links.lateness import Lateness, lateness
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
 from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport, Underlay
 from delaylab.dataset.records.underlays import MeasuredUnderlay
@@ -63,6 +64,8 @@ class Verdict:
     carried no frame has no reason of its engine's, unless the engine is down. `downtimes` are the
     times in which an end of the link was down or silent on purpose, which are no reason. `crossed`
     are the networks between machines that the direction's frames cross, as measured meanwhile.
+    `late` is how late its frames are at their receiver, `at_fault` the hosts of the engines with
+    reasons.
     """
 
     host: str
@@ -73,6 +76,8 @@ class Verdict:
     unjudged: tuple[str, ...]
     of_engine: tuple[str, ...]
     own: tuple[str, ...]
+    late: Lateness
+    at_fault: tuple[str, ...] = ()
     downtimes: LinkDowntime | None = None
     of_underlay: tuple[str, ...] = ()
     crossed: tuple[MeasuredUnderlay, ...] = ()
@@ -121,18 +126,20 @@ def judge(
     """
     engines, underlays = list(engines), list(underlays)
     downtimes = not_up(engines)
+    reasons = {engine.host: tuple(engine_reasons(engine)) for engine in engines}
     return [
         _judge(
             engine,
             direction,
-            tuple(engine_reasons(engine)) if counts else (),
+            lateness(engine, direction, engines, _known(crossed)),
+            reasons,
             downtimes.get(direction.link),
-            _crossed(engine, direction, underlays),
+            crossed,
             when,
         )
         for engine in engines
         for direction in engine.of_nodes
-        for counts in [not engine.running or _used(direction)]
+        for crossed in [_crossed(engine, direction, underlays)]
     ]
 
 
@@ -164,20 +171,29 @@ def engine_reasons(engine: EngineReport) -> Iterator[str]:
 def _judge(
     engine: EngineReport,
     direction: Direction,
-    of_engine: tuple[str, ...],
+    late: Lateness,
+    reasons: dict[str, tuple[str, ...]],
     downtimes: LinkDowntime | None,
     crossed: tuple[MeasuredUnderlay, ...],
     when: str,
 ) -> Verdict:
     shares = dict(_shares(direction))
     rate = _rate(direction)
-    why = [*_dropped(direction, downtimes), *_late(direction, engine.cpu_noise)]
+    why = [*_dropped(direction, downtimes), *_late(late, engine.cpu_noise)]
+    for each in late.passing:
+        at = f" at host {each.host}"
+        why += [f"{reason}{at}" for reason in _dropped(each.direction, downtimes)]
     why += [check.text(name) for name, check in shares.items() if not check.agrees]
     if rate is not None and rate.exceeded:
         why.append(
             f"{rate.achieved / 1e6:.3f} Mbit/s passed; {rate.configured / 1e6:.3f} are configured"
         )
     unjudged = () if direction.steady else tuple(_counted(direction))
+    used = _used(direction)
+    hosts = [engine.host, *(each.host for each in late.passing)] if used else []
+    if not engine.running:
+        hosts = [engine.host]
+    at_fault = tuple(host for host in hosts if reasons[host])
     return Verdict(
         engine.host,
         direction,
@@ -185,10 +201,12 @@ def _judge(
         shares,
         rate,
         unjudged,
-        of_engine,
+        tuple(reason for host in at_fault for reason in reasons[host]),
         tuple(why),
+        late,
+        at_fault,
         downtimes,
-        tuple(_of_underlay(direction, crossed, when)) if _used(direction) else (),
+        tuple(_of_underlay(direction, crossed, when)) if used else (),
         crossed,
     )
 
@@ -209,12 +227,12 @@ def _dropped(direction: Direction, downtimes: LinkDowntime | None) -> Iterator[s
         yield f"{dropped.down} frames met an interface that was down"
 
 
-def _late(direction: Direction, noise: CpuNoise) -> Iterator[str]:
-    late = direction.late
-    if late.count >= MEDIAN_OF and late.p50_ns is not None and late.p50_ns > MEDIAN_LATE_NS:
-        yield f"median lateness of its frames {late.p50_ns / 1000:.0f} µs"
-    elif late.count >= P99_OF and late.p99_ns is not None and late.p99_ns > P99_LATE_NS:
-        yield f"p99 lateness of its frames {late.p99_ns / 1000:.0f} µs{_blame(noise)}"
+def _late(late: Lateness, noise: CpuNoise) -> Iterator[str]:
+    median_ns, p99_ns = late.p50_ns, late.p99_ns
+    if late.count >= MEDIAN_OF and median_ns is not None and median_ns > MEDIAN_LATE_NS:
+        yield f"median lateness of its frames {median_ns / 1000:.0f} µs{late.parts}"
+    elif late.count >= P99_OF and p99_ns is not None and p99_ns > P99_LATE_NS:
+        yield f"p99 lateness of its frames {p99_ns / 1000:.0f} µs{_blame(noise)}"
 
 
 def _of_underlay(
@@ -227,7 +245,7 @@ def _of_underlay(
     underlay = direction.underlay
     if underlay is not None:
         yield from _short(direction, underlay)
-    known = [each for each in crossed if _known(each)]
+    known = _known(crossed)
     for each in known:
         yield from _since_up(direction, each, when)
     if underlay is not None and not known:
@@ -245,9 +263,9 @@ def _short(direction: Direction, underlay: Underlay) -> Iterator[str]:
         )
 
 
-def _known(measured: MeasuredUnderlay) -> bool:
-    """Return True if probes say anything: a firewall may drop all of them."""
-    return measured.sent >= PROBES_OF and measured.lost < measured.sent
+def _known(crossed: Iterable[MeasuredUnderlay]) -> list[MeasuredUnderlay]:
+    """Return the networks of which probes say anything: a firewall may drop all of them."""
+    return [each for each in crossed if each.sent >= PROBES_OF and each.lost < each.sent]
 
 
 def _since_up(direction: Direction, measured: MeasuredUnderlay, when: str) -> Iterator[str]:

@@ -81,6 +81,9 @@ class Underlay(Record):
 
     delay_ns: Nanoseconds = Field(description="The one-way delay that is part of the link's own.")
     least_rtt_ns: Nanoseconds = Field(description="The least round trip.")
+    p50_rtt_ns: Nanoseconds | None = Field(
+        None, description="The median round trip; null in records that predate it."
+    )
     p99_rtt_ns: Nanoseconds = Field(description="The round trip that one ping in 100 exceeds.")
     sent: Count = Field(description="The number of pings.")
     lost: Count = Field(description="The number of pings without an answer.")

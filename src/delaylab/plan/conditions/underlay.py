@@ -42,10 +42,9 @@ class RoundTrips:
         if not self.rtt_ns:
             return None
         ordered = sorted(self.rtt_ns)
-        p99 = ordered[math.ceil(0.99 * len(ordered)) - 1]
-        return LinkUnderlay(
-            ordered[0] // 2, ordered[0], p99, self.sent, max(0, self.sent - len(ordered))
-        )
+        median, p99 = (ordered[math.ceil(q * len(ordered)) - 1] for q in (0.5, 0.99))
+        lost = max(0, self.sent - len(ordered))
+        return LinkUnderlay(ordered[0] // 2, ordered[0], median, p99, self.sent, lost)
 
 
 def measured_underlay(

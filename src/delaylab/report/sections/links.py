@@ -10,6 +10,7 @@ from rich.text import Text
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.links.fidelity import TrialLink
+from delaylab.analysis.links.lateness import Lateness
 from delaylab.analysis.links.verdict import RateCheck, Verdict
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.charts import words
@@ -166,12 +167,12 @@ def _verdict(verdict: Verdict) -> str:
     """Return the verdict in words; the reasons of its engine are said once for all its links."""
     if not verdict.of_engine:
         return verdict.text
-    said = f"not held, because of the engine of {verdict.host} (see there)"
+    said = f"not held, because of the engine of {', '.join(verdict.at_fault)} (see there)"
     return "; ".join([said, *verdict.own, *verdict.of_underlay])
 
 
 def _late(link: TrialLink) -> str:
-    late = link.verdict.direction.late
+    late = link.verdict.late
     if not late.count or late.p50_ns is None or late.p99_ns is None:
         return "–"
     return f"{words.delay(late.p50_ns / 1000)} / {words.delay(late.p99_ns / 1000)}"
@@ -271,11 +272,25 @@ def _json(link: TrialLink) -> JsonObject:
         "dropped": direction.dropped.model_dump(),
         **({"downtimes": asdict(verdict.downtimes)} if verdict.downtimes else {}),
         "late_ns": direction.late.model_dump(),
+        **_late_json(verdict.late),
         "floor_ns": verdict.noise.model_dump(),
         "probe_us": asdict(link.measured) if link.measured else None,
         "shares": {name: _share_check(check) for name, check in verdict.shares.items()},
         "rate_bps": _rate_check(verdict.rate) if verdict.rate else None,
         **_underlay_json(verdict),
+    }
+
+
+def _late_json(late: Lateness) -> JsonObject:
+    """Return how late frames are at their receiver, where more than one engine is at work."""
+    if not late.passing and not late.network_ns:
+        return {}
+    passing = {each.host: each.direction.late.model_dump() for each in late.passing}
+    total = {"p50_ns": late.p50_ns, "p99_ns": late.p99_ns}
+    return {
+        "late_passing_ns": passing,
+        "late_network_ns": late.network_ns,
+        "late_at_receiver_ns": total,
     }
 
 

@@ -162,6 +162,6 @@ def _shaped(group: Group) -> Iterator[Shaped]:
                 offered = flow.sent * bits / _seconds(load)
                 if offered > RATE_BPS and flow.received_per_s is not None:
                     ratio = flow.received_per_s * bits / RATE_BPS
-                late_ns = verdict.direction.late.p50_ns
+                late_ns = verdict.late.p50_ns
                 late_us = None if late_ns is None else late_ns / 1000
                 yield Shaped(flow.link, group.factors["kind"], size, ratio, late_us)
