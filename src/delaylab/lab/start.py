@@ -157,11 +157,12 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
     if not daemons:
         first.start_programs(lab, daemons)
         return
-    from delaylab.lab.routing import converged  # noqa: PLC0415  most labs have no daemons
+    from delaylab.lab.routing import converged, untaken  # noqa: PLC0415  most labs have no daemons
 
     with converged.awaiting(lab) as awaited, eased(lab):
         began_s = time.monotonic()
         first.start_programs(lab, daemons)
+        lab.notes = (*lab.notes, *untaken.notes(lab, daemons))
         lab.converged = converged.converged(lab, awaited, began_s, progress)
         first.resume_notifications(lab, daemons)
 

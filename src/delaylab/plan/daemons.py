@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 from delaylab.errors import BadInput
@@ -31,16 +32,15 @@ def daemons(
     if two routers have one router ID.
     """
     return {
-        name: _without(programs(each), lab.nodes[name].files)
+        name: _without(programs(each, lab.nodes[name].files), lab.nodes[name].files)
         for name, each in routers(lab, attachments, loopbacks).items()
     }
 
 
 def _without(made: NodePrograms, given: Mapping[str, object]) -> NodePrograms:
-    files = {path: file for path, file in made.files.items() if path not in given}
-    # A configuration of the user's may do what delaylab's does not.
-    ignoring = made.ignoring_routes if files == made.files else frozenset()
-    return NodePrograms(files, made.programs, made.needs, ignoring)
+    return replace(
+        made, files={path: file for path, file in made.files.items() if path not in given}
+    )
 
 
 def routers(

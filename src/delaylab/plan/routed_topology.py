@@ -9,7 +9,7 @@ from delaylab.forwarding.topology import Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
-from delaylab.routing.writers import CONFIGS
+from delaylab.routing.writers import has_own_configuration
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import named_links
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec
@@ -55,7 +55,9 @@ def why_unforeseen(lab: LabSpec) -> str | None:
         return "FRR's OSPFv3 takes other paths between areas than RFC 5340 says"
     if any(routing.added for routing in routed.values()):
         return "`added` may change the routes"
-    if any(CONFIGS[routing.by] in lab.nodes[node].files for node, routing in routed.items()):
+    if any(
+        has_own_configuration(routing.by, lab.nodes[node].files) for node, routing in routed.items()
+    ):
         return "its routers have configuration files of their own"
     return None
 

@@ -24,8 +24,10 @@ TO_KERNEL = "if source = RTS_DEVICE then reject; accept;"
 """The filter of routes to the kernel, which has those to its own networks already."""
 
 
-def programs(router: Router) -> NodePrograms:
+def programs(router: Router, own: str | None = None) -> NodePrograms:
     """Return BIRD's file and program.
+
+    `own` is a `bird.conf` that takes the place of that made from the lab.
 
     BIRD listens to changes of routes, but uses them only to learn routes of others (`learn`), which
     is not configured here. In a large lab the kernel does not tell it: for each of its own routes
@@ -33,8 +35,9 @@ def programs(router: Router) -> NodePrograms:
     """
     run = f"mkdir -p /run/bird && exec bird -f -c {CONFIG} -s {CONTROL}"
     daemon = ProgramSpec(run=run, name="bird", env=ZONE, ready=Prints(prints=STARTED))
-    files = {CONFIG: FileSpec(content=config(router), mode="640")}
-    ignoring = not router.prints_events and not router.routing.added
+    files = {CONFIG: FileSpec(content=config(router) if own is None else own, mode="640")}
+    # A configuration of the user's may do what delaylab's does not.
+    ignoring = not router.prints_events and not router.routing.added and own is None
     return NodePrograms(files, [daemon], ignoring_routes=frozenset({"bird"} if ignoring else ()))
 
 

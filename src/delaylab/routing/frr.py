@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from delaylab.routing.adjacencies import ZONE
+from delaylab.routing.frr_parts import parts
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.routing.router import ZEBRA, Peer, Router, RouterPort, of_version
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
@@ -20,25 +21,46 @@ INSTANCE = "delaylab"
 PLAIN_ROUTES = "no zebra nexthop kernel enable"
 """The command that keeps zebra from next-hop groups: the kernel takes a next hop out of them when a
 link goes down, and zebra 8.4 does not put it back when the link comes up."""
+LAST_LINES = """\
+! The next line is no command. That a daemon complains of it tells that it has read all others.
+end-of-file
+"""
 MOST_PATHS = 64
 LSA_ARRIVAL_MS = 1000
 """The least ms between two versions of one LSA from another router (MinLSArrival of RFC 2328)."""
 MOST_HOLD_MS = 600_000
 
 
-def programs(router: Router) -> NodePrograms:
+def programs(router: Router, own: str | None = None) -> NodePrograms:
     """Return FRR's files and programs: zebra, which sets the kernel's routes, then protocols.
+
+    `own` is a `frr.conf` that takes the place of that made from the lab.
 
     Those are restarted with zebra, as `watchfrr` does: they connect to a new one only after 10 s,
     and ospfd (8.4) never repeats a route that changed meanwhile.
     """
-    files = {
-        CONFIG: FileSpec(content=config(router), mode="640", owner=OWNER),
-        VTYSH: FileSpec(content="service integrated-vtysh-config\n", mode="640", owner=OWNER),
-    }
+    text = config(router) if own is None else own
     daemons = _daemons(router)
+    given = bool(router.routing.added) or own is not None
+    texts = {
+        CONFIG: text,
+        VTYSH: "service integrated-vtysh-config\n",
+        **{
+            file_of(name): part + (LAST_LINES if given else "")
+            for name, part in parts(text, [ZEBRA, *daemons]).items()
+        },
+    }
+    files = {
+        path: FileSpec(content=content, mode="640", owner=OWNER) for path, content in texts.items()
+    }
     programs = [_zebra(), *(_daemon(name) for name in daemons)]
-    return NodePrograms(files, programs, dict.fromkeys(daemons, ZEBRA))
+    last = len((text + LAST_LINES).splitlines()) if given else None
+    return NodePrograms(files, programs, dict.fromkeys(daemons, ZEBRA), read_at_line=last)
+
+
+def file_of(daemon: str) -> str:
+    """Return the file that a daemon reads: the lines of `frr.conf` that are for it."""
+    return f"/etc/frr/{daemon}.conf"
 
 
 def _daemons(router: Router) -> list[str]:
@@ -54,18 +76,25 @@ def _daemons(router: Router) -> list[str]:
 def _zebra() -> ProgramSpec:
     # The folder is made by a service of the distribution, which runs in no node.
     made = f"mkdir -p {SOCKETS} && chown frr:frr {SOCKETS}"
-    run = f"{made} && exec {PROGRAMS}/zebra -f {CONFIG} -A 127.0.0.1 -P 0"
+    run = f"{made} && exec {' '.join(_command(ZEBRA))}"
     ready = Exists(file=f"{SOCKETS}/zserv.api")
     return ProgramSpec(run=run, name=ZEBRA, env=ZONE, ready=ready)
 
 
 def _daemon(name: str) -> ProgramSpec:
-    run = [f"{PROGRAMS}/{name}", "-f", CONFIG, "-A", "127.0.0.1", "-P", "0"]
-    return ProgramSpec(run=run, name=name, env=ZONE, ready=Exists(file=f"{SOCKETS}/{name}.vty"))
+    return ProgramSpec(
+        run=_command(name), name=name, env=ZONE, ready=Exists(file=f"{SOCKETS}/{name}.vty")
+    )
+
+
+def _command(name: str) -> list[str]:
+    # What it does not take of its file is printed even if that says nothing of a log.
+    quiet = ["-A", "127.0.0.1", "-P", "0"]
+    return [f"{PROGRAMS}/{name}", "-f", file_of(name), "--log", "stdout", *quiet]
 
 
 def config(router: Router) -> str:
-    """Return the text of `frr.conf`, which all daemons of the router read."""
+    """Return the text of `frr.conf`, of which each daemon of the router reads its part."""
     routing = router.routing
     lines = ["frr defaults traditional", f"hostname {router.name}", PLAIN_ROUTES]
     lines += ["log stdout", "log timestamp precision 6"]

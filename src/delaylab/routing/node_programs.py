@@ -12,10 +12,12 @@ class NodePrograms:
     """Files of a node by path, and the programs to start, in order.
 
     `needs` has programs that are restarted with another one, and its name. `ignoring_routes` are
-    programs that use no message about changed routes.
+    programs that use no message about changed routes. `read_at_line` is the line that every
+    program complains of once it has read its configuration, where that has lines of the user's.
     """
 
     files: dict[str, FileSpec] = field(default_factory=dict)
     programs: list[ProgramSpec] = field(default_factory=list)
     needs: dict[str, str] = field(default_factory=dict)
     ignoring_routes: frozenset[str] = frozenset()
+    read_at_line: int | None = None

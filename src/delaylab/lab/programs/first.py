@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,19 +22,30 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
     Daemons that ignore routes get no netlink notification until `resume_notifications`. Raises
     DelaylabError for the first node that cannot.
     """
-    sessions: dict[str, Session] = {}
+    sessions: dict[str, tuple[Session, NodePrograms]] = {}
     for name, node in lab.spec.nodes.items():
         made = daemons.get(name, NodePrograms())
         files, programs = {**made.files, **node.files}, [*made.programs, *node.start]
         if files or programs:
             given = replace(made, files=files, programs=programs)
-            sessions[name] = _start(lab, name, given)
-    for name, session in sessions.items():
+            sessions[name] = _start(lab, name, given), given
+    for name, (session, given) in sessions.items():
         try:
             session.finish()
         except AgentError as error:
-            raise DelaylabError(error.what, f"node {name}", error.fix) from None
+            what = error.what + _line_of(error.what, given)
+            raise DelaylabError(what, f"node {name}", error.fix) from None
         session.close()
+
+
+def _line_of(message: str, given: NodePrograms) -> str:
+    """Return the line of a node's file that a message names as `PATH:NUMBER`, if it names one."""
+    for path, file in given.files.items():
+        found = re.search(rf"{re.escape(path)}:(\d+)\b", message)
+        lines = file.content.splitlines()
+        if found and 0 < int(found[1]) <= len(lines):
+            return f": `{lines[int(found[1]) - 1].strip()}`"
+    return ""
 
 
 def resume_notifications(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
