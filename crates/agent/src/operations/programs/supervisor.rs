@@ -22,6 +22,8 @@ use crate::protocol::starting::{Program, ProgramState, ReadySign};
 
 /// The most bytes of output in one of the two files that keep it.
 const LOG_BYTES: u64 = 1 << 20;
+/// The last lines of output that a failure names.
+const LAST_LINES: usize = 3;
 /// The time that the rest of a program's session has to end after the program.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -136,7 +138,7 @@ impl Supervised {
                 if sign == ReadySign::Ends(true) && self.state.exit == Some(0) {
                     return Ok(());
                 }
-                let last = self.last_line();
+                let last = self.last_lines();
                 return Err(Failure::new(
                     what,
                     format!("it ended {how} before it was ready{last}"),
@@ -147,7 +149,7 @@ impl Supervised {
                     .context("end the program")?;
                 self.end()?;
                 let within = Duration::from_millis(self.program.within_ms);
-                let (sign, last) = (ready::in_words(&sign), self.last_line());
+                let (sign, last) = (ready::in_words(&sign), self.last_lines());
                 let why = format!("it was not ready within {within:?} (no {sign}){last}");
                 return Err(Failure::new(what, why));
             }
@@ -225,13 +227,20 @@ impl Supervised {
         self.kept.save(&self.state)
     }
 
-    /// Return the last line of the output after a colon; nothing if there is none.
-    fn last_line(&self) -> String {
+    /// Return the last lines of the output after a colon; nothing if there are none.
+    fn last_lines(&self) -> String {
         let text = fs::read(&self.log.path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        last.map_or(String::new(), |line| format!(": {}", line.trim()))
+        last_lines(&String::from_utf8_lossy(&text))
     }
+}
+
+/// Return the last lines of a text after a colon. One alone is often the end of a sentence, as where zebra prints the
+/// capabilities that it wants above those that it has.
+fn last_lines(text: &str) -> String {
+    let mut last: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let from = last.len().saturating_sub(LAST_LINES);
+    last.drain(..from);
+    if last.is_empty() { String::new() } else { format!(": {}", last.join(" / ")) }
 }
 
 /// The kept output: a file, and the one before it.
@@ -255,5 +264,21 @@ impl Log {
         self.file.write_all(bytes)?;
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_lines;
+
+    #[test]
+    fn the_last_lines_are_one() {
+        assert_eq!(last_lines("\n \n"), "");
+        assert_eq!(last_lines("broken\n"), ": broken");
+        let zebra = "starting\nprivs_init: failed\nWanted caps: a,b=p\n\nHave   caps: a=p\n";
+        assert_eq!(
+            last_lines(zebra),
+            ": privs_init: failed / Wanted caps: a,b=p / Have   caps: a=p"
+        );
     }
 }
