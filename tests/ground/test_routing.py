@@ -11,6 +11,7 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.judged import Judged
 from delaylab.forwarding.tables import NextHop, Table, TableChange
 from delaylab.forwarding.topology import End, Faults, parts
 from delaylab.forwarding.verified import Verified
@@ -19,7 +20,7 @@ from delaylab.lab.routing.ready import Converged
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
-from delaylab.plan.routed_topology import topology, why_unforeseen
+from delaylab.plan.routed_topology import judged, topology, why_unforeseen
 from delaylab.plan.ways.path import node_paths
 from delaylab.plan.ways.probe_way import probe_way
 from delaylab.routing import router
@@ -304,7 +305,8 @@ def test_what_differs_is_followed_change_by_change() -> None:
     right = {"r": {"10.0.0.0/8": frozenset({NextHop("a", "192.0.2.1")})}}
     wrong_hop = frozenset({NextHop("b", "192.0.2.9")})
     tables = {"r": {"10.0.0.0/8": wrong_hop, "fe80::/64": wrong_hop, "192.0.2.0/24": wrong_hop}}
-    found = Verified(right, tables, ignored=["192.0.2.0/24"])
+    compared = Judged(["10.0.0.0/8", "192.0.2.0/24"], ignored=["192.0.2.0/24"])
+    found = Verified(right, tables, compared)
     assert not found.is_right
     assert [str(each) for each in found.examples(3)] == [
         "r: 10.0.0.0/8: 192.0.2.9 dev b, not 192.0.2.1 dev a"
@@ -369,3 +371,13 @@ def test_changes_of_adjacencies_are_read_from_what_daemons_print() -> None:
     assert found == ["05:06", "05:14", "05:59", "06:34", "06:42"]
     parts = [at % 10**9 for at in changes(PRINTED)]
     assert (parts[0], parts[3]) == (613_352_000, 100_000_000)
+
+
+def test_routes_to_what_is_no_address_of_the_lab_are_not_judged() -> None:
+    lab, plan = planned(SQUARE)
+    is_judged = judged(lab, plan)
+    loopback = plan.nodes["r-3"].loopbacks[0]
+    network = ip_interface(plan.attachment("r-1", "a").addresses[1]).network
+    assert all(map(is_judged, (loopback, str(network), f"{network[7]}/128")))
+    others = ("10.0.0.1/32", "0.0.0.0/0", "::/0", "198.18.0.0/15", "fe80::/64", "ff00::/8")
+    assert not any(map(is_judged, others))

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
+from delaylab.forwarding.judged import Judged
 from delaylab.forwarding.tables import Change, Difference, Hops, Table, TableChange, differences
-
-LINK_LOCAL = ("fe80:", "ff00:")
-"""The beginnings of prefixes that the kernel has on every interface (RFC 4291)."""
 
 
 class Verified:
     """The places where tables are not as expected, kept true by `take`.
 
-    `ignored` are prefixes that no routing protocol sets, such as those of static routes. A prefix
-    that nobody expects is a difference, too. `by_node` has the number of wrong routes of each node.
+    A prefix that is `judged` and that nobody expects is a difference, too. `by_node` has the number
+    of wrong routes of each node.
     """
 
     def __init__(
         self,
         expected: Mapping[str, Mapping[str, Hops]],
         tables: Mapping[str, Mapping[str, Hops]],
-        ignored: Iterable[str] = (),
+        judged: Judged,
     ) -> None:
-        self._ignored = frozenset(ignored)
+        self._is_judged = judged
         self._tables = tables
         self._expected = expected
         self._wrong: set[tuple[str, str]] = set()
@@ -34,11 +32,10 @@ class Verified:
     def expect(self, expected: Mapping[str, Mapping[str, Hops]]) -> None:
         """Compare with other tables from now on, since the network has changed."""
         self._expected = expected
-        compare: Callable[[str], bool] = self._is_compared
         self._wrong = {
             (each.node, each.prefix)
             for each in differences(expected, self._tables)
-            if compare(each.prefix)
+            if self._is_judged(each.prefix)
         }
         self.by_node = Counter(node for node, _ in self._wrong)
 
@@ -60,7 +57,7 @@ class Verified:
         """
         became: int | None = None
         for change in changes:
-            if not isinstance(change, TableChange) or not self._is_compared(change.prefix):
+            if not isinstance(change, TableChange) or not self._is_judged(change.prefix):
                 continue
             table = self._expected.get(change.node)
             if table is None:
@@ -88,6 +85,3 @@ class Verified:
             )
             for node, prefix in sorted(self._wrong)[:most]
         ]
-
-    def _is_compared(self, prefix: str) -> bool:
-        return prefix not in self._ignored and not prefix.startswith(LINK_LOCAL)

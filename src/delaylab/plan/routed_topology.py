@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_interface, ip_network
 
+from delaylab.forwarding.judged import Judged
 from delaylab.forwarding.topology import Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
@@ -62,7 +63,12 @@ def why_unforeseen(lab: LabSpec) -> str | None:
     return None
 
 
-def static_prefixes(lab: LabSpec, plan: KeptPlan) -> set[str]:
+def judged(lab: LabSpec, plan: KeptPlan) -> Judged:
+    """Return which routes of the routers are right or wrong, and which are not the daemons'."""
+    return Judged(topology(lab, plan).networks, _static_prefixes(lab, plan))
+
+
+def _static_prefixes(lab: LabSpec, plan: KeptPlan) -> set[str]:
     """Return the prefixes to which the file gives routers routes of their own, by any name."""
     found: set[str] = set()
     for spec in lab.nodes.values():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from delaylab.dataset.records.tables import TABLES
 from delaylab.forwarding.fates import Fates, Interval
+from delaylab.forwarding.judged import Judged
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
 from delaylab.forwarding.topology import End
 from delaylab.forwarding.verified import Verified
@@ -33,7 +34,7 @@ def replayed(
     changes: Sequence[Change],
     wanted: Sequence[Mapping[str, Table]],
     boundaries_ns: Sequence[int],
-    ignored: Iterable[str],
+    judged: Judged,
 ) -> tuple[list[int | None], list[Row]]:
     """Follow the tables change by change through the steps of a timeline.
 
@@ -42,7 +43,7 @@ def replayed(
     wrong routes.
     """
     tables = {node: dict(table) for node, table in at_first.items()}
-    verified = Verified(wanted[0], tables, ignored)
+    verified = Verified(wanted[0], tables, judged)
     wrong = WrongRoutes(verified)
     right: list[int | None] = []
     wrong.note(changes[0].at_ns if changes else 0, sorted(tables))

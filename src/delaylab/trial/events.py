@@ -30,7 +30,7 @@ from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import adjacencies, faults_after, print_adjacencies, waits
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened, Timeline
-from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
+from delaylab.plan.routed_topology import judged, topology, why_unforeseen
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.timeline.steps import Step
@@ -143,7 +143,7 @@ class _Watch(threading.Thread):
             self._faults.silent,
         )
         self._topology = topology(lab.spec, lab.plan)
-        self._ignored = static_prefixes(lab.spec, lab.plan)
+        self._judged = judged(lab.spec, lab.plan)
         self._changes: list[Change] = []
         self._waits = [waits(lab)]
         self._ended = threading.Event()
@@ -186,7 +186,7 @@ class _Watch(threading.Thread):
         found = moments(self._lab.spec, happened, self._until_ns)
         boundaries = [each.planned_ns for each in happened]
         right, wrong = replayed(
-            self._at_first.tables, self._changes, self._wanted, boundaries, self._ignored
+            self._at_first.tables, self._changes, self._wanted, boundaries, self._judged
         )
         spent = dict(enumerate(zip(self._waits, self._waits[1:], strict=False)))
         records = event_records(self._lab.spec, found, happened, dict(enumerate(right)), spent)
@@ -203,7 +203,7 @@ class _Watch(threading.Thread):
 
     def _follow(self) -> None:
         planned = [self._timeline.planned_ns(step) for step in self._timeline.steps]
-        verified = Verified(self._wanted[0], self._observer.tables, self._ignored)
+        verified = Verified(self._wanted[0], self._observer.tables, self._judged)
         passed, heard_s = 0, time.monotonic()
         end_ns = max(planned, default=self._timeline.began_ns) + _patience_ns(self._lab.spec)
         while not self._ended.is_set():

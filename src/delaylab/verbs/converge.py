@@ -21,7 +21,7 @@ from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import adjacencies, print_adjacencies, silent_devices, waits
 from delaylab.lab.running import Lab
-from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
+from delaylab.plan.routed_topology import judged, topology, why_unforeseen
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.events import LinkDeed, change_links
@@ -58,7 +58,7 @@ class EventWatch:
         self._verified = Verified(
             expected_tables(self._topology, self.faults),
             observer.tables,
-            static_prefixes(lab.spec, lab.plan),
+            judged(lab.spec, lab.plan),
         )
 
     def require_right(self) -> None:

@@ -17,7 +17,7 @@ from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.ready import Converged
 from delaylab.lab.running import Lab
-from delaylab.plan.routed_topology import static_prefixes, topology, why_unforeseen
+from delaylab.plan.routed_topology import judged, topology, why_unforeseen
 from delaylab.progress import Progress, silent
 from delaylab.spec.routing.model import RoutingSpec
 
@@ -76,8 +76,8 @@ class Awaited:
             self._follow(self._verified(observer, self._wanted), deadline_s)
 
     def _verified(self, observer: Observer, wanted: Mapping[str, Table]) -> _Compared:
-        static = static_prefixes(self._lab.spec, self._lab.plan)
-        return _Compared(observer, Verified(wanted, observer.tables, static))
+        compared = judged(self._lab.spec, self._lab.plan)
+        return _Compared(observer, Verified(wanted, observer.tables, compared))
 
     def _follow(self, compared: _Compared, deadline_s: float, nearly: float = 0) -> None:
         """Return when tables are right, or rest while fewer than `nearly` routes are wrong."""
