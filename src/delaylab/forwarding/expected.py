@@ -68,19 +68,21 @@ class _Network:
         ports = [each for each in segment.ports if faults.has_carrier(each.node, segment.link)]
         area = self._areas[segment.area]
         for port in segment.ports:
-            if port.keeps_address and port not in ports and faults.speaks(port.node):
+            keeps = port.keeps_address and port.spoken
+            if keeps and port not in ports and faults.speaks(port.node):
                 area.members[port.node] = None
                 address = port.addresses.get(version)
                 if address is not None and not port.hidden:
                     area.advertised[f"{address}/{32 if version == 4 else 128}"][port.node] = 0
         for port in (each for each in ports if faults.speaks(each.node)):
-            area.members[port.node] = None
+            if port.spoken:
+                area.members[port.node] = None
             for prefix in port.networks:
                 if _is_of(prefix, version):
-                    if not port.hidden:
+                    if port.spoken and not port.hidden:
                         area.advertised[prefix][port.node] = segment.cost
                     self._connected[port.node][prefix] = frozenset({NextHop(port.device)})
-        heard = [each for each in ports if faults.exchanges(each.node, segment.link)]
+        heard = [each for each in ports if each.heard and faults.exchanges(each.node, segment.link)]
         for port in heard:
             area.edges[port.node] += _edges(segment, port, heard, version)
 

@@ -14,7 +14,8 @@ class Port:
     prefixes. With `by_global` the router's next hops of IPv6 are global addresses, not link-local
     ones as usual. With `keeps_address` the router announces the addresses of a port without carrier
     (RFC 2328, section 12.4.1.1, state Loopback). A port that is `hidden` has networks and addresses
-    that the router does not announce (RFC 6860).
+    that the router does not announce (RFC 6860). One that is not `spoken` has them too, and one
+    that is not `heard` exchanges no routes: it announces its network and no more.
     """
 
     node: str
@@ -25,6 +26,8 @@ class Port:
     by_global: bool = False
     keeps_address: bool = False
     hidden: bool = False
+    spoken: bool = True
+    heard: bool = True
 
     def gateway(self, to: Port, version: int) -> str | None:
         """Return the address by which this router names another one as next hop, if it has one."""

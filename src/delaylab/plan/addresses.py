@@ -17,6 +17,7 @@ import ipaddress
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from delaylab.errors import BadInput
 from delaylab.plan.cells import BITS, cell_of
@@ -84,7 +85,7 @@ def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
     links: list[PlannedLink] = []
     for name, link in named_links(lab):
         if link.addresses:
-            given = {node: (address,) for node, address in link.addresses.items()}
+            given = {node: tuple(texts) for node, texts in link.given_addresses.items()}
             links.append(PlannedLink(name, link, given))
             continue
         owners = list(dict.fromkeys(stacks[node] for node in link.members))
@@ -168,7 +169,8 @@ class _Blocks:
     """Blocks of a pool of addresses that meet no network that the file gives, and no other."""
 
     def __init__(self, lab: LabSpec, pool: Network) -> None:
-        given = {text for link in lab.links for text in link.addresses.values()}
+        of_links = (link.given_addresses.values() for link in lab.links)
+        given = {text for texts in chain.from_iterable(of_links) for text in texts}
         networks = [ipaddress.ip_interface(text).network for text in given]
         own = [each for each in networks if each.version == pool.version]
         # In rising order, and so are their ends: those that meet are one.

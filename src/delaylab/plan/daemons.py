@@ -13,12 +13,14 @@ from delaylab.routing import router
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.routing.router import Network, Peer, Router, RouterPort, of_version
 from delaylab.routing.writers import programs
-from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.lab import LabSpec, LinkSpec, Protocol
 from delaylab.spec.names import named_links
 from delaylab.spec.routing.model import RoutingSpec
 
 FIRST_PRIVATE_AS, PRIVATE_AS = 4_200_000_000, 94_967_294
 """The first AS number for private use of 32 bits, and how many there are (RFC 6996)."""
+HELLO: tuple[Protocol, ...] = ("ospf", "isis")
+"""The protocols that find neighbours by hello packets."""
 
 
 def daemons(
@@ -96,12 +98,26 @@ def _port(
             other.node,
             tuple(str(interface.ip) for interface in other.interfaces()),
             numbers[other.node],
+            frozenset(
+                protocol
+                for protocol in HELLO
+                if protocol in routed[other.node].protocols
+                and link.spoken(protocol, other.node) is True
+            ),
         )
         for other in on_link
         if other.node != each.node and other.node in routed
     )
-    network = _network(each.link, link, routed[each.node])
-    return RouterPort(each.device, each.link, each.addresses, link.cost, network, peers)
+    return RouterPort(
+        each.device,
+        each.link,
+        each.addresses,
+        link.cost,
+        _network(each.link, link, routed[each.node]),
+        peers,
+        off=frozenset(one for one in HELLO if link.spoken(one, each.node) is False),
+        passive=frozenset(one for one in HELLO if link.spoken(one, each.node) == "passive"),
+    )
 
 
 def _network(name: str, link: LinkSpec, routing: RoutingSpec) -> Network:

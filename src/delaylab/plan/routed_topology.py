@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_interface, ip_network
 
 from delaylab.forwarding.judged import Judged
@@ -11,8 +11,8 @@ from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
 from delaylab.routing.writers import has_own_configuration
-from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import named_links
+from delaylab.spec.lab import LabSpec, LinkSpec, Protocol, Spoken
+from delaylab.spec.names import by_name
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec
 from delaylab.spec.routing.static_routes import DEFAULT
 
@@ -22,11 +22,11 @@ def topology(lab: LabSpec, plan: KeptPlan) -> Topology:
 
     With BGP alone every link costs 1: the shortest path has the fewest AS numbers.
     """
-    routed = _routed(lab)
+    routed, links = _routed(lab), by_name(lab)
     areas = {area for routing in routed.values() for area in _areas(routing)}
     segments = tuple(
         _segment(name, link, plan.on_link(name), routed)
-        for name, link in named_links(lab)
+        for name, link in links.items()
         if any(node in routed for node in link.members)
     )
     return Topology(
@@ -34,7 +34,7 @@ def topology(lab: LabSpec, plan: KeptPlan) -> Topology:
         segments=segments,
         backbone=BACKBONE if len(areas) > 1 else next(iter(areas), ""),
         areas_of_loopbacks={
-            node: routing.ospf.area_of_loopback(each.link for each in plan.nodes[node].attachments)
+            node: routing.ospf.area_of_loopback(_spoken_links(plan, links, node))
             for node, routing in routed.items()
             if routing.ospf
         },
@@ -92,6 +92,13 @@ def _routed(lab: LabSpec) -> dict[str, RoutingSpec]:
     }
 
 
+def _spoken_links(plan: KeptPlan, links: Mapping[str, LinkSpec], node: str) -> Iterator[str]:
+    """Yield the links on which a node speaks OSPF, in order."""
+    for each in plan.nodes[node].attachments:
+        if links[each.link].spoken("ospf", node) is not False:
+            yield each.link
+
+
 def _areas(routing: RoutingSpec) -> Iterator[str]:
     if routing.ospf:
         yield routing.ospf.area
@@ -105,12 +112,20 @@ def _segment(
     first = routed[here[0].node]
     area = first.ospf.area_of(name) if first.ospf else ""
     cost = 1 if first.protocols == ["bgp"] else link.cost
-    transit = link.between is not None and len(here) == len(link.members)
-    ports = tuple(_port(each, routed[each.node], transit=transit) for each in here)
+    said = {each.node: _spoken(link, first, each.node) for each in here}
+    heard = list(said.values()) == [True] * len(link.members)
+    transit = link.between is not None and heard
+    ports = tuple(_port(each, routed[each.node], said[each.node], transit=transit) for each in here)
     return Segment(name, cost, ports, area)
 
 
-def _port(each: Attachment, routing: RoutingSpec, *, transit: bool) -> Port:
+def _spoken(link: LinkSpec, routing: RoutingSpec, node: str) -> Spoken:
+    """Return whether a router speaks the protocol of all routers on a link."""
+    protocol: Protocol | None = "ospf" if routing.ospf else "isis" if routing.isis else None
+    return True if protocol is None else link.spoken(protocol, node)
+
+
+def _port(each: Attachment, routing: RoutingSpec, said: Spoken, *, transit: bool) -> Port:
     addresses: dict[int, str] = {
         interface.version: str(interface.ip) for interface in each.interfaces()
     }
@@ -125,6 +140,8 @@ def _port(each: Attachment, routing: RoutingSpec, *, transit: bool) -> Port:
         by_global=by_global,
         keeps_address=routing.by == "bird" and routing.ospf is not None,
         hidden=transit and routing.ospf is not None and routing.ospf.prefix_suppression,
+        spoken=said is not False,
+        heard=said is True,
     )
 
 

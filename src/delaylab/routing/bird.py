@@ -7,7 +7,7 @@ from ipaddress import ip_interface
 
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import Router, RouterPort, of_version
+from delaylab.routing.router import LOOPBACK_COST, Router, RouterPort, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
 from delaylab.spec.routing.model import SECOND, BgpSpec, OspfSpec, seconds
 
@@ -82,10 +82,11 @@ def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
     yield f"  tick {max(1, -(-ospf.spf_hold.ns // SECOND))};"
     yield f"  ipv{version} {{ import all; export none; }};"
     yield f"  ecmp on limit {MOST_PATHS};"
-    areas = dict.fromkeys(ospf.area_of(port.link) for port in router.ports)
-    for area in areas:
+    ports = [port for port in router.ports if "ospf" not in port.off]
+    areas = dict.fromkeys(ospf.area_of(port.link) for port in ports)
+    for area in areas or [router.area_of_loopback(ospf)]:
         yield f"  area {area} {{"
-        for port in router.ports:
+        for port in ports:
             if ospf.area_of(port.link) == area:
                 yield from _interface(ospf, port, version)
                 if router.hides(port):
@@ -93,7 +94,8 @@ def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
         if area == router.area_of_loopback(ospf):
             # OSPFv3 is not spoken on `lo`, which has no link-local address.
             for address in of_version(router.loopbacks, version):
-                yield f"    stubnet {address}/{32 if version == 4 else 128};"
+                network = f"{address}/{32 if version == 4 else 128}"
+                yield f"    stubnet {network} {{ cost {LOOPBACK_COST}; }};"
         yield "  };"
     yield "}"
 
@@ -108,13 +110,14 @@ def _hidden(port: RouterPort, version: int) -> Iterator[str]:
 def _interface(ospf: OspfSpec, port: RouterPort, version: int) -> Iterator[str]:
     yield f'    interface "{port.device}" {{'
     yield f"      cost {port.cost};"
-    if not port.peers:
+    if not port.hearing("ospf"):
         yield "      stub;"
     yield f"      type {NETWORKS[port.network]};"
     yield f"      hello {seconds(ospf.hello)};"
     yield f"      dead {seconds(ospf.dead)};"
     yield f"      retransmit {seconds(ospf.retransmit)};"
-    found = [each for peer in port.peers for each in of_version(peer.addresses, version)]
+    hearing = port.hearing("ospf")
+    found = [each for peer in hearing for each in of_version(peer.addresses, version)]
     if port.network == "non-broadcast" and found:
         yield f"      neighbors {{ {' '.join(f'{address} eligible;' for address in found)} }};"
     yield "    };"

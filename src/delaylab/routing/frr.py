@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.frr_parts import parts
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import ZEBRA, Peer, Router, RouterPort, of_version
+from delaylab.routing.router import LOOPBACK_COST, ZEBRA, Peer, Router, RouterPort, of_version
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, seconds
 
@@ -112,13 +112,14 @@ def config(router: Router) -> str:
 
 def _of_port(router: Router, port: RouterPort) -> Iterator[str]:
     routing = router.routing
-    if routing.ospf and 4 in router.ip:
-        yield from _ospf_of_port(routing.ospf, port, "ip ospf")
-    if routing.ospf and 6 in router.ip:
-        yield from _ospf_of_port(routing.ospf, port, "ipv6 ospf6")
-        if not port.peers:
+    ospf = None if "ospf" in port.off else routing.ospf
+    if ospf and 4 in router.ip:
+        yield from _ospf_of_port(ospf, port, "ip ospf")
+    if ospf and 6 in router.ip:
+        yield from _ospf_of_port(ospf, port, "ipv6 ospf6")
+        if not port.hearing("ospf"):
             yield " ipv6 ospf6 passive"
-    if routing.isis:
+    if routing.isis and "isis" not in port.off:
         yield from _isis_of_port(router, routing.isis, port)
 
 
@@ -134,7 +135,7 @@ def _ospf_of_port(ospf: OspfSpec, port: RouterPort, command: str) -> Iterator[st
 def _isis_of_port(router: Router, isis: IsisSpec, port: RouterPort) -> Iterator[str]:
     yield from _isis_on(router)
     yield f" isis metric {port.cost}"
-    if not port.peers:
+    if not port.hearing("isis"):
         yield " isis passive"
         return
     if port.network == "point-to-point":
@@ -154,8 +155,10 @@ def _of_loopback(router: Router) -> Iterator[str]:
     ospf = router.routing.ospf
     if ospf and 4 in router.ip:
         yield f" ip ospf area {router.area_of_loopback(ospf)}"
+        yield f" ip ospf cost {LOOPBACK_COST}"
     if ospf and 6 in router.ip:
         yield f" ipv6 ospf6 area {router.area_of_loopback(ospf)}"
+        yield f" ipv6 ospf6 cost {LOOPBACK_COST}"
     if router.routing.isis:
         yield from _isis_on(router)
         yield " isis passive"
@@ -167,7 +170,9 @@ def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
     if 4 in router.ip:
         yield "router ospf"
         yield f" ospf router-id {router.router_id}"
-        yield from (f" passive-interface {port.device}" for port in router.ports if not port.peers)
+        for port in router.ports:
+            if "ospf" not in port.off and not port.hearing("ospf"):
+                yield f" passive-interface {port.device}"
         for port in router.ports:
             if port.network == "non-broadcast":
                 for address in _neighbors(port, 4):
@@ -190,7 +195,7 @@ def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
 
 
 def _neighbors(port: RouterPort, version: int) -> Iterator[str]:
-    for peer in port.peers:
+    for peer in port.hearing("ospf"):
         yield from of_version(peer.addresses, version)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Literal
 
+from delaylab.spec.lab import Protocol
 from delaylab.spec.routing.model import OspfSpec, RoutingSpec
 
 SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
@@ -18,25 +19,32 @@ MANY = 100
 
 BIRD prints a line for each announcement that it hears of. 852 routers print some two million lines
 until all know all, and each is passed on, and kept, by the agent."""
+LOOPBACK_COST = 1
+"""The cost of a router's loopback in OSPF, the least that FRR takes in version 3: 0 in version 2
+and 10 in version 3 are its defaults."""
 Network = Literal["point-to-point", "broadcast", "non-broadcast"]
 """The types of OSPF's networks (RFC 2328, section 9)."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Another router with daemons on a port's link: its addresses there, and its AS number."""
+    """Another router with daemons on a port's link: its addresses there, and its AS number.
+
+    `hears` are the protocols of hello packets that it speaks there.
+    """
 
     name: str
     addresses: tuple[str, ...]
     as_number: int | None = None
+    hears: frozenset[Protocol] = frozenset()
 
 
 @dataclass(frozen=True)
 class RouterPort:
     """An interface of a router to a link.
 
-    `addresses` are with prefix. On a port without `peers` no hello packets are sent: no other
-    router is there.
+    `addresses` are with prefix. `off` are protocols that are not spoken here, and `passive` those
+    by which its network is announced and no more, as the lab file says.
     """
 
     device: str
@@ -45,6 +53,17 @@ class RouterPort:
     cost: int
     network: Network
     peers: tuple[Peer, ...] = ()
+    off: frozenset[Protocol] = frozenset()
+    passive: frozenset[Protocol] = frozenset()
+
+    def hearing(self, protocol: Protocol) -> list[Peer]:
+        """Return the routers to which hello packets of a protocol are sent; none if it is passive.
+
+        If no other router is there that speaks it, none are sent.
+        """
+        if protocol in self.off or protocol in self.passive:
+            return []
+        return [peer for peer in self.peers if protocol in peer.hears]
 
 
 @dataclass(frozen=True)
@@ -70,11 +89,11 @@ class Router:
         """Return True if OSPF does not announce the networks of a port: routers alone are there."""
         ospf = self.routing.ospf
         suppressed = ospf is not None and ospf.prefix_suppression
-        return suppressed and port.network == "point-to-point" and bool(port.peers)
+        return suppressed and port.network == "point-to-point" and bool(port.hearing("ospf"))
 
     def area_of_loopback(self, ospf: OspfSpec) -> str:
         """Return the area of OSPF that the router's loopback is in."""
-        return ospf.area_of_loopback(port.link for port in self.ports)
+        return ospf.area_of_loopback(port.link for port in self.ports if "ospf" not in port.off)
 
 
 def of_version(addresses: tuple[str, ...], version: int) -> Iterator[str]:

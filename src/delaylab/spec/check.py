@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 
 from delaylab.spec.addresses import why_no_address
@@ -151,7 +152,7 @@ def _check_ways_outside(lab: LabSpec, document: Document, at: Location, problems
     if not any(node.leads_outside for node in lab.nodes.values()):
         return
     for index, link in enumerate(lab.links):
-        for node, text in link.addresses.items():
+        for node, text in _each_address(link):
             given = ipaddress.ip_interface(text).network
             if given.version == OUTSIDE.version and given.overlaps(OUTSIDE):
                 where = (*at, "links", index, "addresses", node)
@@ -204,6 +205,11 @@ def _check_members(
             f"an address for {stranger!r}, which is not on this link",
             (*where, "addresses", stranger),
         )
+    for field, said in (("ospf", link.ospf), ("isis", link.isis)):
+        for node in said if isinstance(said, dict) else ():
+            if node not in joined and node not in link.members:
+                fix = f"members: {', '.join(link.members)}"
+                raise document.refuse(f"{node!r} is not on this link", (*where, field, node), fix)
     _check_counted(lab, link, document, where)
 
 
@@ -255,7 +261,8 @@ def _check_addresses_of(
     at: Location,
 ) -> None:
     networks: dict[int, tuple[str, object]] = {}
-    for node, text in link.addresses.items():
+    versions: set[tuple[str, int]] = set()
+    for node, text in _each_address(link):
         where = (*at, "addresses", node)
         try:
             interface = ipaddress.ip_interface(text)
@@ -267,6 +274,10 @@ def _check_addresses_of(
         if reason:
             fix = "write it as 10.1.0.1/24"
             raise document.refuse(f"no node can have {text!r}: {reason}", where, fix)
+        if (node, interface.version) in versions:
+            what = f"{node!r} has two addresses of IPv{interface.version} on this link"
+            raise document.refuse(what, where, "give it one of each IP version")
+        versions.add((node, interface.version))
         owner = owners.setdefault(str(interface.ip), node)
         if owner != node and not _one_stack(lab, from_file[owner], from_file[node]):
             raise document.refuse(
@@ -280,6 +291,12 @@ def _check_addresses_of(
                 where,
             )
     _complete(link, document, at)
+
+
+def _each_address(link: LinkSpec) -> Iterator[tuple[str, str]]:
+    """Yield each node of a link with each address that the file gives it there."""
+    for node, texts in link.given_addresses.items():
+        yield from ((node, text) for text in texts)
 
 
 def _one_stack(lab: LabSpec, one: str, other: str) -> bool:

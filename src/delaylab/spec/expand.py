@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from typing import TypeVar
 
-from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
 from delaylab.spec.routing.routed import with_routing
 from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
+
+Said = TypeVar("Said")
 
 
 def expand(lab: LabSpec) -> LabSpec:
@@ -31,10 +33,7 @@ def expand(lab: LabSpec) -> LabSpec:
 
 
 def written_out(lab: LabSpec) -> LabSpec:
-    """Return the lab with every node and link written out, and every router's daemons.
-
-    Links that are left with one member are dropped.
-    """
+    """Return the lab with every node and link written out, and every router's daemons."""
     return with_routing(_expand(lab))
 
 
@@ -49,10 +48,9 @@ def _expand(lab: LabSpec) -> LabSpec:
     }
     named = named_links(lab)
     links = [each for name, link in named for each in _links(lab, link, name, all_names)]
-    kept = [link for link in links if len(link.members) > 1]
     all_links = links_of(lab, named)
     timeline = [each for one in lab.timeline for each in _moments(one, all_links, all_names)]
-    return lab.model_copy(update={"nodes": nodes, "links": kept, "timeline": timeline})
+    return lab.model_copy(update={"nodes": nodes, "links": links, "timeline": timeline})
 
 
 def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterator[LinkSpec]:
@@ -62,12 +60,17 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
     """
     sent = _by_each(lab, link.sent_from, all_names)
     received = _by_each(lab, link.received_by, all_names)
+    spoken: dict[str, object] = {
+        protocol: _by_each(lab, said, all_names) if isinstance(said, dict) else said
+        for protocol, said in (("ospf", link.ospf), ("isis", link.isis))
+    }
     if link.join is not None:
         members = [each for member in link.join for each in all_names[member]]
-        update = {"join": members, "name": name, "sent_from": sent, "received_by": received}
+        directed = {"sent_from": sent, "received_by": received}
+        update = {"join": members, "name": name, **directed, **spoken}
         yield link.model_copy(update=update)
     elif not is_many(lab, link):
-        yield link.model_copy(update={"name": name})
+        yield link.model_copy(update={"name": name, **spoken})
     else:
         one, two = (all_names[end] for end in link.members)
         one_by_one = len(counted(lab, link)) == 2
@@ -77,14 +80,12 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
                 {node: said for node, said in by_node.items() if node in pair}
                 for by_node in (sent, received)
             )
-            update = {"between": pair, "name": f"{name}-{number}"}
+            update = {"between": pair, "name": f"{name}-{number}", **spoken}
             yield link.model_copy(update={**update, "sent_from": own, "received_by": for_own})
 
 
-def _by_each(
-    lab: LabSpec, given: Mapping[str, ConditionsSpec], all_names: Names
-) -> dict[str, ConditionsSpec]:
-    """Return conditions by node; those of one node override those of all that a count makes."""
+def _by_each(lab: LabSpec, given: Mapping[str, Said], all_names: Names) -> dict[str, Said]:
+    """Return what is said of nodes; that of one node overrides that of all that a count makes."""
     general_first = sorted(given.items(), key=lambda item: item[0] not in lab.nodes)
     return {each: said for node, said in general_first for each in all_names[node]}
 

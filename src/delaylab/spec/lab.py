@@ -23,6 +23,10 @@ IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
 AddressesBy = Literal["names", "places"]
 DataPlane = Literal["vxlan", "ethernet"]
+Spoken = bool | Literal["passive"]
+"""Whether routers speak a protocol on a link; `passive` announces its network alone."""
+Protocol = Literal["ospf", "isis"]
+"""The protocols whose part in a link a file may change."""
 
 
 class UplinkSpec(Spec):
@@ -171,7 +175,10 @@ class LinkSpec(ConditionsSpec):
     """
 
     join: list[Name] | None = Field(
-        None, min_length=2, description="The nodes that a broadcast link joins."
+        None,
+        min_length=1,
+        description="The nodes that a broadcast link joins. One node alone is on a network where "
+        "nobody else is.",
     )
     between: tuple[Name, Name] | None = Field(
         None,
@@ -204,11 +211,19 @@ class LinkSpec(ConditionsSpec):
         description="The interface by which the link leaves a host, by the host's name; for other "
         "hosts one is chosen.",
     )
-    addresses: dict[Name, str] = Field(
+    addresses: dict[Name, str | list[str]] = Field(
         default_factory=dict,
-        description="The address with prefix of a node on this link, such as 10.1.0.1/24; other "
-        "nodes get one assigned, by the names of link and node.",
+        description="The address with prefix of each node on this link, such as 10.1.0.1/24, or "
+        "one of each IP version: `[10.1.0.1/24, 2001:db8::1/64]`. Left out, they are assigned, by "
+        "the names of link and node.",
     )
+    ospf: Spoken | dict[Name, Spoken] = Field(
+        default=True,
+        description="`false`: routers do not speak OSPF on this link, and do not announce its "
+        "network. `passive`: they announce its network and send no hello packets. `{r1: passive}` "
+        "is of the end of one router.",
+    )
+    isis: Spoken | dict[Name, Spoken] = Field(default=True, description="The same of IS-IS.")
     sent_from: dict[Name, ConditionsSpec] = Field(
         default_factory=dict,
         alias="from",
@@ -236,6 +251,19 @@ class LinkSpec(ConditionsSpec):
     def members(self) -> list[str]:
         """Return the nodes that the link joins."""
         return list(self.join or self.between or ())
+
+    @property
+    def given_addresses(self) -> dict[str, list[str]]:
+        """Return the addresses that the file gives, by node."""
+        return {
+            node: [given] if isinstance(given, str) else given
+            for node, given in self.addresses.items()
+        }
+
+    def spoken(self, protocol: Protocol, node: str) -> Spoken:
+        """Return whether a node speaks a protocol on this link."""
+        said = self.ospf if protocol == "ospf" else self.isis
+        return said.get(node, True) if isinstance(said, dict) else said
 
 
 class LabSpec(Spec):

@@ -97,7 +97,9 @@ class ConditionedLink:
     def check(self) -> None:
         """Raise BadInput if the link stays in one stack, or its senders cannot be told apart."""
         for host, ports in self.ports.items():
-            if any(len(part.ports) + (part.uplink is not None) < 2 for part in self.parts(host)):
+            several = len(self.link.members) > 1
+            alone = (len(part.ports) + (part.uplink is not None) < 2 for part in self.parts(host))
+            if several and any(alone):
                 all_here = ", ".join(self.senders(host))
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():

@@ -106,7 +106,7 @@ def _check_areas(
     for name, link in by_name(lab).items():
         for node in link.members:
             routing = routers.get(file_name[node])
-            if routing is not None and routing.ospf is not None:
+            if routing and routing.ospf and link.spoken("ospf", node) is not False:
                 areas_of[node].add(routing.ospf.area_of(name))
     areas = {area for found in areas_of.values() for area in found}
     joined = {area for found in areas_of.values() if BACKBONE in found for area in found}

@@ -1,0 +1,70 @@
+"""Links on which routers speak a protocol, announce a network alone, or neither. Pure."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_interface
+
+import pytest
+
+from delaylab.errors import BadInput
+from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.tables import NextHop
+from delaylab.plan.routed_topology import topology
+from tests.ground.test_routing import config, planned
+
+PASSIVE = """
+lab: passive
+ip: [4, 6]
+routing: {ospf: {}}
+nodes: {r: {forwards: true, count: 3}}
+links:
+  - {between: [r-1, r-2], name: a}
+  - {between: [r-2, r-3], name: b, ospf: {r-2: passive}}
+  - {between: [r-1, r-3], name: c, ospf: false}
+  - {between: [r-1, r-3], name: d, cost: 9}
+  - join: [r-3]
+    name: stub
+    addresses: {r-3: [10.42.2.1/24, "2001:db8:2::1/64"]}
+"""
+
+
+@pytest.mark.parametrize("by", ["frr", "bird"])
+def test_links_may_be_passive_or_not_spoken_on(by: str) -> None:
+    lab, plan = planned(PASSIVE.replace("{ospf", f"{{by: {by}, ospf"))
+    text = config(PASSIVE.replace("{ospf", f"{{by: {by}, ospf"), "r-3")
+    if by == "frr":
+        assert "interface c\nexit\n" in text
+        assert " passive-interface b\n" in text, "nobody there hears it"
+        assert text.count(" passive-interface ") == 2, "and on the stub"
+    else:
+        assert '"c"' not in text
+        assert text.count("stub;") == 4
+    table = expected_tables(topology(lab, plan))["r-2"]
+    b, c = (str(ip_interface(plan.attachment("r-3", one).addresses[0]).network) for one in "bc")
+    assert {hop.device for hop in table["10.42.2.0/24"]} == {"a"}, "b has no neighbours"
+    assert {hop.device for hop in table["2001:db8:2::/64"]} == {"a"}
+    assert table[b] == {NextHop("b")}
+    assert c not in table
+    assert expected_tables(topology(lab, plan))["r-1"][c] == {NextHop("c")}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("{r-2: passive}", "{r-1: passive}"), "lab.yaml:8: 'r-1' is not on this link"),
+        (("{r-2: passive}", "quiet"), "ospf"),
+        (('"2001:db8:2::1/64"', "10.43.0.1/24"), "'r-3' has two addresses of IPv4 on this link"),
+    ],
+)
+def test_what_a_link_cannot_be_is_refused(change: tuple[str, str], told: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(told)):
+        planned(PASSIVE.replace(*change))
+
+
+def test_no_hello_is_sent_where_the_others_speak_another_protocol() -> None:
+    text = "lab: border\nnodes:\n  a: {forwards: true, routing: {ospf: {}, bgp: {as: 1}}}\n"
+    text += "  b: {forwards: true, routing: {bgp: {as: 2}}}\n"
+    text += "links: [{between: [a, b], name: e}]\n"
+    assert " passive-interface e\n" in config(text, "a")
+    assert "remote-as 2\n" in config(text, "a")
