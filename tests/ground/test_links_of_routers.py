@@ -10,8 +10,9 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import NextHop
-from delaylab.plan.routed_topology import topology
-from tests.ground.test_routing import config, planned
+from delaylab.forwarding.topology import NO_FAULTS, Faults
+from delaylab.plan.routed_topology import topology, why_unforeseen_with
+from tests.ground.test_routing import both_ends, config, planned
 
 PASSIVE = """
 lab: passive
@@ -68,3 +69,31 @@ def test_no_hello_is_sent_where_the_others_speak_another_protocol() -> None:
     text += "links: [{between: [a, b], name: e}]\n"
     assert " passive-interface e\n" in config(text, "a")
     assert "remote-as 2\n" in config(text, "a")
+
+
+AREAS = """
+lab: areas
+routing: {by: BY, ospf: {areas: {a12: 1, a24: 1}}}
+nodes: {r1: {forwards: true}, r2: {forwards: true}, r3: {forwards: true}, r4: {forwards: true}}
+links:
+  - {between: [r1, r2], name: a12, cost: 10}
+  - {between: [r1, r3], name: b13}
+  - {between: [r3, r2], name: b32}
+  - {between: [r2, r4], name: a24}
+"""
+
+
+@pytest.mark.parametrize("by", ["frr", "bird"])
+def test_the_right_tables_are_not_known_once_the_backbone_is_torn(by: str) -> None:
+    lab, plan = planned(AREAS.replace("BY", by))
+    network = topology(lab, plan)
+    whole = [NO_FAULTS, Faults(down=both_ends(lab, "a12")), Faults(nodes={"r4"})]
+    assert [why_unforeseen_with(network, each) for each in whole] == [None, None, None]
+    torn = [
+        Faults(down=both_ends(lab, "b13")),
+        Faults(silent=both_ends(lab, "b32")),
+        Faults(nodes={"r3"}),
+    ]
+    assert all("RFC 3509" in (why_unforeseen_with(network, each) or "") for each in torn)
+    one_border = Faults(nodes={"r2"}, down=both_ends(lab, "b13"))
+    assert why_unforeseen_with(network, one_border) is None, "r1 alone is of both areas"

@@ -7,11 +7,13 @@ from delaylab.charts.convergence import timeline_of_outcomes
 from delaylab.forwarding.detours import Detour, Detours, NodesPassed
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.tables import TableChange
+from delaylab.forwarding.verified import Verdict
 from delaylab.report import converged_page
 
 MS = 1_000_000
 AT = 1_700_000_000 * 10**9
 WAYS = Detours(3, 12, (Detour("a", "b", NodesPassed(("a", "b"), 1), None),))
+WRONG = "1 route is wrong: b: 198.18.0.9/32: no route, not 198.19.0.1 dev a"
 
 
 def watched(event: str, right_ns: int | None) -> Outcome:
@@ -19,7 +21,8 @@ def watched(event: str, right_ns: int | None) -> Outcome:
     wrong = [(AT, "a", 2), (AT, "b", 1), (AT + 100 * MS, "a", 0)]
     seen = course(AT, AT + 1000 * MS, "abc", "c", wrong, [loop], WAYS)
     changes = [TableChange(AT + 100 * MS, "a", "198.18.0.0/31", None)]
-    return outcome(event, seen, changes, [loop], right_ns, Waited("a", 20 * MS, 30 * MS))
+    verdict = Verdict(right_ns, None if right_ns else WRONG)
+    return outcome(event, seen, changes, [loop], verdict, Waited("a", 20 * MS, 30 * MS))
 
 
 def test_routers_are_wrong_until_their_tables_are_right_or_the_watch_ends() -> None:
@@ -61,4 +64,4 @@ def test_the_page_has_the_figures_of_each_event_and_the_ways_that_changed() -> N
 
 
 def test_an_event_after_which_tables_stayed_wrong_is_not_in_time() -> None:
-    assert "not in time" in converged_page.cells(watched("down one", None))
+    assert f"not in time: {WRONG}" in converged_page.cells(watched("down one", None))

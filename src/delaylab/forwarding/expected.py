@@ -34,6 +34,18 @@ def expected_tables(topology: Topology, faults: Faults = NO_FAULTS) -> dict[str,
     return tables
 
 
+def is_torn(topology: Topology, faults: Faults = NO_FAULTS) -> bool:
+    """Return True if parts of the backbone that are cut off from each other border other areas.
+
+    RFC 2328 has no routes between them. Daemons differ: one that takes summaries from its other
+    areas, too, finds some (RFC 3509).
+    """
+    if len({segment.area for segment in topology.segments}) < 2:
+        return False
+    versions = {ip_network(prefix).version: None for prefix in topology.networks}
+    return any(_Network(topology, faults, version).is_torn for version in versions)
+
+
 @dataclass(frozen=True)
 class _Edge:
     """A way from a router over a link to the next router."""
@@ -105,6 +117,17 @@ class _Network:
                 table = others | table
             found = {prefix: hops for prefix, (_, hops) in table.items() if hops}
             yield node, {**found, **own}
+
+    @property
+    def is_torn(self) -> bool:
+        """Return True if several parts of the backbone have routers of other areas."""
+        others = (area for name, area in self._areas.items() if name != self._backbone)
+        elsewhere = {node for area in others for node in area.members}
+        backbone = self._areas[self._backbone]
+        left = {node for node in backbone.members if node in elsewhere}
+        if left:
+            left -= backbone.paths(min(left)).costs.keys()
+        return bool(left)
 
     def _between_areas(self, paths: Mapping[str, Mapping[str, _Paths]]) -> dict[str, Costs]:
         """Return what each border router tells the backbone: the cost of prefixes behind it."""

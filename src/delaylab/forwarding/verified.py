@@ -4,9 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from delaylab.forwarding.judged import Judged
 from delaylab.forwarding.tables import Change, Difference, Hops, Table, TableChange, differences
+
+NAMED = 3
+"""The most wrong routes that are named."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement on all tables after an event.
+
+    `right_ns` is when they became right, None if they did not; then `wrong` names some of the
+    routes that were wrong to the end. `unforeseen` says why it is not known which ones are right.
+    """
+
+    right_ns: int | None = None
+    wrong: str | None = None
+    unforeseen: str | None = None
+
+    def __str__(self) -> str:
+        """Return why the tables did not become right; nothing if they did."""
+        if self.unforeseen is not None:
+            return f"not known: {self.unforeseen}"
+        late = "not in time" if self.wrong is None else f"not in time: {self.wrong}"
+        return late if self.right_ns is None else ""
 
 
 class Verified:
@@ -73,6 +97,15 @@ class Verified:
                 self._wrong.add(key)
                 became = None
         return became
+
+    @property
+    def in_words(self) -> str | None:
+        """Return how many routes are wrong, and some of them; None if all are right."""
+        if self.is_right:
+            return None
+        named = "; ".join(map(str, self.examples(NAMED)))
+        which = "1 route is" if self.wrong == 1 else f"{self.wrong} routes are"
+        return f"{which} wrong{', such as' if self.wrong > NAMED else ':'} {named}"
 
     def examples(self, most: int) -> list[Difference]:
         """Return some of the differences, in the order of nodes and prefixes."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_interface, ip_network
 
+from delaylab.forwarding.expected import is_torn
 from delaylab.forwarding.judged import Judged
-from delaylab.forwarding.topology import Port, Segment, Topology
+from delaylab.forwarding.topology import Faults, Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
@@ -61,6 +62,29 @@ def why_unforeseen(lab: LabSpec) -> str | None:
     ):
         return "its routers have configuration files of their own"
     return None
+
+
+def why_unforeseen_with(network: Topology, faults: Faults) -> str | None:
+    """Return why the right tables of a network with these faults are not known; None if they are.
+
+    Of areas, FRR and BIRD have rules of their own once the backbone is torn.
+    """
+    if is_torn(network, faults):
+        return "the backbone is torn, and daemons differ about areas then (RFC 3509)"
+    return None
+
+
+def slowest_s(lab: LabSpec) -> float:
+    """Return the seconds in which the routers of a lab notice all that they will notice."""
+    times = [0]
+    for routing in _routed(lab).values():
+        if routing.ospf:
+            times.append(routing.ospf.dead.ns)
+        if routing.isis:
+            times.append(routing.isis.hello.ns * routing.isis.multiplier)
+        if routing.bgp:
+            times.append(routing.bgp.hold.ns)
+    return max(times) / 1e9
 
 
 def judged(lab: LabSpec, plan: KeptPlan) -> Judged:

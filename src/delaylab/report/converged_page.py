@@ -53,7 +53,7 @@ def cells(found: Outcome) -> list[str]:
         found.event,
         _after(found, found.detected_ns),
         _after(found, last_ns),
-        "not in time" if found.right_ns is None else _after(found, found.right_ns),
+        str(found.verdict) or _after(found, found.right_ns),
         _intervals(found.holes),
         _intervals(found.loops),
         ", ".join(found.lost) or "none",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from delaylab.dataset.records.events import EventRecord, Happening, WaitedForCpu
+from delaylab.forwarding.verified import Verdict
 from delaylab.lab.timeline import Happened
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.timeline.model import LinkEventSpec, NodeEventSpec
@@ -50,16 +51,16 @@ def event_records(
     lab: LabSpec,
     found: Sequence[Moment],
     happened: Sequence[Happened],
-    right: Mapping[int, int | None],
+    ended: Mapping[int, Verdict],
     spent: Mapping[int, tuple[Waits, Waits]],
 ) -> list[EventRecord]:
     """Return the record of each event.
 
-    `right` says for each step when tables were right after it, `spent` for each event what daemons
+    `ended` says how each step ended, `spent` for each event what daemons
     had waited for CPUs before and after.
     """
     return [
-        _record(lab, moment, happened, right, spent.get(number))
+        _record(lab, moment, happened, ended, spent.get(number))
         for number, moment in enumerate(found)
     ]
 
@@ -68,7 +69,7 @@ def _record(
     lab: LabSpec,
     moment: Moment,
     happened: Sequence[Happened],
-    right: Mapping[int, int | None],
+    ended: Mapping[int, Verdict],
     spent: tuple[Waits, Waits] | None,
 ) -> EventRecord:
     parts = [_part(lab, place, [happened[i] for i in moment.steps]) for place in moment.places]
@@ -76,12 +77,15 @@ def _record(
     event_ns = min(began, default=moment.first_ns)
     until_ns = moment.until_ns or moment.last_ns
     # A second half that comes after the next event tells nothing of this one alone.
-    right_ns = right.get(moment.steps[-1]) if moment.last_ns < until_ns else None
+    last = ended.get(moment.steps[-1]) if moment.last_ns < until_ns else None
+    last = last or Verdict()
     return EventRecord(
         parts=parts,
         event_ns=event_ns,
         until_ns=max(until_ns, event_ns),
-        right_ns=None if right_ns is None else max(right_ns, event_ns),
+        right_ns=None if last.right_ns is None else max(last.right_ns, event_ns),
+        wrong=last.wrong,
+        unforeseen=last.unforeseen,
         waited=_waited(*spent) if spent else None,
     )
 

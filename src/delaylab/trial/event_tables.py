@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -12,12 +12,20 @@ from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.judged import Judged
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
 from delaylab.forwarding.topology import End
-from delaylab.forwarding.verified import Verified
+from delaylab.forwarding.verified import Verdict, Verified
 from delaylab.forwarding.wrong import Row, WrongRoutes
 from delaylab.lab.routing.routers import faults_after, silent_devices
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened
 from delaylab.plan.wiring import destinations, wiring
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The right tables after a step; without them, `unforeseen` says why they are not known."""
+
+    tables: Mapping[str, Table]
+    unforeseen: str | None = None
 
 
 @dataclass(frozen=True)
@@ -32,20 +40,19 @@ class Seen:
 def replayed(
     at_first: Mapping[str, Table],
     changes: Sequence[Change],
-    wanted: Sequence[Mapping[str, Table]],
+    wanted: Sequence[Wanted],
     boundaries_ns: Sequence[int],
     judged: Judged,
-) -> tuple[list[int | None], list[Row]]:
+) -> tuple[list[Verdict], list[Row]]:
     """Follow the tables change by change through the steps of a timeline.
 
-    `wanted` are the right tables at first and after each step. Return for each step when all
-    tables became right after it, None if they were not before the next one; and the numbers of
-    wrong routes.
+    `wanted` are the right tables at first and after each step. Return for each step how it ended,
+    and the numbers of wrong routes.
     """
     tables = {node: dict(table) for node, table in at_first.items()}
-    verified = Verified(wanted[0], tables, judged)
+    verified = Verified(wanted[0].tables, tables, judged)
     wrong = WrongRoutes(verified)
-    right: list[int | None] = []
+    ended: list[Verdict] = []
     wrong.note(changes[0].at_ns if changes else 0, sorted(tables))
     left = list(reversed(changes))
     for number, until_ns in enumerate([*boundaries_ns, None]):
@@ -54,13 +61,18 @@ def replayed(
             if isinstance(change, TableChange):
                 apply(tables, change)
                 became = wrong.take([change])
-                if right:
-                    right[-1] = became or (right[-1] if verified.is_right else None)
+                if ended and not ended[-1].unforeseen:
+                    before_ns = ended[-1].right_ns if verified.is_right else None
+                    ended[-1] = Verdict(became or before_ns)
+        if ended:
+            ended[-1] = replace(ended[-1], wrong=verified.in_words)
         if until_ns is not None:
-            verified.expect(wanted[number + 1])
-            right.append(until_ns if verified.is_right else None)
+            following = wanted[number + 1]
+            verified.expect(following.tables)
+            known = verified.is_right and not following.unforeseen
+            ended.append(Verdict(until_ns if known else None, None, following.unforeseen))
             wrong.note(until_ns, sorted(tables))
-    return right, wrong.rows
+    return ended, wrong.rows
 
 
 def tables_of(

@@ -20,7 +20,7 @@ from delaylab.dataset.records.events import EventRecord
 from delaylab.dataset.records.tables import TABLES
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
-from delaylab.forwarding.tables import Change, Table
+from delaylab.forwarding.tables import Change
 from delaylab.forwarding.topology import Faults
 from delaylab.forwarding.verified import Verified
 from delaylab.lab import timeline
@@ -30,12 +30,18 @@ from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import adjacencies, faults_after, print_adjacencies, waits
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened, Timeline
-from delaylab.plan.routed_topology import judged, topology, why_unforeseen
+from delaylab.plan.routed_topology import (
+    judged,
+    slowest_s,
+    topology,
+    why_unforeseen,
+    why_unforeseen_with,
+)
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.timeline.steps import Step
 from delaylab.trial.event_records import event_records, moments
-from delaylab.trial.event_tables import Seen, replayed, tables_of
+from delaylab.trial.event_tables import Seen, Wanted, replayed, tables_of
 
 STEP_S = 0.2
 """Seconds that are waited for changes before the time is looked at."""
@@ -185,11 +191,11 @@ class _Watch(threading.Thread):
         self._until_ns = self._until_ns or time.time_ns()
         found = moments(self._lab.spec, happened, self._until_ns)
         boundaries = [each.planned_ns for each in happened]
-        right, wrong = replayed(
+        ended, wrong = replayed(
             self._at_first.tables, self._changes, self._wanted, boundaries, self._judged
         )
         spent = dict(enumerate(zip(self._waits, self._waits[1:], strict=False)))
-        records = event_records(self._lab.spec, found, happened, dict(enumerate(right)), spent)
+        records = event_records(self._lab.spec, found, happened, dict(enumerate(ended)), spent)
         heard = [each for each in adjacencies(self._lab) if each[0] >= self._timeline.began_ns]
         tables = tables_of(self._lab, self._at_first, self._changes, heard, happened)
         rows = pl.DataFrame(wrong, schema=dict(TABLES["wrong"]), orient="row")
@@ -198,12 +204,13 @@ class _Watch(threading.Thread):
     def _planned(self, step: Step) -> Happened:
         return Happened(step, self._timeline.planned_ns(step), None, None)
 
-    def _right_tables(self, now: Faults) -> dict[str, Table]:
-        return expected_tables(self._topology, now)
+    def _right_tables(self, now: Faults) -> Wanted:
+        why = why_unforeseen_with(self._topology, now)
+        return Wanted({} if why else expected_tables(self._topology, now), why)
 
     def _follow(self) -> None:
         planned = [self._timeline.planned_ns(step) for step in self._timeline.steps]
-        verified = Verified(self._wanted[0], self._observer.tables, self._judged)
+        verified = Verified(self._wanted[0].tables, self._observer.tables, self._judged)
         passed, heard_s = 0, time.monotonic()
         end_ns = max(planned, default=self._timeline.began_ns) + _patience_ns(self._lab.spec)
         while not self._ended.is_set():
@@ -216,8 +223,12 @@ class _Watch(threading.Thread):
             due = sum(at_ns <= now_ns for at_ns in planned)
             if due != passed:
                 passed, heard_s = due, time.monotonic()
-                verified.expect(self._wanted[passed])
-            settled = verified.is_right and time.monotonic() - heard_s >= QUIET_S
+                verified.expect(self._wanted[passed].tables)
+            quiet_s = QUIET_S
+            if self._wanted[passed].unforeseen:
+                # Nothing says that it is over but that nothing comes any more.
+                quiet_s += slowest_s(self._lab.spec)
+            settled = verified.is_right and time.monotonic() - heard_s >= quiet_s
             self._read_waits(now_ns, settled=settled)
             if passed == len(planned) and (settled or now_ns > end_ns):
                 break

@@ -13,7 +13,7 @@ from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.fates import Fates
 from delaylab.forwarding.tables import Change, LinkChange, Table
 from delaylab.forwarding.topology import Topology
-from delaylab.forwarding.verified import Verified
+from delaylab.forwarding.verified import Verdict, Verified
 from delaylab.forwarding.wrong import WrongRoutes
 from delaylab.lab import node_events
 from delaylab.lab.node_events import NodeDeed
@@ -21,7 +21,13 @@ from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import adjacencies, print_adjacencies, silent_devices, waits
 from delaylab.lab.running import Lab
-from delaylab.plan.routed_topology import judged, topology, why_unforeseen
+from delaylab.plan.routed_topology import (
+    judged,
+    slowest_s,
+    topology,
+    why_unforeseen,
+    why_unforeseen_with,
+)
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.events import LinkDeed, change_links
@@ -55,11 +61,13 @@ class EventWatch:
         self._topology: Topology = topology(lab.spec, lab.plan)
         self.faults = faults(lab)
         self._routers = [name for name, spec in lab.spec.nodes.items() if spec.forwards]
-        self._verified = Verified(
-            expected_tables(self._topology, self.faults),
-            observer.tables,
-            judged(lab.spec, lab.plan),
-        )
+        self.unforeseen, wanted = self._right_tables()
+        self._verified = Verified(wanted, observer.tables, judged(lab.spec, lab.plan))
+
+    def _right_tables(self) -> tuple[str | None, dict[str, Table]]:
+        """Return why the right tables are not known, if so, and those that are compared."""
+        why = why_unforeseen_with(self._topology, self.faults)
+        return why, {} if why else expected_tables(self._topology, self.faults)
 
     def require_right(self) -> None:
         """Raise BadInput if a table is wrong before the first event.
@@ -70,8 +78,7 @@ class EventWatch:
             if ended := self._lab.ended():
                 what = f"agent {ended[0]} is dead, and {self._verified.wrong} routes are wrong"
                 raise DelaylabError(what, fix=f"delaylab down {self._lab.name}, then up again")
-            first = self._verified.examples(1)[0]
-            what = f"{self._verified.wrong} routes are wrong before the event, such as {first}"
+            what = f"before the event {self._verified.in_words}"
             raise BadInput(what, fix="wait until the daemons are done: delaylab converge LAB")
 
     def until_right(self, timeout_s: float) -> bool:
@@ -108,7 +115,7 @@ class EventWatch:
         self.faults = now
         changes: list[Change] = [*unseen]
         wrong = WrongRoutes(self._verified)
-        wanted = expected_tables(self._topology, now)
+        self.unforeseen, wanted = self._right_tables()
         became = self._follow(wanted, wrong, changes, event_ns, timeout_s)
         until_ns = time.time_ns()
         watched.take(sorted(changes, key=lambda change: change.at_ns))
@@ -124,12 +131,14 @@ class EventWatch:
             event_ns, until_ns, self._routers, now.nodes, wrong.rows, found, detoured
         )
         changes = [change for change in changes if change not in unseen]
+        known_ns = None if self.unforeseen else became
+        verdict = Verdict(known_ns, self._verified.in_words, self.unforeseen)
         return outcome(
             what.words,
             over_time,
             changes,
             found,
-            became,
+            verdict,
             waited_between(waited, waits(lab)),
             (at_ns for at_ns, _, _ in adjacencies(lab)),
         )
@@ -147,8 +156,10 @@ class EventWatch:
         wrong.note(event_ns, self._routers)
         became = event_ns if self._verified.is_right else None
         end_s = time.monotonic() + timeout_s
+        # If it is not known what is right, that nothing comes any more is the only sign of the end.
+        quiet_s = QUIET_S + (slowest_s(self._lab.spec) if self.unforeseen else 0)
         while time.monotonic() < end_s:
-            more = self._observer.changes(QUIET_S if became is not None else STEP_S)
+            more = self._observer.changes(quiet_s if became is not None else STEP_S)
             if not more and became is not None:
                 break
             changes += more

@@ -31,6 +31,8 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
             "first_change_s": _seconds(each.effect.first_after_ns),
             "last_change_s": _seconds(each.effect.last_after_ns),
             "right_s": each.after_s(each.right_ns),
+            "wrong": each.verdict.wrong,
+            "unforeseen": each.verdict.unforeseen,
             "changes": each.effect.changes.count if each.effect.changes else 0,
             "routers": {
                 node: {
@@ -117,7 +119,7 @@ def _rows(each: Outcome) -> list[tuple[str, str]]:
         ("detected after", _words(each.after_s(each.detected_ns))),
         ("first route changed", _words(_seconds(effect.first_after_ns))),
         ("last route changed", _words(_seconds(effect.last_after_ns))),
-        ("all tables right", _words(each.after_s(each.right_ns), "not in time")),
+        ("all tables right", str(each.verdict) or _words(each.after_s(each.right_ns))),
         ("changes", f"{count} routes of {len(effect.routers)} routers"),
         ("black holes", _count(each.holes)),
         ("loops", _count(each.loops)),
@@ -130,8 +132,8 @@ def _rows(each: Outcome) -> list[tuple[str, str]]:
     return rows
 
 
-def _words(seconds: float | None, none: str = "-") -> str:
-    return none if seconds is None else f"{seconds * 1000:.0f} ms"
+def _words(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1000:.0f} ms"
 
 
 def _count(found: Sequence[Interval]) -> str:

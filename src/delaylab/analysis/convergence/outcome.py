@@ -11,6 +11,7 @@ from delaylab.dataset.records.events import MOST_WAITED
 from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
+from delaylab.forwarding.verified import Verdict
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Outcome:
     """The changes that followed an event; times are in ns since 1970, by the clock of stamps.
 
     `event_ns` is when the event began. `detected_ns` is the first change that a router saw: of a
-    carrier, of an adjacency, or of a table. `right_ns` is the change by which all tables were
-    right; None if they never were, and equal to `event_ns` if the event made none of them wrong.
+    carrier, of an adjacency, or of a table. `verdict` says when all tables were right: at
+    `event_ns` if the event made none of them wrong.
     `holes` and `loops` are those that began with the event. `lost` are routers of which changes
     were lost.
     """
@@ -69,13 +70,18 @@ class Outcome:
     event: str
     event_ns: int
     detected_ns: int | None
-    right_ns: int | None
+    verdict: Verdict
     effect: Effect
     holes: tuple[Interval, ...]
     loops: tuple[Interval, ...]
     lost: tuple[str, ...]
     waited: Waited | None
     course: Course
+
+    @property
+    def right_ns(self) -> int | None:
+        """Return the time of the change by which all tables were right; None if they never were."""
+        return self.verdict.right_ns
 
     @property
     def is_cpu_bound(self) -> bool:
@@ -94,7 +100,7 @@ def outcome(
     over_time: Course,
     changes: Sequence[Change],
     intervals: Iterable[Interval],
-    right_ns: int | None,
+    verdict: Verdict,
     waited: Waited | None,
     adjacencies_ns: Iterable[int] = (),
 ) -> Outcome:
@@ -111,7 +117,7 @@ def outcome(
         event=event,
         event_ns=event_ns,
         detected_ns=min(seen, default=None),
-        right_ns=right_ns,
+        verdict=verdict,
         effect=effects(since, [event_ns])[0],
         holes=tuple(each for each in begun if each.kind == "black hole"),
         loops=tuple(each for each in begun if each.kind == "loop"),

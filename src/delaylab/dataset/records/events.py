@@ -56,6 +56,12 @@ class EventRecord(Record):
         "of the network as it then was; null if they did not become so, or are not known. It is "
         "`event_ns` if the event made none of them wrong.",
     )
+    wrong: Text | None = Field(
+        None, description="Routes that were wrong when the event ended; null if all were right."
+    )
+    unforeseen: Text | None = Field(
+        None, description="Why it is not known which tables are right; null if it is."
+    )
     waited: WaitedForCpu | None = Field(
         None, description="What daemons waited for CPUs; null without daemons."
     )

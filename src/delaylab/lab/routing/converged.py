@@ -17,7 +17,12 @@ from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.ready import Converged
 from delaylab.lab.running import Lab
-from delaylab.plan.routed_topology import judged, topology, why_unforeseen
+from delaylab.plan.routed_topology import (
+    judged,
+    topology,
+    why_unforeseen,
+    why_unforeseen_with,
+)
 from delaylab.progress import Progress, silent
 from delaylab.spec.routing.model import RoutingSpec
 
@@ -35,8 +40,6 @@ Routers then wait for announcements that were lost, and the CPUs are idle. To re
 routers takes seconds, which are free meanwhile."""
 PAUSE = 20
 """The time until the nodes are asked again, as a multiple of the time that they took to answer."""
-NAMED = 3
-"""The most wrong routes that an error names."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def awaiting(lab: Lab) -> Iterator[Awaited | None]:
 
     Call it before the daemons start: they would compete with its first reading for the CPUs.
     """
-    if not _settings(lab) or why_unforeseen(lab.spec) is not None:
+    if not _settings(lab) or _why_unforeseen(lab) is not None:
         yield None
         return
     network = topology(lab.spec, lab.plan)
@@ -130,10 +133,18 @@ def converged(
     if not settings:
         return None
     if awaited is None:
-        return Converged(len(settings), 0.0, why_unforeseen(lab.spec))
+        return Converged(len(settings), 0.0, _why_unforeseen(lab))
     progress(f"waiting for the routes of {len(settings)} routers", 0)
     awaited.wait(began_s + max(each.timeout.ns for each in settings) / 1e9)
     return Converged(awaited.routers, time.monotonic() - began_s, parts=awaited.parts)
+
+
+def _why_unforeseen(lab: Lab) -> str | None:
+    """Return why the right tables are not known while all daemons run; None if they are."""
+    why = why_unforeseen(lab.spec)
+    if why is not None:
+        return why
+    return why_unforeseen_with(topology(lab.spec, lab.plan), faults(lab, daemons=False))
 
 
 def _settings(lab: Lab) -> list[RoutingSpec]:
@@ -183,8 +194,7 @@ def _follow(observer: Observer, found: Verified, watch: _ProgramWatch, deadline_
         return True
     watch.look(last=left_s <= 0)
     if left_s <= 0:
-        first = "; ".join(map(str, found.examples(NAMED)))
-        what = f"{found.wrong} routes are not those of the shortest paths in time: {first}"
+        what = f"not in time: {found.in_words}"
         raise DelaylabError(what, fix="give the daemons more time: `routing: {timeout: 5min}`")
     return False
 

@@ -98,12 +98,18 @@ def table(groups: list[Group]) -> list[EventRow]:
 
 
 def notes(groups: list[Group]) -> list[str]:
-    """Return a line for each event of which a part failed, or of which messages were lost."""
+    """Return what failed of events, which routes stayed wrong, and whose messages were lost."""
     lines = []
     for group in groups:
         for event in group.events:
             where = f"{group.label_of(event.trial)}, {event.record.words}"
             lines += [f"{where}: {part.failed}" for part in event.record.parts if part.failed]
+            if event.record.unforeseen:
+                lines.append(
+                    f"{where}: which tables are right is not known: {event.record.unforeseen}"
+                )
+            elif event.record.wrong:
+                lines.append(f"{where}: not in time: {event.record.wrong}")
             if event.lost:
                 lines.append(f"{where}: messages were lost of {', '.join(event.lost)}")
     return lines
@@ -152,6 +158,8 @@ def _json(event: SeenEvent) -> JsonObject:
         "first_change_s": event.after_s(first_ns),
         "last_change_s": event.last_change_s,
         "right_s": event.right_s,
+        "wrong": record.wrong,
+        "unforeseen": record.unforeseen,
         "changes": effect.changes.count if effect.changes else 0,
         "routers": {
             router: {
