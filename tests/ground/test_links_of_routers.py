@@ -97,3 +97,14 @@ def test_the_right_tables_are_not_known_once_the_backbone_is_torn(by: str) -> No
     assert all("RFC 3509" in (why_unforeseen_with(network, each) or "") for each in torn)
     one_border = Faults(nodes={"r2"}, down=both_ends(lab, "b13"))
     assert why_unforeseen_with(network, one_border) is None, "r1 alone is of both areas"
+
+
+def test_the_holds_that_decide_a_convergence_are_those_of_the_file() -> None:
+    quick = PASSIVE.replace("ospf: {}", "isis: {lsp_interval: 1s, spf_interval: 2s}")
+    assert "\n lsp-gen-interval 1\n spf-interval 2\n" in config(quick)
+    assert "\n lsp-gen-interval 30\n spf-interval 1\n" in config(
+        PASSIVE.replace("ospf: {}", "isis: {}")
+    )
+    assert "\n timers throttle spf 0 50 5000\n" in config(PASSIVE)
+    fixed = config(PASSIVE.replace("ospf: {}", "ospf: {spf_hold: 200ms, spf_hold_most: 200ms}"))
+    assert "\n timers throttle spf 0 200 200\n" in fixed

@@ -71,6 +71,12 @@ def both_ends(lab: LabSpec, link: str) -> set[End]:
         (("h: {}", "h: {routing: ospf}"), "lab.yaml:7: 'h' has daemons and forwards no packets"),
         (("{hello: 1s, dead: 4s}", "{hello: 1s, dead: 1s}"), "`dead` (1s) has to be longer than"),
         (("dead: 4s", "dead: 4s, lsa_interval: 6s"), "`lsa_interval` is 5s at most, got 6s"),
+        (("dead: 4s", "dead: 4s, spf_hold_most: 1ms"), "`spf_hold_most` (1ms) is shorter than"),
+        (
+            ("dead: 4s", "dead: 4s, spf_hold: 11min"),
+            "a hold between computations of routes is 600s",
+        ),
+        (("{ospf: {hello: 1s, dead: 4s}}", "{isis: {lsp_interval: 3min}}"), "from 1s to 120s, got"),
         (("hello: 1s", "hello: 100ms"), "expected whole seconds from 1s to 65535s, got 100ms"),
         (("ospf: {hello: 1s, dead: 4s}", "by: bird"), "`routing` names no protocol"),
         (("{ospf: {hello: 1s, dead: 4s}}", "{isis: {}, by: bird}"), "BIRD has no ISIS"),

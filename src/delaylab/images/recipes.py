@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from delaylab.agent.binary import agent_path
-from delaylab.images import apt, cpio, disk, kernel, modules, tools, xen_tools
+from delaylab.images import apt, cpio, disk, kernel, modules, programs, tools, xen_tools
 from delaylab.images.cache import digest
 from delaylab.progress import Progress
 
@@ -169,7 +169,7 @@ RECIPES: dict[str, Recipe] = {
     for recipe in (
         FromPackages(
             "tools",
-            [2, tools.PROGRAMS],
+            [2, tools.PROGRAMS, programs.FILES],
             lambda: apt.closure([*tools.PROGRAMS]),
             tools.make,
         ),

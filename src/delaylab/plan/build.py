@@ -54,8 +54,13 @@ USUAL_WEIGHT = 100
 """The `cpu_weight` of a node that has none, in a lab where another has one, or a quota."""
 NO_IPV6 = {"-net.ipv6.conf.all.disable_ipv6": "1", "-net.ipv6.conf.default.disable_ipv6": "1"}
 """Settings that disable IPv6, and with it its background traffic (router solicitation, MLD)."""
-AT_ONCE = {f"-net.ipv6.conf.{which}.accept_dad": "0" for which in ("all", "default")}
-"""Settings that skip duplicate address detection (RFC 4862, 5.4): a lab has no duplicates."""
+AT_ONCE = {
+    f"-net.ipv6.conf.{which}.{setting}": "0"
+    for which in ("all", "default")
+    for setting in ("disable_ipv6", "accept_dad")
+}
+"""Settings that have IPv6, which Docker disables, and skip duplicate address detection (RFC 4862,
+5.4): a lab has no duplicates."""
 WAY_OUT = "to_outside"
 """The interface of a way outside; no link's name has an underscore."""
 FORWARDS = {"net.ipv4.ip_forward": "1", "-net.ipv6.conf.all.forwarding": "1"}

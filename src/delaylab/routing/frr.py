@@ -28,7 +28,6 @@ end-of-file
 MOST_PATHS = 64
 LSA_ARRIVAL_MS = 1000
 """The least ms between two versions of one LSA from another router (MinLSArrival of RFC 2328)."""
-MOST_HOLD_MS = 600_000
 
 
 def programs(router: Router, own: str | None = None) -> NodePrograms:
@@ -104,7 +103,7 @@ def config(router: Router) -> str:
     if routing.ospf:
         lines += _ospf(router, routing.ospf)
     if routing.isis:
-        lines += _isis(router)
+        lines += _isis(router, routing.isis)
     if routing.bgp:
         lines += _bgp(router, routing.bgp)
     return "\n".join(lines) + "\n" + routing.added
@@ -165,8 +164,9 @@ def _of_loopback(router: Router) -> Iterator[str]:
 
 
 def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
-    delay, hold = ospf.spf_delay.ns // 1_000_000, ospf.spf_hold.ns // 1_000_000
-    spf = f" timers throttle spf {delay} {hold} {min(max(100 * hold, delay), MOST_HOLD_MS)}"
+    times = (ospf.spf_delay, ospf.spf_hold, ospf.longest_hold)
+    delay, hold, most = (each.ns // 1_000_000 for each in times)
+    spf = f" timers throttle spf {delay} {hold} {max(delay, most)}"
     if 4 in router.ip:
         yield "router ospf"
         yield f" ospf router-id {router.router_id}"
@@ -199,13 +199,15 @@ def _neighbors(port: RouterPort, version: int) -> Iterator[str]:
         yield from of_version(peer.addresses, version)
 
 
-def _isis(router: Router) -> Iterator[str]:
+def _isis(router: Router, isis: IsisSpec) -> Iterator[str]:
     digits = "".join(f"{int(part):03}" for part in router.router_id.split("."))
     system = ".".join(digits[at : at + 4] for at in range(0, 12, 4))
     yield f"router isis {INSTANCE}"
     yield f" net 49.0001.{system}.00"
     yield " is-type level-2-only"
     yield " metric-style wide"
+    yield f" lsp-gen-interval {seconds(isis.lsp_interval)}"
+    yield f" spf-interval {seconds(isis.spf_interval)}"
     yield " log-adjacency-changes"
     yield "exit"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.lab.attach import attach
-from tests.doing.conftest import DELAYLAB, Run
+from tests.doing.conftest import DELAYLAB, Run, skip_unless_runnable
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
@@ -88,3 +88,22 @@ def test_rootless_nodes_know_each_other_by_name(nobody: Run, tmp_path: Path) -> 
     (tmp_path / "lab.yaml").write_text(NAMED)
     nobody("up", str(tmp_path / "lab.yaml"))
     nobody("exec", "a", "--", "ping", "-c", "1", "-W", "2", "s")
+
+
+@pytest.mark.parametrize("kind", ["lxc", "docker"])
+def test_a_name_has_the_addresses_of_both_ip_versions_in_every_kind(
+    delaylab: Run, tmp_path: Path, kind: str
+) -> None:
+    """A program that takes the first address uses one IP version, whatever kind its node is."""
+    skip_unless_runnable(kind)
+    text = f"lab: dual\nip: [4, 6]\nnodes: {{a: {{}}, c: {{kind: {kind}}}, b: {{}}}}\n"
+    (tmp_path / "lab.yaml").write_text(text + "links: [{join: [a, b, c], name: w}]\n")
+    delaylab("up", str(tmp_path / "lab.yaml"))
+    plan = attach("dual").plan
+    v4, v6 = (str(each.ip) for each in plan.attachment("b", "w").interfaces())
+    for node in ("a", "c"):
+        for version, address in (("-4", v4), ("-6", v6)):
+            assert address in delaylab("exec", node, "--", "ping", version, "-c", "1", "b").stdout
+    first = {node: delaylab("exec", node, "--", "ping", "-c", "1", "b").stdout for node in "ac"}
+    assert (v6 in first["a"]) == (v6 in first["c"])
+    delaylab("down", "dual")

@@ -67,6 +67,8 @@ def _problems(
         yield "BIRD has no `retransmit` below 2s", "say `retransmit: 2s`, or `by: frr`"
     if routing.by == "frr" and routing.ospf and routing.ospf.prefix_suppression:
         yield "FRR 8.4 has no `prefix_suppression`", "leave it out, or say `by: bird`"
+    if routing.by == "bird" and routing.ospf and routing.ospf.spf_hold_most:
+        yield "BIRD has no `spf_hold_most`: its hold does not grow", "leave it out"
     ospf = routing.ospf
     for link in (*ospf.areas, *ospf.nbma) if ospf else ():
         if link not in links:

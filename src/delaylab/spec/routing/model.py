@@ -80,6 +80,20 @@ def _duration(text: str) -> Duration:
 MOST_LSA_INTERVAL = _duration("5s")
 """The longest interval that FRR takes, which is that of RFC 2328 (appendix B)."""
 
+MOST_HOLD = _duration("10min")
+"""The longest hold between two computations of routes that FRR takes."""
+MOST_ISIS = 120
+"""The most seconds of an interval of IS-IS that FRR takes."""
+
+
+def _isis_interval(given: Duration) -> Duration:
+    if given.ns % SECOND or not 1 <= given.ns // SECOND <= MOST_ISIS:
+        raise ValueError(f"expected whole seconds from 1s to {MOST_ISIS}s, got {given}")
+    return given
+
+
+IsisInterval = Annotated[Duration, AfterValidator(_isis_interval)]
+
 
 class OspfSpec(Spec):
     """OSPF: version 2 for IPv4, version 3 for IPv6, on all links of the router."""
@@ -99,7 +113,13 @@ class OspfSpec(Spec):
     spf_hold: Duration = Field(
         _duration("50ms"),
         description="The least time between two computations of routes. With FRR it grows while "
-        "changes go on, at most to a hundredfold; BIRD rounds it up to whole seconds.",
+        "changes go on, to `spf_hold_most`; BIRD rounds it up to whole seconds.",
+    )
+    spf_hold_most: Duration | None = Field(
+        None,
+        description="The most that `spf_hold` grows to: FRR doubles it with each computation that "
+        "comes within it. Left out, a hundredfold; the same as `spf_hold`, it does not grow. FRR "
+        "only.",
     )
     lsa_interval: Duration = Field(
         _duration("5s"),
@@ -123,6 +143,11 @@ class OspfSpec(Spec):
         "BIRD only.",
     )
 
+    @property
+    def longest_hold(self) -> Duration:
+        """Return the most that the time between two computations of routes grows to."""
+        return self.spf_hold_most or Duration(min(100 * self.spf_hold.ns, MOST_HOLD.ns))
+
     def area_of(self, link: str) -> str:
         """Return the area of a link."""
         return self.areas.get(link, self.area)
@@ -144,6 +169,15 @@ class OspfSpec(Spec):
         return self
 
     @model_validator(mode="after")
+    def _possible_hold(self) -> Self:
+        most = self.longest_hold
+        if max(self.spf_hold.ns, most.ns) > MOST_HOLD.ns:
+            raise ValueError(f"a hold between computations of routes is {MOST_HOLD} at most")
+        if most.ns < self.spf_hold.ns:
+            raise ValueError(f"`spf_hold_most` ({most}) is shorter than `spf_hold`")
+        return self
+
+    @model_validator(mode="after")
     def _dead_after_hello(self) -> Self:
         if self.dead.ns <= self.hello.ns:
             raise ValueError(f"`dead` ({self.dead}) has to be longer than `hello` ({self.hello})")
@@ -156,6 +190,15 @@ class IsisSpec(Spec):
     hello: Seconds = Field(_duration("3s"), description="The time between two hello packets.")
     multiplier: int = Field(
         10, ge=2, le=100, description="The hello packets missed until a neighbour is given up."
+    )
+    lsp_interval: IsisInterval = Field(
+        _duration("30s"),
+        description="The least time between two versions of one LSP of a router "
+        "(minimumLSPGenerationInterval), at most 120s. A router announces a second change within "
+        "this time only at its end.",
+    )
+    spf_interval: IsisInterval = Field(
+        _duration("1s"), description="The least time between two computations of routes."
     )
 
 
