@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.analysis.convergence.outcome import Outcome, Waited, course, outcome
+from delaylab.analysis.convergence.outcome import Outcome, Trouble, Waited, course, outcome
 from delaylab.charts.convergence import timeline_of_outcomes
 from delaylab.forwarding.detours import Detour, Detours, NodesPassed
 from delaylab.forwarding.fates import Interval
@@ -22,7 +22,7 @@ def watched(event: str, right_ns: int | None) -> Outcome:
     seen = course(AT, AT + 1000 * MS, "abc", "c", wrong, [loop], WAYS)
     changes = [TableChange(AT + 100 * MS, "a", "198.18.0.0/31", None)]
     verdict = Verdict(right_ns, None if right_ns else WRONG)
-    return outcome(event, seen, changes, [loop], verdict, Waited("a", 20 * MS, 30 * MS))
+    return outcome(event, seen, changes, Trouble([loop]), verdict, Waited("a", 20 * MS, 30 * MS))
 
 
 def test_routers_are_wrong_until_their_tables_are_right_or_the_watch_ends() -> None:

@@ -66,6 +66,7 @@ WRONG = [
 FATES = [
     (AT + 2 * MS, AT + 101 * MS, "black-hole", DEAD, "a", True),
     (AT + 101 * MS, AT + 151 * MS, "loop", DEAD, "a,b", True),
+    (AT + 900 * MS, AT + 1300 * MS, "black-hole", DEAD, "b", True),
 ]
 
 
@@ -113,7 +114,10 @@ def test_an_event_has_its_times_its_holes_and_its_verdict(found: Analysed) -> No
     down, kill = found.groups[0].events
     assert (down.detected_s, down.last_change_s, down.right_s) == (0.01, 0.3, 0.3)
     assert down.converged_s == pytest.approx(0.29)
-    assert [len(down.holes), len(down.loops)] == [1, 1]
+    assert [len(down.holes), len(down.loops)] == [2, 1]
+    (hole,) = kill.holes
+    assert kill.after_s(hole.begin_ns) == pytest.approx(-0.101), "it began with the event before"
+    assert kill.after_s(hole.end_ns) == pytest.approx(0.299)
     assert down.effect.routers.keys() == {"a", "b"}
     # 20 of 300 ms are less than a tenth.
     assert down.held_up == pytest.approx(20 / 300, abs=0.001)

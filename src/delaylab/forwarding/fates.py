@@ -7,12 +7,13 @@ around. Each change is followed for the destinations that it concerns alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from itertools import groupby
 from typing import Literal
 
+from delaylab.forwarding.service import Outage
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange
 from delaylab.forwarding.walks import End, Loop, Wiring, covering, longest, loops_of, step
 
@@ -62,6 +63,25 @@ class _Destination:
     ends: Counter[str] = field(default_factory=Counter)
     loops: frozenset[Loop] = frozenset()
     open: dict[State, tuple[int | None, bool]] = field(default_factory=dict)
+    without: dict[str, int | None] = field(default_factory=dict)
+
+    def sources(self, routers: Collection[str]) -> set[str]:
+        """Return the nodes of which some packets end at another node or go in a circle."""
+        trouble = {node for state in self.states() for node in state[1]}
+        if not trouble:
+            return set()
+        before: dict[str, set[str]] = {}
+        for node, to in self.following.items():
+            for each in to:
+                before.setdefault(each, set()).add(node)
+        found, left = set(trouble), list(trouble)
+        while left:
+            node = left.pop()
+            if node in routers or node in trouble:
+                fresh = before.get(node, set()) - found
+                found |= fresh
+                left += fresh
+        return found
 
     def states(self) -> Iterator[State]:
         """Yield the black holes and the loops of now."""
@@ -75,7 +95,8 @@ class _Destination:
 class Fates:
     """The black holes and loops of all destinations; `take` follows changes.
 
-    `destinations` are addresses. `down` are the ends of links that are down at the start.
+    `destinations` are addresses. `down` are the ends of links that are down at the start. With
+    `pairs` it also follows which nodes are without service to each: work that grows with both.
     """
 
     def __init__(
@@ -84,11 +105,15 @@ class Fates:
         wiring: Wiring,
         destinations: Iterable[str],
         down: Iterable[End] = (),
+        *,
+        pairs: bool = False,
     ) -> None:
         self._tables: dict[str, Table] = {node: dict(table) for node, table in tables.items()}
         self._wiring = wiring
         self._down = set(down)
         self._ended: list[Interval] = []
+        self._outages: list[Outage] = []
+        self.pairs = pairs
         every = list(dict.fromkeys(destinations))
         self._concerned: dict[str, list[_Destination]] = {}
         self._destinations = [_Destination(address, []) for address in every]
@@ -98,6 +123,8 @@ class Fates:
         for each in self._destinations:
             self._follow(each, self._tables)
             each.open = dict.fromkeys(each.states(), (None, True))
+            if pairs:
+                each.without = dict.fromkeys(each.sources(wiring.routers))
 
     @property
     def tables(self) -> Mapping[str, Mapping[str, Hops]]:
@@ -128,6 +155,15 @@ class Fates:
             key=lambda it: (it.begin_ns or 0, it.destination, it.kind, sorted(it.nodes)),
         )
 
+    def outages(self) -> list[Outage]:
+        """Return when nodes were without service to a destination, with `pairs`."""
+        now = [
+            Outage(source, each.address, begin_ns, None)
+            for each in self._destinations
+            for source, begin_ns in each.without.items()
+        ]
+        return [*self._outages, *now]
+
     def _take_at(self, at_ns: int, changes: list[Change]) -> None:
         exact = not any(isinstance(change, Lost) for change in changes)
         concerned: dict[str, tuple[_Destination, set[str]]] = {}
@@ -146,6 +182,8 @@ class Fates:
         for each, nodes in concerned.values():
             self._follow(each, nodes)
             self._note(each, at_ns, exact=exact)
+            if self.pairs and (each.open or each.without):
+                self._note_pairs(each, at_ns)
 
     def _learn(self, prefix: str) -> list[_Destination]:
         """Return the destinations that a prefix covers, which know it from now on."""
@@ -217,3 +255,12 @@ class Fates:
             self._ended.append(Interval(each.address, *state, begin_ns, at_ns, whole))
         for state in now - each.open.keys():
             each.open[state] = at_ns, exact
+
+    def _note_pairs(self, each: _Destination, at_ns: int) -> None:
+        """End the outages that are over, and begin those that are new."""
+        now = each.sources(self._wiring.routers)
+        for source in each.without.keys() - now:
+            begin_ns = each.without.pop(source)
+            self._outages.append(Outage(source, each.address, begin_ns, at_ns))
+        for source in now - each.without.keys():
+            each.without[source] = at_ns

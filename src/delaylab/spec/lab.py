@@ -24,7 +24,7 @@ Routes = Literal["shortest", "none"]
 AddressesBy = Literal["names", "places"]
 DataPlane = Literal["vxlan", "ethernet"]
 Spoken = bool | Literal["passive"]
-"""Whether routers speak a protocol on a link; `passive` announces its network alone."""
+"""The part of routers in a protocol on a link; `passive` announces its network alone."""
 Protocol = Literal["ospf", "isis"]
 """The protocols whose part in a link a file may change."""
 

@@ -10,11 +10,12 @@ import polars as pl
 from delaylab.dataset.records.tables import TABLES
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.judged import Judged
+from delaylab.forwarding.service import acted
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
 from delaylab.forwarding.topology import End
 from delaylab.forwarding.verified import Verdict, Verified
 from delaylab.forwarding.wrong import Row, WrongRoutes
-from delaylab.lab.routing.routers import faults_after, silent_devices
+from delaylab.lab.routing.routers import devices_at, faults_after, silent_devices
 from delaylab.lab.running import Lab
 from delaylab.lab.timeline import Happened
 from delaylab.plan.wiring import destinations, wiring
@@ -123,12 +124,12 @@ def _intervals(
     No kernel tells of silence: packets then vanish as if the link were down.
     """
     owners = destinations(lab.plan)
-    silent = silent_devices(lab, at_first.silent)
+    silent, down = silent_devices(lab, at_first.silent), at_first.down
     fates = Fates(
         at_first.tables,
         wiring(lab.plan, [name for name, spec in lab.spec.nodes.items() if spec.forwards]),
         owners,
-        at_first.down | silent,
+        down | silent,
     )
     heard: list[Change] = list(changes)
     for each in happened:
@@ -139,11 +140,33 @@ def _intervals(
             for node, device in sorted(silent ^ now)
         ]
         silent = now
+        cut = devices_at(lab, faults_after(each.step).down)
+        heard = acted(heard, cut - down, at_ns)
+        down = cut
     fates.take(sorted(heard, key=lambda change: change.at_ns))
     for found in fates.intervals():
-        dead = _dead_at(found.begin_ns or 0, happened)
-        if owners[found.destination] not in dead and not found.nodes & dead:
-            yield found
+        running = while_running(found, {*found.nodes, owners[found.destination]}, happened)
+        if running is not None:
+            yield running
+
+
+def while_running(
+    found: Interval, nodes: Collection[str], happened: Sequence[Happened]
+) -> Interval | None:
+    """Return an interval from when all its nodes ran; None if they did not while it lasted.
+
+    That of a node which starts again begins then: before, nobody was to answer.
+    """
+    if not _dead_at(found.begin_ns or 0, happened) & {*nodes}:
+        return found
+    for each in happened:
+        at_ns = each.began_ns or each.planned_ns
+        later = found.begin_ns is None or at_ns > found.begin_ns
+        off = each.step.dead | each.step.frozen
+        if later and not off & {*nodes}:
+            lasts = found.end_ns is None or found.end_ns > at_ns
+            return replace(found, begin_ns=at_ns) if lasts else None
+    return None
 
 
 def _dead_at(at_ns: int, happened: Sequence[Happened]) -> frozenset[str]:

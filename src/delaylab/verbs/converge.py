@@ -6,11 +6,19 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.analysis.convergence.outcome import Outcome, course, outcome, waited_between
+from delaylab.analysis.convergence.outcome import (
+    Outcome,
+    Trouble,
+    course,
+    outcome,
+    waited_between,
+)
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.forwarding.detours import detours
+from delaylab.forwarding.during import During
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.fates import Fates
+from delaylab.forwarding.service import acted, carriers_lost_ns
 from delaylab.forwarding.tables import Change, LinkChange, Table
 from delaylab.forwarding.topology import Topology
 from delaylab.forwarding.verified import Verdict, Verified
@@ -19,7 +27,13 @@ from delaylab.lab import node_events
 from delaylab.lab.node_events import NodeDeed
 from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
-from delaylab.lab.routing.routers import adjacencies, print_adjacencies, silent_devices, waits
+from delaylab.lab.routing.routers import (
+    adjacencies,
+    devices_at,
+    print_adjacencies,
+    silent_devices,
+    waits,
+)
 from delaylab.lab.running import Lab
 from delaylab.plan.routed_topology import (
     judged,
@@ -36,6 +50,9 @@ STEP_S = 0.2
 """Seconds that are waited for changes before the time is looked at."""
 QUIET_S = 1.0
 """Seconds without a change after which all changes of an event are taken to have come."""
+
+MOST_IN_PAIRS = 200
+"""The most nodes of a lab of which each pair is followed: a change may concern all pairs."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +78,18 @@ class EventWatch:
         self._topology: Topology = topology(lab.spec, lab.plan)
         self.faults = faults(lab)
         self._routers = [name for name, spec in lab.spec.nodes.items() if spec.forwards]
+        self._addresses = destinations(lab.plan)
+        down = {
+            (end, device) for (end, device), link in observer.links.items() if not link.up
+        } | silent_devices(lab, self.faults.silent)
+        # It goes on from one event to the next: an outage may end with another than it began with.
+        self._watched = Fates(
+            observer.tables,
+            wiring(lab.plan, self._routers),
+            self._addresses,
+            down,
+            pairs=len(lab.spec.nodes) <= MOST_IN_PAIRS,
+        )
         self.unforeseen, wanted = self._right_tables()
         self._verified = Verified(wanted, observer.tables, judged(lab.spec, lab.plan))
 
@@ -90,17 +119,8 @@ class EventWatch:
 
     def after(self, what: Break, timeout_s: float) -> Outcome:
         """Do something to the lab, and follow what comes of it until all tables are right."""
-        lab, observer = self._lab, self._observer
-        down = {
-            (end, device) for (end, device), link in observer.links.items() if not link.up
-        } | silent_devices(lab, self.faults.silent)
-        addresses = destinations(lab.plan)
-        watched = Fates(
-            observer.tables,
-            wiring(lab.plan, self._routers),
-            [address for address, node in addresses.items() if node not in self.faults.nodes],
-            down,
-        )
+        lab = self._lab
+        addresses, watched = self._addresses, self._watched
         were = set(self.faults.nodes)
         ways = _ways(watched, addresses, were)
         waited = waits(lab)
@@ -112,23 +132,24 @@ class EventWatch:
             LinkChange(event_ns, node, device, up=(node, device) in before, admin_up=True)
             for node, device in before ^ after
         ]
+        cut = devices_at(lab, now.down) - devices_at(lab, self.faults.down)
         self.faults = now
         changes: list[Change] = [*unseen]
         wrong = WrongRoutes(self._verified)
         self.unforeseen, wanted = self._right_tables()
         became = self._follow(wanted, wrong, changes, event_ns, timeout_s)
         until_ns = time.time_ns()
-        watched.take(sorted(changes, key=lambda change: change.at_ns))
-        dead = {address for address, node in addresses.items() if node in now.nodes}
-        found = [
-            each
-            for each in watched.intervals()
-            if each.destination not in dead and not each.nodes & set(now.nodes)
-        ]
+        watched.take(acted(changes, cut, event_ns))
         without = were | set(now.nodes)
+        during = During(event_ns, addresses, were, now.nodes)
+        trouble = Trouble(
+            during.trouble(watched.intervals()),
+            during.trouble(watched.outages()) if watched.pairs else None,
+            carriers_lost_ns(changes, cut, event_ns),
+        )
         detoured = detours(ways, _ways(watched, addresses, without), without)
         over_time = course(
-            event_ns, until_ns, self._routers, now.nodes, wrong.rows, found, detoured
+            event_ns, until_ns, self._routers, now.nodes, wrong.rows, trouble.intervals, detoured
         )
         changes = [change for change in changes if change not in unseen]
         known_ns = None if self.unforeseen else became
@@ -137,7 +158,7 @@ class EventWatch:
             what.words,
             over_time,
             changes,
-            found,
+            trouble,
             verdict,
             waited_between(waited, waits(lab)),
             (at_ns for at_ns, _, _ in adjacencies(lab)),

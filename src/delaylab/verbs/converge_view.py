@@ -17,6 +17,8 @@ from delaylab.plan.wiring import destinations
 from delaylab.verbs import pictures
 from delaylab.verbs.pictures import Targets
 
+OPTIONAL = ("carriers fell after", "without service")
+"""The rows that are left out where there is nothing to say."""
 SHOWN = 5
 """The most sets of routers with black holes, and with loops, that are printed."""
 
@@ -44,6 +46,8 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
             },
             "black_holes": [_interval(each, one) for one in each.holes],
             "loops": [_interval(each, one) for one in each.loops],
+            "carriers_s": each.after_s(each.carriers_ns),
+            "outages": _outages(each),
             "states": [asdict(one) for one in each.course.states],
             "ways": {
                 "changed": each.course.detours.changed,
@@ -90,6 +94,20 @@ def _interval(found: Outcome, one: Interval) -> JsonObject:
     }
 
 
+def _outages(found: Outcome) -> list[JsonObject] | None:
+    if found.outages is None:
+        return None
+    return [
+        {
+            "source": one.source,
+            "destination": one.destination,
+            "begin_s": found.after_s(one.begin_ns),
+            "end_s": found.after_s(one.end_ns),
+        }
+        for one in found.outages
+    ]
+
+
 def _seconds(ns: int | None) -> float | None:
     return None if ns is None else ns / 1e9
 
@@ -116,6 +134,7 @@ def _rows(each: Outcome) -> list[tuple[str, str]]:
     effect = each.effect
     count = effect.changes.count if effect.changes else 0
     rows = [
+        ("carriers fell after", _words(each.after_s(each.carriers_ns))),
         ("detected after", _words(each.after_s(each.detected_ns))),
         ("first route changed", _words(_seconds(effect.first_after_ns))),
         ("last route changed", _words(_seconds(effect.last_after_ns))),
@@ -123,8 +142,10 @@ def _rows(each: Outcome) -> list[tuple[str, str]]:
         ("changes", f"{count} routes of {len(effect.routers)} routers"),
         ("black holes", _count(each.holes)),
         ("loops", _count(each.loops)),
+        ("without service", _without_service(each)),
         ("ways", f"{each.course.detours.changed} of {each.course.detours.pairs} pairs of nodes"),
     ]
+    rows = [row for row in rows if row[1] != "-" or row[0] not in OPTIONAL]
     if each.waited is not None:
         most = f"{each.waited.longest_ns / 1e6:.0f} ms in all at {each.waited.router}"
         verdict = ": cpu-bound, the times are too long by up to that" if each.is_cpu_bound else ""
@@ -134,6 +155,20 @@ def _rows(each: Outcome) -> list[tuple[str, str]]:
 
 def _words(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1000:.0f} ms"
+
+
+def _without_service(each: Outcome) -> str:
+    """Return how many pairs of nodes were without service, and until when at last."""
+    if each.outages is None:
+        return "-"
+    if not each.outages:
+        return "no pair of nodes"
+    ends = [one.end_ns for one in each.outages if one.end_ns is not None]
+    lasting = len(each.outages) - len(ends)
+    count = f"{len(each.outages)} pairs of nodes and addresses"
+    until = f"the last until {_words(each.after_s(max(ends)))}" if ends else ""
+    now = f"{lasting} still" if lasting else ""
+    return ", ".join(filter(None, (count, until, now)))
 
 
 def _count(found: Sequence[Interval]) -> str:
@@ -149,11 +184,13 @@ def _at_routers(found: Outcome, intervals: Sequence[Interval], owners: dict[str,
     lines = []
     for nodes, several in sorted(by_routers.items(), key=lambda item: -len(item[1]))[:SHOWN]:
         to = sorted({owners.get(each.destination, each.destination) for each in several})
-        begin = min(each.begin_ns for each in several if each.begin_ns is not None)
+        begins = [each.begin_ns for each in several]
+        earlier = any(at_ns is None or at_ns < found.event_ns for at_ns in begins)
         ends = [each.end_ns for each in several if each.end_ns is not None]
         last = _words(found.after_s(max(ends))) if len(ends) == len(several) else "now"
         whom = to[0] if len(to) == 1 else f"{len(to)} nodes"
-        first = _words(found.after_s(begin))
+        known = [at_ns for at_ns in begins if at_ns is not None]
+        first = "before it" if earlier else _words(found.after_s(min(known)))
         lines.append(f"at {' - '.join(nodes)}: to {whom}, from {first} to {last}")
     more = len(by_routers) - SHOWN
     return [*lines, f"at {more} more"] if more > 0 else lines

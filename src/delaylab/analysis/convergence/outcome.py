@@ -10,6 +10,7 @@ from delaylab.analysis.convergence.states import RouterState, states_of
 from delaylab.dataset.records.events import MOST_WAITED
 from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.fates import Interval
+from delaylab.forwarding.service import Outage
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
 from delaylab.forwarding.verified import Verdict
 
@@ -57,13 +58,27 @@ def course(
 
 
 @dataclass(frozen=True)
+class Trouble:
+    """The trouble that packets met after an event, whoever caused it (`forwarding/during.py`).
+
+    `outages` are of pairs of nodes, None if they were not followed. `carriers_ns` is when the last
+    carrier fell that the event took; from the order to then is the lab's lag.
+    """
+
+    intervals: Sequence[Interval] = ()
+    outages: Sequence[Outage] | None = None
+    carriers_ns: int | None = None
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The changes that followed an event; times are in ns since 1970, by the clock of stamps.
 
     `event_ns` is when the event began. `detected_ns` is the first change that a router saw: of a
     carrier, of an adjacency, or of a table. `verdict` says when all tables were right: at
     `event_ns` if the event made none of them wrong.
-    `holes` and `loops` are those that began with the event. `lost` are routers of which changes
+    `holes` and `loops` are those that there were after it; those that began before it have that
+    beginning. `outages` and `carriers_ns` are as in `Trouble`. `lost` are routers of which changes
     were lost.
     """
 
@@ -77,6 +92,8 @@ class Outcome:
     lost: tuple[str, ...]
     waited: Waited | None
     course: Course
+    outages: tuple[Outage, ...] | None = None
+    carriers_ns: int | None = None
 
     @property
     def right_ns(self) -> int | None:
@@ -99,12 +116,12 @@ def outcome(
     event: str,
     over_time: Course,
     changes: Sequence[Change],
-    intervals: Iterable[Interval],
+    trouble: Trouble,
     verdict: Verdict,
     waited: Waited | None,
     adjacencies_ns: Iterable[int] = (),
 ) -> Outcome:
-    """Return what followed an event, from all changes and intervals since; changes come by time.
+    """Return what followed an event, from all changes since, which come by time.
 
     `adjacencies_ns` are the times at which daemons found neighbours or gave them up.
     """
@@ -112,18 +129,19 @@ def outcome(
     since = [change for change in changes if change.at_ns >= event_ns]
     seen = [change.at_ns for change in since if isinstance(change, TableChange | LinkChange)]
     seen += [at_ns for at_ns in adjacencies_ns if at_ns >= event_ns]
-    begun = [each for each in intervals if each.begin_ns is not None and each.begin_ns >= event_ns]
     return Outcome(
         event=event,
         event_ns=event_ns,
         detected_ns=min(seen, default=None),
         verdict=verdict,
         effect=effects(since, [event_ns])[0],
-        holes=tuple(each for each in begun if each.kind == "black hole"),
-        loops=tuple(each for each in begun if each.kind == "loop"),
+        holes=tuple(each for each in trouble.intervals if each.kind == "black hole"),
+        loops=tuple(each for each in trouble.intervals if each.kind == "loop"),
         lost=tuple(sorted({change.node for change in since if isinstance(change, Lost)})),
         waited=waited,
         course=over_time,
+        outages=None if trouble.outages is None else tuple(trouble.outages),
+        carriers_ns=trouble.carriers_ns,
     )
 
 

@@ -24,9 +24,9 @@ class SeenEvent:
 
     Times are in ns since 1970, by this machine's clock. `seen_ns` is the first change of a carrier,
     an adjacency or a table, `adjacency_ns` the first of an adjacency. `effect` has the changes of
-    tables. `holes` and `loops` are those that began after it. `lost` are the nodes of which
-    messages were lost. `stolen` is the share of the CPUs' time that a hypervisor took meanwhile,
-    None if it is not known.
+    tables. `holes` and `loops` are those that there were after it, also from before. `lost` are the
+    nodes of which messages were lost. `stolen` is the share of the CPUs' time that a hypervisor
+    took meanwhile, None if it is not known.
     """
 
     trial: str
@@ -146,10 +146,12 @@ def _event(
     tables = inside.filter(pl.col("what") == "table")
     noticed = inside.filter(pl.col("what") != "lost")["time_ns"].to_list()
     adjacent = inside.filter(pl.col("what") == "adjacency")["time_ns"].to_list()
-    begun = [
+    # Whoever caused it: an outage may end with another event than it began with.
+    there = [
         each
         for each in intervals
-        if each.begin_ns is not None and record.event_ns <= each.begin_ns <= record.until_ns
+        if (each.begin_ns is None or each.begin_ns <= record.until_ns)
+        and (each.end_ns is None or each.end_ns >= record.event_ns)
     ]
     lost = inside.filter(pl.col("what") == "lost")["node"].unique().sort().to_list()
     return SeenEvent(
@@ -159,8 +161,8 @@ def _event(
         seen_ns=min(noticed, default=None),
         adjacency_ns=min(adjacent, default=None),
         effect=changes_of_tables(record.event_ns, _by_router(tables)),
-        holes=tuple(each for each in begun if each.kind == "black hole"),
-        loops=tuple(each for each in begun if each.kind == "loop"),
+        holes=tuple(each for each in there if each.kind == "black hole"),
+        loops=tuple(each for each in there if each.kind == "loop"),
         lost=tuple(lost),
         stolen=_stolen(hosts, record),
     )

@@ -52,7 +52,7 @@ def states_of(
     for router, begun_ns in since.items():
         add(router, begun_ns, end_ns, "wrong")
     for each in intervals:
-        if each.kind == "loop" and each.begin_ns is not None:
+        if each.kind == "loop":
             for router in sorted(each.nodes):
-                add(router, each.begin_ns, each.end_ns or end_ns, "looping")
+                add(router, each.begin_ns or first_ns, each.end_ns or end_ns, "looping")
     return found

@@ -194,7 +194,7 @@ def _follow(observer: Observer, found: Verified, watch: _ProgramWatch, deadline_
         return True
     watch.look(last=left_s <= 0)
     if left_s <= 0:
-        what = f"not in time: {found.in_words}"
+        what = f"the tables were not right in time: {found.in_words}"
         raise DelaylabError(what, fix="give the daemons more time: `routing: {timeout: 5min}`")
     return False
 

@@ -42,6 +42,15 @@ def silent_devices(lab: Lab, silent: Collection[End]) -> set[End]:
     }
 
 
+def devices_at(lab: Lab, ends: Collection[End]) -> set[End]:
+    """Return the devices at some nodes' ends of links."""
+    return {
+        (each.node, each.device)
+        for each in lab.plan.every_attachment
+        if (each.node, each.link) in ends
+    }
+
+
 def waits(lab: Lab) -> dict[str, int]:
     """Return how long each router's programs waited for a CPU so far, in ns."""
     return {

@@ -1,0 +1,46 @@
+"""The trouble of an event: what lasted into it or began after it, whoever caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from delaylab.forwarding.fates import Interval
+from delaylab.forwarding.service import Outage
+
+Trouble = TypeVar("Trouble", Interval, Outage)
+
+
+@dataclass(frozen=True)
+class During:
+    """An event at `at_ns`, the node of each address, and the nodes that did not run.
+
+    `off_before` did not run just before it, and `off` do not run after it.
+    """
+
+    at_ns: int
+    owners: Mapping[str, str]
+    off_before: Collection[str] = ()
+    off: Collection[str] = ()
+
+    def trouble(self, found: Iterable[Trouble]) -> list[Trouble]:
+        """Return what lasted at the event or began after it, but for what is of nodes that are off.
+
+        That of a node which began to run begins with the event: before it, nobody was to answer.
+        """
+        return [self._clipped(each) for each in found if self._is_there(each)]
+
+    def _is_there(self, each: Interval | Outage) -> bool:
+        lasted = each.end_ns is None or each.end_ns >= self.at_ns
+        return lasted and not self._nodes(each) & {*self.off}
+
+    def _clipped(self, each: Trouble) -> Trouble:
+        earlier = each.begin_ns is None or each.begin_ns < self.at_ns
+        if earlier and self._nodes(each) & {*self.off_before}:
+            return replace(each, begin_ns=self.at_ns)
+        return each
+
+    def _nodes(self, each: Interval | Outage) -> set[str]:
+        own = each.nodes if isinstance(each, Interval) else {each.source}
+        return {*own, self.owners.get(each.destination, "")}
