@@ -108,3 +108,14 @@ def test_the_holds_that_decide_a_convergence_are_those_of_the_file() -> None:
     assert "\n timers throttle spf 0 50 5000\n" in config(PASSIVE)
     fixed = config(PASSIVE.replace("ospf: {}", "ospf: {spf_hold: 200ms, spf_hold_most: 200ms}"))
     assert "\n timers throttle spf 0 200 200\n" in fixed
+
+
+def test_links_of_a_lab_with_daemons_can_be_taken_down() -> None:
+    """A lab without them, and one with the kernel's links, keep links without conditions."""
+    lab, plan = planned(PASSIVE)
+    assert sorted(plan.conditioned) == ["a", "b", "c", "d"], "nobody else is on `stub`"
+    assert {each.state for each in lab.links if each.name != "stub"} == {"up"}
+    _, kernel = planned(PASSIVE.replace("ip: [4, 6]", "ip: [4, 6]\nengine: kernel"))
+    assert kernel.conditioned == []
+    _, static = planned(PASSIVE.replace("routing: {ospf: {}}\n", ""))
+    assert static.conditioned == []

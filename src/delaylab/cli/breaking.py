@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from delaylab.cli.numbers import duration
-from delaylab.cli.options import Json, Verbs, app, console, link, print_json
+from delaylab.cli.options import InOrder, Json, Verbs, app, console, in_order, link, print_json
 from delaylab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ Programs = Annotated[
         help="Only this program of the node, such as ospfd; may be repeated.",
     ),
 ]
+
+
+OF_NODES = ("--stop", "--kill", "--start", "--restart")
+"""The options that are of nodes, or of their programs."""
 
 
 @link.command("down")
@@ -88,8 +92,9 @@ def _print(events: Sequence[LinkEvent | NodeEvent], *, as_json: bool) -> None:
     print_json(verb.as_json(events)) if as_json else verb.print_events(events, console())
 
 
-@app.command()
+@app.command(cls=InOrder)
 def converge(
+    ctx: typer.Context,
     lab_name: Lab,
     down: Annotated[
         list[str] | None, typer.Option(metavar="LINK", help="Take this link down; may be repeated.")
@@ -134,9 +139,9 @@ def converge(
 ) -> None:
     """Break what is named in a running lab, and watch its routers until they forward rightly.
 
-    What one option names changes at one moment, the options one after the other, in the order
-    above. A forwarding table is right if it has exactly the shortest paths of the network as it
-    then is.
+    The options act one after the other, in the order of the command line; what one option names
+    that is repeated at once changes at one moment. A forwarding table is right if it has exactly
+    the shortest paths of the network as it then is.
     """
     from delaylab.lab.attach import attach
     from delaylab.verbs import converge as verb
@@ -147,16 +152,20 @@ def converge(
     targets = Targets(svg, png, html)
     targets.require_folders()
     of_programs = tuple(programs or ())
-    named = [
-        verb.Break("down", _once(down)),
-        verb.Break("silent", _once(silence)),
-        verb.Break("up", _once(up)),
-        verb.Break("stop", _once(stop), of_programs),
-        verb.Break("kill", _once(kill), of_programs),
-        verb.Break("start", _once(start), of_programs),
-        verb.Break("restart", _once(restart), of_programs),
+    given: list[tuple[str, verb.Deed, list[str] | None]] = [
+        ("--down", "down", down),
+        ("--silence", "silent", silence),
+        ("--up", "up", up),
+        ("--stop", "stop", stop),
+        ("--kill", "kill", kill),
+        ("--start", "start", start),
+        ("--restart", "restart", restart),
     ]
-    events = [each for each in named if each.names]
+    deeds = {option: deed for option, deed, names in given if names}
+    events = [
+        verb.Break(deeds[option], names, of_programs if option in OF_NODES else ())
+        for option, names in in_order(ctx.meta[InOrder.WORDS], deeds)
+    ]
     if targets != Targets() and not events:
         raise BadInput("there is no event to draw", fix="name one, such as --down LINK")
     lab = attach(lab_name)
@@ -167,11 +176,6 @@ def converge(
     draw(lab, found, targets, console(stderr=True) if as_json else words)
     if any(each.right_ns is None and not each.verdict.unforeseen for each in found):
         raise typer.Exit(1)
-
-
-def _once(names: list[str] | None) -> tuple[str, ...]:
-    """Return the names of an option, each once."""
-    return tuple(dict.fromkeys(names or ()))
 
 
 @node.command("stop")

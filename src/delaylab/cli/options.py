@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
@@ -152,6 +152,38 @@ class WithCommand(TyperCommand):
         """Parse the arguments of the verb."""
         ctx.allow_interspersed_args = "--" in args
         return super().parse_args(ctx, args)
+
+
+class InOrder(TyperCommand):
+    """A verb whose options act in the order of the command line, which it finds in `ctx.meta`."""
+
+    WORDS = "delaylab.words"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the verb, and keep them."""
+        ctx.meta[self.WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+def in_order(words: Sequence[str], options: Collection[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the values of options by the order of the words, each value once.
+
+    An option that is repeated at once has several; after another one it comes anew.
+    """
+    found: list[tuple[str, tuple[str, ...]]] = []
+    left = iter(words)
+    for word in left:
+        if word == "--":
+            break
+        option, given, value = word.partition("=")
+        if option not in options:
+            continue
+        value = value if given else next(left, "")
+        if found and found[-1][0] == option:
+            found[-1] = option, tuple(dict.fromkeys((*found[-1][1], value)))
+        else:
+            found.append((option, (value,)))
+    return found
 
 
 class PlaceBy(StrEnum):

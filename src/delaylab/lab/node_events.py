@@ -39,6 +39,17 @@ class NodeEvent:
     links: tuple[str, ...]
 
 
+def require(lab: Lab, node: str, names: Sequence[str] = ()) -> None:
+    """Raise BadInput if a lab does not have a node or its programs, or if it cannot be cut off."""
+    there = lab.planned(node).programs
+    for name in names:
+        if name not in there:
+            what = f"node {node!r} has no program {name!r}"
+            raise BadInput(what, fix=f"there are: {', '.join(there) or 'none'}")
+    if not names:
+        _links(lab, node)
+
+
 def act(lab: Lab, node: str, do: NodeDeed, names: Sequence[str] = ()) -> NodeEvent:
     """Stop, kill, start or restart a node, or only its programs of these names.
 

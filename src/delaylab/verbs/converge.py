@@ -24,6 +24,7 @@ from delaylab.forwarding.topology import Topology
 from delaylab.forwarding.verified import Verdict, Verified
 from delaylab.forwarding.wrong import WrongRoutes
 from delaylab.lab import node_events
+from delaylab.lab.links import link_changes
 from delaylab.lab.node_events import NodeDeed
 from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
@@ -46,11 +47,14 @@ from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.events import LinkDeed, change_links
 
+Deed = LinkDeed | NodeDeed
 STEP_S = 0.2
 """Seconds that are waited for changes before the time is looked at."""
 QUIET_S = 1.0
 """Seconds without a change after which all changes of an event are taken to have come."""
 
+MENDING = ("up", "start", "restart")
+"""What may be done to a lab whose tables are wrong: they may become right by it."""
 MOST_IN_PAIRS = 200
 """The most nodes of a lab of which each pair is followed: a change may concern all pairs."""
 
@@ -59,7 +63,7 @@ MOST_IN_PAIRS = 200
 class Break:
     """A thing to do to a lab: to links or to nodes, or to programs of nodes, at one moment."""
 
-    do: LinkDeed | NodeDeed
+    do: Deed
     names: tuple[str, ...]
     programs: tuple[str, ...] = ()
 
@@ -98,8 +102,8 @@ class EventWatch:
         why = why_unforeseen_with(self._topology, self.faults)
         return why, {} if why else expected_tables(self._topology, self.faults)
 
-    def require_right(self) -> None:
-        """Raise BadInput if a table is wrong before the first event.
+    def require_right(self, *, mends: bool) -> None:
+        """Raise BadInput if a table is wrong before the first event, unless that `mends` the lab.
 
         Raises DelaylabError if a part of the lab is dead, of which that may come.
         """
@@ -107,6 +111,8 @@ class EventWatch:
             if ended := self._lab.ended():
                 what = f"agent {ended[0]} is dead, and {self._verified.wrong} routes are wrong"
                 raise DelaylabError(what, fix=f"delaylab down {self._lab.name}, then up again")
+            if mends:
+                return
             what = f"before the event {self._verified.in_words}"
             raise BadInput(what, fix="wait until the daemons are done: delaylab converge LAB")
 
@@ -197,6 +203,16 @@ def _ways(
     return {node: watched.following(address) for node, address in one_of.items()}
 
 
+def _require(lab: Lab, what: Break) -> None:
+    """Raise BadInput if the lab does not have what is named, or if it cannot change."""
+    if what.do in ("down", "up", "silent"):
+        for link in what.names:
+            link_changes.require(lab, link)
+        return
+    for node in what.names:
+        node_events.require(lab, node, what.programs)
+
+
 def _do(lab: Lab, what: Break) -> int:
     """Do something to the lab; return when it began to act, in ns since 1970."""
     times: list[int | None] = []
@@ -216,8 +232,10 @@ def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outco
     """Do things to a lab one after the other; return what followed each.
 
     Without events, wait until all tables are right. Raises BadInput if they are not before the
-    first event, and for a lab without daemons.
+    first event, unless it mends the lab; for what the lab does not have; and without daemons.
     """
+    for each in events:
+        _require(lab, each)
     why = why_unforeseen(lab.spec) if lab.spec.has_daemons else "it has no routing daemons"
     if why is not None:
         raise BadInput(f"the right forwarding tables of lab {lab.name!r} are not known: {why}")
@@ -225,7 +243,7 @@ def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outco
         watch = EventWatch(lab, observer)
         if not events:
             watch.until_right(timeout.ns / 1e9)
-        watch.require_right()
+        watch.require_right(mends=bool(events) and events[0].do in MENDING)
         if events:
             print_adjacencies(lab)
         return [watch.after(each, timeout.ns / 1e9) for each in events]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -231,6 +232,12 @@ def test_what_a_silent_link_and_a_dead_router_do_is_seen(delaylab: Run, tmp_path
     assert "all tables right" in shown
     assert "start r-3" in page.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
+    late = delaylab("converge", "ring", "--silence", "b", "--timeout", "100ms", code=1).stdout
+    assert re.search(r"not in time: \d+ routes are wrong.* r-\d: 198", " ".join(late.split()))
+    refused = delaylab("converge", "ring", "--down", "a", code=2)
+    assert "routes are wrong" in refused.stderr
+    (mended,) = as_json(delaylab("converge", "ring", "--up", "b", "--json"))
+    assert mended["right_s"] is not None, "what mends the lab is not refused"
     unnamed = delaylab("converge", "ring", "--svg", "x.svg", code=2)
     assert "there is no event to draw" in unnamed.stderr
     nowhere = delaylab("converge", "ring", "--start", "r-3", "--svg", "/nowhere/x.svg", code=2)

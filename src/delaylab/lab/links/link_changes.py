@@ -181,6 +181,11 @@ def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
             call(lab, each.agent, Neighbours(on=each.device, tries=often, versions=versions))
 
 
+def require(lab: Lab, link: str) -> None:
+    """Raise BadInput if a lab does not have a link, or if the link cannot change."""
+    _conditioned(lab, link)
+
+
 def _conditioned(lab: Lab, link: str) -> ConditionedLink:
     if lab.plan.has_engine(link):
         timeline = tuple(each for each in changes_of_links(lab.spec) if each.link == link)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.kinds import HostedNode, ImageNode, NodeSpec, ProcessNode
-from delaylab.spec.lab import LabSpec
+from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.routing.model import PACKAGES, RoutingSpec, merged
 
 CAPABILITIES: Mapping[str, frozenset[Capability]] = {
@@ -31,7 +31,22 @@ def with_routing(lab: LabSpec) -> LabSpec:
     if not any(found.values()):
         return lab
     nodes = {name: _with(spec, found[name]) for name, spec in lab.nodes.items()}
-    return lab.model_copy(update={"nodes": nodes})
+    links = [_that_can_fail(lab, link) for link in lab.links]
+    return lab.model_copy(update={"nodes": nodes, "links": links})
+
+
+def _that_can_fail(lab: LabSpec, link: LinkSpec) -> LinkSpec:
+    """Return a link that can be taken down while the lab runs: a link engine carries it.
+
+    Where nodes of one stack or an interface of this machine are on it, and with `engine: kernel`, a
+    link without conditions stays as it is.
+    """
+    ends = [lab.nodes[node] for node in link.members]
+    plain = any(not each.own_stack or each.outside is not None for each in ends)
+    in_kernel = any(lab.engine_on(lab.host_of(node)).kind == "kernel" for node in link.members)
+    if plain or in_kernel or link.is_conditioned or len(ends) < 2:
+        return link
+    return link.model_copy(update={"state": "up"})
 
 
 def _with(spec: NodeSpec, routing: RoutingSpec | None) -> NodeSpec:
