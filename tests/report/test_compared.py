@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from delaylab.analysis.compared.many import compare_studies
 from delaylab.cli import app
 from delaylab.dataset.store import read_study
+from delaylab.report.compared import headline
 from delaylab.report.compared_terminal import print_comparison
 from tests import synthetic, unprobed
 from tests.synthetic import Condition, constant, lognormal
@@ -169,3 +170,23 @@ def test_work_without_packets_is_compared_in_every_form(tmp_path: Path) -> None:
     assert lines["work count of a, rate"]["unit"] == "units/s"
     assert lines["work count of a, rate"]["change"] == pytest.approx(-50)
     assert lines["work count of a, rate"]["n"] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("repeats", "chance"), [(1, "each of one trial on each side"), (3, "at most about 0.")]
+)
+def test_lines_by_chance_are_counted_with_repeats_alone(
+    tmp_path: Path, repeats: int, chance: str
+) -> None:
+    slow = {("reply", "sender.vif"): constant(900)}
+    sides = [
+        synthetic.write(
+            tmp_path / name,
+            [Condition(seed=seed + n, repeat=1 + n, delays=delays) for n in range(repeats)],
+        )
+        for name, seed, delays in (("a", 1, {}), ("b", 20, slow))
+    ]
+    (found,) = compare_studies([read_study(side) for side in sides]).compared
+    assert (found.by_chance is None) == (repeats == 1)
+    assert chance in headline(found)
+    assert ("by chance" in headline(found)) == (repeats > 1)

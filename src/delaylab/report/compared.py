@@ -69,21 +69,32 @@ def note(found: Compared) -> str:
 
 
 def headline(found: Compared) -> str:
-    """Return the outcome in one sentence, with the number of lines that chance alone makes."""
+    """Return the outcome in one sentence, with the number of lines that chance alone makes.
+
+    Without repeats that number is not known.
+    """
     lines, seen = len(found.lines), found.seen
     if not lines:
         return (
             "Nothing can be compared: the two sides share no levels with enough packets, or with "
             "repeated trials of the same work."
         )
-    chance = f"if nothing differed, about {(1 - CERTAIN) * lines:.1f} would seem to by chance"
     if not seen:
         return f"No difference seen in {lines} lines."
     counts = dict.fromkeys(("slower", "faster", "more lost", "fewer lost", "more", "less"), 0)
     for line in seen:
         counts[line.verdict] += 1
     text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    return f"{len(seen)} of {lines} lines differ ({text}); {chance}."
+    return f"{len(seen)} of {lines} lines differ ({text}){_chance(found)}."
+
+
+def _chance(found: Compared) -> str:
+    """Return how many of the lines at most would differ by chance alone, if repeats tell."""
+    if found.by_chance is None:
+        return ", each of one trial on each side"
+    few = f"{found.by_chance:.1f}"
+    which = f" of the {len(found.repeated)} with repeats" if found.once else ""
+    return f"; if nothing differed, at most about {few}{which} would seem to by chance"
 
 
 def named(found: Compared) -> list[tuple[Side, tuple[ClaimDoubt, ...]]]:
@@ -100,6 +111,7 @@ def as_json(found: Compared) -> JsonObject:
         "before": _place(found.before),
         "after": _place(found.after),
         "level": CERTAIN,
+        "by_chance": found.by_chance,
         "lines": [_line(line) for line in found.lines],
         "unlike": list(found.unlike),
         "circumstances": [asdict(each) for each in found.circumstances],

@@ -53,7 +53,23 @@ class Compared:
     @property
     def once(self) -> bool:
         """Return True if some lines rest on one trial on each side."""
-        return any(line.pair.trials == (1, 1) for line in self.lines)
+        return len(self.repeated) < len(self.lines)
+
+    @property
+    def repeated(self) -> list[Line]:
+        """Return the lines of which a side has several trials, so that it shows how runs differ."""
+        return [line for line in self.lines if max(line.pair.trials) > 1]
+
+    @property
+    def by_chance(self) -> float | None:
+        """Return how many lines at most would differ if nothing did, on average.
+
+        It counts the lines with repeats, and is None without any: of real pairs of single trials
+        of one setting, four in ten differ by the interval of their packets. Of few repeats the
+        intervals are wider than the data ask for, so fewer lines differ.
+        """
+        repeated = self.repeated
+        return (1 - CERTAIN) * len(repeated) if repeated else None
 
 
 def compare_sides(before: Side, after: Side) -> Compared:
