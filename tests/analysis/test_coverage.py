@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binom
+from tools.coverage.long import LongTrial, quantile
 from tools.coverage.measures import NAMES, TESTS, Tally, tally
 from tools.coverage.processes import Process, log_normal, pareto, queue_and_noise, truth
 
+from delaylab.analysis.doubts.packets import MEMORIES
 from delaylab.analysis.statistics import quantiles
 from delaylab.analysis.statistics.effects import share
 
@@ -67,3 +69,24 @@ def test_the_interval_of_a_small_share_covers_where_trials_differ() -> None:
         run = process.run(np.random.default_rng(seed))
         found.add(share([trial > ninety for trial in run], run).interval, 0.1)
     assert found.given - found.covered <= binom.ppf(1 - UNLIKELY, found.given, 1 - COVERED)
+
+
+@pytest.mark.parametrize(
+    ("memory", "n"),
+    [(10, 100_000), (500, 100_000), (5000, 100_000), (20_000, 100_000), (5000, 200_000)],
+)
+def test_a_median_allows_for_memory_longer_than_a_stretch_or_is_doubted(
+    memory: int, n: int
+) -> None:
+    """With memory of 5000 packets in 200 000 it covered in 19 of 40, and nothing doubted it."""
+    trial, missed, doubted = LongTrial(memory, n), 0, 0
+    for seed in range(40):
+        (found,) = quantiles.locate(trial.draw(np.random.default_rng(seed)), (0.5,))
+        assert found.interval is not None
+        low, high = found.interval
+        right = low <= quantile(0.5) <= high
+        doubted += found.effective < MEMORIES
+        missed += not right and found.effective >= MEMORIES
+    assert missed <= 4
+    if memory <= n / 200:
+        assert doubted == 0

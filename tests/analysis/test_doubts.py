@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -114,3 +115,18 @@ def test_a_changed_queue_is_told_with_what_it_means(
     tap = {**TAP, "by": by, "queue_after": after, "queue_changed": True}
     (found,) = doubts(tmp_path, Condition(), taps=[tap])
     assert said in found.message
+
+
+def test_a_trial_too_short_for_its_memory_is_doubted_and_repeats_are_not(tmp_path: Path) -> None:
+    wandering = np.cumsum(np.random.default_rng(3).normal(size=400)) * 20 + 5000
+    delays = {("request", "wire"): lambda _random, n: wandering[:n]}
+    found = []
+    for repeats in (1, 3):
+        conditions = [Condition(packets=400, delays=delays, repeat=1 + n) for n in range(repeats)]
+        synthetic.write(tmp_path / str(repeats), conditions)
+        (group,) = groups(store.read_study(tmp_path / str(repeats)))
+        found.append([each for each in group.doubts if each.kind == "long-memory"])
+    (doubt,), none = found
+    assert not none
+    assert float(doubt.values["independent"]) < 10
+    assert "repeat" in doubt.remedy

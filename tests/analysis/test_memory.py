@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tools.coverage.long import LongTrial
 from tools.coverage.processes import autoregressive
 
 from delaylab.analysis.statistics.memory import (
@@ -74,3 +75,31 @@ def test_a_series_too_long_to_read_whole_has_the_same_time() -> None:
 
 def test_equal_values_share_their_rank() -> None:
     assert ranks(np.array([3.0, 1.0, 3.0, 2.0])).tolist() == [3.5, 1.0, 3.5, 2.0]
+
+
+def resampled(flags: Floats, block: int) -> float:
+    """Return the variance of a share by the bootstrap of circular blocks."""
+    n, random = len(flags), np.random.default_rng(8)
+    sums = np.cumsum(np.concatenate([[0.0], flags, flags[:block]]))
+    starts = random.integers(0, n, (2000, n // block))
+    return float(((sums[starts + block] - sums[starts]).sum(axis=1) / n).var())
+
+
+@pytest.mark.parametrize("memory", [20, 300, 2000])
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_the_time_is_that_of_a_bootstrap_of_long_blocks(memory: int, q: float) -> None:
+    drawn = LongTrial(memory, 400_000).draw(np.random.default_rng(9))
+    variance = resampled((drawn <= np.quantile(drawn, q)).astype(np.float64), 10 * memory)
+    time = float(quantile_times([drawn], (q,))[0])
+    assert 0.6 < time * q * (1 - q) / len(drawn) / variance < 2
+
+
+def test_the_time_does_not_jump_where_batches_begin() -> None:
+    drawn = series(10, 30, STRETCH + 1, 0.9)
+    one, other = (np.median(autocorrelation_times([part])) for part in (drawn[:, :-1], drawn))
+    assert other == pytest.approx(one, rel=0.15)
+
+
+def test_a_drift_over_the_whole_trial_leaves_few_independent_packets() -> None:
+    drift = np.linspace(0, 3, 100_000) + np.random.default_rng(12).normal(size=100_000)
+    assert len(drift) / quantile_times([drift], (0.5,))[0] < 10

@@ -1,4 +1,4 @@
-"""Table of docs/method.md: how often intervals cover the truth (`make coverage`)."""
+"""Tables of docs/method.md: how often intervals cover the truth (`make coverage`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from os import cpu_count
 from pathlib import Path
 
 from tools import marked_part
+from tools.coverage import long
 from tools.coverage.measures import NAMES, TESTS, Tally, tally
 from tools.coverage.processes import Process, log_normal, pareto, queue_and_noise
 
 PAGE = Path(__file__).parents[2] / "docs" / "method.md"
 BEGIN, END = "<!-- coverage: written by `make coverage` -->\n", "<!-- end of coverage -->"
-DATA_SETS = 1000
+LONG = "<!-- coverage of long trials: written by `make coverage` -->\n"
+END_OF_LONG = "<!-- end of coverage of long trials -->"
+DATA_SETS, LONG_TRIALS = 1000, 100
 # Data sets that a process of its own takes on.
-TOGETHER = 100
+TOGETHER, LONG_TOGETHER = 100, 10
 # Share of refused data sets from which on a cell says "refused".
 MOSTLY = 0.8
 SHAPES = {"log-normal": log_normal, "Pareto": pareto}
@@ -85,9 +88,42 @@ def table(count: int) -> str:
     return "\n".join(rows) + "\n"
 
 
+def long_row(trial: long.LongTrial, parts: list[tuple[dict[str, Tally], int]], count: int) -> str:
+    """Return the row of a long trial; cells are of the data sets that are not doubted."""
+    cells = []
+    for name in long.NAMES:
+        found = sum((tallies[name] for tallies, _ in parts), start=Tally())
+        cells.append(cell(found) if found.of >= count / 20 else "–")
+    doubted = 100 * sum(doubted for _, doubted in parts) / count
+    return f"| {trial.memory} | {trial.n} | {doubted:.0f} | {' | '.join(cells)} |"
+
+
+def long_table(count: int) -> str:
+    """Return the table of long trials, from `count` data sets each."""
+    rows = [
+        f"| memory | n | doubted | {' | '.join(long.NAMES)} |",
+        "|" + "---|" * (3 + len(long.NAMES)),
+    ]
+    with ProcessPoolExecutor(cpu_count()) as pool:
+        for trial in long.CASES:
+            starts = range(0, count, LONG_TOGETHER)
+            seeds = [range(start, min(start + LONG_TOGETHER, count)) for start in starts]
+            rows.append(
+                long_row(trial, [*pool.map(long.tally, [trial] * len(seeds), seeds)], count)
+            )
+            print(rows[-1], flush=True)
+    return "\n".join(rows) + "\n"
+
+
 def main() -> None:
-    """Replace the table in the page."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else DATA_SETS
+    """Replace the tables in the page; `long COUNT` replaces that of long trials alone."""
+    few, *rest = sys.argv[1:] or [str(DATA_SETS)]
+    count = int(rest[0]) if rest else LONG_TRIALS
+    said = f"{count} data sets a row, in per cent.\n\n"
+    marked_part.write(PAGE, LONG, END_OF_LONG, said + long_table(count))
+    if few == "long":
+        return
+    count = int(few)
     said = f"{count} data sets a row, in per cent.\n\n"
     marked_part.write(PAGE, BEGIN, END, said + table(count))
 

@@ -240,7 +240,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     return Group(
         trials=trials,
         doubts=[
-            *doubts(whole.trials, measured, account, user, in_downtimes),
+            *doubts(whole.trials, measured, account, user, in_downtimes, found.rtt.get("app")),
             *way_doubts(account, [each.packets for each in elsewhere]),
             *machine_doubts(
                 state,

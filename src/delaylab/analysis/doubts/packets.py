@@ -11,11 +11,14 @@ import polars as pl
 from delaylab.analysis.clocks.when_seen import when_seen
 from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.segments import columns
+from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.statistics.runs import Numbers
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
 
 ENOUGH = 100
+# A trial shorter than so many times the memory of its packets does not show how long that is.
+MEMORIES = 10
 # A packet sent this long before its time shows that the clock was set.
 STEP_NS = 1_000_000
 
@@ -26,16 +29,18 @@ def doubts(
     account: Account,
     user_ns: Numbers,
     in_downtimes: int = 0,
+    user: Summary | None = None,
 ) -> list[Doubt]:
     """Return the doubts recorded with a group's trials, and those that its data raise.
 
-    `measured` are the packets under load, `user_ns` their user RTTs in ns. `in_downtimes` packets
-    were lost while a link was down on purpose.
+    `measured` are the packets under load, `user_ns` their user RTTs in ns, and `user` the summary
+    of these. `in_downtimes` packets were lost while a link was down on purpose.
     """
     recorded = [warning for trial in trials for warning in trial.warnings]
     found = [
         *recorded,
         *_few(len(user_ns)),
+        *(_long_memory(user) if user is not None and len(trials) == 1 else ()),
         *_slip(measured, trials[0].interval_ns),
         *_dropped(trials),
         *_queue_changed(trials),
@@ -76,6 +81,25 @@ def _few(n: int) -> Iterator[Doubt]:
             f"probe at least {ENOUGH} packets a trial, or run with --scale paper",
             packets=n,
         )
+
+
+def _long_memory(user: Summary) -> Iterator[Doubt]:
+    """Yield a doubt if a trial is too short for the memory of its packets.
+
+    Repeats show by how much trials differ, whatever the memory is: intervals of several trials
+    allow for that, so they are not doubted.
+    """
+    if user.n < ENOUGH or not 0 < user.n_effective < MEMORIES:
+        return
+    due = float(f"{user.n * MEMORIES / user.n_effective:.2g}")
+    yield doubt(
+        DoubtKind.LONG_MEMORY,
+        f"{user.n} packets under load depend on each other so long that their median varies as "
+        f"that of {user.n_effective:.1f} independent packets: intervals may be too narrow",
+        f"repeat the trial at least three times, or probe at least {due:.0f} packets",
+        packets=user.n,
+        independent=user.n_effective,
+    )
 
 
 def _slip(measured: pl.DataFrame, interval_ns: int | None) -> Iterator[Doubt]:

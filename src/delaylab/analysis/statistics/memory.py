@@ -8,13 +8,18 @@ A series is taken as a slow part, autoregressive of order one, and a part withou
 of the slow part's time and share (`MODELS`) counts by its likelihood, which is Whittle's (1953,
 Arkiv för Matematik 2:423), and the times of all are averaged. A short series cannot rule out a
 long memory, so its time includes a part of one.
+
+A long series is read twice. Stretches of it show the memory of near packets. The means of batches,
+of which there are few enough to be read whole, show the memory that is longer than a stretch: the
+time is then that of the means, multiplied by the packets of a batch and by the share of the
+packets' variance that the means have. The longer of the two times counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import pi
 from statistics import NormalDist
 
@@ -25,6 +30,8 @@ from delaylab.analysis.statistics.runs import Floats, Run, whole
 
 # Longest stretch whose spectrum is taken whole; longer series are cut into stretches.
 STRETCH = 4096
+# Largest number of batches of a trial whose means are a series of their own.
+BATCHES = 2048
 # Probability, before any packet is seen, that packets are independent.
 INDEPENDENT = 0.5
 # A slow part whose time is over this share of a stretch cannot be told from a drift.
@@ -37,23 +44,59 @@ RAREST = 0.01
 ANGLES = np.linspace(0, pi / 2, 400)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Models:
     """Memories that are compared: how much each lag keeps of the slow part, and its share."""
 
     kept: Floats
     share: Floats
 
-    @property
-    def times(self) -> Floats:
-        """Return the integrated autocorrelation times."""
-        return 1 + 2 * self.share * self.kept / (1 - self.kept)
+    @cached_property
+    def slow(self) -> Floats:
+        """Return the integrated autocorrelation times of the slow parts."""
+        return np.asarray((1 + self.kept) / (1 - self.kept))
+
+    @cached_property
+    def log_times(self) -> Floats:
+        """Return the logarithms of the integrated autocorrelation times, which are averaged."""
+        return np.log(1 + self.share * (self.slow - 1))
 
     def spectra(self, angles: Floats) -> Floats:
         """Return the spectral densities, one row for each memory, for a variance of 1."""
-        kept, share = self.kept[:, None], self.share[:, None]
-        slow = (1 - kept**2) / (1 - 2 * kept * np.cos(angles) + kept**2)
-        return np.asarray(share * slow + 1 - share)
+        share = self.share[:, None]
+        return np.asarray(share * self.of_slow(angles) + 1 - share)
+
+    def of_slow(self, angles: Floats) -> Floats:
+        """Return the spectral densities of the slow parts."""
+        kept = self.kept[:, None]
+        return np.asarray((1 - kept**2) / (1 - 2 * kept * np.cos(angles) + kept**2))
+
+
+@dataclass(frozen=True, eq=False)
+class MeansModels(Models):
+    """Memories of the means of batches, whose slow part decays continuously within a batch."""
+
+    @cached_property
+    def decay(self) -> Floats:
+        """Return how often a batch is as long as the time in which a slow part decays by e."""
+        return -np.log(self.kept)
+
+    @cached_property
+    def averaged(self) -> Floats:
+        """Return the share of a slow part's variance that is left in the means."""
+        return np.asarray(2 * (self.decay - 1 + self.kept) / self.decay**2)
+
+    @cached_property
+    def slow(self) -> Floats:
+        """Return the integrated autocorrelation times of the slow parts, in batches."""
+        return np.asarray(2 / self.decay / self.averaged)
+
+    def of_slow(self, angles: Floats) -> Floats:
+        """Return the spectral densities of the means of the slow parts."""
+        kept, first = self.kept[:, None], ((1 - self.kept) / self.decay) ** 2 / self.averaged
+        cosine = np.cos(angles)
+        later = (cosine - kept) / (1 - 2 * kept * cosine + kept**2)
+        return np.asarray(1 + 2 * first[:, None] * later)
 
 
 def _models() -> Models:
@@ -63,8 +106,18 @@ def _models() -> Models:
     return Models(np.append(0.0, kept), np.append(0.0, shares.ravel()))
 
 
-MODELS = _models()
-LOG_TIMES = np.log(MODELS.times)
+def _models_of_means() -> MeansModels:
+    """Return independence, and all pairs of decays and shares.
+
+    Means have lost most of the part without memory. If the share nearest to all of it were far from
+    that, what is left would be taken for a slow part that is less slow.
+    """
+    shares = [*np.linspace(0.1, 0.9, 9), 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1]
+    decays, of_slow = np.meshgrid(np.geomspace(6, 2 / 1500, 48), shares)
+    return MeansModels(np.exp(-np.append(50.0, decays.ravel())), np.append(0.0, of_slow.ravel()))
+
+
+MODELS, OF_MEANS = _models(), _models_of_means()
 
 
 def autocorrelation_times(trials: Sequence[Floats]) -> Floats:
@@ -73,7 +126,8 @@ def autocorrelation_times(trials: Sequence[Floats]) -> Floats:
     Each trial has one row per series and one column per packet. A time holds for all trials: they
     are taken to have one memory, each about a mean of its own.
     """
-    return np.asarray(np.exp(_weights(trials) @ LOG_TIMES))
+    near = np.exp(_weights(trials) @ MODELS.log_times)
+    return np.asarray(np.maximum(near, _far(trials).times))
 
 
 def quantile_times(run: Run, qs: Sequence[float]) -> Floats:
@@ -89,9 +143,14 @@ def quantile_times(run: Run, qs: Sequence[float]) -> Floats:
         below = trial <= np.quantile(trial, qs)[:, None]
         rows.append(np.vstack([below, ranks(trial)]))
     weights = _weights(rows)
-    own = weights[:-1] @ LOG_TIMES
-    by_ranks = [weights[-1] @ np.log(_indicator_times(round(min(q, 1 - q), 9))) for q in qs]
-    return np.asarray(np.exp(np.maximum(own, by_ranks)))
+    own = weights[:-1] @ MODELS.log_times
+    rare = [round(min(q, 1 - q), 9) for q in qs]
+    by_ranks = [weights[-1] @ np.log(_indicator_times(q)) for q in rare]
+    near = np.exp(np.maximum(own, by_ranks))
+    far = _far(rows)
+    return np.asarray(
+        np.maximum(near, np.maximum(far.times[:-1], [far.flags(-1, q) for q in rare]))
+    )
 
 
 def share_time(flags: Run, delays: Run) -> float:
@@ -104,8 +163,9 @@ def share_time(flags: Run, delays: Run) -> float:
     weights = _weights(rows)
     share = float(whole(flags).mean())
     q = max(round(min(share, 1 - share), 2), RAREST)
-    own, by_ranks = weights[0] @ LOG_TIMES, weights[1] @ np.log(_indicator_times(q))
-    return float(np.exp(max(own, by_ranks)))
+    own, by_ranks = weights[0] @ MODELS.log_times, weights[1] @ np.log(_indicator_times(q))
+    far = _far(rows)
+    return max(float(np.exp(max(own, by_ranks))), float(far.times[0]), far.flags(1, q))
 
 
 def ranks(values: Floats) -> Floats:
@@ -114,9 +174,55 @@ def ranks(values: Floats) -> Floats:
     return np.asarray((np.cumsum(ties) - (ties - 1) / 2)[place], dtype=np.float64)
 
 
-def _weights(trials: Sequence[Floats]) -> Floats:
+@dataclass(frozen=True, slots=True)
+class _Far:
+    """Memory of each series beyond a stretch, by the means of batches of `batch` packets.
+
+    `share` is that of the packets' variance which the means have, `weights` the probability of each
+    memory of the means.
+    """
+
+    batch: int
+    share: Floats
+    weights: Floats
+
+    @property
+    def times(self) -> Floats:
+        """Return the autocorrelation times in packets."""
+        return np.asarray(np.exp(self.weights @ OF_MEANS.log_times) * self.batch * self.share)
+
+    def flags(self, row: int, q: float) -> float:
+        """Return the time of *below the quantile q or not* if this series is of Gaussian ranks."""
+        if self.batch == 1:
+            return 1.0
+        of_packets = np.minimum(OF_MEANS.share * self.share[row] / OF_MEANS.averaged, 1)
+        slow = Models(OF_MEANS.kept ** (1 / self.batch), of_packets)
+        return float(np.exp(self.weights[row] @ np.log(_times_of_flags(slow, q))))
+
+
+def _far(trials: Sequence[Floats]) -> _Far:
+    """Return the memory beyond a stretch; without it if no trial is longer than one."""
+    rows = trials[0].shape[0]
+    longest = max(trial.shape[-1] for trial in trials)
+    if longest <= STRETCH:
+        return _Far(1, np.zeros(rows), np.eye(1, len(OF_MEANS.kept)).repeat(rows, axis=0))
+    batch = -(-longest // BATCHES)
+    means, squares, of_means = [], np.zeros(rows), np.zeros(rows)
+    for trial in trials:
+        number = trial.shape[-1] // batch
+        if number < 2:
+            continue
+        whole_batches = trial[..., : number * batch]
+        means.append(whole_batches.reshape(-1, number, batch).mean(axis=-1))
+        squares += number * whole_batches.var(axis=-1)
+        of_means += number * means[-1].var(axis=-1)
+    share = np.divide(of_means, squares, out=np.zeros(rows), where=squares > 0)
+    return _Far(batch, share, _weights(means, OF_MEANS))
+
+
+def _weights(trials: Sequence[Floats], models: Models = MODELS) -> Floats:
     """Return the probability of each memory, a row for each series."""
-    told = np.zeros((trials[0].shape[0], len(LOG_TIMES)))
+    told = np.zeros((trials[0].shape[0], len(models.kept)))
     spent, count = np.zeros_like(told), 0
     longest = 0
     # Trials of one length have one spectrum, by which the sum of their powers is divided at once.
@@ -129,7 +235,7 @@ def _weights(trials: Sequence[Floats]) -> Floats:
         so_far, number = together.get(n, (np.zeros_like(power), 0))
         together[n] = so_far + power, number + pieces
     for n, (power, number) in together.items():
-        inverse, logs = _spectra(n)
+        inverse, logs = _spectra(n, models)
         if not len(inverse):
             continue
         # BLAS takes threads for a product of this size. Beside other work they wait for each other:
@@ -141,8 +247,8 @@ def _weights(trials: Sequence[Floats]) -> Floats:
     spent[constant] = 1.0
     if count:
         told -= count * np.log(spent)
-    likely = told + _expected(longest)
-    likely[constant] = _expected(0)
+    likely = told + _expected(longest, models)
+    likely[constant] = _expected(0, models)
     weights = np.exp(likely - likely.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
@@ -156,18 +262,17 @@ def _power(stretches: Floats) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _spectra(n: int) -> tuple[Floats, Floats]:
+def _spectra(n: int, models: Models) -> tuple[Floats, Floats]:
     """Return 1 by each memory's spectrum (a column each), and the sum of each one's logarithm."""
     angles = 2 * pi * np.arange(1, (n - 1) // 2 + 1) / n
-    spectra = MODELS.spectra(angles)
+    spectra = models.spectra(angles)
     return np.ascontiguousarray(1 / spectra.T), np.log(spectra).sum(axis=1)
 
 
 @lru_cache(maxsize=256)
-def _expected(n: int) -> Floats:
+def _expected(n: int, models: Models) -> Floats:
     """Return the logarithm of each memory's probability before any of n packets is seen."""
-    slow = (1 + MODELS.kept) / (1 - MODELS.kept)
-    possible: NDArray[np.bool_] = (MODELS.share > 0) & (slow < LONGEST * n)
+    possible: NDArray[np.bool_] = (models.share > 0) & (models.slow < LONGEST * n)
     prior = np.where(possible, (1 - INDEPENDENT) / max(1, int(possible.sum())), 0.0)
     prior[0] = INDEPENDENT
     with np.errstate(divide="ignore"):
@@ -176,16 +281,22 @@ def _expected(n: int) -> Floats:
 
 @cache
 def _indicator_times(q: float) -> Floats:
+    """Return the time of *below the quantile q or not* for each of `MODELS`."""
+    return _times_of_flags(MODELS, q)
+
+
+def _times_of_flags(models: Models, q: float) -> Floats:
     """Return the time of *below the quantile q or not* for a Gaussian series of each memory."""
     keeps, sums = _indicators(q)
     sines = np.sin(ANGLES)
-    summed = np.interp(MODELS.share[:, None] * MODELS.kept[:, None] ** LAGS, sines, keeps)
-    last = MODELS.share * MODELS.kept ** LAGS[-1]
-    rate = -np.log(np.maximum(MODELS.kept, 1e-9))
+    summed = np.interp(models.share[:, None] * models.kept[:, None] ** LAGS, sines, keeps)
+    last = models.share * models.kept ** LAGS[-1]
+    rate = -np.log(np.maximum(models.kept, 1e-9))
     beyond = np.interp(last, sines, sums) / rate - np.interp(last, sines, keeps) / 2
     return np.asarray(1 + 2 * (summed.sum(axis=1) + np.maximum(beyond, 0)))
 
 
+@lru_cache(maxsize=256)
 def _indicators(q: float) -> tuple[Floats, Floats]:
     """Return the correlation of indicators where that of Gaussians is the sine of each of `ANGLES`.
 

@@ -26,6 +26,7 @@ class DoubtKind(StrEnum):
     CAPTURE_CUT = "capture-cut"
     CONDITIONS_CHANGED = "conditions-changed"
     FEW_SAMPLES = "few-samples"
+    LONG_MEMORY = "long-memory"
     SEND_SLIP = "send-slip"
     DROPPED_STAMPS = "dropped-stamps"
     QUEUE_CHANGED = "queue-changed"
