@@ -13,6 +13,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from delaylab.analysis.analyse import groups
+from delaylab.analysis.claims.doubted import kinds_by_trial
 from delaylab.dataset import store
 from delaylab.dataset.records.tables import STAMPS
 from delaylab.errors import BadInput, DelaylabError
@@ -44,6 +46,14 @@ def test_the_table_of_trials_has_one_row_each(place: Path) -> None:
     table = pl.read_parquet(place / "trials.parquet")
     assert table["id"].to_list() == [FIRST.id, SECOND.id]
     assert table["factor.load"].to_list() == ["rest", "cpu"]
+    assert table["doubts"].to_list() == [None, None]
+
+
+def test_the_table_of_trials_has_the_doubts_of_an_analysis(place: Path) -> None:
+    found = kinds_by_trial(list(groups(store.read_study(place))))
+    store.write_trials_table(place, found)
+    doubts = pl.read_parquet(place / "trials.parquet")["doubts"].to_list()
+    assert doubts == [", ".join(found[each.id]) for each in (FIRST, SECOND)]
 
 
 def test_a_factor_may_be_called_as_a_column_of_trials(tmp_path: Path) -> None:

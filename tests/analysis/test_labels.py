@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.analysis.analyse import groups
+from delaylab.analysis.claims.groups import loads
 from delaylab.dataset.store import read_study
 from tests.synthetic import Condition, write
 
@@ -25,3 +26,14 @@ def test_levels_that_do_not_speak_for_themselves_have_their_factors(
     write(tmp_path, [Condition(factors=factors, packets=20)], [])
     (group,) = groups(read_study(tmp_path))
     assert group.label == label
+
+
+def test_a_load_is_called_as_its_level_is(tmp_path: Path) -> None:
+    """Tables called it `xz`, the level, and charts `cpu`, what the level does."""
+    levels = (("rest", "none"), ("cpu", "xz"))
+    conditions = [Condition(load=load, factors={"stress": name}) for load, name in levels]
+    write(tmp_path, conditions, [])
+    found = list(groups(read_study(tmp_path)))
+    assert [group.load for group in found] == ["rest", "cpu"]
+    assert loads(found) == ["none", "xz"]
+    assert loads(found[:1]) == ["rest"]

@@ -231,3 +231,10 @@ def test_a_level_without_finished_trials_is_named(tmp_path: Path) -> None:
         compare_levels(found, "kind", ["native", "lxc"], {})
     assert "no trial with kind=lxc has finished" in str(raised.value)
     assert levels_of(found.record.factors, list(groups(found))) == []
+
+
+def test_long_trials_have_the_same_medians_in_levels_as_in_tables(tmp_path: Path) -> None:
+    found = study(tmp_path, (0.0,), packets=20_500)
+    ours = {group.factors["kind"]: group.rtt["app"].median.value for group in groups(found)}
+    (contrast,) = (each for each in of(found).of("lxc", "median"))
+    assert (contrast.before, contrast.after) == (ours["native"], ours["lxc"])

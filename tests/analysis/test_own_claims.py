@@ -164,3 +164,10 @@ def test_any_text_is_a_limit_or_refused(text: str) -> None:
 def test_a_limit_is_read_back_as_it_was_written(us: int) -> None:
     assert Limit.parse(f"{us}us").value == us
     assert Limit.parse(f"{us}%").value == pytest.approx(us / 100)
+
+
+def test_a_p99_is_refused_as_in_tables_with_what_it_takes(tmp_path: Path) -> None:
+    text = "{claim: tail, of: rtt.app, group: {load: cpu}, p99: {less-than: 5ms}}"
+    finding = judge(claim_of(spec(text, tmp_path)), world(110))
+    assert (finding.verdict, finding.effect) == ("open", None)
+    assert "p99 needs 500 independent packets; there are 400" in finding.why

@@ -69,7 +69,10 @@ def test_a_refused_quantile_says_what_it_needs_and_what_there_is() -> None:
     assert found.p99.value is None
     assert found.p99.interval is None
     worth = 200 / quantile_times([autocorrelated(1, 200, 0.9)], (0.99,))[0]
-    assert found.p99.why == f"p99 needs 500 independent packets; there are 200, worth {worth:.0f}"
+    said = f"p99 needs 500 independent packets; there are 200, worth {worth:.0f}: about "
+    assert found.p99.why.startswith(said)
+    due = float(found.p99.why.removeprefix(said).split()[0])
+    assert due == pytest.approx(200 * 500 / worth, rel=0.05)
     assert 0 < found.n_effective < 60
 
 

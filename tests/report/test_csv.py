@@ -87,3 +87,14 @@ def test_every_table_tells_the_repeat(place: Path, table: str) -> None:
 def test_csv_and_json_exclude_each_other(place: Path) -> None:
     ran = CliRunner().invoke(app, ["show", str(place), "--csv", "packets", "--json"])
     assert "exclude each other" in str(ran.exception)
+
+
+def test_doubts_and_flags_go_with_the_data(tmp_path: Path) -> None:
+    place, trial = tmp_path / "run", Condition(packets=50)
+    synthetic.write_study(place, synthetic.study([trial], []))
+    disturbed = synthetic.hosts(samples=10, steal=0.2, busy=0.9)
+    synthetic.write_trial(place, synthetic.trial(trial, 0), *synthetic.tables(trial), disturbed)
+    (row,) = printed(place, "trials")[1]
+    assert {"few-samples", "stolen-time"} <= {*row["doubts"].split(", ")}
+    flags = [row["flagged"] for row in printed(place, "packets")[1]]
+    assert flags.count("true") >= 40

@@ -25,7 +25,6 @@ from delaylab.analysis.doubts.machine_state import (
 from delaylab.analysis.doubts.packets import doubts, way_doubts
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
 from delaylab.analysis.group import (
-    KEPT,
     MEASURED,
     REST,
     Group,
@@ -60,7 +59,6 @@ from delaylab.analysis.pooled import (
     summaries,
 )
 from delaylab.analysis.statistics.quantiles import refused
-from delaylab.analysis.statistics.runs import spread
 from delaylab.analysis.usable import usable
 from delaylab.analysis.work import work_of
 from delaylab.dataset.records.doubts import each_once
@@ -207,7 +205,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     of_each_packet += [(each, each.segments()) for each in elsewhere]
     way_unknown, off_ways = [len(each.packets) for each in elsewhere] or (0, 0)
     found = GroupPackets(
-        samples=_thinned(trips.drop(of_link).with_columns(_usage(answered, times))),
+        samples=trips.with_columns(_usage(answered, times)),
         phases=by_phase(read),
         account=account,
         at_rest=at_rest(read),
@@ -320,7 +318,3 @@ def _usage(packets: pl.DataFrame, trials: list[TrialTimes]) -> pl.Series:
     known = in_use(trials)
     typed = known.cast({key: packets.schema[key] for key in keys})
     return packets.select(keys).join(typed, on=keys, how="left", maintain_order="left")[IN_USE]
-
-
-def _thinned(table: pl.DataFrame) -> pl.DataFrame:
-    return table[spread(len(table), KEPT)]

@@ -29,10 +29,7 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.spec.kinds import facts_of
 
 KEPT = 20_000
-"""The most packets of a group that are kept for charts and claims, spread over all its packets.
-
-So a dataset of any size fits into memory.
-"""
+"""The most packets of a group of imagined trials. Trials that ran count with all of theirs."""
 MEASURED = "load"
 """The phase of the packets sent under the load. Those at rest are a reference only."""
 REST = "rest"
@@ -83,8 +80,8 @@ class GroupPackets:
     """Packets of a group of trials. Summaries are in µs, `samples` in ns.
 
     `rtt` has the RTT at each vantage point, `deltas` the differences between them, `one_way` the
-    sending and the receiving delay. `samples` holds all of these for at most `KEPT` packets, each
-    with the number of its trial (`TRIAL`), and with whether the machine was in use when it was sent
+    sending and the receiving delay. `samples` holds all of these for every packet, each with the
+    number of its trial (`TRIAL`), and with whether the machine was in use when it was sent
     (`IN_USE`). `outliers` counts flagged user RTTs, none of which is dropped. `at_rest` are the
     user RTTs with taps on and off; packets sent with the taps off count nowhere else. `bounds`
     gives the largest error of the one-way delays in µs, `clocks` the alignment of each trial with

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from delaylab.analysis.analyse import groups
+from delaylab.analysis.claims.doubted import kinds_by_trial
 from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.doubts.machine_state import flags, hosts_by_machine
 from delaylab.analysis.group import MEASURED
 from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.accounting import by_phase
@@ -72,6 +74,7 @@ QUANTILES = ("median", "p90", "p99")
 TRIALS: Schema = {
     "status": pl.String,
     "reason": pl.String,
+    "doubts": pl.String,
     "started": pl.String,
     "ended": pl.String,
     **dict.fromkeys(("sent", "answered", "lost"), pl.UInt32),
@@ -101,8 +104,14 @@ class Dataset:
         `sent_ns`, `slip_ns`, `outcome`, `duplicates`, `reordered`; round trips `rtt_user_ns`,
         `rtt_kernel_ns`, `rtt_vif_ns`, `rtt_uplink_ns`, `rtt_wire_ns`; `sending_one_way_ns` and
         `receiving_one_way_ns`. A delay is null where one of its points did not see the packet.
+        `flagged` is true if the sender's machine was disturbed when the packet was sent: its
+        hypervisor took CPU time, or tasks waited for a CPU.
         """
-        empty: Schema = {**PROBES, **dict.fromkeys(DELAYS.values(), pl.Int64)}
+        empty: Schema = {
+            **PROBES,
+            **dict.fromkeys(DELAYS.values(), pl.Int64),
+            "flagged": pl.Boolean,
+        }
         return self._of_trials(self._packets, empty, probed=True)
 
     def segments(self, phase: str | None = MEASURED) -> pl.DataFrame:
@@ -147,12 +156,14 @@ class Dataset:
     def by_trial(self) -> pl.DataFrame:
         """Return one row for each trial on disk, also for those that failed.
 
-        Columns: `status`, `reason`, `started`, `ended`; of the packets under load how many were
+        Columns: `status`, `reason`; `doubts`, their kinds joined by commas, empty if there are
+        not any; `started`, `ended`; of the packets under load how many were
         `sent`, `answered` and `lost`, and quantiles of their round trips in µs, such as
         `rtt_user_median_us`, `rtt_kernel_p90_us` and `rtt_wire_p99_us`. A value is null if the
         trial failed or has no probe, and a quantile if too few independent packets carry it.
         """
         parts = [pl.DataFrame(schema=self._schema(TRIALS))]
+        doubts = kinds_by_trial([*groups(self._read)])
         for trial in self.trials:
             with usable(f"{self.directory}: {trial.id}"):
                 measured = trial.status == "ok" and trial.probed
@@ -160,6 +171,7 @@ class Dataset:
             row = {
                 "status": trial.status,
                 "reason": trial.reason,
+                "doubts": ", ".join(doubts[trial.id]) if trial.id in doubts else None,
                 "started": trial.started,
                 "ended": trial.ended,
                 **of,
@@ -244,9 +256,14 @@ class Dataset:
         return found
 
     def _packets(self, trial: TrialRecord) -> pl.DataFrame:
-        table = trial_packets(self._read, trial).table
+        packets = trial_packets(self._read, trial)
+        table = packets.table
         delays = round_trips(table).select(pl.col(a).alias(b) for a, b in DELAYS.items())
-        return table.select(PROBES.keys()).hstack(delays)
+        found = table.select(PROBES.keys()).hstack(delays)
+        (main, (hosts,)), *_ = hosts_by_machine(self._read, [trial]).items()
+        scheduled = packets.scheduled_by(self.study.machines[main].clock)
+        keys = ["probe", "seq"]
+        return found.join(flags(hosts, scheduled), on=keys, how="left", maintain_order="left")
 
     def _segments(self, trial: TrialRecord, phase: str | None) -> pl.DataFrame:
         by_way = packets_by_way(self._read, trial)

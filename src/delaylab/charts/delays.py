@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from delaylab.analysis.claims.groups import samples, setups
+from delaylab.analysis.claims.groups import loads, samples, setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.rtt import LINK
 from delaylab.analysis.statistics.curves import ecdf, log_density
@@ -55,8 +55,8 @@ def _told(chart: Chart, papers: Mapping[str, str], emulated: list[str]) -> Chart
 def user_rtt(groups: list[Group]) -> Chart | None:
     """Return the user RTT itself, per load, one panel per setup."""
     rows: Rows = []
-    for setup, group in zip(setups(groups), groups, strict=True):
-        rows += _ecdf_rows(group, "app", {"setup": setup, "load": group.load})
+    for setup, load, group in zip(setups(groups), loads(groups), groups, strict=True):
+        rows += _ecdf_rows(group, "app", {"setup": setup, "load": load})
     if not rows:
         return None
     chart = _ecdf(rows, "user RTT, round trip (log)").encode(
@@ -102,8 +102,8 @@ def network_rtt(groups: list[Group]) -> Chart | None:
 def load_rtt(groups: list[Group]) -> Chart | None:
     """Return user RTT less the wire's, per load, one panel per setup."""
     rows: Rows = []
-    for setup, group in zip(setups(groups), groups, strict=True):
-        rows += _ecdf_rows(group, "total", {"setup": setup, "load": group.load})
+    for setup, load, group in zip(setups(groups), loads(groups), groups, strict=True):
+        rows += _ecdf_rows(group, "total", {"setup": setup, "load": load})
     if not rows:
         return None
     names = seen(rows, "setup")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from delaylab.analysis.claims.groups import setups
+from delaylab.analysis.claims.groups import loads, setups
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.rtt import LINK
 from delaylab.analysis.statistics.quantiles import Summary
@@ -55,14 +55,15 @@ class Published:
 
 def layers(groups: list[Group], beside: Published | None = None) -> list[Part]:
     """Return the table by environment; all delays are round trip, less the wire's RTT."""
-    together: dict[str, list[Group]] = {}
-    for setup, group in zip(setups(groups), groups, strict=True):
+    together: dict[str, list[tuple[str, Group]]] = {}
+    for setup, load, group in zip(setups(groups), loads(groups), groups, strict=True):
         if "total" in group.deltas:
-            together.setdefault(setup, []).append(group)
+            together.setdefault(setup, []).append((load, group))
     return [_part(setup, alike, beside) for setup, alike in together.items()]
 
 
-def _part(setup: str, alike: list[Group], beside: Published | None) -> Part:
+def _part(setup: str, named: list[tuple[str, Group]], beside: Published | None) -> Part:
+    alike = [group for _, group in named]
     terms: tuple[str, ...] = HOST_STACK
     for wanted in (VIRTUAL, XEN):
         if any(wanted[0] in group.deltas for group in alike):
@@ -70,9 +71,9 @@ def _part(setup: str, alike: list[Group], beside: Published | None) -> Part:
     if any(LINK in group.deltas for group in alike):
         terms = (LINK, *terms)
     rows = []
-    for group in alike:
+    for load, group in named:
         case = beside.case(group) if beside else ""
-        rows.append((case or group.load, [_cell(group, term, beside) for term in terms]))
+        rows.append((case or load, [_cell(group, term, beside) for term in terms]))
     emulation = next((group.emulation for group in alike if group.emulated), "")
     setup = f"{setup}, {emulation}" if emulation else setup
     return Part(setup, beside.environment(alike[0]) if beside else "", terms, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, isfinite, log10
+from math import ceil, isfinite, isnan, log10
 
 from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.claims.rule import Stand
@@ -49,7 +49,7 @@ def with_interval(value: float | None, interval: Interval | None, unit: str) -> 
     `unit` is µs, share, times or index. An effect that is exact, such as that of the earliest
     packet of all, has no interval.
     """
-    if value is None or interval is None:
+    if value is None or interval is None or isnan(value):
         return "–"
     write = UNITS.get(unit, signed)
     exact = interval[0] == value == interval[1]

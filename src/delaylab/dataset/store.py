@@ -24,7 +24,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -228,14 +228,19 @@ def resume_command(directory: Path, paper: str | None = None, *, pcap: bool = Fa
     return f"delaylab run --resume {shlex.quote(str(directory))}{options}"
 
 
-def write_trials_table(directory: Path) -> None:
-    """Derive `trials.parquet`, one row per finished trial, from the `trial.json` files."""
+def write_trials_table(directory: Path, doubts: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Derive `trials.parquet`, one row per finished trial, from the `trial.json` files.
+
+    `doubts` are the kinds of doubts about each trial, by its id; they are null before an analysis
+    has found them.
+    """
     study = read_study(directory)
     rows = [
         {"id": t.id, "index": t.index}
         | {f"{FACTOR}{name}": level for name, level in t.factors.items()}
         | {"repeat": t.repeat, "status": t.status, "reason": t.reason}
-        | {"started": t.started, "ended": t.ended, "warnings": len(t.warnings)}
+        | {"started": t.started, "ended": t.ended}
+        | {"doubts": None if doubts is None else ", ".join(doubts.get(t.id, ()))}
         for t in study.trials
     ]
     table = io.BytesIO()

@@ -143,7 +143,7 @@ def _designs(
             load="+".join(sorted({load.what for load in loads})) or "rest",
             rtt_us=kind_round_trips.of_kind(_kind(combination)).rtt_us,
             way_us=_way_us(combination),
-            # Claims use no more of a group's packets either.
+            # More would take long to imagine. Intervals of longer trials are a little narrower.
             packets=min(packets(trials[0]), max(1, KEPT // len(trials))),
             trials=len(trials),
             cpus=os.cpu_count(),

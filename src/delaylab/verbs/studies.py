@@ -132,9 +132,12 @@ def finish(
     Return the report's path, and with `numbers` what scripts read of the study. `paper` is the
     paper to report instead of the one that the study names.
     """
-    from delaylab.verbs import datasets  # noqa: PLC0415  a study should not wait for charts
+    # A study should not wait for these.
+    from delaylab.analysis.claims.doubted import kinds_by_trial  # noqa: PLC0415
+    from delaylab.verbs import datasets  # noqa: PLC0415
 
     found = datasets.analysis_of(store.read_study(folder))
+    store.write_trials_table(folder, kinds_by_trial(found.groups))
     datasets.show(console, found, paper)
     report = datasets.report(found, paper)
     return report, datasets.numbers(found, paper) if numbers else {}

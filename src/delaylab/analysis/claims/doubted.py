@@ -62,6 +62,15 @@ def doubts_of(used: Sequence[Group], *, on_hardware: bool = False) -> tuple[Clai
     return tuple(sorted(found, key=lambda each: (not each.undermines, -each.trials, each.kind)))
 
 
+def kinds_by_trial(groups: Sequence[Group]) -> dict[str, list[str]]:
+    """Return the kinds of the doubts about each trial, by its id, in the order of the alphabet."""
+    return {
+        trial.id: sorted(kinds)
+        for group in groups
+        for trial, kinds in zip(group.trials, _kinds(group), strict=True)
+    }
+
+
 def _kinds(group: Group) -> Iterator[set[str]]:
     """Yield the kinds of each trial's doubts; one that names no trial concerns all of its group."""
     recorded = {doubt.identity for trial in group.trials for doubt in trial.warnings}

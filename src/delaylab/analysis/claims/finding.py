@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 from delaylab.analysis.claims.doubted import ClaimDoubt
@@ -22,6 +23,8 @@ OWN_VERDICTS: dict[Stand, Verdict] = {True: "holds", False: "does not hold", Non
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Effect in one scenario; `stand` is what it says of the claim.
+
+    The effect is not a number if a tail quantile was refused; `words` then say why.
 
     `published` is the paper's own value of the effect, if there is a paper and it gives one.
     `aside` is True for a scenario that is shown and does not decide.
@@ -97,8 +100,9 @@ class Finding:
 
     @property
     def effect(self) -> float | None:
-        """Return the effect in the deciding scenario, None if nothing was measured."""
-        return self.decisive.deciding.effect if self.decisive else None
+        """Return the effect in the deciding scenario, None if it was not measured or refused."""
+        value = self.decisive.deciding.effect if self.decisive else None
+        return value if value is None or isfinite(value) else None
 
     @property
     def interval(self) -> Interval | None:

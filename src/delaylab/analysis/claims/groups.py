@@ -85,6 +85,20 @@ def printed(trial: TrialRecord, work: str) -> dict[str, float]:
     }
 
 
+def loads(groups: Sequence[Group]) -> list[str]:
+    """Return the name of each group's load as the study has it.
+
+    That is the level of the factor whose levels each stand for one load. A study without such a
+    factor has the names of loads and work themselves.
+    """
+    for factor in dict.fromkeys(factor for group in groups for factor in group.factors):
+        pairs = {(group.factors.get(factor), group.load) for group in groups}
+        one_to_one = len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+        if one_to_one and len(pairs) > 1:
+            return [group.factors[factor] for group in groups]
+    return [group.load for group in groups]
+
+
 def need_cpus(groups: Sequence[Group], cpus: int, what_for: str) -> None:
     """Raise NotTestable if the trials' machine has fewer CPUs than this."""
     known = [has for group in groups if (has := group.machine.state.cpus) is not None]

@@ -12,8 +12,13 @@ from delaylab.analysis.claims.groups import pick, runs
 from delaylab.analysis.claims.rule import Rule
 from delaylab.analysis.claims.words import amount, rule_in_words
 from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import Effect, estimate
-from delaylab.analysis.statistics.quantiles import Floats, last_axis_quantiles
+from delaylab.analysis.statistics.effects import UNKNOWN, Effect, estimate
+from delaylab.analysis.statistics.quantiles import (
+    Floats,
+    last_axis_quantiles,
+    locate,
+    refusal,
+)
 from delaylab.analysis.statistics.shares import wilson
 from delaylab.spec.study.claims import ClaimSpec
 
@@ -33,6 +38,7 @@ COLUMNS = {
 }
 """Columns of a group's samples, by the names that a study file has for them."""
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
+TAILS = ("p90", "p99")
 Levels = dict[str, str]
 
 
@@ -78,14 +84,15 @@ def _needs(spec: ClaimSpec) -> str:
 
 
 def _measure(spec: ClaimSpec) -> Callable[[list[Group]], Iterator[Measured]]:
-    of = _lost if spec.of == "lost" else _delay
-
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for ours, theirs in _scenarios(spec, groups):
-            effect = of(spec, ours, theirs)
+            used = [group for group in (ours, theirs) if group is not None]
+            name, refused = _scenario(spec, ours), _refusal(spec, used)
+            if refused:
+                yield Measured(name, Effect(math.nan, UNKNOWN), used, refused)
+                continue
+            effect = _lost(spec, ours, theirs) if spec.of == "lost" else _delay(spec, used)
             if effect is not None:
-                used = [group for group in (ours, theirs) if group is not None]
-                name = _scenario(spec, ours)
                 yield Measured(name, effect, used, amount(effect.value, spec.limits.unit))
 
     return measure
@@ -109,12 +116,26 @@ def _scenario(spec: ClaimSpec, group: Group) -> str:
     return _named(others) or _named(spec.group) or group.label
 
 
-def _delay(spec: ClaimSpec, ours: Group, theirs: Group | None) -> Effect | None:
-    series = [runs(each, COLUMNS[spec.of]) for each in (ours, theirs) if each is not None]
-    known = [values for values in series if values is not None]
-    if len(known) < len(series):
-        return None
-    return estimate(known, _statistic(spec))
+def _delay(spec: ClaimSpec, used: list[Group]) -> Effect | None:
+    known = _series(spec, used)
+    return estimate(known, _statistic(spec)) if len(known) == len(used) else None
+
+
+def _series(spec: ClaimSpec, used: list[Group]) -> list[list[Floats]]:
+    """Return the delays of the groups that have enough."""
+    series = [runs(each, COLUMNS[spec.of]) for each in used]
+    return [values for values in series if values is not None]
+
+
+def _refusal(spec: ClaimSpec, used: list[Group]) -> str:
+    """Return why a tail quantile of a group is refused, as in all tables; "" if it is given."""
+    if spec.statistic not in TAILS or spec.of == "lost":
+        return ""
+    for run in _series(spec, used):
+        (found,) = locate(run, (QUANTILES[spec.statistic],))
+        if found.interval is None:
+            return refusal(found, sum(map(len, run)))
+    return ""
 
 
 def _statistic(spec: ClaimSpec) -> Callable[[list[Floats]], Floats]:

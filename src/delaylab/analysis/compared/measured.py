@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from delaylab.analysis.group import KEPT, MEASURED
+from delaylab.analysis.group import MEASURED
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.rtt import round_trips
 from delaylab.analysis.packets.trial import TrialPackets, packets_by_way
-from delaylab.analysis.statistics.runs import Floats, thinned
+from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 
@@ -59,7 +59,7 @@ class Measured:
 
 
 def measured(study: Study, trials: list[TrialRecord]) -> Measured:
-    """Read the trials' delays under load, at most `KEPT` packets of each part of each trial."""
+    """Read the trials' delays under load."""
     found = Measured()
     for trial in trials:
         packets = packets_by_way(study, trial)
@@ -100,5 +100,4 @@ def _fates(table: pl.DataFrame) -> Floats:
 
 def _keep(found: Measured, repeat: int, part: Part, values: Floats) -> None:
     if len(values):
-        kept = thinned(values, KEPT)
-        found.delays.setdefault(part, {})[repeat] = np.asarray(kept, dtype=np.float64)
+        found.delays.setdefault(part, {})[repeat] = np.asarray(values, dtype=np.float64)

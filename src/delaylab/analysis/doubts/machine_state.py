@@ -95,6 +95,15 @@ def hosts_by_machine(study: Study, trials: Sequence[TrialRecord]) -> dict[str, l
     return {name: parts for name, parts in found.items() if name == main or any(map(len, parts))}
 
 
+def flags(hosts: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
+    """Return `probe`, `seq` and `flagged` of each packet of a trial.
+
+    A packet is flagged if it was sent in an interval in which the hypervisor stole time or tasks
+    waited for a CPU.
+    """
+    return _flagged(intervals(hosts), probes).select("probe", "seq", "flagged")
+
+
 def machine_state(
     trials: Iterable[tuple[pl.DataFrame, pl.DataFrame]],
     records: Sequence[pl.DataFrame] | None = None,
@@ -315,15 +324,18 @@ def _with_phase(record: pl.DataFrame, windows: Iterable[Window]) -> pl.DataFrame
 
 
 def _flagged(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
-    """Return phase and flag of every packet, from the interval in which it was sent."""
+    """Return keys, phase and flag of every packet, from the interval in which it was sent."""
     disturbed = (pl.col("steal") > STEAL) | (pl.col("pressure") > PRESSURE)
-    flags = record.select("time_ns", "since_ns", disturbed.fill_null(False).alias("disturbed"))
-    sent = probes.select("phase", pl.coalesce("sent_ns", "intended_ns").alias("sent")).sort("sent")
+    disturbances = record.select(
+        "time_ns", "since_ns", disturbed.fill_null(False).alias("disturbed")
+    )
+    keys = ("probe", "seq", "phase")
+    sent = probes.select(*keys, pl.coalesce("sent_ns", "intended_ns").alias("sent")).sort("sent")
     found = sent.join_asof(
-        flags.sort("time_ns"), left_on="sent", right_on="time_ns", strategy="forward"
+        disturbances.sort("time_ns"), left_on="sent", right_on="time_ns", strategy="forward"
     )
     inside = pl.col("sent") > pl.col("since_ns")
-    return found.select("phase", (pl.col("disturbed") & inside).fill_null(False).alias("flagged"))
+    return found.select(*keys, (pl.col("disturbed") & inside).fill_null(False).alias("flagged"))
 
 
 def _phase(name: str, table: pl.DataFrame, packets: pl.DataFrame) -> PhaseState:

@@ -149,8 +149,13 @@ def refusal(found: Located, n: int) -> str:
     if found.q == 0.5:
         return f"an interval of the median needs {FEWEST} packets; there are {n}"
     name = f"p{100 * found.q:g}"
-    worth = "" if found.effective >= 0.95 * n else f", worth {found.effective:.0f}"
-    return f"{name} needs {needed(found.q)} independent packets; there are {n}{worth}"
+    if found.effective >= 0.95 * n:
+        return f"{name} needs {needed(found.q)} independent packets; there are {n}"
+    due = float(f"{n * needed(found.q) / found.effective:.2g}")
+    return (
+        f"{name} needs {needed(found.q)} independent packets; there are {n}, worth "
+        f"{found.effective:.0f}: about {due:.0f} would do"
+    )
 
 
 def needed(q: float) -> int:

@@ -127,7 +127,7 @@ def _criterion(judged: JudgedCriterion) -> JsonObject:
         "scenarios": [
             {
                 "name": scenario.name,
-                "effect": scenario.effect,
+                "effect": scenario.effect if isfinite(scenario.effect) else None,
                 "interval": interval(scenario.interval),
                 "published": scenario.published,
                 "holds": scenario.stand,

@@ -108,6 +108,11 @@ def _row(median: Contrast, p99: Contrast) -> LevelRow:
     )
 
 
+def _given(statistic: str, effect: Effect) -> bool:
+    """Return True unless too few independent packets carry a tail quantile."""
+    return statistic == "median" or isfinite(effect.interval[0])
+
+
 def _tail(effect: Effect) -> str:
     """Write a difference of p99, or a dash if too few independent packets carry one."""
     return words.shift(effect) if isfinite(effect.interval[0]) else "–"
@@ -142,9 +147,9 @@ def _json(of: FactorLevels) -> JsonObject:
                 "levels": dict(each.scenario),
                 "statistic": each.statistic,
                 "unit": "us",
-                "before": each.before,
-                "after": each.after,
-                "change": each.effect.value,
+                "before": each.before if _given(each.statistic, each.effect) else None,
+                "after": each.after if _given(each.statistic, each.effect) else None,
+                "change": each.effect.value if _given(each.statistic, each.effect) else None,
                 "interval": interval(each.effect.interval),
                 "blocks": each.blocks,
                 "doubts": list(each.doubts),
@@ -162,7 +167,7 @@ def _mean_json(mean: Mean) -> JsonObject:
         "level": mean.level,
         "statistic": mean.statistic,
         "unit": "us",
-        "change": mean.effect.value,
+        "change": mean.effect.value if _given(mean.statistic, mean.effect) else None,
         "interval": interval(mean.effect.interval),
         "scenarios": mean.scenarios,
         "blocks": mean.blocks,

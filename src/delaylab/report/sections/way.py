@@ -227,6 +227,7 @@ class _Column:
     parts: dict[SegmentKey, SegmentSummary]
     cells: dict[SegmentKey, str]
     trips: dict[str, str]
+    why_no_p99: str
 
     @property
     def width(self) -> int:
@@ -240,7 +241,8 @@ def _column(group: Group, label: str, name: Tail) -> _Column:
     cells = {key: _bounded_cell(part, name) for key, part in parts.items()}
     trips = {trip: _cell(group.rtt[trip], name) for trip, _ in TRIPS if trip in group.rtt}
     head = f"{_folded(label, HEAD)}\n{_count(group)}"
-    return _Column(head, parts, cells, trips)
+    p99 = group.rtt["app"].p99 if "app" in group.rtt else None
+    return _Column(head, parts, cells, trips, p99.why if p99 and p99.value is None else "")
 
 
 def _folded(text: str, width: int) -> str:
@@ -264,11 +266,13 @@ def _layer_table(
     """Return the table of some groups; the last one of a panel explains the signs of all."""
     bounded = any(part.bound_us for column in columns for part in column.parts.values())
     few = any("–" in cell for c in columns for cell in (*c.cells.values(), *c.trips.values()))
-    notes = f"{CLOCKS if bounded else ''}{FEW if few else ''}"
+    why = next((column.why_no_p99 for column in columns if column.why_no_p99), "")
+    no_p99 = f" User RTT: {why}." if why else ""
+    notes = f"{CLOCKS if bounded else ''}{FEW if few else ''}{no_p99}"
     caption = f"{ARROWS_SAID} RTT: round trip. {COUNTED}{notes}"
     table = Table(
         title=Text(title, TITLE),
-        caption=caption if last or bounded or few else None,
+        caption=caption if last or bounded or few or why else None,
         title_justify="left",
         caption_justify="left",
     )

@@ -16,7 +16,7 @@ from delaylab.verbs.ping import run as ping
 from delaylab.verbs.ping.addresses import resolve
 from delaylab.verbs.ping.lines import us
 from delaylab.verbs.ping.reading import OnPacket, Reader, finish
-from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, Spread, spread
+from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, Spread, no_p99, spread
 
 MOST_HOPS = 30
 """Longest path that is looked for, as traceroute(8) has it."""
@@ -195,6 +195,8 @@ def table(hops: Iterable[ProbedHop]) -> Table:
 def print_summary(result: HopsResult, console: Console) -> None:
     """Print the hops for a reader."""
     console.print(table(result.hops))
+    if why := no_p99(hop.rtt_user_ns for hop in result.hops):
+        console.print(why, highlight=False, style="dim")
     last = result.hops[-1] if result.hops else None
     if last and any((hop.loss or 0) > (last.loss or 0) for hop in result.hops):
         console.print(

@@ -7,7 +7,7 @@ import ipaddress
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.verbs.ping.result import PingPacket, PingResult
+from delaylab.verbs.ping.result import PingPacket, PingResult, no_p99
 
 MICRO = 1e3
 OUTCOMES = {"closed": "port closed"}
@@ -66,6 +66,8 @@ def print_summary(result: PingResult, console: Console) -> None:
             p99 = "–" if found.p99 is None else us(found.p99)
             table.add_row(title, str(found.n), us(found.min), us(found.median), p99, us(found.max))
     console.print(table)
+    if why := no_p99([result.rtt_user_ns]):
+        console.print(why, highlight=False, style="dim")
     if result.jitter_user_ns is not None:
         kernel = result.jitter_kernel_ns
         console.print(

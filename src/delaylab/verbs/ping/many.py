@@ -17,7 +17,7 @@ from delaylab.machines import LOCAL
 from delaylab.verbs.ping.addresses import resolve
 from delaylab.verbs.ping.lines import line, us
 from delaylab.verbs.ping.reading import End, OnPacket, finish
-from delaylab.verbs.ping.result import PingPacket, PingResult, Spread
+from delaylab.verbs.ping.result import PingPacket, PingResult, Spread, no_p99
 from delaylab.verbs.ping.run import OnePing, Options, check, print_head
 
 
@@ -105,6 +105,8 @@ def print_summary(results: Sequence[HostResult], console: Console) -> None:
         table.add_row(each.host, *_cells(each.result))
     console.print()
     console.print(table)
+    if why := no_p99(each.result.rtt_user_ns for each in results if each.result):
+        console.print(why, highlight=False, style="dim")
     for each in results:
         for warning in each.result.warnings if each.result else ():
             console.print(f"note: {each.host}: {warning}", highlight=False, style="yellow")

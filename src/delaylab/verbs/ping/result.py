@@ -11,8 +11,8 @@ from delaylab.dataset.records.doubts import Doubt
 from delaylab.io.values import JsonObject
 
 UNDER_WAY = "under-way"
-ENOUGH_FOR_P99 = 100
-"""Smallest number of values for which p99 is given."""
+ENOUGH_FOR_P99 = 500
+"""Smallest number of values for which p99 is given: five are expected beyond it, as in studies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class PingPacket:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Number of values of a sample, and its quantiles; `p99` is None below 100 values."""
+    """Number of values of a sample, and its quantiles; `p99` is None below 500 values."""
 
     n: int
     min: float
@@ -255,6 +255,12 @@ def spread(values: Iterable[int | None]) -> Spread | None:
         return None
     p99 = ordered[int(0.99 * (len(ordered) - 1))] if len(ordered) >= ENOUGH_FOR_P99 else None
     return Spread(len(ordered), ordered[0], statistics.median(ordered), ordered[-1], p99)
+
+
+def no_p99(found: Iterable[Spread | None]) -> str:
+    """Return why p99 is not given of some of these values, "" if it is of all."""
+    fewest = min((each.n for each in found if each is not None and each.p99 is None), default=None)
+    return "" if fewest is None else f"p99 needs {ENOUGH_FOR_P99} round trips; there are {fewest}"
 
 
 def _json_of(found: Spread | None) -> dict[str, float] | None:
