@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.compared.blocks import Sample, mean_of, over_blocks, shift_of
@@ -19,6 +21,7 @@ from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts.levels import factor_charts
 from delaylab.dataset.store import Study, read_study
 from delaylab.errors import BadInput
+from delaylab.report.terminal import study_parts
 from tests import synthetic
 from tests.synthetic import Condition, Delay, lognormal
 
@@ -238,3 +241,28 @@ def test_long_trials_have_the_same_medians_in_levels_as_in_tables(tmp_path: Path
     ours = {group.factors["kind"]: group.rtt["app"].median.value for group in groups(found)}
     (contrast,) = (each for each in of(found).of("lxc", "median"))
     assert (contrast.before, contrast.after) == (ours["native"], ours["lxc"])
+
+
+def test_cells_of_microseconds_and_of_milliseconds_have_no_mean(tmp_path: Path) -> None:
+    """The cells stand in the terminal instead: a mean would be that of the slowest alone."""
+    conditions = [
+        Condition(
+            factors={"kind": kind, "distance": name},
+            seed=10 * row + column,
+            delays={SEGMENT: later(far_us + KINDS[kind])},
+        )
+        for row, (name, far_us) in enumerate((("near", 0.0), ("far", 8000.0)))
+        for column, kind in enumerate(("native", "lxc"))
+    ]
+    found = of(read_study(synthetic.write(tmp_path, conditions)))
+    assert found.means == ()
+    assert len(found.of("lxc", "median")) == 2
+    printed = io.StringIO()
+    console = Console(file=printed, width=120)
+    for part in study_parts(tmp_path, 120):
+        console.print(part)
+    shown = printed.getvalue().partition("Levels of kind")[2].partition("Levels of")[0]
+    assert "mean of all" not in shown
+    assert "near" in shown
+    assert "far" in shown
+    assert "No mean for lxc" in " ".join(shown.split())

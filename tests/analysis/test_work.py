@@ -157,3 +157,16 @@ def test_host_cpu_time_is_given_only_where_all_trials_have_it(tmp_path: Path) ->
     found = worked(tmp_path, {"a": (with_it, [])}, {"a": (done("a", 1), [])})
     assert found.nodes["a"].host_cpu_s is None
     assert found.fairness is None
+
+
+@pytest.mark.parametrize(("wall_s", "doubted"), [(0.005, True), (0.4, True), (0.9, False)])
+def test_work_that_ends_soon_is_doubted(tmp_path: Path, wall_s: float, doubted: bool) -> None:
+    """A job of 5 ms in a phase of 1 s says nothing of the packets, and nobody doubted it."""
+    packets = synthetic.tables(synthetic.Condition("netns", "rest"))[1]
+    first_ns = int(str(packets.filter(pl.col("phase") == "load")["intended_ns"].min()))
+    worked(tmp_path, {"a": (done("a", wall_s, began_ns=first_ns), [])})
+    study = store.read_study(tmp_path)
+    found = [each for each in analyse(study, study.trials).doubts if each.kind == "short-work"]
+    assert bool(found) is doubted
+    for each in found:
+        assert each.values["covered"] == pytest.approx(wall_s / 0.995, abs=0.01)

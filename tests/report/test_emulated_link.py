@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from delaylab.analysis.analyse import groups
+from delaylab.analysis.claims.judge import judge
+from delaylab.analysis.claims.own import claim_of
 from delaylab.charts.layer_table import layers
 from delaylab.dataset.store import read_study
 from delaylab.report.html import write_report
+from delaylab.spec.study.claims import ClaimSpec
 from tests import synthetic
 from tests.report.cases import LINKS
 from tests.synthetic import Condition, constant
@@ -65,3 +68,13 @@ def test_the_first_figure_does_not_count_the_link_as_the_senders_side(
     assert (share < 10) is by_engine
     assert ("without the emulated link" in page) is by_engine
     assert ("Δlink = the time of a request in the emulated link" in page) is by_engine
+
+
+@pytest.mark.parametrize("by_engine", [True, False])
+def test_a_claim_can_be_about_all_but_the_links(tmp_path: Path, by_engine: bool) -> None:
+    """`added.total` has the link's delay on the way out in it, as the field says."""
+    (group,) = groups(read_study(write(tmp_path, by_engine=by_engine)))
+    limits = {"of": "rtt.without-links", "median": {"at-most": "500us"}}
+    found = judge(claim_of(ClaimSpec.model_validate({"claim": "small", **limits})), [group])
+    assert found.effect == pytest.approx(9 * IN_NODE_US + (0 if by_engine else IN_LINK_US), abs=1)
+    assert found.verdict == ("holds" if by_engine else "does not hold")

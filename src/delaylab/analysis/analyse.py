@@ -24,6 +24,7 @@ from delaylab.analysis.doubts.machine_state import (
 )
 from delaylab.analysis.doubts.packets import doubts, way_doubts
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
+from delaylab.analysis.doubts.short_work import short_work
 from delaylab.analysis.group import (
     MEASURED,
     REST,
@@ -57,6 +58,7 @@ from delaylab.analysis.pooled import (
     pooled_elsewhere,
     segment_summaries,
     summaries,
+    without_links,
 )
 from delaylab.analysis.statistics.quantiles import refused
 from delaylab.analysis.usable import usable
@@ -176,6 +178,11 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     emulated_link = by_emulated_link(trials[0])
     trips = rtt.round_trips(answered, emulated_link=emulated_link).with_columns(answered[TRIAL])
     of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
+    trips = trips.with_columns(
+        without_links(
+            answered, [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
+        )
+    )
     found_segments = segment_summaries(whole, [] if ways else parts[""])
     found_segments += [part for each in on_ways for part in each.segments[1:]]
     account = whole.account()
@@ -251,6 +258,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
             *clock_doubts(known, _refused(found_segments)),
             *link_doubts(links),
             *cpu_time_doubts(trials),
+            *short_work(trials, [windows(trial.packets) for trial in times], MEASURED),
         ],
         machine=GroupMachine(
             state, _reserved(trials, hosts, [windows(trial.packets) for trial in times]), states

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from delaylab.analysis.group import MEASURED, OnWay, SegmentSummary, by_trial
@@ -12,7 +13,7 @@ from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.packets import accounting, rtt, segments
 from delaylab.analysis.packets.accounting import Account, by_phase
 from delaylab.analysis.packets.instrument import UNTAPPED
-from delaylab.analysis.packets.layers import SLIP
+from delaylab.analysis.packets.layers import SLIP, WITH_CONDITIONS
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import Segment
 from delaylab.analysis.packets.trial import PacketsByWay, TrialPackets
@@ -90,6 +91,34 @@ def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
         summaries(trips, rtt.VANTAGE),
         [replace(each, way=name) for each in segment_summaries(packets, parts)],
     )
+
+
+def without_links(
+    answered: pl.DataFrame, packets: Iterable[tuple[Pooled, list[Segment]]]
+) -> pl.Series:
+    """Return the user RTTs of answered packets in ns less their time in links with conditions.
+
+    `packets` are those of each way with their segments. A packet's value is null if its way is not
+    known, or if a point has no stamp, so that its time in a link is one with that of another layer.
+    """
+    keys = [TRIAL, "probe", "seq"]
+    parts = []
+    for each, segments_of in packets:
+        in_links = np.zeros(len(each.answered), dtype=np.int64)
+        known = np.ones(len(each.answered), dtype=np.bool_)
+        for part in segments_of:
+            if part.layer == WITH_CONDITIONS:
+                in_links[part.rows] += part.delay_ns
+            elif WITH_CONDITIONS in part.layer:
+                known[part.rows] = False
+        found = each.answered.select(keys).with_columns(
+            pl.Series("in links", in_links), pl.Series("known", known)
+        )
+        parts.append(found.filter("known").drop("known"))
+    of_all = answered.select(keys).join(
+        pl.concat(parts), on=keys, how="left", maintain_order="left"
+    )
+    return (rtt.round_trips(answered)["app"] - of_all["in links"]).alias(rtt.WITHOUT_LINKS)
 
 
 def summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:

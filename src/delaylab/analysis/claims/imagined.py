@@ -32,7 +32,7 @@ from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
 from delaylab.analysis.packets.instrument import AtRest
-from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE
+from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE, WITHOUT_LINKS
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.analysis.work import summarised
 from delaylab.dataset.records.doubts import DoubtKind, doubt
@@ -187,7 +187,8 @@ def usual(design: Design, random: Random) -> Group:
         for depth, name in enumerate(VANTAGE)
     }
     added = inner["app"] - inner["wire"]
-    return group(design, {**inner, **dict.fromkeys(ONE_WAY, added / 2)})
+    sides = dict.fromkeys(ONE_WAY, added / 2)
+    return group(design, {**inner, **sides, WITHOUT_LINKS: user})
 
 
 def _fates(answered: int, sent: int) -> PhaseAccount:
@@ -306,7 +307,7 @@ def table(delays: Mapping[str, Floats], runs: int = 1) -> pl.DataFrame:
     unknown = _all(n, None, pl.Int64)
     columns = [
         pl.Series(name, known[name]) if name in known else unknown.alias(name)
-        for name in (*VANTAGE, *ONE_WAY, *DELTAS)
+        for name in (*VANTAGE, *ONE_WAY, *DELTAS, WITHOUT_LINKS)
     ]
     trials = pl.Series(TRIAL, np.arange(n) * runs // max(n, 1), dtype=pl.Int32)
     return pl.DataFrame([*columns, trials])

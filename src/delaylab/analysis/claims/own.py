@@ -12,6 +12,7 @@ from delaylab.analysis.claims.groups import pick, runs
 from delaylab.analysis.claims.rule import Rule
 from delaylab.analysis.claims.words import amount, rule_in_words
 from delaylab.analysis.group import Group
+from delaylab.analysis.packets.rtt import WITHOUT_LINKS
 from delaylab.analysis.statistics.effects import UNKNOWN, Effect, estimate
 from delaylab.analysis.statistics.quantiles import (
     Floats,
@@ -29,6 +30,7 @@ COLUMNS = {
     "rtt.vif": "vif",
     "rtt.uplink": "uplink",
     "rtt.wire": "wire",
+    "rtt.without-links": WITHOUT_LINKS,
     "added.total": "total",
     "added.kernel": "ΔKern",
     "added.user": "ΔUser",

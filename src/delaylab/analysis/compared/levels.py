@@ -22,6 +22,8 @@ from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.runs import LEVEL
 
 QUANTILES = {"median": 0.5, "p99": 0.99}
+APART = 10.0
+"""Ratio of the largest to the smallest median of scenarios from which on they have no mean."""
 Scenario = tuple[tuple[str, str], ...]
 
 
@@ -47,7 +49,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Mean of a level's differences over all scenarios of both levels, each with equal weight."""
+    """Mean of a level's differences over all scenarios of both levels, each with equal weight.
+
+    There is none over scenarios whose quantiles differ by `APART` times or more: the slowest would
+    drown all others.
+    """
 
     level: str
     statistic: str
@@ -127,7 +133,10 @@ def _of_factor(
                 for _, before, after in pairs
             ]
             contrasts += _contrasts(level, statistic, pairs, shifts)
-            means.append(_mean(level, statistic, shifts))
+            if place == 0:
+                alike = _of_one_size(shifts)
+            if alike:
+                means.append(_mean(level, statistic, shifts))
     alone = tuple(level for level in others if level not in compared)
     return FactorLevels(
         factor,
@@ -150,6 +159,12 @@ def _contrasts(
         doubts = tuple(each.text for each in doubts_of([before, after]) if each.undermines)
         values = shift.before, shift.after, shift.effect, len(shift.blocks)
         yield Contrast(level, dict(where), statistic, *values, doubts)
+
+
+def _of_one_size(shifts: list[Shift]) -> bool:
+    """Return True if the medians of all scenarios are of one order of magnitude."""
+    medians = [value for shift in shifts for value in (shift.before, shift.after)]
+    return len(shifts) == 1 or 0 < max(medians) < APART * min(medians)
 
 
 def _mean(level: str, statistic: str, shifts: list[Shift]) -> Mean:

@@ -51,6 +51,8 @@ ONE_WAY = {
 
 LINK, WITHOUT_LINK = "Δlink", "total − Δlink"
 """Names of the time of a request in the sender's link, if that has conditions, and of the rest."""
+WITHOUT_LINKS = "without links"
+"""Name of the user RTT less the time in links with conditions, on all of the way."""
 _IN_LINK = column("request", "sender.vif"), column("request", "sender.uplink")
 _OVER_LINK = ("Δhost", "Δdom0")
 

@@ -48,6 +48,7 @@ class DoubtKind(StrEnum):
     STARVED_WATCHER = "starved-watcher"
     INTERFACE_DROPS = "interface-drops"
     LINK_NOT_HELD = "link-not-held"
+    SHORT_WORK = "short-work"
     CPU_TIMES_DIFFER = "cpu-times-differ"
 
 

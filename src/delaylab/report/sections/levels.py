@@ -9,7 +9,7 @@ from math import isfinite
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.analysis.compared.levels import Contrast, FactorLevels, Mean
+from delaylab.analysis.compared.levels import APART, Contrast, FactorLevels, Mean
 from delaylab.analysis.group import in_words
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
@@ -44,7 +44,7 @@ class LevelRow:
 
 
 def terminal(report: Report, width: int) -> Iterator[Table | Text]:
-    """Yield a table for each factor: each level on average, and alone where it has one scenario."""
+    """Yield a table for each factor: each level on average, or in its scenarios without a mean."""
     for of in report.levels:
         table = Table(
             title=f"Levels of {of.factor}, against {of.reference}",
@@ -88,12 +88,12 @@ def rows(of: FactorLevels) -> list[LevelRow]:
 
 
 def _summed(of: FactorLevels) -> list[LevelRow]:
-    """Return one line for each level: its mean, or its only scenario."""
+    """Return one line for each level: its mean, or else all of its scenarios."""
     means = {row.level: row for row in _means(of)}
-    return [
-        means.get(level) or next(row for row in rows(of) if row.level == level)
-        for level in of.levels
-    ]
+    found = []
+    for level in of.levels:
+        found += [means[level]] if level in means else [r for r in rows(of) if r.level == level]
+    return found
 
 
 def _row(median: Contrast, p99: Contrast) -> LevelRow:
@@ -122,6 +122,8 @@ def _means(of: FactorLevels) -> Iterator[LevelRow]:
     """Yield the mean of each level that has more than one scenario."""
     by_statistic = {(mean.level, mean.statistic): mean for mean in of.means}
     for level in of.levels:
+        if (level, "median") not in by_statistic:
+            continue
         median, p99 = by_statistic[level, "median"], by_statistic[level, "p99"]
         if median.scenarios > 1:
             shifts = words.shift(median.effect), _tail(p99.effect)
@@ -130,11 +132,18 @@ def _means(of: FactorLevels) -> Iterator[LevelRow]:
 
 def _note(of: FactorLevels) -> str:
     """Return how the trials of a factor's levels were compared, and which levels were not."""
-    paired = any(mean.blocks for mean in of.means)
+    paired = any(contrast.blocks for contrast in of.contrasts)
+    averaged = {mean.level for mean in of.means}
+    no_mean = [level for level in of.levels if level not in averaged]
+    apart = (
+        f" No mean for {', '.join(no_mean)}: its cells differ by {APART:.0f} times or more."
+        if no_mean
+        else ""
+    )
     alone = (
         f" Not compared, since no trial differs in the {of.factor} alone: {', '.join(of.alone)}."
     )
-    return f"{PAIRED if paired else ONCE}{alone if of.alone else ''}"
+    return f"{PAIRED if paired else ONCE}{apart}{alone if of.alone else ''}"
 
 
 def _json(of: FactorLevels) -> JsonObject:

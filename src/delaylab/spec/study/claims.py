@@ -29,6 +29,7 @@ Of = Literal[
     "rtt.vif",
     "rtt.uplink",
     "rtt.wire",
+    "rtt.without-links",
     "added.total",
     "added.kernel",
     "added.user",
@@ -146,8 +147,10 @@ class ClaimSpec(Spec):
     claim: Name = Field(description="The name of the claim.")
     text: str = Field("", max_length=300, description="The claim as a sentence, for reports.")
     of: Of = Field(
-        description="The quantity: the RTT at a vantage point (`rtt.app`), what a layer adds to it "
-        "(`added.total`: user space less wire), a one-way delay, or the share of packets `lost`."
+        description="The quantity: the RTT at a vantage point (`rtt.app`), the user RTT less the "
+        "time in links with conditions, both ways (`rtt.without-links`), what a layer adds to it "
+        "(`added.total`: user space less wire; where the sender's link has conditions, its delay "
+        "on the way out is part of that), a one-way delay, or the share of packets `lost`."
     )
     group: dict[Name, LevelName] = Field(
         default_factory=dict,
