@@ -10,7 +10,13 @@ import pytest
 
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.doubts.machine import machine_doubts
-from delaylab.analysis.doubts.machine_state import BusyProgram, machine_state
+from delaylab.analysis.doubts.machine_state import (
+    BACKLOG,
+    BusyProgram,
+    MachineState,
+    PhaseState,
+    machine_state,
+)
 from delaylab.analysis.group import Group
 from delaylab.dataset import store
 from delaylab.dataset.records.doubts import DoubtKind
@@ -149,6 +155,9 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
         (middle, "program.7.cc1", 0.5),
         (middle, "program.8.cc1", 0.25),
         (middle, "program.9.two_words", 0.1),
+        (middle, "program.0.make", 0.4),
+        (middle, "backlog.dropped", 5.0),
+        (last, "backlog.dropped", 12.0),
         (last, "processes", 9.0),
         (last, "program.8.cc1", 0.25),
     ]
@@ -156,11 +165,17 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
     of_machine = hosts.filter(pl.col("place") == "machine").select("machine", "place").head(1)
     added = pl.DataFrame(rows).join(of_machine, how="cross").select(hosts.columns)
     named = pl.concat([hosts, added.cast(hosts.schema)])
-    before, load, after = machine_state([(named, probes)]).phases
-    assert before.programs == (BusyProgram("cc1", 0.75), BusyProgram("two_words", 0.1))
+    state = machine_state([(named, probes)])
+    before, load, after = state.phases
+    assert state.drops == {BACKLOG: 7}
+    assert before.programs == (
+        BusyProgram("cc1", 0.75),
+        BusyProgram("ended children of make", 0.4),
+        BusyProgram("two_words", 0.1),
+    )
     assert after.programs == (BusyProgram("cc1", 0.25),)
     # Five of nine intervals under load ended by the first reading.
-    cc1, words = load.programs
+    cc1, _, words = load.programs
     assert cc1.cpus == pytest.approx((5 * 0.75 + 4 * 0.25) / 9)
     assert words.cpus == pytest.approx(5 * 0.1 / 9)
 
@@ -169,3 +184,11 @@ def test_a_record_without_programs_names_none() -> None:
     _, probes = synthetic.tables(LOADED)
     state = machine_state([(synthetic.hosts(20), probes)])
     assert [phase.programs for phase in state.phases] == [(), (), ()]
+
+
+def test_work_without_a_name_is_said() -> None:
+    phase = PhaseState("load", 9, 0.9, 0.0, 0.0, 1.5, {}, 0, 0, programs=(BusyProgram("cc1", 0.6),))
+    (doubt,) = machine_doubts(MachineState([phase], 9, 0, {}), None, at_rest=True)
+    assert (
+        "1.50 CPUs busy with other work (cc1 0.60; other, short-lived: 0.90 CPUs)" in doubt.message
+    )

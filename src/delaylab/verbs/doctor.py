@@ -17,6 +17,7 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL, Machine
+from delaylab.machines.backlog import backlog
 from delaylab.plan.kind import Rights
 from delaylab.points import BETWEEN_HOSTS, meaning
 from delaylab.progress import Progress, silent
@@ -60,7 +61,7 @@ def examine(
         {check.name: rtt for check in tried if (rtt := check.measured.get("rtt_us")) is not None}
     )
     work = work_here.checks([check for check in tried if check.group == "kind"])
-    return [*_agent(), *tried, *work, *_rights(rights), *of_kernel(LOCAL), *_tools()]
+    return [*_agent(), *tried, *work, *_rights(rights), *of_kernel(LOCAL), *_backlog(), *_tools()]
 
 
 def known_kinds(kinds: Sequence[str] | None) -> list[str]:
@@ -179,6 +180,12 @@ def of_kernel(machine: Machine) -> list[Check]:
         for name, meaning in PARTS.items()
         if name in parts
     ]
+
+
+def _backlog() -> list[Check]:
+    """Return what the backlogs of the CPUs dropped: such frames are in no other count."""
+    found = backlog()
+    return [] if found is None else [Check("kernel", "backlog", True, found.text)]
 
 
 def _tools() -> list[Check]:

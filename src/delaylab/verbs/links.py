@@ -14,6 +14,7 @@ from delaylab.io.values import JsonObject
 from delaylab.lab.links import link_engines
 from delaylab.lab.links.interfaces import InterfaceReport
 from delaylab.lab.running import Lab
+from delaylab.machines.backlog import backlog
 from delaylab.spec.conditions.words import one_line
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
@@ -129,6 +130,8 @@ def print_links(
         console.print(line, soft_wrap=True)
     for each in underlays:
         console.print(_measured(each), soft_wrap=True)
+    if (here := backlog()) is not None and here.dropped:
+        console.print(f"backlog of this machine's kernel: {here.text}", soft_wrap=True)
 
 
 def _end(direction: Direction) -> str:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from delaylab.analysis.doubts.machine_state import PRESSURE, STEAL, MachineState, PhaseState
+from delaylab.analysis.doubts.machine_state import (
+    BACKLOG,
+    PRESSURE,
+    STEAL,
+    MachineState,
+    PhaseState,
+)
 from delaylab.analysis.packets.accounting import Account
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 
+ENLARGE = "a backlog is as long as net.core.netdev_max_backlog says"
 # A machine with more CPUs than this busy with work outside the lab is not at rest.
 FOREIGN_CPUS = 0.25
+# CPUs of work without a name from which on it is said.
+REST = 0.05
 # Largest share of the record's samples that may be missing.
 MISSED = 0.02
 
@@ -93,7 +102,9 @@ def _foreign(phase: PhaseState) -> str:
     said = []
     if phase.foreign_cpus is not None:
         named = ", ".join(f"{each.name} {each.cpus:.2f}" for each in phase.programs)
-        which = f" ({named})" if named else ""
+        rest = phase.foreign_cpus - sum(each.cpus for each in phase.programs)
+        more = f"; other, short-lived: {rest:.2f} CPUs" if rest >= REST else ""
+        which = f" ({named}{more})" if named else ""
         said.append(f"{phase.foreign_cpus:.2f} CPUs busy with other work{which}")
     if phase.pressure is not None:
         said.append(f"tasks waiting for a CPU {100 * phase.pressure:.0f} % of the time")
@@ -121,7 +132,8 @@ def _dropped(state: MachineState, account: Account, in_downtimes: int) -> Iterat
         yield doubt(
             DoubtKind.INTERFACE_DROPS,
             f"interfaces dropped frames, of which some may be the {lost} lost packets: {where}",
-            "give the link more rate or a longer queue, or load it less",
+            "give the link more rate or a longer queue, or load it less"
+            + (f"; {ENLARGE}" if BACKLOG in state.drops else ""),
             lost=lost,
             where=where,
         )

@@ -28,10 +28,14 @@ Window = tuple[str, int, int]
 """A phase, and when it began and ended, in ns."""
 _CARRIED = r"^[^.]+\.(rx|tx)_bytes$"
 _PROGRAM = r"^program\.\d+\.(.+)$"
+_ENDED = r"^program\.0\.(.+)$"
+"""Metric of the children of a program that ended between two readings."""
 SHARES = ("busy", "steal", "softirq", "pressure", "foreign")
 """Columns of intervals that a phase has the mean of, next to those of places."""
-NAMED = 3
-"""Number of programs that are named for a phase or a packet."""
+NAMED = 5
+"""Largest number of programs that are named for a phase or a packet."""
+BACKLOG = "the kernel's backlog of a CPU"
+"""Name of the queue of each CPU in which frames wait that came in, among what drops frames."""
 _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
 
 
@@ -50,9 +54,9 @@ class PhaseState:
     `softirq` is the part of `busy` in which the kernel worked on soft interrupts: network and
     timers. `pressure` is the share of time in which some task waited for a CPU (PSI, `some`).
     `places` gives the CPUs that each place kept busy, `foreign_cpus` those that were busy for none
-    of them, and `programs` the busiest of these by name, from readings once a second; short-lived
-    processes are missing there. Of `packets` sent in the phase, `flagged` were sent while time was
-    stolen or tasks waited.
+    of them, and `programs` the busiest of these by name, from readings once a second. Processes
+    that ended in between are among the ended children of their parent. Of `packets` sent in the
+    phase, `flagged` were sent while time was stolen or tasks waited.
     """
 
     phase: str
@@ -200,7 +204,8 @@ def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
 def interface_drops(hosts: pl.DataFrame) -> dict[str, int]:
     """Return the frames that each interface dropped while it was watched, without zeros.
 
-    Nodes in their host's stack count the same interface, so their places share one entry.
+    Nodes in their host's stack count the same interface, so their places share one entry. The
+    kernel drops frames, too, if the backlog of a CPU is full: it is `BACKLOG`.
     """
     counters = hosts.filter(pl.col("metric").str.contains(r"\.(rx|tx)_dropped$"))
     totals = (
@@ -214,7 +219,10 @@ def interface_drops(hosts: pl.DataFrame) -> dict[str, int]:
         .group_by("interface", "place", maintain_order=True)
         .agg(pl.col("dropped").sum())
     )
-    return {f"{interface} of {place}": int(n) for interface, place, n in totals.iter_rows()}
+    found = {f"{interface} of {place}": int(n) for interface, place, n in totals.iter_rows()}
+    backlog = hosts.filter(pl.col("metric") == "backlog.dropped")["value"]
+    dropped = int(float(str(backlog.max())) - float(str(backlog.min()))) if len(backlog) else 0
+    return {**found, BACKLOG: dropped} if dropped else found
 
 
 def _shares(machine: pl.DataFrame) -> pl.DataFrame:
@@ -249,7 +257,12 @@ def _programs(machine: pl.DataFrame) -> pl.DataFrame:
     """Return the busiest programs at each time they were read, since the time before."""
     readings = machine.filter(pl.col("metric") == "processes").select("time_ns")
     found = (
-        machine.with_columns(pl.col("metric").str.extract(_PROGRAM).alias("name"))
+        machine.with_columns(
+            pl.coalesce(
+                "ended children of " + pl.col("metric").str.extract(_ENDED),
+                pl.col("metric").str.extract(_PROGRAM),
+            ).alias("name")
+        )
         .filter(pl.col("name").is_not_null())
         .group_by("time_ns", "name", maintain_order=True)
         .agg(pl.col("value").sum().alias("cpus"))

@@ -47,6 +47,10 @@ impl MachineSample {
             }
         }
         self.softirqs = now;
+        let backlog = backlog(&fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default());
+        for (name, total) in ["backlog.dropped", "backlog.squeezed"].into_iter().zip(backlog) {
+            samples.add(PLACE, name, total as f64);
+        }
         for resource in ["cpu", "io", "memory"] {
             // A kernel without PSI has no such files; its metrics are absent.
             let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
@@ -98,6 +102,16 @@ fn shares(before: &[u64], now: &[u64]) -> Vec<(&'static str, f64)> {
     CPU_COLUMNS.iter().filter_map(|&(name, column)| Some((name, share(column)?))).collect()
 }
 
+/// Return the frames that all CPUs dropped because their backlog was full, and how often one had no time left
+/// for more frames (columns 2 and 3 of `/proc/net/softnet_stat`, in hexadecimal).
+fn backlog(text: &str) -> [u64; 2] {
+    let column = |line: &str, place| {
+        let word = line.split_whitespace().nth(place)?;
+        u64::from_str_radix(word, 16).ok()
+    };
+    [1, 2].map(|place| text.lines().filter_map(|line| column(line, place)).sum())
+}
+
 /// Parse totals in µs: `some avg10=… total=N`, `full … total=N`.
 fn pressure(text: &str) -> Vec<(&str, u64)> {
     let line = |line| {
@@ -126,6 +140,13 @@ mod tests {
             ("steal", 0.1),
         ];
         assert_eq!(shares, expected);
+    }
+
+    #[test]
+    fn the_backlogs_of_all_cpus_are_added() {
+        let text = "0000a1 00000002 0000001f 00000000\n00000b 00000010 00000001 00000000\n";
+        assert_eq!(backlog(text), [18, 32]);
+        assert_eq!(backlog(""), [0, 0]);
     }
 
     #[test]

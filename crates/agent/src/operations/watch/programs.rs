@@ -1,6 +1,9 @@
 //! The programs outside of the lab that took most CPU time (`proc_pid_stat(5)`, `pid_namespaces(7)`).
+//!
+//! A program is all processes of one name: eight workers of one program keep the machine busy together. Children
+//! that ended between two readings have left their time to their parent, which names it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,7 +16,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Reading them takes at most a hundredth of one CPU.
 const REST: u32 = 100;
 /// The number of programs that a reading names.
-const NAMED: usize = 3;
+const NAMED: usize = 8;
 /// The least CPUs that a named program took: two ticks of a second.
 const LEAST: f64 = 0.02;
 /// The kernel's ticks per second in `/proc` (`USER_HZ`).
@@ -32,13 +35,37 @@ struct Stat {
     name: String,
     parent: u32,
     ticks: u64,
+    /// The time of its children that ended, and of theirs.
+    ended: u64,
+}
+
+/// The time of a process at the last reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Before {
+    parent: u32,
+    ticks: u64,
+    ended: u64,
+}
+
+/// Program that took CPU time: the processes of a name, or their children that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Program {
+    name: String,
+    ended: bool,
+}
+
+/// The ticks of a program since the last reading, and its processes.
+#[derive(Debug, Default, PartialEq)]
+struct Took {
+    ticks: u64,
+    processes: usize,
 }
 
 /// The processes' CPU time at the last reading.
 pub(super) struct Programs {
     /// PID namespaces of the lab: what is in one, or comes from one, is the lab's own.
     lab: Vec<PathBuf>,
-    last: HashMap<Id, u64>,
+    last: HashMap<Id, Before>,
     read: Instant,
     due: Instant,
 }
@@ -48,8 +75,7 @@ impl Programs {
     pub(super) fn new(agents: impl Iterator<Item = u32>) -> Self {
         let now = Instant::now();
         let lab = agents.filter_map(namespace).filter(|found| namespace(1).as_ref() != Some(found));
-        let last = stats().into_iter().map(|stat| (stat.id, stat.ticks)).collect();
-        Self { lab: lab.collect(), last, read: now, due: now + EVERY }
+        Self { lab: lab.collect(), last: before(&stats()), read: now, due: now + EVERY }
     }
 
     /// Add the CPUs that the busiest programs took since the last reading, if one is due, and the number of
@@ -61,23 +87,14 @@ impl Programs {
         }
         let stats = stats();
         let passed = now.duration_since(self.read).as_secs_f64() * TICKS_PER_SECOND;
-        let mut took: Vec<(f64, &Stat)> = stats
-            .iter()
-            .map(|stat| {
-                // A process that is new has taken all its time since the last reading.
-                let before = self.last.get(&stat.id).copied().unwrap_or(0);
-                (stat.ticks.saturating_sub(before) as f64 / passed, stat)
-            })
-            .filter(|(cpus, _)| *cpus >= LEAST)
-            .collect();
-        took.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let parents = stats.iter().map(|stat| (stat.id.0, stat.parent)).collect();
-        let outside = took.iter().filter(|(_, stat)| !self.is_inside(stat.id.0, &parents));
-        for (cpus, stat) in outside.take(NAMED) {
-            samples.add(PLACE, format!("program.{}.{}", stat.id.0, stat.name), *cpus);
+        let outside = |stat: &Stat| !self.is_inside(stat.id.0, &parents);
+        for (cpus, program, took) in busiest(by_program(&stats, &self.last, outside), passed) {
+            let processes = if program.ended { 0 } else { took.processes };
+            samples.add(PLACE, format!("program.{processes}.{}", program.name), cpus);
         }
         samples.add(PLACE, "processes", stats.len() as f64);
-        self.last = stats.iter().map(|stat| (stat.id, stat.ticks)).collect();
+        self.last = before(&stats);
         self.read = now;
         self.due = now + EVERY.max(now.elapsed() * REST);
     }
@@ -87,6 +104,57 @@ impl Programs {
         let chain = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
         chain.take(DEPTH).filter_map(namespace).any(|found| self.lab.contains(&found))
     }
+}
+
+/// Return the ticks of each program since the last reading, of processes outside of the lab.
+fn by_program(
+    stats: &[Stat],
+    last: &HashMap<Id, Before>,
+    outside: impl Fn(&Stat) -> bool,
+) -> HashMap<Program, Took> {
+    let alive: HashSet<Id> = stats.iter().map(|stat| stat.id).collect();
+    // What a child had taken by the last reading was its own then. Its parent has all of it once it has ended.
+    let mut known: HashMap<u32, u64> = HashMap::new();
+    for (_, before) in last.iter().filter(|(id, _)| !alive.contains(id)) {
+        *known.entry(before.parent).or_default() += before.ticks + before.ended;
+    }
+    let mut found: HashMap<Program, Took> = HashMap::new();
+    for stat in stats {
+        // A process that is new has taken all its time since the last reading.
+        let before = last.get(&stat.id);
+        let ticks = stat.ticks.saturating_sub(before.map_or(0, |before| before.ticks));
+        let ended = stat.ended.saturating_sub(before.map_or(0, |before| before.ended));
+        let ended = ended.saturating_sub(known.get(&stat.id.0).copied().unwrap_or(0));
+        if ticks + ended == 0 || !outside(stat) {
+            continue;
+        }
+        for (ticks, ended) in [(ticks, false), (ended, true)] {
+            if ticks > 0 {
+                let program = Program { name: stat.name.clone(), ended };
+                let took = found.entry(program).or_default();
+                took.ticks += ticks;
+                took.processes += 1;
+            }
+        }
+    }
+    found
+}
+
+/// Return the programs that took most of the ticks that passed, each with the CPUs that it kept busy.
+fn busiest(took: HashMap<Program, Took>, passed: f64) -> Vec<(f64, Program, Took)> {
+    let mut found: Vec<(f64, Program, Took)> = took
+        .into_iter()
+        .map(|(program, took)| (took.ticks as f64 / passed, program, took))
+        .filter(|(cpus, ..)| *cpus >= LEAST)
+        .collect();
+    found.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    found.truncate(NAMED);
+    found
+}
+
+fn before(stats: &[Stat]) -> HashMap<Id, Before> {
+    let known = |stat: &Stat| Before { parent: stat.parent, ticks: stat.ticks, ended: stat.ended };
+    stats.iter().map(|stat| (stat.id, known(stat))).collect()
 }
 
 fn namespace(pid: u32) -> Option<PathBuf> {
@@ -112,6 +180,7 @@ fn parse(pid: u32, text: &[u8]) -> Option<Stat> {
         name: name.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect(),
         parent: u32::try_from(number(4)?).ok()?,
         ticks: number(14)? + number(15)?,
+        ended: number(16)? + number(17)?,
     })
 }
 
@@ -124,9 +193,38 @@ mod tests {
         let rest = "S 7 1 1 0 -1 4194560 0 0 0 0 120 30 9 9 20 0 1 0 555 0 0";
         let stat = parse(42, format!("42 (a) (b\n) {rest}").as_bytes());
         let name = "a)_(b_".to_owned();
-        assert_eq!(stat, Some(Stat { id: (42, 555), name, parent: 7, ticks: 150 }));
+        assert_eq!(stat, Some(Stat { id: (42, 555), name, parent: 7, ticks: 150, ended: 18 }));
         assert_eq!(parse(42, b"42 (a"), None);
         assert_eq!(parse(42, b"42 (a) S 7"), None);
+    }
+
+    fn stat(pid: u32, name: &str, ticks: u64, ended: u64) -> Stat {
+        Stat { id: (pid, 5), name: name.to_owned(), parent: 1, ticks, ended }
+    }
+
+    #[test]
+    fn workers_of_one_name_are_one_program() {
+        let workers: Vec<Stat> = (10..18).map(|pid| stat(pid, "worker", 35, 0)).collect();
+        let all: Vec<Stat> = workers.into_iter().chain([stat(2, "other", 60, 0)]).collect();
+        let found = busiest(by_program(&all, &HashMap::new(), |_| true), 100.0);
+        let named: Vec<_> = found
+            .iter()
+            .map(|(cpus, of, took)| (*cpus, of.name.as_str(), took.processes))
+            .collect();
+        assert_eq!(named, [(2.8, "worker", 8), (0.6, "other", 1)]);
+        assert_eq!(busiest(by_program(&all, &before(&all), |_| true), 100.0), []);
+    }
+
+    #[test]
+    fn children_that_ended_are_named_by_their_parent_and_count_once() {
+        let child = Stat { parent: 2, ..stat(9, "cc1", 30, 0) };
+        let last = before(&[stat(2, "make", 1, 0), child]);
+        // One child, seen with 30 ticks, ended at 40; another one of 50 ticks was never seen.
+        let now = [stat(2, "make", 1, 90)];
+        let found = by_program(&now, &last, |_| true);
+        let program = Program { name: "make".to_owned(), ended: true };
+        assert_eq!(found, HashMap::from([(program, Took { ticks: 60, processes: 1 })]));
+        assert!(by_program(&now, &last, |_| false).is_empty());
     }
 
     #[test]
