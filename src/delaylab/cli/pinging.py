@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from delaylab.verbs.ping.reading import OnPacket
     from delaylab.verbs.ping.run import Options
 
-    Watch = Callable[[str], OnPacket]
+    Watch = Callable[[Options], OnPacket]
 
 LOCAL = "127.0.0.1"
 MOST_PACKETS = 2**32 - 1
@@ -225,7 +225,7 @@ def ping(
 
 @contextmanager
 def _metrics(endpoint: str | None) -> Iterator[Watch | None]:
-    """Serve metrics if an endpoint is given; yield what returns the counter of a host's packets."""
+    """Serve metrics if an endpoint is given; yield what returns the counter of a ping's packets."""
     if endpoint is None:
         yield None
         return
@@ -240,7 +240,7 @@ def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
     from delaylab.verbs.ping import run as verb
     from delaylab.verbs.ping.lines import print_summary
 
-    counted = watch(options.host) if watch else None
+    counted = watch(options) if watch else None
     result = verb.run(options, None if as_json else console(), watch=counted)
     if as_json:
         print_json(result.as_json())
@@ -248,7 +248,7 @@ def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
         print_summary(result, console())
     if result.cut_short is not None:
         raise DelaylabError(result.cut_short, fix="the packets above came before")
-    _end(interrupted=result.interrupted, answered=result.replied > result.closed)
+    _end(interrupted=result.interrupted, answered=result.served > 0)
 
 
 def _ping_many(each: Sequence[Options], watch: Watch | None, *, as_json: bool) -> None:
@@ -261,13 +261,13 @@ def _ping_many(each: Sequence[Options], watch: Watch | None, *, as_json: bool) -
         ping_many.print_summary(results, console())
     for result in results:
         if result.problem is not None:
-            print_error(f"delaylab: {result.host}: {result.problem}")
+            print_error(f"delaylab: {result.target}: {result.problem}")
     interrupted = any(found.result.interrupted for found in results if found.result is not None)
     _end(interrupted=interrupted, answered=all(result.answered for result in results))
 
 
 def _end(*, interrupted: bool, answered: bool) -> None:
-    """End with the exit code of Ctrl-C, or 1 if nothing was answered but by a closed port."""
+    """End with the exit code of Ctrl-C, or 1 if all answers were errors or of a closed port."""
     if interrupted:
         print_error("delaylab: interrupted")
         raise typer.Exit(INTERRUPTED)

@@ -325,7 +325,11 @@ def test_metrics_agree_with_the_summary(tmp_path: Path) -> None:
     assert process.wait() == 130
     families = {family.name: family for family in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]
     replied = families["delaylab_ping_packets"].samples[0]
-    assert replied.labels == {"host": "127.0.0.1", "outcome": "replied"}
+    assert replied.labels == {
+        "host": "127.0.0.1",
+        "target": "127.0.0.1",
+        "outcome": "replied",
+    }
     last = max((int(seq) for seq in re.findall(r"^seq=(\d+) ", rest, re.M)), default=9)
     assert 9 <= replied.value <= last + 1
     for name in ("rtt_user", "rtt_kernel", "added", "slip"):

@@ -123,9 +123,23 @@ def test_a_quiet_ping_knows_the_handshakes_too(delaylab: Run, web_port: int) -> 
 
 def test_a_status_of_failure_is_shown(delaylab: Run, web_port: int) -> None:
     argv = ("--http", "--port", str(web_port), "--path", "/other", "-c", "2", "-i", "10ms")
-    shown = delaylab("ping", *argv, "127.0.0.1").stdout
+    shown = delaylab("ping", *argv, "127.0.0.1", code=1).stdout
     assert len(re.findall(r"^seq=\d+ .*user=.*  \(HTTP 404\)$", shown, re.M)) == 2
-    assert "2 sent, 2 replied, 0 late, 0 lost" in shown
+    assert "2 sent, 2 replied, 0 late, 0 lost (0.0 %), 2 replies with errors (HTTP 404)" in shown
+
+
+def test_two_pages_of_one_host_are_two_targets_and_one_fails(delaylab: Run, web_port: int) -> None:
+    urls = [f"http://127.0.0.1:{web_port}/{page}" for page in ("page", "other")]
+    argv = ("ping", "--http", "-c", "3", "-i", "10ms", "-q", *urls)
+    shown = delaylab(*argv, code=1).stdout
+    # A narrow terminal folds a URL; what was counted stands in its first line.
+    rows = [line.split()[1:4] for line in shown.splitlines() if line.startswith("http://")]
+    assert rows == [["3", "3", "0"], ["3", "3", "3"]]
+    found = as_json(delaylab(*argv, "--json", code=1))
+    assert [(each["target"], each.get("errors", {})) for each in found] == [
+        (urls[0], {}),
+        (urls[1], {"HTTP 404": 3}),
+    ]
 
 
 def test_a_server_that_answers_nothing_is_named(delaylab: Run) -> None:

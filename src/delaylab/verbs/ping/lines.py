@@ -7,9 +7,11 @@ import ipaddress
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.verbs.ping.result import PingPacket, PingResult, no_p99
+from delaylab.verbs.ping.result import HTTP, PingPacket, PingResult, no_p99
 
 MICRO = 1e3
+NAMED = 3
+"""Largest number of errors that a summary names."""
 OUTCOMES = {"closed": "port closed"}
 """Words for a reader, of outcomes whose names do not say enough."""
 
@@ -92,7 +94,9 @@ def _extras(result: PingResult) -> str:
         (result.duplicates, "duplicate reply", "duplicate replies"),
         (result.flawed, "reply with errors", "replies with errors"),
     )
-    return "".join(f", {n} {one if n == 1 else many}" for n, one, many in counts if n)
+    told = "".join(f", {n} {one if n == 1 else many}" for n, one, many in counts if n)
+    what = [error for error in result.errors if error.startswith(HTTP)][:NAMED]
+    return f"{told} ({', '.join(what)})" if what else told
 
 
 def us(nanoseconds: float) -> str:

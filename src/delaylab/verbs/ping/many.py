@@ -23,17 +23,18 @@ from delaylab.verbs.ping.run import OnePing, Options, check, print_head
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """Result of a ping of one of several hosts; without one, `failed` says why."""
+    """Result of a ping of one of several targets; without one, `failed` says why."""
 
     host: str
+    target: str
     address: str
     result: PingResult | None
     failed: str | None = None
 
     @property
     def answered(self) -> bool:
-        """Return True if there was an answer, other than that the port is closed."""
-        return self.result is not None and self.result.replied > self.result.closed
+        """Return True if there was an answer, other than an error or that the port is closed."""
+        return self.result is not None and self.result.served > 0
 
     @property
     def problem(self) -> str | None:
@@ -43,24 +44,25 @@ class HostResult:
     def as_json(self) -> JsonObject:
         """Return the result as `ping --json` prints it in its list."""
         if self.result is None:
-            return {"host": self.host, "address": self.address, "error": self.failed}
+            asked = {"host": self.host, "target": self.target, "address": self.address}
+            return {**asked, "error": self.failed}
         return self.result.as_json()
 
 
 def run(
     each: Sequence[Options],
     console: Console | None = None,
-    watch: Callable[[str], OnPacket] | None = None,
+    watch: Callable[[Options], OnPacket] | None = None,
 ) -> tuple[HostResult, ...]:
     """Ping hosts at the same time, each by an agent of its own; print each reply if asked for.
 
     A host that cannot be reached does not end the others. `watch` returns what is called with each
-    packet of a host.
+    packet of a target.
     """
     options = each[0]
     check(options, len(each))
     to = [resolve(one.host, one.version, one.origin.interface) for one in each]
-    widest = max(len(one.host) for one in each)
+    widest = max(len(one.target) for one in each)
     with ExitStack() as stack:
         pings = []
         for one, address in zip(each, to, strict=True):
@@ -68,9 +70,9 @@ def run(
             if console is not None:
                 print_head(one, address, console)
                 if not options.quiet:
-                    shown_to.append(partial(_write, console, f"{one.host:<{widest}}", address))
+                    shown_to.append(partial(_write, console, f"{one.target:<{widest}}", address))
             if watch is not None:
-                shown_to.append(watch(one.host))
+                shown_to.append(watch(one))
             ping = OnePing(one, address, LOCAL.session(), shown_to or None)
             stack.callback(ping.end)
             pings.append(ping)
@@ -81,42 +83,53 @@ def run(
 
 
 def _result(ping: OnePing, end: End) -> HostResult:
-    host = ping.options.host
+    host, target = ping.options.host, ping.options.target
     try:
-        return HostResult(host, ping.address, ping.result(end))
+        return HostResult(host, target, ping.address, ping.result(end))
     except AgentError as error:
         # The line begins with the host; that an agent said so is of no interest.
         remedy = f" ({error.fix})" if error.fix else ""
-        return HostResult(host, ping.address, None, f"{error.what}{remedy}")
+        return HostResult(host, target, ping.address, None, f"{error.what}{remedy}")
 
 
-def _write(console: Console, host: str, address: str, packet: PingPacket) -> None:
-    console.file.write(f"{printable(f'{host}  {line(packet, address)}')}\n")
+def _write(console: Console, target: str, address: str, packet: PingPacket) -> None:
+    console.file.write(f"{printable(f'{target}  {line(packet, address)}')}\n")
     console.file.flush()
 
 
 def print_summary(results: Sequence[HostResult], console: Console) -> None:
-    """Print a row for each host, then what there is to note."""
+    """Print a row for each target, then what there is to note."""
     table = Table(box=None, pad_edge=False)
-    titles = ("host", "sent", "replied", "late", "lost", "user RTT min", "median", "p99", "max")
-    for title in (*titles, "added here", "jitter"):
-        table.add_column(title, justify="left" if title == "host" else "right", no_wrap=True)
+    first = "host" if all(each.target == each.host for each in results) else "target"
+    # An error comes sooner than an answer may: its row must not look like the faster one.
+    errors = ("errors",) if any(each.result and each.result.flawed for each in results) else ()
+    counted = ("sent", "replied", *errors, "late", "lost")
+    times = ("user RTT min", "median", "p99", "max", "added here", "jitter")
+    for title in (first, *counted, *times):
+        left = title == first
+        table.add_column(
+            title,
+            justify="left" if left else "right",
+            no_wrap=not left,
+            overflow="fold" if left else "ellipsis",
+        )
     for each in results:
-        table.add_row(each.host, *_cells(each.result))
+        table.add_row(each.target, *_cells(each.result, with_errors=bool(errors)))
     console.print()
     console.print(table)
     if why := no_p99(each.result.rtt_user_ns for each in results if each.result):
         console.print(why, highlight=False, style="dim")
     for each in results:
         for warning in each.result.warnings if each.result else ():
-            console.print(f"note: {each.host}: {warning}", highlight=False, style="yellow")
+            console.print(f"note: {each.target}: {warning}", highlight=False, style="yellow")
 
 
-def _cells(result: PingResult | None) -> list[str]:
+def _cells(result: PingResult | None, *, with_errors: bool) -> list[str]:
     if result is None:
         return ["0"]
     found, added, jitter = result.rtt_user_ns, result.added_ns, result.jitter_user_ns
-    counts = [result.sent, result.replied, result.late, result.lost]
+    errors = [result.flawed] if with_errors else []
+    counts = [result.sent, result.replied, *errors, result.late, result.lost]
     return [
         *map(str, counts),
         *_times(found),

@@ -13,14 +13,18 @@ from delaylab.io.metrics_server import AT_ONCE, serving
 from delaylab.io.terminal import print_error
 from delaylab.verbs.ping.reading import OnPacket
 from delaylab.verbs.ping.result import PingPacket
+from delaylab.verbs.ping.run import Options
 
-BUCKETS = tuple(step * 10.0**power for power in range(-6, 1) for step in (1, 2, 5))
+BUCKETS = tuple(float(f"{step}e{power}") for power in range(-6, 1) for step in (1, 2, 5))
 """Upper bounds of the histograms' buckets in seconds: 1 µs to 5 s."""
-LABELS = ("host",)
+LABELS = ("host", "target")
+"""A target is what was asked: of HTTP the URL, of TCP host and port."""
+ERROR = "error"
+"""Outcome of packets whose answer is not as it should be, such as HTTP 503."""
 
 
 class Metrics:
-    """Counters and histograms of the packets to each host; all times in seconds."""
+    """Counters and histograms of the packets to each target; all times in seconds."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -30,6 +34,12 @@ class Metrics:
             (*LABELS, "outcome"),
             registry=self.registry,
         )
+        self._responses = Counter(
+            "delaylab_ping_http_responses",
+            "Answers to HTTP requests, by class of status (2xx stands for 3xx, too)",
+            (*LABELS, "status"),
+            registry=self.registry,
+        )
         self._times = {
             name: self._histogram(name, text)
             for name, text in (
@@ -37,6 +47,7 @@ class Metrics:
                 ("rtt_kernel", "Round trip between the kernel's stamps"),
                 ("added", "Round trip that this machine added: user less kernel"),
                 ("slip", "Lateness of sending, one way"),
+                ("handshake", "Time to open the connection of an HTTP request"),
             )
         }
 
@@ -45,15 +56,21 @@ class Metrics:
             f"delaylab_ping_{name}_seconds", text, LABELS, registry=self.registry, buckets=BUCKETS
         )
 
-    def of(self, host: str) -> OnPacket:
-        """Return what counts the packets of a host, whose histograms are there from the start."""
-        for times in self._times.values():
-            times.labels(host)
-        return partial(self._add, host)
+    def of(self, options: Options) -> OnPacket:
+        """Return what counts the packets of a ping, whose histograms are there from the start."""
+        labels = options.host, options.target
+        http = options.protocol == "http"
+        for name, times in self._times.items():
+            if http or name != "handshake":
+                times.labels(*labels)
+        return partial(self._add, labels, http)
 
-    def _add(self, host: str, packet: PingPacket) -> None:
-        self._packets.labels(host, packet.outcome).inc()
+    def _add(self, labels: tuple[str, str], http: bool, packet: PingPacket) -> None:
+        self._packets.labels(*labels, ERROR if packet.flawed else packet.outcome).inc()
+        if http and packet.rtt_user_ns is not None:
+            self._responses.labels(*labels, packet.http_class).inc()
         times = {
+            "handshake": packet.handshake_ns,
             "rtt_user": packet.rtt_user_ns,
             "rtt_kernel": packet.rtt_kernel_ns,
             "added": packet.added_ns,
@@ -61,7 +78,7 @@ class Metrics:
         }
         for name, nanoseconds in times.items():
             if nanoseconds is not None:
-                self._times[name].labels(host).observe(nanoseconds / 1e9)
+                self._times[name].labels(*labels).observe(nanoseconds / 1e9)
 
 
 @contextmanager

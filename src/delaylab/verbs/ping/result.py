@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from delaylab.dataset.records.doubts import Doubt
 from delaylab.io.values import JsonObject
 
 UNDER_WAY = "under-way"
+HTTP = "HTTP "
+"""Start of the error of an HTTP answer that is neither success nor redirection."""
 ENOUGH_FOR_P99 = 500
 """Smallest number of values for which p99 is given: five are expected beyond it, as in studies."""
 
@@ -44,6 +47,17 @@ class PingPacket:
     def flawed(self) -> bool:
         """Return True if the packet has an answer, and that is not as it should be."""
         return self.rtt_user_ns is not None and self.error is not None
+
+    @property
+    def http_class(self) -> str:
+        """Return the class of an HTTP answer's status, `none` of what is not HTTP.
+
+        Answers of success and of redirection are not told apart: `2xx`.
+        """
+        if self.error is None:
+            return "2xx"
+        code = self.error.removeprefix(HTTP)
+        return f"{code[0]}xx" if code.isdecimal() else "none"
 
     @property
     def added_ns(self) -> int | None:
@@ -108,7 +122,8 @@ class PingResult:
     scheduling. `doubts` are the agent's warnings. `neighbour_ns` is how long it took to resolve the
     next hop's address before the first packet, None if it was known. `interrupted` is True if
     Ctrl-C ended the ping. `cut_short` says why its agent died before the end, None if it did not;
-    the packets are then those that it had reported, and `realtime` is not known.
+    the packets are then those that it had reported, and `realtime` is not known. `target` is what
+    was asked: of HTTP the URL, of TCP host and port, else the host.
     """
 
     host: str
@@ -120,6 +135,7 @@ class PingResult:
     neighbour_ns: int | None = None
     interrupted: bool = False
     cut_short: str | None = None
+    target: str = ""
 
     @property
     def replied(self) -> int:
@@ -161,6 +177,17 @@ class PingResult:
     def flawed(self) -> int:
         """Return the number of packets whose answer is not as it should be."""
         return sum(packet.flawed for packet in self.packets)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Return how many answers are not as they should be, by what is wrong, the most first."""
+        found = Counter(each.error for each in self.packets if each.flawed and each.error)
+        return dict(found.most_common())
+
+    @property
+    def served(self) -> int:
+        """Return the number of packets with an answer in time that is as it should be."""
+        return sum(each.outcome == "replied" and not each.flawed for each in self.packets)
 
     @property
     def handshake_ns(self) -> Spread | None:
@@ -208,10 +235,12 @@ class PingResult:
         handshake = self.handshake_ns
         return {
             "host": self.host,
+            "target": self.target or self.host,
             "address": self.address,
             "sent": self.sent,
             "replied": self.replied,
             **({"closed": self.closed} if self.closed else {}),
+            **({"errors": self.errors} if self.errors else {}),
             "late": self.late,
             "lost": self.lost,
             **({"under_way": self.under_way} if self.under_way else {}),

@@ -67,6 +67,15 @@ class Options:
     tos: int | None = None
 
     @property
+    def target(self) -> str:
+        """Return what is asked: the host, with port and path where the protocol has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.protocol == "icmp":
+            return self.host
+        path = self.path if self.protocol == "http" else ""
+        return f"{self.protocol}://{host}:{self.port}{path}"
+
+    @property
     def packets(self) -> str:
         """Return what the packets are, for a reader."""
         if self.protocol == "tcp":
@@ -124,7 +133,13 @@ class OnePing:
                 raise failed
             sent = sum(packet.outcome != "refused" for packet in known)
             return PingResult(
-                host, self.address, sent, known, realtime=False, cut_short=str(failed)
+                host,
+                self.address,
+                sent,
+                known,
+                realtime=False,
+                cut_short=str(failed),
+                target=self.options.target,
             )
         done = self._result.done
         return PingResult(
@@ -136,6 +151,7 @@ class OnePing:
             doubts=tuple(done.warnings),
             neighbour_ns=done.neighbour_ns,
             interrupted=end == "interrupted",
+            target=self.options.target,
         )
 
     def _known(self, *, stopped: bool) -> tuple[PingPacket, ...]:

@@ -1,0 +1,64 @@
+"""Metrics of a ping tell targets apart, and answers from errors."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import generate_latest
+
+from delaylab.units import Duration
+from delaylab.verbs.ping.metrics import BUCKETS, Metrics
+from delaylab.verbs.ping.result import PingPacket
+from delaylab.verbs.ping.run import Options
+
+
+def options(protocol: str, port: int = 0, path: str = "/", host: str = "a.example") -> Options:
+    between = Duration.parse("1s")
+    return Options(host, 1, between, 56, None, True, protocol=protocol, port=port, path=path)  # type: ignore[arg-type]
+
+
+def packet(seq: int, error: str | None, outcome: str = "replied") -> PingPacket:
+    rtt = None if outcome == "lost" else 1000
+    return PingPacket(seq, rtt, None, 5, outcome, "192.0.2.1", None, error, handshake_ns=700)
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        (options("icmp"), "a.example"),
+        (options("tcp", 443), "tcp://a.example:443"),
+        (options("http", 80, "/x?y"), "http://a.example:80/x?y"),
+        (options("http", 8080, host="::1"), "http://[::1]:8080/"),
+    ],
+)
+def test_a_target_is_what_was_asked(given: Options, target: str) -> None:
+    assert given.target == target
+
+
+def test_errors_are_no_replies_and_each_url_is_a_series() -> None:
+    metrics = Metrics()
+    good, bad = (metrics.of(options("http", 80, path)) for path in ("/good", "/bad"))
+    good(packet(0, None))
+    for seq, error in enumerate(("HTTP 503", "HTTP 503", "HTTP 404", "the answer is not HTTP/1")):
+        bad(packet(seq, error))
+    bad(packet(9, "Connection reset", "lost"))
+    text = generate_latest(metrics.registry).decode()
+
+    def value(name: str, path: str, **labels: str) -> float:
+        wanted = {"host": "a.example", "target": f"http://a.example:80{path}", **labels}
+        found = metrics.registry.get_sample_value(f"delaylab_ping_{name}", wanted)
+        assert found is not None, text
+        return found
+
+    assert value("packets_total", "/good", outcome="replied") == 1
+    assert value("packets_total", "/bad", outcome="error") == 4
+    assert value("packets_total", "/bad", outcome="lost") == 1
+    assert value("http_responses_total", "/good", status="2xx") == 1
+    assert value("http_responses_total", "/bad", status="5xx") == 2
+    assert value("http_responses_total", "/bad", status="4xx") == 1
+    assert value("http_responses_total", "/bad", status="none") == 1
+    assert value("handshake_seconds_count", "/bad") == 5
+
+
+def test_bounds_of_buckets_are_round_numbers() -> None:
+    assert all(len(f"{bound!r}") <= 7 for bound in BUCKETS)
+    assert 5e-06 in BUCKETS
