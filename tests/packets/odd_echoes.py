@@ -12,6 +12,8 @@ from tests.packets.corrupting import checksum
 
 CUT, HALF, FLIPPED, FLIPPED_LAST, LONG, CODE, TWICE, ELSEWHERE, CORRUPTED = range(1, 10)
 FAR_LONGER = 10
+QUENCHED = 11
+"""The last request, to whose sender an ICMP source quench goes before the reply."""
 OTHER = "10.9.0.3"
 """The address that answers request ELSEWHERE."""
 
@@ -28,6 +30,12 @@ def main() -> None:
             if request[0] != 8:
                 continue
             ident, seq = struct.unpack("!HH", request[4:8])
+            if seq == QUENCHED:
+                quench = (
+                    struct.pack("!BBHL", 4, 0, 0, 0) + packet[: len(packet) - len(request) + 64]
+                )
+                quench = quench[:2] + checksum(quench).to_bytes(2) + quench[4:]
+                echo.sendto(quench, (source, 0))
             reply = struct.pack("!BBHHH", 0, int(seq == CODE), 0, ident, seq)
             reply += changed(seq, request[8:])
             wrong = int(seq == CORRUPTED)

@@ -280,6 +280,23 @@ def test_hops_to_a_host_that_does_not_answer_end_at_the_last_router(delaylab: Ru
     assert known["r2"][0] in done.stdout
 
 
+@pytest.mark.parametrize("ip", [4, 6])
+def test_hops_name_the_router_that_prohibits(delaylab: Run, up: Up, ip: int) -> None:
+    up(CHAIN)
+    known = addresses(delaylab, ip)
+    to = known["b"][0]
+    delaylab("exec", "r2", "--", "ip", f"-{ip}", "route", "add", "prohibit", to)
+    argv = ("ping", "--hops", "-c", "1", "-W", "1s", to)
+    shown = delaylab("exec", "a", "--", str(DELAYLAB), *argv, code=1).stdout
+    by = next(line.split()[1] for line in shown.splitlines() if "(prohibited)" in line)
+    assert by in known["r2"]
+    assert f"{to} itself did not answer: {by} (prohibited) did not forward the packets" in shown
+    if ip == 6:  # By IPv4 the router would not say it again so soon.
+        made = delaylab("exec", "a", "--", str(DELAYLAB), *argv, "--json", code=1).stdout
+        (refused,) = json.loads(made)["hops"][-1]["refused"]
+        assert refused == {"address": by, "type": 1, "code": 1}
+
+
 def test_hops_set_the_ttl_themselves(delaylab: Run) -> None:
     done = delaylab("ping", "--hops", "--ttl", "3", "127.0.0.1", code=2)
     assert "leave out --ttl and --flood" in done.stderr

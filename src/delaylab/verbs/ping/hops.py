@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from rich.console import Console
 from rich.live import Live
@@ -25,6 +26,36 @@ SEARCH_WAIT = Duration.parse("2s")
 """The interval of the search for the path's length, and its wait for a first answer."""
 REACHED = ("replied", "late")
 EXPIRED = "expired"
+ICMP = re.compile(r"\(ICMP type (\d+) code (\d+), from (\S+)\)")
+"""The end of an error that a router sent."""
+PROHIBITS = frozenset({(3, 9), (3, 10), (3, 13), (1, 1), (1, 5), (1, 6)})
+"""Types and codes of *administratively prohibited*: RFC 1812, section 5.2.7.1, and RFC 4443."""
+PROHIBITED = "prohibited"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A router's answer that it did not forward a packet, by ICMP's type and code."""
+
+    address: str
+    type: int
+    code: int
+
+    @property
+    def text(self) -> str:
+        """Return the router with its reason."""
+        return f"{self.address} ({PROHIBITED if self.prohibits else 'unreachable'})"
+
+    @property
+    def prohibits(self) -> bool:
+        """Return True if the router says that it may not forward the packet."""
+        return (self.type, self.code) in PROHIBITS
+
+    @staticmethod
+    def of(packet: PingPacket) -> Refused | None:
+        """Return what a router said of a packet without an answer; None if it said nothing."""
+        found = ICMP.search(packet.error or "") if packet.sender is None else None
+        return Refused(found[3], int(found[1]), int(found[2])) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +63,8 @@ class ProbedHop:
     """One hop: the routers that answered there, and the round trips to them in ns.
 
     Several `addresses` mean that packets took different paths. `reached` is True for the
-    destination.
+    destination. `refused` has the routers that did not forward packets to this hop, each with its
+    reason; these packets are lost.
     """
 
     ttl: int
@@ -43,6 +75,7 @@ class ProbedHop:
     rtt_user_ns: Spread | None
     rtt_kernel_ns: Spread | None
     under_way: int = 0
+    refused: tuple[Refused, ...] = ()
 
     @property
     def lost(self) -> int:
@@ -64,6 +97,7 @@ class ProbedHop:
             "lost": self.lost,
             **({"under_way": self.under_way} if self.under_way else {}),
             "reached": self.reached,
+            **({"refused": [asdict(each) for each in self.refused]} if self.refused else {}),
             "rtt_user_ns": self.rtt_user_ns.as_json() if self.rtt_user_ns else None,
             "rtt_kernel_ns": self.rtt_kernel_ns.as_json() if self.rtt_kernel_ns else None,
         }
@@ -96,7 +130,7 @@ class HopsResult:
 def run(options: ping.Options, console: Console | None = None) -> HopsResult:
     """Find the hops to a host, then probe each once per interval; show them while it runs."""
     address = resolve(options.host, options.version, options.origin.interface)
-    length = _length(options, address)
+    length, refused = _search(options, address)
     rounds = options.count or ping.AT_MOST // length
     to_all = _to_all(options, length, rounds)
     ping.check(to_all)
@@ -116,11 +150,17 @@ def run(options: ping.Options, console: Console | None = None) -> HopsResult:
                 live.update(table(hops_of(packets.values(), length)), refresh=True)
 
         interrupted = _probe(to_all, address, length, on_packet)
-    return HopsResult(options.host, address, hops_of(packets.values(), length), interrupted)
+    *hops, last = hops_of(packets.values(), length)
+    # A router says so once a second (Linux): the search may have had its answers.
+    last = replace(last, refused=tuple(dict.fromkeys((*last.refused, *refused))))
+    return HopsResult(options.host, address, (*hops, last), interrupted)
 
 
-def _length(options: ping.Options, address: str) -> int:
-    """Return the number of hops to the host; to the last that answers if the host does not."""
+def _search(options: ping.Options, address: str) -> tuple[int, tuple[Refused, ...]]:
+    """Return the number of hops to the host, and the router that did not forward packets to it.
+
+    If the host does not answer, they are the hops to the last router that does.
+    """
     found: dict[int, PingPacket] = {}
     search = replace(options, interval=Duration(SEARCH.ns * MOST_HOPS), wait=SEARCH_WAIT)
     to_all = _to_all(search, MOST_HOPS, 1)
@@ -128,7 +168,11 @@ def _length(options: ping.Options, address: str) -> int:
         raise KeyboardInterrupt
     reached = [seq for seq, packet in found.items() if packet.outcome in REACHED]
     passed = [seq for seq, packet in found.items() if packet.outcome == EXPIRED]
-    return (min(reached) if reached else max(passed, default=0)) + 1
+    refused = {seq: said for seq, packet in found.items() if (said := Refused.of(packet))}
+    if reached or not refused:
+        return min(reached or [max(passed, default=0)]) + 1, ()
+    nearest = min(refused)
+    return nearest + 1, (refused[nearest],)
 
 
 def _to_all(options: ping.Options, length: int, rounds: int) -> ping.Options:
@@ -172,6 +216,7 @@ def _hop(ttl: int, sent: list[PingPacket]) -> ProbedHop:
         spread(packet.rtt_user_ns for packet in answered),
         spread(packet.rtt_kernel_ns for packet in answered),
         sum(packet.outcome == UNDER_WAY for packet in sent),
+        tuple(dict.fromkeys(said for packet in sent if (said := Refused.of(packet)) is not None)),
     )
 
 
@@ -186,9 +231,8 @@ def table(hops: Iterable[ProbedHop]) -> Table:
         times = [us(each) for each in (found.min, found.median)] if found else ["–", "–"]
         times += [us(found.p99) if found.p99 is not None else "–"] if found else ["–"]
         times += [us(found.max)] if found else ["–"]
-        made.add_row(
-            str(hop.ttl), "\n".join(hop.addresses) or "no answer", str(hop.sent), loss, *times
-        )
+        names = [*hop.addresses, *(each.text for each in hop.refused)]
+        made.add_row(str(hop.ttl), "\n".join(names) or "no answer", str(hop.sent), loss, *times)
     return made
 
 
@@ -213,4 +257,7 @@ def print_summary(result: HopsResult, console: Console) -> None:
             highlight=False,
         )
     if not result.reached:
-        console.print(f"{result.host} itself did not answer", style="yellow", highlight=False)
+        by = [each for hop in result.hops for each in hop.refused]
+        why = f": {by[0].text} did not forward the packets" if by else ""
+        told = f"{result.host} itself did not answer{why}"
+        console.print(told, style="yellow", highlight=False)

@@ -134,7 +134,7 @@ impl PathBySocket {
         error: Unreachable,
         time: Option<Realtime>,
     ) {
-        if self.is_about_another_socket(bytes, error) || is_redirect(self.to, error) {
+        if self.is_about_another_socket(bytes, error) || is_no_loss(self.to, error) {
             return;
         }
         let text = describe(error);
@@ -205,11 +205,11 @@ pub(super) fn describe(error: Unreachable) -> String {
     }
 }
 
-/// Return true for a router's message that it forwarded a packet, and that another router is nearer (RFC 792, RFC
-/// 4861): the kernel's echo sockets report it as an error.
-fn is_redirect(to: SocketAddr, error: Unreachable) -> bool {
-    let redirect = if to.is_ipv4() { 5 } else { 137 };
-    error.icmp.is_some_and(|(kind, _)| kind == redirect)
+/// Return true for messages about a packet that went on: another router is nearer (a redirect, RFC 792, RFC 4861), or
+/// the sender should send less (a source quench, RFC 792). The kernel's echo sockets report them as errors.
+fn is_no_loss(to: SocketAddr, error: Unreachable) -> bool {
+    let went_on: &[u8] = if to.is_ipv4() { &[4, 5] } else { &[137] };
+    error.icmp.is_some_and(|(kind, _)| went_on.contains(&kind))
 }
 
 /// Return true for errors that a socket may report about an earlier packet.
@@ -225,7 +225,7 @@ fn may_be_about_another(error: &io::Error) -> bool {
             | Errno::EHOSTDOWN
             | Errno::EMSGSIZE
             | Errno::EACCES
-            // A redirect.
+            // A redirect or a source quench.
             | Errno::EREMOTEIO
     )
 }
