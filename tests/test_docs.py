@@ -188,3 +188,12 @@ def test_every_promise_names_its_test() -> None:
     rows = [line for line in page.splitlines() if line.startswith("| ") and "promise" not in line]
     assert len(rows) >= 50
     assert [row for row in rows if not re.search(r"`(tests|crates|python -m)", row)] == []
+
+
+def test_each_limit_is_in_the_file_that_is_named() -> None:
+    rows = [row for row in (ROOT / "docs" / "limits.md").read_text().splitlines() if "|" in row]
+    named = [name for row in rows for name in re.findall(r"`([\w./-]+\.(?:py|rs))`", row)]
+    assert named
+    places = (ROOT, ROOT / "src" / "delaylab", ROOT / "crates" / "agent" / "src")
+    missing = [name for name in named if not any((place / name).exists() for place in places)]
+    assert missing == []

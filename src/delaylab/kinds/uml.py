@@ -36,7 +36,10 @@ class Uml(guest.VirtualMachine[UmlNode]):
         kernel takes them all or none (ptrace(2), NT_X86_XSTATE): with AMX they are 11008.
         """
         if rights.amx:
-            return "User-Mode Linux before 6.13 cannot save the registers of a CPU with AMX"
+            return (
+                "User-Mode Linux before 6.13 cannot save the registers of a CPU with AMX: take "
+                "`kind: qemu`, or leave the node out"
+            )
         return super().can_run(rights, on_machine)
 
     def command(self, node: Node[UmlNode]) -> list[str]:
