@@ -54,7 +54,7 @@ QUIET_S = 1.0
 """Seconds without a change after which all changes of an event are taken to have come."""
 
 MENDING = ("up", "start", "restart")
-"""Actions that are allowed in a lab whose tables are wrong: they may become right by it."""
+"""The deeds for a lab whose tables are wrong, which may become right by them."""
 MOST_IN_PAIRS = 200
 """The most nodes of a lab of which each pair is followed: a change may concern all pairs."""
 
