@@ -203,11 +203,12 @@ def _isis(router: Router, isis: IsisSpec) -> Iterator[str]:
     digits = "".join(f"{int(part):03}" for part in router.router_id.split("."))
     system = ".".join(digits[at : at + 4] for at in range(0, 12, 4))
     yield f"router isis {INSTANCE}"
+    # Before `net`, which makes the first LSP: the next one comes after the interval of that moment.
+    yield f" lsp-gen-interval {seconds(isis.lsp_interval)}"
+    yield f" spf-interval {seconds(isis.spf_interval)}"
     yield f" net 49.0001.{system}.00"
     yield " is-type level-2-only"
     yield " metric-style wide"
-    yield f" lsp-gen-interval {seconds(isis.lsp_interval)}"
-    yield f" spf-interval {seconds(isis.spf_interval)}"
     yield " log-adjacency-changes"
     yield "exit"
 

@@ -10,6 +10,8 @@ from delaylab.errors import DelaylabError
 from delaylab.lab.start import temporary
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
+from delaylab.units import Duration
+from delaylab.verbs.converge import Break, converge
 from tests.doing.routing.observed import said
 
 pytestmark = pytest.mark.root
@@ -110,3 +112,24 @@ def test_a_line_that_bird_does_not_take_is_named() -> None:
         temporary(lab_from(parse(text, "bird.yaml"))),
     ):
         pass
+
+
+LSP_DEFAULT_S = 30
+"""The interval between two LSPs that IS-IS has by default, minimumLSPGenerationInterval."""
+
+
+def test_isis_announces_changes_as_often_as_the_file_says() -> None:
+    """Also those of its start: FRR plans the next LSP by the interval that it knows by then."""
+    quick = "{hello: 1s, multiplier: 3, lsp_interval: 1s}"
+    text = f"lab: isis\nrouting: {{isis: {quick}}}\nnodes: {{r: {{forwards: true, count: 3}}}}\n"
+    text += "links:\n  - {between: [r-1, r-2], name: a}\n  - {between: [r-2, r-3], name: b}\n"
+    text += "  - {between: [r-3, r-1], name: c}\n"
+    with temporary(lab_from(parse(text, "isis.yaml"))) as lab:
+        assert lab.converged is not None
+        assert lab.converged.after_s < LSP_DEFAULT_S
+        down, up = converge(
+            lab, [Break("down", ("a",)), Break("up", ("a",))], Duration.parse("2min")
+        )
+        for each in (down, up):
+            assert each.after_s(each.right_ns) is not None
+            assert (each.after_s(each.right_ns) or 0) < LSP_DEFAULT_S / 2
