@@ -23,8 +23,9 @@ NOTE = (
     "change: to the last change of a forwarding table before the next event. All right: to the "
     "change by which every table had exactly the shortest paths; in brackets the trials in which "
     "that was so before the next event. Black holes and loops: pairs of router and destination, "
-    "and the longest. Late: the most by which an event happened after its time. CPU-bound: trials "
-    "in which waiting for CPUs, or a hypervisor, may explain more than a tenth of the time."
+    "also those from before the event, and the longest. Late: the most by which an event happened "
+    "after its time. CPU-bound: trials in which waiting for CPUs, or a hypervisor, may explain "
+    "more than a tenth of the time."
 )
 HEAD = (
     *("trials", "event", "detected", "last change", "all right", "black holes", "loops"),
