@@ -18,6 +18,7 @@ from tests.synthetic import Condition
 KNOWN = {
     "commit": "0123456789abcdef0123456789abcdef01234567-dirty",
     "governor": "performance",
+    "congestion_control": "bbr",
     "mitigations": {"spectre_v2": "Mitigation: <Retpolines>", "mds": "Not affected"},
     "cgroups": "2",
     "programs": {"QEMU": "7.2.22", "stress-ng": "0.15.06"},
@@ -49,6 +50,7 @@ def shown(verb: str, place: Path, *words: str) -> str:
 def test_the_terminal_tells_it_shortly(place: Path) -> None:
     text = " ".join(shown("show", place).split())
     assert "delaylab 0.1.0 at 0123456789-dirty, governor performance, control groups 2" in text
+    assert "control groups 2, TCP bbr" in text
     assert "QEMU 7.2.22, stress-ng 0.15.06" in text
 
 
@@ -79,3 +81,18 @@ def test_compare_names_what_changed(place: Path, tmp_path: Path) -> None:
         ("stress-ng", "0.15.06", "not known"),
     }
     assert unknown.circumstances == []
+
+
+def test_compare_names_another_congestion_control(tmp_path: Path) -> None:
+    conditions = [Condition(seed=1)]
+    places = []
+    for name in ("cubic", "bbr"):
+        place = tmp_path / name
+        synthetic.write_study(place, synthetic.study(conditions, []))
+        trial = synthetic.trial(conditions[0], 0) | {"tcp_congestion_control": name}
+        synthetic.write_trial(place, trial, *synthetic.tables(conditions[0]), synthetic.hosts())
+        places.append(place)
+    (found,) = compare_studies([read_study(each) for each in places]).compared
+    (difference,) = found.circumstances
+    assert (difference.before, difference.after) == ("cubic", "bbr")
+    assert difference.name.startswith("TCP congestion control")

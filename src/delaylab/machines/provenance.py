@@ -14,6 +14,7 @@ from delaylab.io.programs import TooSlow, output
 CODE = Path(__file__).parent
 CPUS = Path("/sys/devices/system/cpu")
 CGROUPS = Path("/sys/fs/cgroup")
+CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "QEMU": ("qemu-system-x86_64", "--version"),
     "LXC": ("lxc-start", "--version"),
@@ -33,6 +34,7 @@ def provenance() -> Provenance:
     return Provenance(
         commit=_commit(),
         governor=_governors(),
+        congestion_control=congestion_control(),
         mitigations={
             place.name: text
             for place in sorted((CPUS / "vulnerabilities").glob("*"))
@@ -41,6 +43,11 @@ def provenance() -> Provenance:
         cgroups=_cgroups(),
         programs={name: found for name, found in versions.items() if found},
     )
+
+
+def congestion_control() -> str | None:
+    """Return this machine's TCP congestion control, with which new networks start (tcp(7))."""
+    return _text(CONGESTION_CONTROL) or None
 
 
 def _commit() -> str | None:

@@ -20,6 +20,7 @@ def in_short(machine: MachineRecord) -> str:
         f"delaylab {machine.delaylab}{_at(found.commit)}",
         f"governor {found.governor}" if found.governor else "",
         f"control groups {found.cgroups}" if found.cgroups else "",
+        f"TCP {found.congestion_control}" if found.congestion_control else "",
         *(f"{name} {version}" for name, version in found.programs.items()),
     ]
     return ", ".join(part for part in parts if part)
@@ -39,6 +40,7 @@ def whole(machine: MachineRecord, trials: Sequence[TrialRecord]) -> dict[str, st
             **found.programs,
             "CPU frequency governor": found.governor or "none",
             "control groups": found.cgroups or "none",
+            "TCP congestion control": found.congestion_control or "not known",
             "mitigations": "; ".join(f"{k}: {v}" for k, v in found.mitigations.items()),
         }
     return known | {f"image {name}": key for name, key in sorted(images.items())}

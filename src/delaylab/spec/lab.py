@@ -329,7 +329,9 @@ class LabSpec(Spec):
     sysctls: dict[Sysctl, SysctlValue] = Field(
         default_factory=dict,
         description="Settings of the kernel in every network of the lab, such as "
-        "`net.ipv4.tcp_limit_output_bytes: 131072`. This machine's own stack keeps its own.",
+        "`net.ipv4.tcp_limit_output_bytes: 131072`. This machine's own stack keeps its own. "
+        "Without `net.ipv4.tcp_congestion_control` networks have the machine's (`cubic`, `bbr` on "
+        "some), which each trial records.",
     )
     seed: int = Field(
         1,

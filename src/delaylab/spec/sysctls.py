@@ -32,6 +32,7 @@ Sysctl = Literal[
     "net.ipv4.tcp_wmem",
 ]
 """The settings that a lab may have (ip-sysctl.rst of the kernel's documentation)."""
+CONGESTION_CONTROL: Sysctl = "net.ipv4.tcp_congestion_control"
 _VALUE = re.compile(r"[a-z][a-z0-9_-]{0,15}|[0-9]{1,10}( [0-9]{1,10}){0,2}")
 
 

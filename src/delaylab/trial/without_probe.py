@@ -11,7 +11,9 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.dataset.records.trial import Measurement, PhaseTime
 from delaylab.lab.running import Lab
+from delaylab.machines.provenance import congestion_control
 from delaylab.spec.study.combine import Combination
+from delaylab.spec.sysctls import CONGESTION_CONTROL
 from delaylab.trial import changed_links, events
 from delaylab.trial.comparisons import comparing
 from delaylab.trial.machine_states import READY_S, recording_machines
@@ -66,6 +68,8 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         domains=loaded.domains,
         reserved=reserved(combination.lab),
         images=dict(lab.images),
+        tcp_congestion_control=combination.lab.sysctls.get(CONGESTION_CONTROL)
+        or congestion_control(),
         ahead_ns=machines.ahead_ns,
         underlays=compared.underlays,
         links=loaded.links,

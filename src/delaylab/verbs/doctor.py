@@ -18,9 +18,11 @@ from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL, Machine
 from delaylab.machines.backlog import backlog
+from delaylab.machines.provenance import congestion_control
 from delaylab.plan.kind import Rights
 from delaylab.points import BETWEEN_HOSTS, meaning
 from delaylab.progress import Progress, silent
+from delaylab.spec.sysctls import CONGESTION_CONTROL
 from delaylab.verbs import kind_round_trips, kind_trial, work_here
 from delaylab.verbs.checks import Check
 
@@ -61,7 +63,16 @@ def examine(
         {check.name: rtt for check in tried if (rtt := check.measured.get("rtt_us")) is not None}
     )
     work = work_here.checks([check for check in tried if check.group == "kind"])
-    return [*_agent(), *tried, *work, *_rights(rights), *of_kernel(LOCAL), *_backlog(), *_tools()]
+    return [
+        *_agent(),
+        *tried,
+        *work,
+        *_rights(rights),
+        *of_kernel(LOCAL),
+        *_of_tcp(),
+        *_backlog(),
+        *_tools(),
+    ]
 
 
 def known_kinds(kinds: Sequence[str] | None) -> list[str]:
@@ -180,6 +191,13 @@ def of_kernel(machine: Machine) -> list[Check]:
         for name, meaning in PARTS.items()
         if name in parts
     ]
+
+
+def _of_tcp() -> list[Check]:
+    """Return the congestion control that networks of labs start with."""
+    found = congestion_control()
+    detail = f"{found}; a lab's own: `sysctls: {{{CONGESTION_CONTROL}: …}}`"
+    return [Check("kernel", "TCP congestion control", True, detail)] if found else []
 
 
 def _backlog() -> list[Check]:

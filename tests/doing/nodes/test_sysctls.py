@@ -10,11 +10,11 @@ from tests.doing.conftest import Run
 
 pytestmark = pytest.mark.root
 
-SETTING = "net.ipv4.tcp_limit_output_bytes"
+SETTING, CONTROL = "net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_congestion_control"
 LAB = f"""
 lab: kernels
 hosts: {{one: {{}}}}
-sysctls: {{{SETTING}: 123456, net.ipv4.tcp_wmem: 4096 65536 1048576}}
+sysctls: {{{SETTING}: 123456, net.ipv4.tcp_wmem: 4096 65536 1048576, {CONTROL}: reno}}
 nodes: {{a: {{host: one}}, b: {{kind: native, host: one}}}}
 links: [{{join: [a, b], name: lan}}]
 """
@@ -33,6 +33,7 @@ def test_a_labs_networks_have_its_settings_and_this_machine_keeps_its_own(
     delaylab("up", str(tmp_path / "lab.yaml"))
     for node in ("a", "b"):
         assert read(delaylab, node, SETTING) == ["123456"]
+        assert read(delaylab, node, CONTROL) == ["reno"]
         assert read(delaylab, node, "net.ipv4.tcp_wmem") == ["4096", "65536", "1048576"]
         # Whatever this machine does, whose settings a new namespace has.
         assert read(delaylab, node, "net.ipv4.ip_forward") == ["0"]

@@ -31,6 +31,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
         {
             "lab": "every",
             "ip": [4, 6],
+            "sysctls": {"net.ipv4.tcp_congestion_control": "reno"},
             "hosts": {"sut": {"uplink": {"rate": "1Gbit"}}, "target": {}},
             "nodes": {
                 "probe": {"kind": kind, "host": "sut"},
@@ -52,6 +53,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
         }
     )
     recording = measured(Combination({}, lab, (), probe), probe_id=3)
+    assert recording.record.tcp_congestion_control == "reno"
     path = recording.record.way
     table = packets(recording.stamps, recording.probes, path)
     assert table["outcome"].to_list() == ["replied"] * 30

@@ -39,6 +39,7 @@ OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
     "interval": lambda trial: (
         f"{(trial.interval_ns or 0) / 1e6:g} ms" if trial.timeout_ns is None else "closed loop"
     ),
+    "TCP congestion control": lambda trial: trial.tcp_congestion_control or NOT_KNOWN,
     "way": lambda trial: " or ".join(_links(way) for way in trial.ways) or "one link",
 }
 

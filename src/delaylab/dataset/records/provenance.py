@@ -24,6 +24,11 @@ class Provenance(Record):
         None,
         description="The CPUs' frequency governors, joined by commas; null if the kernel has none.",
     )
+    congestion_control: Text | None = Field(
+        None,
+        description="The machine's TCP congestion control, which networks of a lab start with; "
+        "null in records of versions that did not read it.",
+    )
     mitigations: Annotated[dict[Word, Text], Field(max_length=MOST)] = Field(
         {},
         description="What the kernel does against each of the CPU's vulnerabilities "

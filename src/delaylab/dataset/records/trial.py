@@ -213,6 +213,12 @@ class Measurement(Record):
         description="The image layers that the lab's containers and virtual machines booted, each "
         "with the hash of all that went into it.",
     )
+    tcp_congestion_control: Text | None = Field(
+        None,
+        description="The TCP congestion control in the lab's networks: that of the lab's "
+        "`sysctls`, else this machine's when the trial began. A virtual machine whose lab sets "
+        "none has its own kernel's. It is null in records of versions that did not read it.",
+    )
     taps: Listed[Tap] = Field([], description="The taps of the trial.")
     rest_blocks: Listed[RestBlock] = Field(
         [],
