@@ -12,6 +12,9 @@ use serde::Serialize;
 /// The number of the clock that starts at the machine's start (CLOCK_MONOTONIC, clock_gettime(2)).
 const MONOTONIC: i32 = 1;
 
+/// The most bytes of a process's words, and of what else is said of it (`LINE` in `crates/replay/src/start.rs`).
+const MOST_OF_PROCESS: usize = 256 << 10;
+
 /// The log to read.
 #[derive(Args)]
 pub(crate) struct Calls {
@@ -70,6 +73,14 @@ pub(crate) fn print(calls: &Calls) -> Result<(), Failure> {
         let read = read.map_err(|damage| Failure::new(what(), format!("byte {at}: {damage}")))?;
         let Some(read) = read else { break };
         let entry = decoder.entry(&read, &log);
+        if entry.call == Call::Start
+            && (all.calls > 0 || entry.given.len().max(entry.got.len()) > MOST_OF_PROCESS)
+        {
+            return Err(Failure::new(
+                what(),
+                format!("byte {at}: it does not begin with a process"),
+            ));
+        }
         if !waited && matches!(entry.call, Call::Poll | Call::Select | Call::EpollWait) {
             waited = true;
             all.start_bytes = at as u64;

@@ -121,6 +121,19 @@ impl Below {
     }
 }
 
+/// Open a regular file below a folder, to name it and not to read it (`O_PATH`). No link is followed.
+pub fn named(folder: &File, path: &Path) -> io::Result<File> {
+    let within = Below {
+        folder: folder.as_fd().try_clone_to_owned()?,
+        resolve: ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS,
+    };
+    let file = File::from(within.open(path, OFlag::O_PATH)?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
+}
+
 /// A pipe that took a file's place is not waited for.
 const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NONBLOCK);
 

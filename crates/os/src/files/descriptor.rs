@@ -117,3 +117,11 @@ pub fn detach_stdio() -> io::Result<()> {
     dup2_stderr(&null)?;
     Ok(())
 }
+
+/// Take `/dev/null` as standard input, and a descriptor as standard output and error.
+pub fn print_to(output: &OwnedFd) -> io::Result<()> {
+    dup2_stdin(OpenOptions::new().read(true).open("/dev/null")?)?;
+    dup2_stdout(output)?;
+    dup2_stderr(output)?;
+    Ok(())
+}

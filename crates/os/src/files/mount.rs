@@ -1,9 +1,10 @@
 //! Mounts in the current mount namespace (mount(2)). All need `CAP_SYS_ADMIN` there and fail with `EPERM`
 //! without it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null;
 
@@ -75,6 +76,32 @@ pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
 /// Show a folder, with the mounts below it, at the path of another folder.
 pub fn bind_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?)
+}
+
+/// Let nobody change anything in a folder and in the mounts below it, nor gain rights by a program or reach a device
+/// there (mount_setattr(2)).
+pub fn lock(folder: &Path) -> io::Result<()> {
+    let folder = CString::new(folder.as_os_str().as_bytes())?;
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let (at, recursive) = (libc::AT_FDCWD, libc::AT_RECURSIVE);
+    let size = size_of::<libc::mount_attr>();
+    // SAFETY: the path and the attributes are live, and the size is that of the attributes.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            at,
+            folder.as_ptr(),
+            recursive,
+            &raw const attributes,
+            size,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Mount an empty file system in memory on a folder, for this user alone, that holds at most so many bytes.

@@ -12,6 +12,13 @@ pub fn trim() {
     unsafe { libc::malloc_trim(0) };
 }
 
+/// Have this process, and the program that it becomes, get the same addresses at each start (personality(2)).
+pub fn keep_addresses() -> io::Result<()> {
+    use nix::sys::personality::{self, Persona};
+    personality::set(personality::get()? | Persona::ADDR_NO_RANDOMIZE)?;
+    Ok(())
+}
+
 /// Hint the CPU to fetch these bytes, which will soon be read. Has no other effect.
 pub fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,13 @@
 //! The rights of a process, given up for good.
 
+pub mod system_calls;
+
 use std::io;
 
 use nix::errno::Errno;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::{Mode, umask};
+use nix::sys::sysinfo::sysinfo;
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 /// A user and group that owns nothing and runs nothing else: no file of this machine is its own.
@@ -34,4 +38,17 @@ pub fn never_gain() -> io::Result<()> {
 /// Make files that this process makes readable for all.
 pub fn make_readable() {
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
+}
+
+/// Leave no core file at the end (core(5)).
+pub fn leave_no_core() -> io::Result<()> {
+    Ok(setrlimit(Resource::RLIMIT_CORE, 0, 0)?)
+}
+
+/// Limit the memory of this process to a half of the machine's, and files that it writes to a length in bytes.
+pub fn limit_use(file_bytes: u64) -> io::Result<()> {
+    leave_no_core()?;
+    setrlimit(Resource::RLIMIT_FSIZE, file_bytes, file_bytes)?;
+    let half = sysinfo()?.ram_total() / 2;
+    Ok(setrlimit(Resource::RLIMIT_DATA, half, half)?)
 }
