@@ -1,5 +1,6 @@
 //! `calls`: what is in a log of a recorded process.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -14,6 +15,9 @@ const MONOTONIC: i32 = 1;
 
 /// The most bytes of a process's words, and of what else is said of it (`LINE` in `crates/replay/src/start.rs`).
 const MOST_OF_PROCESS: usize = 256 << 10;
+
+/// The most names of functions that are not recorded.
+const MOST_UNSEEN: usize = 100;
 
 /// The log to read.
 #[derive(Args)]
@@ -48,6 +52,8 @@ struct Summary {
     plain_late_bytes: u64,
     plain_late_input_bytes: u64,
     late_s: f64,
+    /// The functions that it called and that are not recorded.
+    unseen: BTreeSet<String>,
     /// The exit code, if the process ended by itself.
     exit: Option<i64>,
     /// The file of the program.
@@ -160,6 +166,9 @@ fn add(all: &mut Summary, entry: &Entry<'_>) {
             return;
         }
         Call::Signal => all.signals += 1,
+        Call::Unseen if all.unseen.len() < MOST_UNSEEN => {
+            all.unseen.insert(String::from_utf8_lossy(entry.given).into_owned());
+        }
         _ => {}
     }
     all.calls += 1;

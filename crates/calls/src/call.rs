@@ -121,6 +121,12 @@ calls! {
     Gettid = 85 "gettid";
     Thread = 86 "(thread)";
     Wait = 87 "(wait for a thread)";
+    Getdents = 88 "readdir";
+    Realpath = 89 "realpath";
+    Getcwd = 90 "getcwd";
+    Machine = 91 "(question about the machine)";
+    Unseen = 92 "(not recorded)";
+    Sendfile = 93 "sendfile";
 }
 
 impl Call {

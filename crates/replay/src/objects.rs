@@ -36,11 +36,16 @@ pub(crate) fn list(into: &mut Lines<'_>) {
 unsafe extern "C" fn one(object: *mut libc::dl_phdr_info, _: usize, lines: *mut c_void) -> c_int {
     let lines = &mut *lines.cast::<Lines<'_>>();
     let name = CStr::from_ptr((*object).dlpi_name).to_str().unwrap_or("?");
+    let headers = slice::from_raw_parts((*object).dlpi_phdr, usize::from((*object).dlpi_phnum));
+    let own = list as *const () as u64;
+    let is_own = headers.iter().any(|header| {
+        let begin = (*object).dlpi_addr + header.p_vaddr;
+        header.p_type == libc::PT_LOAD && (begin..begin + header.p_memsz).contains(&own)
+    });
     let file = name.rsplit('/').next().unwrap_or(name);
-    if file.contains("delaylab") || file.starts_with("linux-vdso") {
+    if is_own || file.starts_with("linux-vdso") {
         return 0;
     }
-    let headers = slice::from_raw_parts((*object).dlpi_phdr, usize::from((*object).dlpi_phnum));
     let fixed = |header: &&libc::Elf64_Phdr| {
         header.p_type == libc::PT_LOAD && header.p_flags & (libc::PF_W | libc::PF_R) == libc::PF_R
     };

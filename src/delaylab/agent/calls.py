@@ -14,7 +14,8 @@ from delaylab.io.printable import one_line
 class CallsOfLog(Reply):
     """All calls of a recorded process in numbers, and what it was started with.
 
-    `objects` are the paths by which its libraries were loaded.
+    `objects` are the paths by which its libraries were loaded. `unseen` are functions that it
+    called and that are not recorded.
 
     `plain_bytes` is the length that the log would have if each call stood for itself, and
     `plain_input_bytes` that of its inputs alone. Those at the `start` are from before the process
@@ -36,6 +37,7 @@ class CallsOfLog(Reply):
     plain_late_bytes: int
     plain_late_input_bytes: int
     late_s: float
+    unseen: list[str]
     exit: int | None
     executable: str
     objects: list[str]

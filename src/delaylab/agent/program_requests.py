@@ -97,13 +97,15 @@ class Ended(Reply):
 class Recorded(Reply):
     """The process that was recorded, started at `began_ns`; its state if it ended by itself.
 
-    `cut` is True if the recording ended before: the log was full, or a call was too large.
+    `cut` is True if the recording ended before: the log was full, or a call was too large. `again`
+    is True if it ended in its first second, and was started again without the library.
     """
 
     pid: Count
     began_ns: int
     ended: ProgramState | None = None
     cut: bool
+    again: bool
 
 
 class OrderDone(Reply):

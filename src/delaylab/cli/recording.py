@@ -95,10 +95,17 @@ def replay(
     done = verb.replay(folder, number)
     if as_json:
         print_json(
-            {"how": done.how, "calls": done.calls, "outputs": done.outputs, "end": done.text}
+            {
+                "how": done.how,
+                "calls": done.calls,
+                "outputs": done.outputs,
+                "end": done.text,
+                "not_recorded": list(done.unseen),
+                "cut": done.cut,
+            }
         )
     else:
-        text = f"{done.how}: {done.calls} calls, {done.outputs} outputs; {done.text}"
+        text = f"{done.how}: {done.calls} calls, {done.outputs} outputs; {done.text}{done.covers}"
         console().print(text, soft_wrap=True, markup=False, highlight=False)
     if done.how == "differs":
         raise typer.Exit(1)

@@ -24,8 +24,8 @@ from delaylab.units import Duration
 LOG = "calls.log"
 FILES = "files"
 """The folder of a recording that has the program and its libraries, if they were a container's."""
-FINDS = "/etc/ld.so.cache"
-"""The file by which the dynamic linker finds libraries in folders of other packages."""
+FINDS = ("/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/passwd", "/etc/group")
+"""The files by which the C library finds libraries and users, by calls that are not recorded."""
 ABOUT = "recording.json"
 READABLE = 0o755
 """The mode of kept files: a replay runs them as a user without rights."""
@@ -43,6 +43,8 @@ class Recorded(BaseModel):
     """The program that a folder's log is of (`recording.json`).
 
     `cut` is True if the recording ended before the program: the log was full, or a call too large.
+    `again` is True if the program ended in its first second, and was started again without the
+    library.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,6 +59,7 @@ class Recorded(BaseModel):
     exit: int | None = None
     killed: int | None = None
     cut: bool = False
+    again: bool = False
 
 
 def record(
@@ -90,6 +93,7 @@ def record(
         exit=None if ended is None else ended.exit,
         killed=None if ended is None else ended.killed,
         cut=done.cut,
+        again=done.again,
     )
     write_new(folder / LOG, log)
     write_new(folder / ABOUT, (about.model_dump_json(indent=1) + "\n").encode())
@@ -104,7 +108,7 @@ def _keep_files(lab: Lab, node: str, folder: Path) -> None:
     What the node says of their paths is not trusted: none leads out of the folder.
     """
     calls = calls_of(folder / LOG)
-    for name in dict.fromkeys([calls.executable, *calls.objects, FINDS]):
+    for name in dict.fromkeys([calls.executable, *calls.objects, *FINDS]):
         path = PurePosixPath(os.path.normpath(name))
         if not path.is_absolute() or "\0" in name:
             continue
@@ -115,7 +119,7 @@ def _keep_files(lab: Lab, node: str, folder: Path) -> None:
             fetch(lab, node, name, place, only_a_file=True)
             place.chmod(READABLE)
         except (DelaylabError, OSError) as error:
-            if name != FINDS:
+            if name not in FINDS:
                 print_error(f"note: {name} of node {node} is not kept: {one_line(str(error))}")
 
 
@@ -172,10 +176,14 @@ def print_recording(folder: Path, console: Console) -> None:
     ]
     if about.cut:
         lines.append(CUT)
+    then = "started again without the library" if about.again else "not started again"
+    soon = " in its first second" if about.again else ""
     if about.killed is not None:
-        lines.append(f"it ended by signal {about.killed}, and was not started again")
+        lines.append(f"it ended by signal {about.killed}{soon}, and was {then}")
     elif about.exit is not None:
-        lines.append(f"it ended with exit code {about.exit}, and was not started again")
+        lines.append(f"it ended with exit code {about.exit}{soon}, and was {then}")
+    if calls.unseen:
+        lines.append(f"note: not recorded, so a replay may differ: {', '.join(calls.unseen)}")
     if Path(calls.executable).name in SHELLS:
         lines.append(
             f"note: this is the shell {calls.executable}; what it starts is not recorded. "

@@ -15,7 +15,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Literal
 
-from delaylab.agent.binary import agent_path
+from delaylab.agent.binary import agent_path, library_path
 from delaylab.agent.calls import CallsOfLog, calls_of
 from delaylab.errors import BadInput, DelaylabError, NotHere
 from delaylab.io.files import check_file
@@ -57,13 +57,23 @@ class Replayed:
     """The end of a replay: how it compares, after how many equal calls and outputs, and in words.
 
     `how` is `equal` for a replay that came to the recording's end, `until` for one that stopped
-    before the call that was asked for, and `differs` for any other.
+    before the call that was asked for, and `differs` for any other. `unseen` are functions that the
+    recorded program called and that are not recorded: equal calls say nothing about them. `cut` is
+    True if the recording ended before the program.
     """
 
     how: Literal["equal", "until", "differs"]
     calls: int
     outputs: int
     text: str
+    unseen: tuple[str, ...]
+    cut: bool
+
+    @property
+    def covers(self) -> str:
+        """Return what the program did that a replay cannot compare; empty if that is nothing."""
+        cut = "; the recording ended before the program" if self.cut else ""
+        return cut + (f"; not recorded: {', '.join(self.unseen)}" if self.unseen else "")
 
 
 def replay(folder: Path, until: int | None = None) -> Replayed:
@@ -139,6 +149,8 @@ def _in_gdb(own: Given, folder: Path, calls: CallsOfLog) -> tuple[list[str], str
     wrapper = shlex.join(apart(own, folder, calls, debugged=True))
     first = ["set breakpoint pending on", "unset environment"]
     first += [f"set exec-wrapper {wrapper}", f"set sysroot {root}"]
+    # Without it gdb would not find the way from this library's functions to the program's.
+    first.append(f"set solib-search-path {library_path().resolve().parent}")
     return first, str(root / calls.executable.lstrip("/"))
 
 
@@ -162,7 +174,7 @@ def _outcome(page: bytes, folder: Path, about: Recorded, calls: CallsOfLog, code
     if end not in set(End) or done > calls.calls or outputs > calls.outputs:
         what = f"{one_line(calls.executable)} has overwritten what its replay says"
         raise DelaylabError(what, str(folder), "do not trust this recording")
-    how = End(end)
+    how, unseen = End(end), tuple(one_line(name) for name in calls.unseen)
     if how == End.SILENT and done == 0 and code >= 0:
         what = f"{one_line(calls.executable)} does not load the library that replays"
         raise DelaylabError(what, str(folder), "it is not the recorded program: record it again")
@@ -175,17 +187,19 @@ def _outcome(page: bytes, folder: Path, about: Recorded, calls: CallsOfLog, code
         fix = "install the version that was recorded, or record it again"
         raise DelaylabError(what, fix="record it again" if has_files(folder) else fix)
     if how == End.UNTIL:
-        return Replayed("until", done, outputs, f"stopped before call {done + 1}: {text}")
+        return Replayed(
+            "until", done, outputs, f"stopped before call {done + 1}: {text}", unseen, about.cut
+        )
     if how == End.DIFFERS:
-        return Replayed("differs", done, outputs, text)
+        return Replayed("differs", done, outputs, text, unseen, about.cut)
     recorded, now = _end(about, calls), _now(how, code)
     whole = done == calls.calls
     if whole and recorded == now:
-        return Replayed("equal", done, outputs, now)
+        return Replayed("equal", done, outputs, now, unseen, about.cut)
     what = f"after call {done}: recorded {recorded if whole else 'another call'}, replayed {now}"
     if how == End.LOG:
         what += f" {text}"
-    return Replayed("differs", done, outputs, what)
+    return Replayed("differs", done, outputs, what, unseen, about.cut)
 
 
 def _end(about: Recorded, calls: CallsOfLog) -> str:

@@ -31,13 +31,22 @@ static void *beside(void *argument) {
     return argument;
 }
 
+static unsigned long long cycles(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    unsigned long long value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#endif
+}
+
 int main(int count, char **words) {
     setvbuf(stdout, NULL, _IONBF, 0);
     if (count > 1 && !strcmp(words[1], "secret")) {
-        /* 16 random bytes from the kernel, which come by no call. */
-        unsigned char *secret = (void *)getauxval(AT_RANDOM);
+        /* The processor's cycles, which come by no call. */
         char text[40];
-        for (int i = 0; i < 16; i++) sprintf(text + 2 * i, "%02x", secret[i]);
+        sprintf(text, "%032llx", cycles());
         if (write(2, text, 32) < 0) return 1;
         puts("ready");
         return 3;

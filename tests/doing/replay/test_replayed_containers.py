@@ -23,7 +23,16 @@ from tests.doing.conftest import (
     own_run_directory,
     skip_unless_runnable,
 )
-from tests.doing.replay.test_replay import PACKETS, SOURCE, ends_well, recorder, send, state
+from tests.doing.replay.test_replay import (
+    PACKETS,
+    SOURCE,
+    calls,
+    ends_well,
+    outlives_its_start,
+    recorder,
+    send,
+    state,
+)
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
@@ -49,6 +58,7 @@ def crash(kind: str, daemon: Path, folder: Path) -> Path:
     with own_run_directory(), temporary(spec) as running:
         copies.send(running, daemon, "one", INSIDE)
         with recorder(running, folder) as process:
+            outlives_its_start(running)
             assert len(send(running, *PACKETS)) == len(PACKETS) - 1
             ends_well(process)
         assert state(running).how == "ended by signal 11"
@@ -64,7 +74,9 @@ def assert_equal(delaylab: Run, recording: Path) -> None:
     assert not Path(INSIDE).exists()
     done = as_json(delaylab("replay", str(recording), "--json"))
     assert (done["how"], done["end"]) == ("equal", "end by signal 11")
-    assert done["outputs"] == len(PACKETS) - 1
+    names = [name for _, name in calls(delaylab, recording)]
+    assert names.count("sendto") == len(PACKETS) - 1
+    assert done["outputs"] == names.count("sendto") + names.count("write")
 
 
 def test_a_container_s_program_is_replayed_with_its_own_files(

@@ -317,6 +317,8 @@ pub(crate) struct RecordDone {
     /// True if the recording ended before the program did: the log was full, or a call was larger than any that is
     /// recorded.
     pub(crate) cut: bool,
+    /// True if it ended so soon that it was started again without the library.
+    pub(crate) again: bool,
 }
 
 fn ten_seconds() -> u64 {

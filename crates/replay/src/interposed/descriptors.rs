@@ -9,7 +9,7 @@ use crate::placeholders;
 use crate::sys::sys;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn close(fd: c_int) -> c_int {
+pub(super) unsafe extern "C" fn close(fd: c_int) -> c_int {
     if mode() == Mode::Replay {
         placeholders::leave_place(fd);
     }
@@ -22,7 +22,7 @@ unsafe extern "C" fn dup(fd: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+pub(super) unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
     pass_numbers(making(Call::Dup, fd), &[to.into()], || sys!(SYS_dup3, fd, to, flags)) as c_int
 }
 
@@ -102,7 +102,7 @@ unsafe extern "C" fn inotify_rm_watch(fd: c_int, watch: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn fcntl(fd: c_int, what: c_int, argument: usize) -> c_int {
+pub(super) unsafe extern "C" fn fcntl(fd: c_int, what: c_int, argument: usize) -> c_int {
     let makes = matches!(what, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC);
     let has_lock = matches!(what, libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW);
     let has_number = makes || matches!(what, libc::F_SETFL | libc::F_SETFD | libc::F_SETOWN);

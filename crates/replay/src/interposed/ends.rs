@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use delaylab_calls::Call;
 
+use super::{identity, streams};
 use crate::asked::bare;
 use crate::gate::{Mode, mode};
 use crate::sys::{end, next};
@@ -19,6 +20,11 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 static INIT: extern "C" fn() = {
     extern "C" fn init() {
         mode();
+        // SAFETY: one thread runs, and the program has not begun.
+        unsafe {
+            identity::own_random();
+            streams::begin();
+        }
     }
     init
 };
@@ -28,6 +34,7 @@ static INIT: extern "C" fn() = {
 #[unsafe(link_section = ".fini_array")]
 static FINI: extern "C" fn() = {
     extern "C" fn fini() {
+        streams::end();
         note();
     }
     fini

@@ -9,7 +9,12 @@ use crate::gate::{asked, making, pass, pass_numbers};
 use crate::sys::sys;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int, mode: u32) -> c_int {
+pub(super) unsafe extern "C" fn openat(
+    folder: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: u32,
+) -> c_int {
     pass(
         making(Call::Open, folder),
         |given| {
@@ -89,7 +94,7 @@ unsafe extern "C" fn faccessat(folder: c_int, path: *const c_char, mode: c_int, 
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn lseek(fd: c_int, offset: i64, from: c_int) -> i64 {
+pub(super) unsafe extern "C" fn lseek(fd: c_int, offset: i64, from: c_int) -> i64 {
     let real = || sys!(SYS_lseek, fd, offset, from);
     pass_numbers(asked(Call::Lseek, fd), &[offset, from.into()], real)
 }
@@ -184,4 +189,50 @@ also! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_fallocate(fd: c_int, offset: i64, length: i64) -> c_int {
     if fallocate(fd, 0, offset, length) < 0 { crate::sys::errno() } else { 0 }
+}
+
+/// Make a new file or folder whose name ends with six letters, and what follows them.
+unsafe fn unique(name: *mut c_char, after: c_int, make: impl Fn(*const c_char) -> c_int) -> c_int {
+    const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789__";
+    const X: usize = 6;
+    let length = libc::strlen(name);
+    let Some(at) = length.checked_sub(X + after.max(0) as usize) else {
+        crate::sys::set_errno(libc::EINVAL);
+        return -1;
+    };
+    let place = core::slice::from_raw_parts_mut(name.add(at).cast::<u8>(), X);
+    if place != b"XXXXXX" {
+        crate::sys::set_errno(libc::EINVAL);
+        return -1;
+    }
+    for _ in 0..1000 {
+        let mut random = [0u8; X];
+        super::identity::getrandom(random.as_mut_ptr().cast(), X, 0);
+        for (letter, number) in place.iter_mut().zip(random) {
+            *letter = LETTERS[usize::from(number % 64)];
+        }
+        let made = make(name);
+        if made >= 0 || crate::sys::errno() != libc::EEXIST {
+            return made;
+        }
+    }
+    -1
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mkostemps(name: *mut c_char, after: c_int, flags: c_int) -> c_int {
+    let flags = flags & !libc::O_ACCMODE | libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    unique(name, after, |path| openat(AT_FDCWD, path, flags, 0o600))
+}
+
+also! {
+    mkstemp(name: *mut c_char) -> c_int = mkostemps(name, 0, 0);
+    mkstemp64(name: *mut c_char) -> c_int = mkostemps(name, 0, 0);
+    mkostemp(name: *mut c_char, flags: c_int) -> c_int = mkostemps(name, 0, flags);
+    mkostemp64(name: *mut c_char, flags: c_int) -> c_int = mkostemps(name, 0, flags);
+    mkstemps(name: *mut c_char, after: c_int) -> c_int = mkostemps(name, after, 0);
+    mkstemps64(name: *mut c_char, after: c_int) -> c_int = mkostemps(name, after, 0);
+    mkostemps64(name: *mut c_char, after: c_int, flags: c_int) -> c_int = mkostemps(name, after, flags);
+    mkdtemp(name: *mut c_char) -> *mut c_char =
+        if unique(name, 0, |path| mkdir(path, 0o700)) < 0 { core::ptr::null_mut() } else { name };
 }

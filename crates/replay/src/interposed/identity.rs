@@ -27,7 +27,7 @@ numbers! {
     gettid -> libc::pid_t = Gettid, SYS_gettid;
 }
 
-/// Pass a system call by its number, by which some programs ask for their thread. No other one is recorded.
+/// Pass a system call by its number. One that is not recorded is noted.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn syscall(
     number: c_long,
@@ -46,6 +46,24 @@ unsafe extern "C" fn syscall(
         && let Some(result) = super::threads::futex(all)
     {
         return result;
+    }
+    // The calls that programs make by their numbers, since older C libraries lack functions for them.
+    match number {
+        libc::SYS_getrandom => return getrandom(a as *mut c_void, b as usize, c as u32) as c_long,
+        libc::SYS_clock_gettime => {
+            return super::time::clock_gettime(a as c_int, b as *mut libc::timespec).into();
+        }
+        libc::SYS_getpid => return getpid().into(),
+        libc::SYS_read => {
+            return super::input::read(a as c_int, b as *mut c_void, c as usize) as c_long;
+        }
+        libc::SYS_write => {
+            return super::output::write(a as c_int, b as *const c_void, c as usize) as c_long;
+        }
+        libc::SYS_close => return super::descriptors::close(a as c_int).into(),
+        // Neither gets anything of the outside.
+        libc::SYS_futex | libc::SYS_membarrier | libc::SYS_rseq | libc::SYS_set_robust_list => {}
+        _ => super::unseen::note(b"syscall"),
     }
     let result = crate::sys::call(number, &all);
     if (-4095..0).contains(&result) {
@@ -153,13 +171,22 @@ unsafe extern "C" fn gethostname(into: *mut c_char, room: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn getrandom(into: *mut c_void, length: usize, flags: u32) -> isize {
+pub(super) unsafe extern "C" fn getrandom(into: *mut c_void, length: usize, flags: u32) -> isize {
     pass(
         asked(Call::Getrandom, -1),
         |given| given.number(length),
         || sys!(SYS_getrandom, into, length, flags),
         |port, count| port.memory(into, length.min(count as usize)),
     ) as isize
+}
+
+/// Put recorded bytes in place of the random ones that the kernel gives a program at its start (getauxval(3)).
+pub(super) unsafe fn own_random() {
+    const BYTES: usize = 16;
+    let place = libc::getauxval(libc::AT_RANDOM) as *mut c_void;
+    if matches!(mode(), Mode::Record | Mode::Replay) && !place.is_null() {
+        getrandom(place, BYTES, 0);
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -219,7 +246,7 @@ unsafe extern "C" fn getrusage(who: c_int, into: *mut libc::rusage) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn isatty(fd: c_int) -> c_int {
+pub(super) unsafe extern "C" fn isatty(fd: c_int) -> c_int {
     let mut settings = [0u8; 64];
     let real = || if sys!(SYS_ioctl, fd, libc::TCGETS, settings.as_mut_ptr()) < 0 { 0 } else { 1 };
     pass_numbers(asked(Call::Isatty, fd), &[], real) as c_int

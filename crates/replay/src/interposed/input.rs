@@ -10,7 +10,7 @@ use crate::port::Port;
 use crate::sys::sys;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn read(fd: c_int, into: *mut c_void, room: usize) -> isize {
+pub(super) unsafe extern "C" fn read(fd: c_int, into: *mut c_void, room: usize) -> isize {
     pass(
         asked(Call::Read, fd),
         |given| given.number(room),

@@ -10,7 +10,7 @@ use crate::port::Given;
 use crate::sys::sys;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn write(fd: c_int, from: *const c_void, length: usize) -> isize {
+pub(super) unsafe extern "C" fn write(fd: c_int, from: *const c_void, length: usize) -> isize {
     show(fd, from, length);
     pass(
         asked(Call::Write, fd),
@@ -25,6 +25,25 @@ unsafe fn show(fd: c_int, from: *const c_void, length: usize) {
     if (fd == 1 || fd == 2) && mode() == Mode::Replay {
         sys!(SYS_write, fd, from, length);
     }
+}
+
+/// Pass bytes of a file that the kernel sends: how many, and not which.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendfile(to: c_int, from: c_int, at: *mut i64, most: usize) -> isize {
+    pass(
+        asked(Call::Sendfile, to),
+        |given| {
+            given.number(from);
+            given.number(most);
+        },
+        || sys!(SYS_sendfile, to, from, at, most),
+        |port, _| port.memory(at, 8),
+    ) as isize
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendfile64(to: c_int, from: c_int, at: *mut i64, most: usize) -> isize {
+    sendfile(to, from, at, most)
 }
 
 #[unsafe(no_mangle)]

@@ -42,7 +42,7 @@ fn passed(recorded: impl FnOnce() -> i64) -> c_int {
 /// a thread that got it while another one runs would be in no order with that one.
 fn locked(attempt: impl Fn() -> c_int, lock: impl Fn() -> c_int, busy: c_int) -> c_int {
     if !is_ordered() {
-        return lock();
+        return alone(attempt, lock, busy);
     }
     loop {
         let done = attempt();
@@ -52,6 +52,22 @@ fn locked(attempt: impl Fn() -> c_int, lock: impl Fn() -> c_int, busy: c_int) ->
         let now = baton::handed();
         passed(|| baton::wait_for_others(now));
     }
+}
+
+/// Take a lock in a program of one thread: it waits for a handler or for another process, and a replay for nobody.
+fn alone(attempt: impl Fn() -> c_int, lock: impl Fn() -> c_int, busy: c_int) -> c_int {
+    if !matches!(mode(), Mode::Record | Mode::Replay) {
+        return lock();
+    }
+    let done = attempt();
+    if done != busy {
+        return done;
+    }
+    let done = passed(|| sys::returned(lock().into()));
+    if mode() == Mode::Replay && done == 0 {
+        attempt();
+    }
+    done
 }
 
 #[unsafe(no_mangle)]

@@ -11,7 +11,7 @@ use crate::sys::sys;
 const S: i64 = 1_000_000_000;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn clock_gettime(clock: c_int, into: *mut timespec) -> c_int {
+pub(super) unsafe extern "C" fn clock_gettime(clock: c_int, into: *mut timespec) -> c_int {
     let time = pass_time(Call::ClockGettime, clock, || now(clock));
     if time < 0 {
         crate::sys::set_errno(libc::EINVAL);
@@ -31,6 +31,12 @@ fn now(clock: c_int) -> i64 {
     }
     let ns = time.tv_sec * S + time.tv_nsec;
     if mode() == Mode::Record { ns - ns % 1000 } else { ns }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn timespec_get(into: *mut timespec, base: c_int) -> c_int {
+    const UTC: c_int = 1;
+    if base == UTC && clock_gettime(libc::CLOCK_REALTIME, into) == 0 { base } else { 0 }
 }
 
 #[unsafe(no_mangle)]

@@ -88,6 +88,23 @@ unsafe fn polled(on: *mut pollfd, count: nfds_t, time: *mut timespec, mask: *con
     ) as c_int
 }
 
+/// Wait for a signal, with a mask that holds meanwhile (NULL: the present one).
+unsafe fn suspended(mask: *const u64) -> c_int {
+    let nothing = ptr::null_mut::<pollfd>();
+    let real = |mask: *const u64| sys!(SYS_ppoll, nothing, 0, ptr::null::<timespec>(), mask, MASK);
+    pass_numbers(asked(Call::Wait, -1), &[], || waiting(mask, real)) as c_int
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pause() -> c_int {
+    suspended(ptr::null())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigsuspend(mask: *const sigset_t) -> c_int {
+    suspended(mask.cast())
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn select(
     count: c_int,

@@ -8,8 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from delaylab.agent.binary import library_path
+from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.program_requests import Record, Recorded
-from delaylab.agent.result import AgentError, Result
+from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import readable
 from delaylab.errors import DelaylabError
@@ -18,6 +19,8 @@ from delaylab.lab.programs.folders import folder_of
 from delaylab.lab.programs.programs import control, states
 from delaylab.lab.running import Lab
 
+MOST_BYTES = 1 << 30
+"""The longest log (`LIMIT` in `crates/replay/src/recorder.rs`)."""
 ENDS_S = 120.0
 """Seconds that an agent has to restart a program after its recording, and to send the log."""
 
@@ -28,6 +31,7 @@ class Recording:
 
     _session: Session
     _result: Result[Recorded]
+    _log: bytearray
     _ended: bool = False
 
     def wait(self, duration_s: float | None) -> None:
@@ -52,14 +56,14 @@ class Recording:
         if not self._ended:
             self._session.stop()
             self._session.finish(ENDS_S)
-        return self._result.done, self._result.stdout
+        return self._result.done, bytes(self._log)
 
 
 def _as_before(lab: Lab, node: str, program: str) -> None:
-    """Start a program again that is still recorded, since its agent was killed."""
+    """Start a program again that is still recorded, since its agent was killed or stopped."""
     with suppress(DelaylabError):
-        (found,) = [each for each in states(lab, only={node})[node] if each.name == program]
-        if found.recording is not None:
+        found = [each for each in states(lab, only={node}).get(node, []) if each.name == program]
+        if any(each.recording is not None for each in found):
             control(lab, node, "kill", [program])
             control(lab, node, "start", [program])
 
@@ -73,14 +77,26 @@ def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
     """
     library = library_path().read_bytes()
     session = lab.node_session(node)
+    log = bytearray()
+
+    def take(frame: Frame) -> None:
+        """Add a piece of the log. The agent of a guest could send pieces for ever."""
+        if frame.kind == FrameKind.STDOUT:
+            if len(log) + len(frame.payload) > MOST_BYTES:
+                raise AgentError("sent a log of more than 1 GiB", f"node {node}")
+            log.extend(frame.payload)
+
+    session.on_output = take
     try:
         result = session.start(Record(name=program, folder=folder_of(lab, node)))
         session.stdin(library)
         session.stdin(b"")
         session.event()
-        yield Recording(session, result)
+        yield Recording(session, result, log)
     except AgentError as error:
-        _as_before(lab, node, program)
+        # An agent that answers has done so itself, or another command records the program.
+        if isinstance(error, (AgentGone, NoAnswer)):
+            _as_before(lab, node, program)
         raise DelaylabError(error.what, f"node {node}", error.fix) from None
     finally:
         session.close()

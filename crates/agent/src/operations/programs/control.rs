@@ -104,7 +104,7 @@ pub(super) fn start_again(
     }
     let log = kept.log_file(&program.name);
     // An agent that was killed cannot remove them.
-    Files::beside(&log).forgotten();
+    Files::beside(&log).forget();
     if log.exists() {
         fs::rename(&log, before(&log)).with_context(|| format!("keep {}", log.display()))?;
     }

@@ -4,8 +4,7 @@
 //! removed, and the program runs as before; one that has died stays dead.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::ops::Deref;
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -22,11 +21,13 @@ use super::kept::Kept;
 use super::ready::LOOK_EVERY;
 use super::recording_files::Files;
 use crate::protocol::running::{Event, Order};
-use crate::protocol::starting::{Program, Record, RecordDone, RecordingState};
+use crate::protocol::starting::{Program, ProgramState, Record, RecordDone, RecordingState};
 use crate::session::Session;
 
 /// The time that a program has to load the library.
 const BEGINS: Duration = Duration::from_secs(2);
+/// A program that ends sooner than this after its start under the library is started again without it, in ns.
+const SOON_NS: i64 = 1_000_000_000;
 /// The most bytes of the library.
 const MOST: usize = 64 << 20;
 /// The variable that names libraries to load first (ld.so(8)), and the one that names the log (`crates/replay`).
@@ -41,39 +42,25 @@ pub(crate) fn record(request: Record, session: &mut Session) -> Result<RecordDon
     kept.state(&request.name)?;
     let program = kept.remembered()?.into_iter().find(|each| each.name == request.name);
     let program = program.ok_or_else(|| Failure::new(what(), "no such program was started"))?;
-    let files = Files::beside(&kept.log_file(&request.name));
-    if !files.forgotten() {
-        return Err(Failure::new(what(), "another command records it now"));
-    }
-    let files = OnlyHere(files);
+    let files = Files::beside(&kept.log_file(&request.name)).lock().with_context(what)?;
+    let files = files.ok_or_else(|| Failure::new(what(), "another command records it now"))?;
     let library = receive(session, what)?;
-    fs::write(&files.library, library).with_context(what)?;
-    let lock = File::create_new(&files.calls).with_context(what)?;
-    lock.try_lock().with_context(what)?;
-    let recorded = recorded(&kept, &program, &files, session);
+    // New files: a program that was forgotten may still have older ones in its memory.
+    File::create_new(&files.library)
+        .and_then(|mut it| it.write_all(&library))
+        .with_context(what)?;
+    let calls = File::create_new(&files.calls).with_context(what)?;
+    let ran = kept.state(&request.name)?.ended_ns.is_none();
+    let mut recorded = recorded(&kept, &program, &files, session);
+    if let Ok(done) = &mut recorded {
+        done.again = ran && done.ended.as_ref().is_some_and(|end| is_soon(done.began_ns, end));
+    }
     let restored = restore(&kept, &program, recorded.as_ref().ok());
     let mut done = recorded?;
     restored?;
     done.cut = files.state() == Some(RecordingState::Cut);
-    send(&files.calls, session).with_context(what)?;
+    send(&calls, session).with_context(what)?;
     Ok(done)
-}
-
-/// Files that are removed with this.
-struct OnlyHere(Files);
-
-impl Deref for OnlyHere {
-    type Target = Files;
-
-    fn deref(&self) -> &Files {
-        &self.0
-    }
-}
-
-impl Drop for OnlyHere {
-    fn drop(&mut self) {
-        self.remove();
-    }
 }
 
 /// Return the bytes of standard input.
@@ -113,7 +100,8 @@ fn recorded(
     with_library.env.insert(RECORD.to_owned(), text(&files.calls));
     start_again(kept, &with_library, Some(session))?;
     let state = kept.state(&program.name)?;
-    let mut done = RecordDone { pid: state.pid, began_ns: state.began_ns, ended: None, cut: false };
+    let (pid, began_ns) = (state.pid, state.began_ns);
+    let mut done = RecordDone { pid, began_ns, ended: None, cut: false, again: false };
     // One that has ended meanwhile has no handle.
     let handle = PidFd::open(state.pid).ok();
     if !begins(files, state.pid, handle.as_ref()).with_context(what)? {
@@ -137,10 +125,16 @@ fn recorded(
     Ok(done)
 }
 
-/// Let the program run as before, unless it died.
+/// Return true if a program ended so soon that the library may be the cause.
+fn is_soon(began_ns: i64, ended: &ProgramState) -> bool {
+    ended.ended_ns.is_some_and(|at| at - began_ns < SOON_NS)
+}
+
+/// Let the program run as before, unless it died later than at its start.
 fn restore(kept: &Kept, program: &Program, done: Option<&RecordDone>) -> Result<(), Failure> {
     if done.is_some_and(|done| done.ended.is_some()) {
-        return Ok(());
+        let again = done.is_some_and(|done| done.again);
+        return if again { start_again(kept, program, None) } else { Ok(()) };
     }
     if done.is_none_or(|done| kept.state(&program.name).is_ok_and(|now| now.pid == done.pid)) {
         kill(kept, program)?;
@@ -216,10 +210,11 @@ fn loads_libraries(file: &[u8]) -> bool {
 }
 
 /// Send a log in `stdout` frames, without what is behind its end.
-fn send(log: &Path, session: &mut Session) -> Result<(), Failure> {
-    let what = || format!("send {}", log.display());
-    let bytes = fs::read(log).with_context(what)?;
-    let decoder = Decoder::new(&bytes).map_err(|damage| Failure::new(what(), damage))?;
+fn send(mut log: &File, session: &mut Session) -> Result<(), Failure> {
+    let what = "send the log";
+    let mut bytes = Vec::new();
+    log.read_to_end(&mut bytes).context(what)?;
+    let decoder = Decoder::new(&bytes).map_err(|damage| Failure::new(what, damage))?;
     for piece in bytes[..decoder.length()].chunks(PIECE) {
         session.frame(&Frame::new(Kind::Stdout, piece))?;
     }
