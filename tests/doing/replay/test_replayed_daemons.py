@@ -38,13 +38,15 @@ def await_way(delaylab: Run, link: str) -> None:
         ("frr", "ospfd", "netns"),
         ("frr", "zebra", "netns"),
         ("bird", "bird", "lxc"),
+        ("frr", "ospfd", "lxc"),
+        ("frr", "zebra", "lxc"),
     ],
 )
 def test_a_routing_daemon_is_replayed_through_a_failure(
     by: str, program: str, kind: str, up: Up, delaylab: Run, tmp_path: Path
 ) -> None:
     skip_unless_runnable(kind)
-    packages = f", packages: [{by}2]" if kind == "lxc" else ""
+    packages = ", packages: [bird2]" if kind == "lxc" and by == "bird" else ""
     node = f"kind: {kind}, forwards: true{packages}"
     name = up(ROUTERS.replace("DAEMON", by).replace("KIND", node))
     folder = tmp_path / "recording"
