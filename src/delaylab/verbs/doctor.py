@@ -197,13 +197,13 @@ def _of_tcp() -> list[Check]:
     """Return the congestion control that networks of labs start with."""
     found = congestion_control()
     detail = f"{found}; a lab's own: `sysctls: {{{CONGESTION_CONTROL}: …}}`"
-    return [Check("kernel", "TCP congestion control", True, detail)] if found else []
+    return [Check("network", "TCP congestion control", True, detail)] if found else []
 
 
 def _backlog() -> list[Check]:
     """Return what the backlogs of the CPUs dropped: such frames are in no other count."""
     found = backlog()
-    return [] if found is None else [Check("kernel", "backlog", True, found.text)]
+    return [] if found is None else [Check("network", "backlog", True, found.text)]
 
 
 def _tools() -> list[Check]:

@@ -45,6 +45,8 @@ def test_doctor_as_root(delaylab: Run) -> None:
     assert not checks["work", "packages on xen"]["usable"]
     if not unfit["usable"]:
         assert checks["work", "cpu on xen"]["why_not"] == unfit["why_not"]
+    assert "frames dropped" in checks["network", "backlog"]["detail"]
+    assert checks["network", "TCP congestion control"]["usable"]
     parts = {name: check for (group, name), check in checks.items() if group == "kernel"}
     bridged = {"ifb", "clsact", "mirred", "bridge"}
     between = {"htb", "vxlan", "macvlan"}
