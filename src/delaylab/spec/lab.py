@@ -129,9 +129,8 @@ class MachineSpec(Spec):
     symmetric: Duration | None = Field(
         None,
         description="The largest difference of the least one-way delays to the machine and from "
-        "it, if you know one: clocks are then compared more closely, and every figure that rests "
-        "on it says so. Between two machines other than this one both must have it. Left out, "
-        "nothing is assumed.",
+        "it, if you know one: clocks are then compared more closely, and figures that rest on it "
+        "say so. Of two machines other than this one both have it. Left out, nothing is assumed.",
     )
 
 
@@ -141,7 +140,6 @@ class HostSpec(Spec):
     machine: Name | None = Field(
         None, description="The machine that the host is on (`machines`); left out, this one."
     )
-
     uplink: UplinkSpec | None = Field(
         None, description="The rate and queue of the host's uplinks; left out, they have no limit."
     )

@@ -15,7 +15,7 @@ from tests.doing.conftest import Run
 pytestmark = pytest.mark.root
 SPIN = ("-c", "while :; do :; done")
 PREFERRED = ("nice", "-n", "-5")
-"""The start of a command that gets most of a CPU: only the three busiest programs are named."""
+"""The start of a command that gets most of a CPU: only the busiest programs are named."""
 STUDY = """\
 study: disturbed
 lab:
@@ -54,7 +54,7 @@ def test_the_disturber_is_named_and_the_lab_is_not(
         for phase in trial["machine_state"]["phases"]
         for program in phase["programs"]
     }
-    assert named[outside] >= 0.1, named
+    assert named[outside] > 0, named
     assert inside.name not in named
     doubts = [each["message"] for each in trial["warnings"] if each["kind"] == "not-at-rest"]
     assert any(f"{outside} " in each for each in doubts), trial["warnings"]
