@@ -15,7 +15,11 @@ import pytest
 
 from delaylab.agent.requests import Hello
 from delaylab.agent.result import AgentError, NoAnswer
+from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
+from delaylab.lab.programs.programs import output, start
+from delaylab.lab.programs.recording import recording
+from delaylab.spec.programs import ProgramSpec
 from tests.doing.conftest import (
     NOBODY,
     Run,
@@ -103,6 +107,30 @@ def test_both_engines_dead_is_not_a_lab_without_conditions(delaylab: Run, up: Up
     assert "links of left are down" in shown
     assert "links of right are down" in shown
     delaylab("link", "set", name, "wan", "delay=20ms", code=1)
+
+
+def test_a_node_that_answers_nothing_ends_each_wait(
+    delaylab: Run, up: Up, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = up(LAB.replace("a: {host: left}", "a: {host: left, start: [sleep 1000]}"))
+    running = attach(name)
+    for limit in ("programs.OUTPUT_S", "programs.STATES_S", "recording.ENDS_S"):
+        monkeypatch.setattr(f"delaylab.lab.programs.{limit}", 0.2)
+    agent = running.pid("node.a")
+    os.kill(agent, signal.SIGSTOP)
+    try:
+        with pytest.raises(AgentError, match=r"no answer within 0\.2 s"):
+            output(running, "a", "sleep")
+        with pytest.raises(AgentError, match="node a: does not answer"):
+            start(running, "a", ProgramSpec(run="true"))
+        with (
+            pytest.raises(DelaylabError, match=r"no answer|takes no input"),
+            recording(running, "a", "sleep"),
+        ):
+            pass
+    finally:
+        os.kill(agent, signal.SIGCONT)
+    assert delaylab("logs", "a").stdout == ""
 
 
 def test_engines_that_are_stopped_cost_one_short_wait(delaylab: Run, up: Up) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from delaylab.agent.program_requests import NodeFile, Notify, Start
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
-from delaylab.lab.programs.programs import program_of
+from delaylab.lab.programs.programs import STARTED_S, program_of, starts_s
 from delaylab.lab.running import Lab
 from delaylab.routing.node_programs import NodePrograms
 
@@ -22,16 +23,17 @@ def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
     Daemons that ignore routes get no netlink notification until `resume_notifications`. Raises
     DelaylabError for the first node that cannot.
     """
-    sessions: dict[str, tuple[Session, NodePrograms]] = {}
+    asked: dict[str, tuple[Session, float, NodePrograms]] = {}
     for name, node in lab.spec.nodes.items():
         made = daemons.get(name, NodePrograms())
         files, programs = {**made.files, **node.files}, [*made.programs, *node.start]
         if files or programs:
             given = replace(made, files=files, programs=programs)
-            sessions[name] = _start(lab, name, given), given
-    for name, (session, given) in sessions.items():
+            asked[name] = *_start(lab, name, given), given
+    since_s = time.monotonic()
+    for name, (session, within_s, given) in asked.items():
         try:
-            session.finish()
+            session.finish(within_s, since_s=since_s)
         except AgentError as error:
             what = error.what + _line_of(error.what, given)
             raise DelaylabError(what, f"node {name}", error.fix) from None
@@ -61,13 +63,23 @@ def resume_notifications(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
             session = lab.node_session(name)
             asked.append(session)
             session.start(Notify())
+    asked_s = time.monotonic()
     for session in asked:
-        session.finish()
+        session.finish(STARTED_S, since_s=asked_s)
         session.close()
 
 
-def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
+def _start(lab: Lab, name: str, given: NodePrograms) -> tuple[Session, float]:
+    """Ask a node's agent to start its programs; return the session, and in how many seconds."""
     node, session = lab.spec.nodes[name], lab.node_session(name)
+    programs = [
+        replace(
+            program_of(each, node.env),
+            needs=given.needs.get(each.called),
+            ignores_routes=each.called in given.ignoring_routes,
+        )
+        for each in given.programs
+    ]
     session.start(
         Start(
             within=lab.plan.nodes[name].own_folders,
@@ -75,15 +87,8 @@ def _start(lab: Lab, name: str, given: NodePrograms) -> Session:
                 NodeFile(path, file.content, int(file.mode, 8), file.owner)
                 for path, file in given.files.items()
             ],
-            programs=[
-                replace(
-                    program_of(each, node.env),
-                    needs=given.needs.get(each.called),
-                    ignores_routes=each.called in given.ignoring_routes,
-                )
-                for each in given.programs
-            ],
+            programs=programs,
             notify_later=bool(given.ignoring_routes),
         )
     )
-    return session
+    return session, starts_s(programs)

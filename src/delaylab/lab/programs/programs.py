@@ -40,6 +40,9 @@ STATES_S = 5.0
 """Seconds that all nodes together have to report the state of their programs."""
 OUTPUT_S = 30.0
 """Seconds that an agent has to send the kept output of a program."""
+STARTED_S = 300.0
+"""Seconds that an agent has, beyond its programs' own time, to start them: many agents of a large
+lab do so at once."""
 ENDED_S = 20.0
 """Seconds that an agent has, beyond a program's own time, to say that it ended it."""
 
@@ -49,13 +52,16 @@ def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
 
     A name that is taken gets a number. Raises DelaylabError if it cannot be started.
     """
-    found, taken = lab.planned(node), {each.name for each in states(lab, only={node})[node]}
+    found, known = lab.planned(node), states(lab, only={node}).get(node)
+    if known is None:
+        raise AgentError("does not answer", f"node {node}")
+    taken = {each.name for each in known}
     names = (f"{spec.called}{number}" for number in chain([""], count(2)))
     program = replace(program_of(spec, found.env), name=next(n for n in names if n not in taken))
     session = lab.node_session(node)
     try:
         session.start(Start(programs=[program], folder=folder_of(lab, node)))
-        session.finish()
+        session.finish(starts_s([program]))
     except AgentError as error:
         raise DelaylabError(error.what, f"node {node}", error.fix) from None
     finally:
@@ -82,6 +88,11 @@ def program_of(spec: ProgramSpec, env: Mapping[str, str]) -> Program:
         spec.ready,
         spec.timeout.ns // 1_000_000,
     )
+
+
+def starts_s(programs: Iterable[Program]) -> float:
+    """Return the seconds in which an agent has started programs, or said why it could not."""
+    return sum(each.within_ms for each in programs) / 1000 + STARTED_S
 
 
 def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Controlled:

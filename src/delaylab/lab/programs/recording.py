@@ -89,9 +89,10 @@ def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
     session.on_output = take
     try:
         result = session.start(Record(name=program, folder=folder_of(lab, node)))
-        session.stdin(library)
+        deadline_s = time.monotonic() + ENDS_S
+        session.stdin(library, deadline_s)
         session.stdin(b"")
-        session.event()
+        session.event(deadline_s - time.monotonic())
         yield Recording(session, result, log)
     except AgentError as error:
         # An agent that answers has done so itself, or another command records the program.

@@ -16,6 +16,9 @@ from delaylab.routing.adjacencies import changes as changes_in
 from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.timeline.steps import Step
 
+PRINTS_S = 60.0
+"""Seconds that a router has for the command after which its daemons print their changes."""
+
 
 def faults_after(step: Step) -> Faults:
     """Return what is out of order after a step of a timeline."""
@@ -81,7 +84,7 @@ def print_adjacencies(lab: Lab) -> None:
             session.start(Exec(argv=bird.PRINT_EVENTS))
     for session in asked:
         with suppress(DelaylabError):
-            session.finish()
+            session.finish(PRINTS_S)
         session.close()
 
 
