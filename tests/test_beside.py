@@ -1,4 +1,4 @@
-"""What fails beside other tests is run once more, alone."""
+"""Tests that fail beside others are run once more, alone."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ BLOCK = re.compile(r"^( *)```([\w-]*)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DO
 COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(delaylab [a-z].*)$")
 LEFT_OUT = re.compile(r"…")
 GENERATED = "\n## Reference\n"
-"""What follows in docs/api.md is made from the code, and shows signatures."""
+"""The part of docs/api.md that is made from the code, and shows signatures."""
 OF_FILES = ROOT / "docs" / "papers.md"
 """A page whose Python is parts of the files of an example, which a test of its own runs."""
 
@@ -107,7 +107,7 @@ def test_what_is_no_command_is_found(words: list[str]) -> None:
     "block", [block for block in blocks("python") if block.page != OF_FILES], ids=str
 )
 def test_python_of_a_page_has_its_names(block: Block) -> None:
-    """What an earlier block of the page defines is known in later ones."""
+    """Names of earlier blocks of the page are known in later ones."""
     before = [
         each.text
         for each in blocks("python")

@@ -14,7 +14,7 @@ __all__ = ["machines", "two"]
 pytestmark = NEEDED
 KEYS = "/root/.ssh/authorized_keys"
 RUN = 'eval \\"$SSH_ORIGINAL_COMMAND\\"'
-"""What a shell that a key names runs: the command that ssh was called with."""
+"""The command that ssh was called with, as a shell that a key names runs it."""
 MARK = "delaylab-machine"
 MANY = """\
 lab: pair
