@@ -47,3 +47,8 @@ def test_half_lives_and_budgets_are_shown_as_they_are_given() -> None:
     assert one_line(given.named()) == (
         "jitter={spread: 2ms, half_life: 50ms} rate={limit: 1Mbit, refills: 9}"
     )
+
+
+def test_a_header_may_be_in_quotes(tmp_path: Path) -> None:
+    quoted = trace(tmp_path, '"seconds","delay"\n"0","10ms"\n"1","20ms"\n')
+    assert quoted == trace(tmp_path, "seconds,delay\n0,10ms\n1,20ms\n")

@@ -48,6 +48,57 @@ MAPS = [
     ),
     Case("maps/spaces", "no format of maps", source(" " * (15 << 20))),
     Case("maps/one-long-word", "no format of maps", source("x" * (15 << 20))),
+    Case(
+        "maps/letter",
+        "1 of 2 lines fit rocketfuel, which is too few",
+        source("Dear Sir\nchapter two 7\n"),
+    ),
+    Case("maps/inet", "no format of maps", source("2 1\n0 10 20\n1 30 40\n0 1 36\n")),
+    Case(
+        "maps/repetita",
+        "5 lines do not fit, 2 do",
+        source(
+            "NODES 2\nlabel x y\nn0 0 0\nn1 1 1\nEDGES 2\nlabel src dest\ne0 0 1 1 1000 5\n",
+            "--format",
+            "rocketfuel",
+        ),
+    ),
+    Case(
+        "maps/prose-with-a-lab",
+        "no format of maps",
+        source("# A page\nSome text goes here.\nlab: a\nIt goes on, and on.\n"),
+    ),
+    Case(
+        "maps/prose-with-a-topology",
+        "no format of maps",
+        source("A page\nSome text goes here.\ntopology:\n  nodes: {}\nIt goes on.\n"),
+    ),
+    Case(
+        "maps/more-wrong-than-right",
+        "3 lines do not fit, 2 do",
+        source("1|2|-1\nx\ny\nz\n3|4|0\n", "--format", "caida"),
+    ),
+    Case("maps/cch-of-spaces", "no format of maps", source("1 @x" + " " * 1_000_000 + "z\n")),
+    Case(
+        "maps/rocketfuel-of-digits",
+        "no format of maps",
+        source("a," + "9" * 2_000_000 + "x b 1\n"),
+    ),
+    Case(
+        "maps/gb-field-of-ages",
+        "fields that cannot be read (field larger than field limit",
+        source(GB + '* Vertices\n"' + "x" * 140_000 + '",0\n'),
+    ),
+    Case(
+        "maps/matrix-field-of-ages",
+        "not CSV: field larger than field limit",
+        source(MATRIX + '"' + "x" * 140_000 + '",0\n', "--one-way", "--format", "matrix"),
+    ),
+    Case(
+        "maps/gml-entity-of-ages",
+        "there are no nodes",
+        source(f'graph [ label "&#{"9" * 5000};" ]'),
+    ),
     Case("maps/prose", "no format of maps", source("This is a map.\nIt is of no format.\n")),
     Case("maps/bytes", "larger than 16 MiB", source(b"a b 1\n" * (3 << 20))),
     Case("maps/device", "larger than 16 MiB", of("/dev/zero")),
@@ -166,7 +217,7 @@ MAPS = [
     Case(
         "maps/matrix-name-twice",
         "names 'a' twice",
-        source(MATRIX.replace(",c\n", ",a\n"), "--one-way"),
+        source(MATRIX.replace(",c\n", ",a\n"), "--one-way", "--format", "matrix"),
     ),
     Case(
         "maps/matrix-too-wide",

@@ -21,6 +21,7 @@ from delaylab.units import Duration
 from delaylab.verbs.maps import imported
 from tests.topology.maps import ROUND_TRIP, SAMPLES, links, of_text, spec
 
+GML_OF_TWO = 'graph [ node [ id 0 label "{}" ] node [ id 1 ] edge [ source 0 target 1 ] ]'
 CLOUDS = (SAMPLES / "clouds.csv").read_text()
 
 
@@ -244,3 +245,19 @@ def test_containers_keep_their_image_and_their_line() -> None:
     lost = {each.line for each in found.map.problems}
     lines = parse((SAMPLES / "lab.clab.yml").read_text(), "x").lines
     assert lines["topology", "nodes", "leaf1", "startup-config"] in lost
+
+
+def test_a_guess_is_named_with_the_lines_that_do_not_fit() -> None:
+    rows = "".join(f"r{i} r{i + 1} 5\n" for i in range(9))
+    said = of_text(f"The routers\n{rows}").assumptions
+    assert (
+        "the format is a guess: rocketfuel; 1 of 10 lines looked at do not fit (--format)" in said
+    )
+    assert not any("guess" in each for each in of_text(rows, latencies=rows).assumptions)
+    with pytest.raises(BadInput, match="9 of 11 lines fit rocketfuel, which is too few"):
+        of_text(f"The routers\n{rows}and that is all\n")
+
+
+def test_a_label_has_a_bound() -> None:
+    text = GML_OF_TWO.format("x" * 100_000)
+    assert max(len(node.label) for node in of_text(text).map.nodes) < 250

@@ -33,7 +33,7 @@ def test_a_sample_is_imported_as_before(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "form"), FORMAT_OF.items())
 def test_a_format_is_known_by_its_content(name: str, form: str) -> None:
-    assert formats.recognised(read_source(SAMPLES / name)).name == form
+    assert formats.recognised(read_source(SAMPLES / name)).format.name == form
 
 
 def test_every_sample_and_every_format_is_there() -> None:

@@ -14,6 +14,8 @@ from delaylab.topology.model import Map, MapLink, MapNode, Position
 from delaylab.topology.names import link_names, node_names
 from delaylab.topology.remarks import Remarks
 
+LONGEST_LABEL = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -64,6 +66,8 @@ class Builder:
             return
         if len(self._nodes) == MOST_NODES:
             raise self._refuse(f"more than {MOST_NODES} nodes", line)
+        if len(label) > LONGEST_LABEL:
+            label = f"{label[:LONGEST_LABEL]} …"
         node = MapNode("", label, at, line, forwards, fields or {})
         self._nodes[key] = _Found(node, wanted or key)
 
@@ -88,6 +92,7 @@ class Builder:
         """
         if not self._nodes:
             raise self._nothing("nodes")
+        self._refuse_more_wrong_than_right()
         names = node_names({key: found.wanted for key, found in self._nodes.items()})
         links = [
             replace(link, a=names[link.a], b=names[link.b])
@@ -109,6 +114,19 @@ class Builder:
             tuple(self.remarks.problems),
             self.remarks.malformed,
         )
+
+    def _refuse_more_wrong_than_right(self) -> None:
+        """Raise BadInput if more lines are malformed than there are lines of use."""
+        right = {found.node.line for found in self._nodes.values()}
+        right |= {edge.line for edge in self._edges}
+        here = (self.source, self.remarks.source)
+        wrong = {line for file, line in self.remarks.unfit if file in here} - right
+        if len(wrong) <= len(right):
+            return
+        first = self.remarks.problems[0]
+        what = f"{len(wrong)} lines do not fit, {len(right)} do; the first one: {first.what}"
+        place = f"{first.file or self.source}:{first.line}"
+        raise BadInput(f"{self.format}: {what}", place, "is it of another format (--format)?")
 
     def _nothing(self, lacking: str) -> BadInput:
         """Return the error for a source that lacks them; its first malformed line explains it."""

@@ -70,6 +70,8 @@ class Remarks:
     odd: dict[Oddity, list[int]] = field(default_factory=lambda: defaultdict(list))
     problems: list[Problem] = field(default_factory=list)
     malformed: int = 0
+    unfit: set[tuple[str, int]] = field(default_factory=set)
+    """The files and lines of malformed lines."""
 
     def say(self, text: str) -> None:
         """Add an assumption, once."""
@@ -83,6 +85,15 @@ class Remarks:
     def problem(self, line: int, what: str, file: str = "") -> None:
         """Add a malformed line; past the first ones, lines are only counted."""
         self.malformed += 1
+        self.unfit.add((file or self.source, line))
+        self._keep(line, what, file)
+
+    def lost(self, line: int, what: str) -> None:
+        """Add a line that is well-formed but has no counterpart in a lab file."""
+        self.malformed += 1
+        self._keep(line, what, "")
+
+    def _keep(self, line: int, what: str, file: str) -> None:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(line, what, file))
 

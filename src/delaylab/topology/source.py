@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -88,12 +89,8 @@ def _lab_name(path: Path) -> str:
     return name.split(".")[0] or name
 
 
-def first_lines(text: str, most: int) -> list[str]:
-    """Return the first lines of a text that are neither empty nor comments."""
-    found: list[str] = []
+def lines_that_count(text: str) -> Iterator[str]:
+    """Yield the lines of a text that are neither empty nor comments."""
     for line in StringIO(text):
         if line.strip() and not line.startswith("#"):
-            found.append(line.rstrip("\r\n"))
-        if len(found) == most:
-            break
-    return found
+            yield line.rstrip("\r\n")

@@ -223,7 +223,7 @@ def _mahimahi(
 
 
 def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> dict[str, object]:
-    head = [cell.strip().lower() for cell in lines[0][1].split(",")]
+    head = [cell.strip().strip('"').lower() for cell in lines[0][1].split(",")]
     routed = head[2:] == ["route"] and HEADS.get(head[1], [""])[0] == "delay"
     if head[0] != "seconds" or head[1] not in HEADS or (head[2:] and not routed):
         known = ", ".join(f"seconds,{name}" for name in HEADS)

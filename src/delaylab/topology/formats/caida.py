@@ -13,7 +13,7 @@ from delaylab.topology.source import Source
 NAME = "CAIDA AS links"
 RELATION = re.compile(r"(?P<a>[0-9]{1,10})\|(?P<b>[0-9]{1,10})\|(?P<how>-1|0|1|2)(?:\|.*)?\s*")
 LINK = re.compile(r"(?P<how>[DI])\s+(?P<a>[0-9_,{}]+)\s+(?P<b>[0-9_,{}]+)(?:\s.*)?")
-SKIPPED = re.compile(r"[TMS]\s.*")
+SKIPPED = re.compile(r"[TMS]\s+[0-9].*")
 """Lines of as-links that are no links: times, monitors, sets."""
 INDIRECT = Oddity(
     "link is indirect, over a gap in the traces: left out",
@@ -24,7 +24,7 @@ AGAIN = Oddity("link is there again: left out", "links are there again: left out
 
 def fits(line: str) -> bool:
     """Return True for a line of one of the two formats."""
-    return RELATION.fullmatch(line) is not None or LINK.fullmatch(line) is not None
+    return any(each.fullmatch(line) is not None for each in (RELATION, LINK, SKIPPED))
 
 
 def read(source: Source, _: Options) -> Map:

@@ -30,7 +30,12 @@ FAR = Oddity(
 
 def fits(line: str) -> bool:
     """Return True for a line of this format."""
-    return LINE.fullmatch(line) is not None or OUTSIDE.fullmatch(line) is not None
+    return _line(line) is not None or OUTSIDE.fullmatch(line) is not None
+
+
+def _line(text: str) -> re.Match[str] | None:
+    # A run of spaces is one space: the pattern's many optional parts try each way to divide a run.
+    return LINE.fullmatch(" ".join(text.split()))
 
 
 def read(source: Source, _: Options) -> Map:
@@ -40,7 +45,7 @@ def read(source: Source, _: Options) -> Map:
     for count, text in enumerate(source.lines(), start=1):
         if not text.strip() or text.startswith("#") or OUTSIDE.fullmatch(text):
             continue
-        found = LINE.fullmatch(text)
+        found = _line(text)
         if found is None:
             build.remarks.problem(count, f"expected `uid @place … -> <uid> …`, got {text[:40]!r}")
             continue

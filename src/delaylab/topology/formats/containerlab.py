@@ -11,10 +11,11 @@ from typing import Any
 from delaylab.spec import source as yaml_source
 from delaylab.spec.source import Document, Location
 from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.formats.shares import is_yaml
 from delaylab.topology.model import Map
 from delaylab.topology.options import Options
 from delaylab.topology.remarks import Remarks
-from delaylab.topology.source import Source
+from delaylab.topology.source import Source, lines_that_count
 from delaylab.units import Size
 
 NAME = "containerlab"
@@ -38,12 +39,13 @@ class _Read:
         return self.document.lines.get(at, 0)
 
     def lost(self, at: Location, what: str) -> None:
-        self.remarks.problem(self.line(at), f"{what}: not carried over")
+        self.remarks.lost(self.line(at), f"{what}: not carried over")
 
 
 def fits(text: str) -> bool:
-    """Return True for a file with `topology:`."""
-    return TOP.search(text[:200_000]) is not None
+    """Return True for a file of YAML with `topology:`."""
+    head = text[:200_000]
+    return TOP.search(head) is not None and is_yaml(lines_that_count(head))
 
 
 def read(source: Source, _: Options) -> Map:
@@ -89,7 +91,7 @@ def _add_node(
     if isinstance(image, str) and image:
         fields |= {"kind": "docker", "image": image}
     else:
-        state.remarks.problem(state.line(at), f"node {name!r} has no image: it becomes netns")
+        state.remarks.lost(state.line(at), f"node {name!r} has no image: it becomes netns")
     for field, value in _all(given, kind, topology).items():
         carried = _carried(field, value) if "image" in fields or field == "env" else None
         if carried is not None:
@@ -98,7 +100,7 @@ def _add_node(
             own = (*at, field)
             state.lost(own if field in given else at, f"`{field}` of node {name!r}")
     if kind != "linux":
-        state.remarks.problem(
+        state.remarks.lost(
             state.line((*at, "kind") if "kind" in given else at),
             f"kind {kind}: the image runs as it is, without what containerlab does to start it",
         )

@@ -34,6 +34,8 @@ FIRST = re.compile(r"""(?:\s|\#[^\n]*\n|[A-Za-z]\w*\s+(?:"[^"]*"|[-+.\w]+)\s)*gr
 """The beginning of a file: comments and single values such as `Creator`, then a graph."""
 BETWEEN = re.compile(r"(?:\s+|\#[^\n]*)+")
 KEY = re.compile(r"[A-Za-z_]\w*")
+LONG_ENTITY = re.compile(r"&#([xX]?[0-9A-Fa-f]{9,})")
+"""An entity past all characters, which Python may refuse to read as a number."""
 VALUE = re.compile(r'"(?P<string>[^"]*)"|(?P<number>[-+.\w]+)|(?P<list>\[)')
 
 
@@ -114,7 +116,7 @@ class _Reading:
         if value is None:
             raise self._refused(f"not GML: {key[0][:40]!r} has no value", self.line)
         self._add(entry, opens=value["list"] is not None)
-        entry.text = " ".join(html.unescape(value["number"] or value["string"] or "").split())
+        entry.text = " ".join(_unescaped(value["number"] or value["string"] or "").split())
         self._go_to(value.end())
 
     def _add(self, entry: Entry, *, opens: bool) -> None:
@@ -140,6 +142,11 @@ class _Reading:
 
     def _refused(self, what: str, line: int) -> BadInput:
         return BadInput(what, f"{self.name}:{line}")
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with its entities replaced, except for numbers that are no characters."""
+    return html.unescape(LONG_ENTITY.sub(r"&amp;#\1", text))
 
 
 def _nodes(graph: Entry, remarks: Remarks) -> Iterator[AttributedNode]:

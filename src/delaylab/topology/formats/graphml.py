@@ -39,7 +39,7 @@ class _Read:
 
 def fits(text: str) -> bool:
     """Return True for GraphML."""
-    return "<graphml" in text[:4000]
+    return text.lstrip().startswith("<") and "<graphml" in text[:4000]
 
 
 def read(source: Source, options: Options) -> Map:

@@ -87,7 +87,7 @@ def read_gb(source: Source, options: Options) -> Map:
         elif text.startswith("*"):
             rows = parts.get(text.strip())
         elif rows is not None and text.strip():
-            rows.append((count, next(csv.reader([text]))))
+            rows.append((count, _cells(text, count, build)))
     used = [index for index in range(6) if types[index] != UNUSED]
     for index, (line, fields) in enumerate(vertices):
         extra = dict(zip(used, fields[2:], strict=False))
@@ -104,6 +104,15 @@ def read_gb(source: Source, options: Options) -> Map:
                 edges.append(found)
     _add_edges(build, edges)
     return build.finish()
+
+
+def _cells(text: str, line: int, build: Builder) -> list[str]:
+    """Return the fields of a line; of one that cannot be read, an empty one: it keeps its place."""
+    try:
+        return next(csv.reader([text]))
+    except csv.Error as error:
+        build.remarks.problem(line, f"fields that cannot be read ({error}): {text[:40]!r}")
+        return [""]
 
 
 def _joined(source: Source) -> Iterator[tuple[int, str]]:

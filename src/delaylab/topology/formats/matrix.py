@@ -11,15 +11,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 
 from delaylab.errors import BadInput
 from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.formats.shares import Share, share
 from delaylab.topology.model import Map
 from delaylab.topology.numbers import number, scaled
 from delaylab.topology.options import Options, Shape
 from delaylab.topology.remarks import Oddity, Remarks
-from delaylab.topology.source import Source, first_lines
+from delaylab.topology.source import Source, lines_that_count
 from delaylab.units import Duration
 
 NAME = "latency matrix"
@@ -44,13 +45,20 @@ class _Cell:
 Cells = dict[tuple[str, str], _Cell]
 
 
-def fits(text: str) -> bool:
-    """Return True for a table whose first row names what its first column does."""
-    rows = list(_rows(first_lines(text, 2)))
+def fits(text: str) -> Share:
+    """Return the share of rows whose first cell is a name of the first row, and that row itself."""
+    lines = list(islice(lines_that_count(text), MOST_NAMES + 1))
+    try:
+        rows = [row for _, row in _rows(lines)]
+    except csv.Error:
+        return Share(0, len(lines))
     if len(rows) < 2 or len(rows[0]) < 3:
-        return False
-    names = [cell.strip() for cell in rows[0][1:]]
-    return rows[1][0].strip() in names
+        return Share(0, len(lines))
+    names = {cell.strip() for cell in rows[0][1:]}
+    if rows[1][0].strip() not in names:
+        return Share(0, len(rows))
+    found = share(lambda name: name in names, (row[0].strip() for row in rows[1:]))
+    return Share(found.fitting + 1, found.all + 1)
 
 
 def read(source: Source, options: Options) -> Map:
@@ -67,19 +75,23 @@ def read(source: Source, options: Options) -> Map:
     return build.finish()
 
 
-def _rows(lines: list[str]) -> Iterator[list[str]]:
+def _rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that have a cell, each with its last line; raise csv.Error at another one."""
     first = next((line for line in lines if line.strip()), "")
     separator = max(";\t,", key=first.count)
-    try:
-        yield from csv.reader(lines, delimiter=separator)
-    except csv.Error:
-        return
+    reader = csv.reader(lines, delimiter=separator)
+    yield from ((reader.line_num, row) for row in reader if any(row))
 
 
 def _table(source: Source, options: Options, remarks: Remarks) -> tuple[dict[str, int], Cells]:
     """Return the lines of the names, and the cells."""
-    lines = source.lines()
-    rows = [(count, row) for count, row in enumerate(_rows(lines), start=1) if any(row)]
+    rows: list[tuple[int, list[str]]] = []
+    try:
+        rows += _rows(source.lines())
+    except csv.Error as error:
+        last = rows[-1][0] if rows else 0
+        what = f"not CSV: {error}; the last row that can be read ends in line {last}"
+        raise BadInput(what, source.name) from None
     if not rows:
         raise BadInput("the table is empty", source.name)
     head = [cell.strip() for cell in rows[0][1][1:]]

@@ -6,7 +6,6 @@ A line is `nodeA nodeB value`. Names are a city, a country or state, and the rou
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from delaylab.topology.source import LATENCIES, Source
 
 NAME = "Rocketfuel"
 MILLISECOND = 1_000_000
-ROUTER = re.compile(r"(?P<city>[^,]*)(?:,(?P<land>.*?))?(?P<number>[0-9]*)")
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,14 @@ class _Line:
 
 
 def fits(line: str) -> bool:
-    """Return True for a line of this format."""
+    """Return True for a line of this format: names of two routers, not numbers, and a number."""
     words = line.split()
-    return len(words) == 3 and number(words[2]) is not None
+    return len(words) == 3 and number(words[2]) is not None and all(map(_is_name, words[:2]))
+
+
+def _is_name(word: str) -> bool:
+    """Return True if a router may have this name; numbers alone are those of other formats."""
+    return len(word) <= LONGEST_NAME and any(map(str.isalpha, word))
 
 
 def read(source: Source, options: Options) -> Map:
@@ -103,10 +107,11 @@ def add_router(build: Builder, key: str, line: int) -> None:
     """Add a router by its name, unless the map has it."""
     if build.knows(key):
         return
-    found = ROUTER.fullmatch(key.replace("+", " "))
-    if found is None or not found["city"].strip():
+    text = key.replace("+", " ")
+    place = text.rstrip("0123456789") if "," in text else text
+    city, _, land = (part.strip() for part in place.partition(","))
+    if not city:
         build.node(key, line=line)
         return
-    city, land = found["city"].strip(), (found["land"] or "").strip()
     label = ", ".join(filter(None, (city, land)))
-    build.node(key, line=line, wanted=f"{city}{found['number']}", label=label)
+    build.node(key, line=line, wanted=f"{city}{text[len(place) :]}", label=label)

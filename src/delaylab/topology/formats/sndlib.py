@@ -57,7 +57,7 @@ class _Network:
 
 def fits_xml(text: str) -> bool:
     """Return True for an XML network."""
-    return "<network" in text[:4000]
+    return text.lstrip().startswith("<") and "<network" in text[:4000]
 
 
 def fits_native(text: str) -> bool:

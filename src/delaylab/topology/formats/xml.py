@@ -20,8 +20,14 @@ class Element:
     tag: str
     attributes: dict[str, str]
     line: int
-    text: str = ""
+    parts: list[str] = field(default_factory=list)
+    """The pieces of its text, between the elements in it."""
     children: list[Element] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Return the text outside of the elements in it."""
+        return "".join(self.parts)
 
     def find(self, tag: str) -> Element | None:
         """Return the first child of this name."""
@@ -73,7 +79,7 @@ class _Tree:
 
     def characters(self, text: str) -> None:
         if self._open and not text.isspace():
-            self._open[-1].text += text
+            self._open[-1].parts.append(text)
 
     def refuse_doctype(self, *_: Any) -> None:
         what = "a DOCTYPE declares what the text means: it is not read"
