@@ -261,3 +261,67 @@ def test_a_guess_is_named_with_the_lines_that_do_not_fit() -> None:
 def test_a_label_has_a_bound() -> None:
     text = GML_OF_TWO.format("x" * 100_000)
     assert max(len(node.label) for node in of_text(text).map.nodes) < 250
+
+
+UNITS = """graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1
+latency "{}" bw "{}" packet_loss {} jitter "{}" mtu 1400 color "red" ] ]"""
+
+
+@pytest.mark.parametrize(
+    ("delay", "rate", "loss", "jitter"),
+    [
+        ("50 ms", "1Gbps", "0.01", "2 ms"),
+        ("50", "1000", "1.0e-2", "2"),
+        ("0.05 s", "1000 Mbit/s", '"1%"', "2000us"),
+        ("50msec", "125 MB/s", '"10000 ppm"', "2e6 ns"),
+    ],
+)
+def test_values_have_one_language(delay: str, rate: str, loss: str, jitter: str) -> None:
+    found = of_text(UNITS.format(delay, rate, loss, jitter))
+    assert found.links[0] == {
+        "between": ["n0", "n1"],
+        "name": "n0-n1",
+        "mtu": 1400,
+        "delay": "50ms",
+        "jitter": "2ms",
+        "loss": "1%",
+        "bandwidth": "1Gbit",
+    }
+    assert "attributes of links that are not used: color" in found.assumptions
+
+
+def test_a_value_of_an_unknown_unit_is_named() -> None:
+    found = of_text(UNITS.format("5 parsec", "1 furlong", "30", "3,5"))
+    said = {each.what.partition(", got ")[2] for each in found.map.problems}
+    values = ("3,5", "30", "5 parsec", "1 furlong")
+    assert said == {f"{value!r}: left out" for value in values}
+    assert set(found.links[0]) == {"between", "name", "mtu"}
+
+
+def test_other_formats_speak_it_too() -> None:
+    text = (SAMPLES / "small.brite").read_text()
+    delayed = re.sub(r"\t1\.25521\t", "\t1255.21us\t", text)
+    assert delayed != text
+    assert links(of_text(delayed)) == links(of_text(text))
+    one = of_text("a b 1\nb a 1\n", latencies="a b 1500us\nb a 1.5\n")
+    assert one.links[0]["delay"] == "1.5ms"
+
+
+def test_a_hyperedge_is_a_lan() -> None:
+    edges = "".join(f" edge [ source 9 target {i} latency 1 ]" for i in range(3))
+    nodes = "".join(f' node [ id {i} label "r{i}" ]' for i in range(3))
+    found = of_text(f'graph [{nodes} node [ id 9 label "LAN" hyperedge 1 ]{edges} ]')
+    assert found.links == [{"join": ["r0", "r1", "r2"], "name": "lan", "delay": "2ms"}]
+    assert set(spec(found).nodes) == {"r0", "r1", "r2"}
+    unlike = of_text(f"graph [{nodes} node [ id 9 hyperedge 1 ]{edges.replace('y 1', 'y 3', 1)} ]")
+    assert unlike.links[0]["delay"] == "4ms"
+    assert any("LAN has links of different delays" in each for each in unlike.assumptions)
+
+
+def test_the_second_fibre_of_a_pair_is_named() -> None:
+    nodes = "".join(f" node [ id {i} ]" for i in range(4))
+    pairs = ((0, 1), (1, 0), (1, 2), (2, 3))
+    edges = "".join(f" edge [ source {a} target {b} ]" for a, b in pairs)
+    found = of_text(f"graph [ directed 1{nodes}{edges} ]")
+    assert len(found.links) == 3
+    assert any("in both directions, unlike others" in each for each in found.assumptions)

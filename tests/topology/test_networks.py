@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delaylab.spec.source import parse
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.names import link_names, node_names
 from delaylab.topology.options import Options
 from delaylab.topology.text import text_of

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from delaylab.errors import BadInput
 from delaylab.spec.counts import MOST_LINKS, MOST_NODES
 from delaylab.topology import remarks as odd
-from delaylab.topology.model import Map, MapLink, MapNode, Position
-from delaylab.topology.names import link_names, node_names
+from delaylab.topology.edges import Edge, both_ways, remark_parallel
+from delaylab.topology.lans import without_lans
+from delaylab.topology.model import Map, MapNode, Position
+from delaylab.topology.names import lan_name, link_names, node_names
 from delaylab.topology.remarks import Remarks
 
 LONGEST_LABEL = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A line of a source that joins two nodes: a link, or one direction of it."""
-
-    a: str
-    b: str
-    line: int = 0
-    delay: int | None = None
-    capacity: int | None = None
-    cost: Fraction | None = None
-    directed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +35,8 @@ class Builder:
     remarks: Remarks = field(default_factory=Remarks)
     _nodes: dict[str, _Found] = field(default_factory=dict)
     _edges: list[Edge] = field(default_factory=list)
+    _lans: dict[str, int] = field(default_factory=dict)
+    _lan_names: dict[str, str] = field(default_factory=dict)
 
     def node(
         self,
@@ -71,9 +60,17 @@ class Builder:
         node = MapNode("", label, at, line, forwards, fields or {})
         self._nodes[key] = _Found(node, wanted or key)
 
+    def lan(self, key: str, line: int, wanted: str = "") -> None:
+        """Add a LAN, a network that edges join nodes to; its name is made as that of a node."""
+        self._lans[key] = line
+        self._lan_names[key] = wanted or key
+
     def knows(self, key: str) -> bool:
         """Return True if the map has a node of this key."""
         return key in self._nodes
+
+    def _has(self, key: str) -> bool:
+        return key in self._nodes or key in self._lans
 
     def edge(self, edge: Edge) -> None:
         """Add a link, or one direction of it."""
@@ -93,22 +90,29 @@ class Builder:
         if not self._nodes:
             raise self._nothing("nodes")
         self._refuse_more_wrong_than_right()
-        names = node_names({key: found.wanted for key, found in self._nodes.items()})
+        wanted = {key: found.wanted for key, found in self._nodes.items()}
+        names = node_names({**wanted, **self._lan_names})
+        edges, lans = without_lans(self._usable(), self._lans, self.remarks)
         links = [
             replace(link, a=names[link.a], b=names[link.b])
-            for link in _both_ways(self._usable(), self.remarks)
+            for link in both_ways(edges, self.remarks)
         ]
-        if not links and self.remarks.problems:
+        lans = [replace(lan, members=tuple(names[each] for each in lan.members)) for lan in lans]
+        if not links and not lans and self.remarks.unfit:
             raise self._nothing("links")
         if len(links) > MOST_LINKS:
             raise self._refuse(f"more than {MOST_LINKS} links", 0)
         called = link_names([(link.a, link.b) for link in links])
-        _remark_parallel(links, self.remarks)
+        named = [replace(link, name=name) for link, name in zip(links, called, strict=True)]
+        remark_parallel(links, self.remarks)
+        for lan in lans:
+            name = lan_name(names[lan.name], {each.name for each in named})
+            named.append(replace(lan, name=name))
         return Map(
             self.name,
             self.format,
             tuple(replace(found.node, name=names[key]) for key, found in self._nodes.items()),
-            tuple(replace(link, name=name) for link, name in zip(links, called, strict=True)),
+            tuple(named),
             self.source,
             self.remarks.lines(),
             tuple(self.remarks.problems),
@@ -141,74 +145,10 @@ class Builder:
         """Return the edges between two nodes that the map has."""
         found = []
         for edge in self._edges:
-            if edge.a not in self._nodes or edge.b not in self._nodes:
+            if not (self._has(edge.a) and self._has(edge.b)):
                 self.remarks.count(odd.NO_NODE, edge.line)
             elif edge.a == edge.b:
                 self.remarks.count(odd.SELF_LOOP, edge.line)
             else:
                 found.append(edge)
         return found
-
-
-def _both_ways(edges: list[Edge], remarks: Remarks) -> list[MapLink]:
-    """Return the links: each undirected edge, and each two directed ones that belong together.
-
-    Of several directed edges from one node to another, the first belongs to the first in the other
-    direction, the second to the second, and so on.
-    """
-    waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
-    links: list[MapLink] = []
-    for edge in edges:
-        back = waiting[edge.b, edge.a] if edge.directed else []
-        if back:
-            index = back.pop(0)
-            links[index] = _merged(links[index], edge, remarks)
-            continue
-        if edge.directed:
-            waiting[edge.a, edge.b].append(len(links))
-        links.append(
-            MapLink(
-                edge.a,
-                edge.b,
-                "",
-                delay=edge.delay,
-                capacity=edge.capacity,
-                cost=edge.cost,
-                line=edge.line,
-            )
-        )
-    alone = [index for indices in waiting.values() for index in indices]
-    if alone and len(alone) == len(links):
-        remarks.say("every link is in the source in one direction only: taken for both")
-    else:
-        for index in alone:
-            remarks.count(odd.ONE_WAY, links[index].line)
-    return links
-
-
-def _merged(link: MapLink, back: Edge, remarks: Remarks) -> MapLink:
-    """Return a link with its second direction."""
-    if None not in (link.cost, back.cost) and link.cost != back.cost:
-        remarks.count(odd.TWO_COSTS, back.line)
-    if None not in (link.capacity, back.capacity) and link.capacity != back.capacity:
-        remarks.count(odd.TWO_CAPACITIES, back.line)
-    capacities = [each for each in (link.capacity, back.capacity) if each is not None]
-    differs = None not in (link.delay, back.delay) and link.delay != back.delay
-    if differs:
-        remarks.count(odd.TWO_DELAYS, back.line)
-    return replace(
-        link,
-        delay=back.delay if link.delay is None else link.delay,
-        delay_back=back.delay if differs else None,
-        capacity=max(capacities, default=None),
-        cost=back.cost if link.cost is None else link.cost,
-    )
-
-
-def _remark_parallel(links: list[MapLink], remarks: Remarks) -> None:
-    seen = set()
-    for link in links:
-        pair = frozenset((link.a, link.b))
-        if pair in seen:
-            remarks.count(odd.PARALLEL, link.line)
-        seen.add(pair)

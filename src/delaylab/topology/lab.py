@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from math import gcd, lcm
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from delaylab.spec.source import Document, Location
 from delaylab.topology.model import Map, MapLink, MapNode, Position
 from delaylab.topology.options import Costs, Options
 from delaylab.topology.remarks import NO_CAPACITY, NO_DELAY, Remarks
-from delaylab.units import Duration, Rate
+from delaylab.units import Duration, Rate, Share
 
 MOST_COST = 65_535
 STEPS = (1, 2, 5)
@@ -104,17 +105,30 @@ def _short(value: float) -> int | float:
 
 
 def _link_fields(link: MapLink, cost: int | None, options: Options) -> Fields:
-    fields: Fields = {"between": [link.a, link.b], "name": link.name}
-    if link.delay:
-        fields["delay"] = str(Duration(link.delay))
+    fields: Fields = {"join" if link.members else "between": [*link.ends], "name": link.name}
+    if link.mtu is not None:
+        fields["mtu"] = link.mtu
+    fields |= _conditions(link.delay or None, link.jitter or None, link.loss or None)
     if link.capacity:
         fields["bandwidth"] = str(Rate(link.capacity))
         if options.rate:
             fields["rate"] = str(Rate(link.capacity))
     if cost is not None and cost != 1:
         fields["cost"] = cost
-    if link.delay_back is not None:
-        fields["from"] = {link.b: {"delay": str(Duration(link.delay_back))}}
+    back = _conditions(link.delay_back, link.jitter_back, link.loss_back)
+    if back:
+        fields["from"] = {link.b: back}
+    return fields
+
+
+def _conditions(delay: int | None, jitter: int | None, loss: int | None) -> Fields:
+    fields: Fields = {}
+    if delay is not None:
+        fields["delay"] = str(Duration(delay))
+    if jitter is not None:
+        fields["jitter"] = str(Duration(jitter))
+    if loss is not None:
+        fields["loss"] = str(Share(loss))
     return fields
 
 
@@ -213,8 +227,9 @@ def components(map_: Map) -> list[list[str]]:
     """Return the parts of a map that no link joins, each as its nodes."""
     near: dict[str, list[str]] = {node.name: [] for node in map_.nodes}
     for link in map_.links:
-        near[link.a].append(link.b)
-        near[link.b].append(link.a)
+        for one, other in pairwise(link.ends):
+            near[one].append(other)
+            near[other].append(one)
     left, found = dict.fromkeys(near), []
     while left:
         part = [left.popitem()[0]]

@@ -47,6 +47,19 @@ class MapLink:
     """Bits per second in each direction."""
     cost: Fraction | None = None
     line: int = 0
+    loss: int | None = None
+    """The share of packets that are lost, in 10⁻⁹, and from `b` if it differs."""
+    loss_back: int | None = None
+    jitter: int | None = None
+    jitter_back: int | None = None
+    mtu: int | None = None
+    members: tuple[str, ...] = ()
+    """The nodes of a LAN; without them it is a link of two nodes, `a` and `b`."""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Return the nodes that the link joins."""
+        return self.members or (self.a, self.b)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 LONGEST = 24
 """The longest name of a node that is made from a label."""
@@ -90,6 +90,13 @@ def link_names(ends: Sequence[tuple[str, str]]) -> list[str]:
         }
         waiting = [pair for pair in waiting if pair not in base]
     return _numbered([base[pair] for pair in pairs])
+
+
+def lan_name(wanted: str, taken: Set[str]) -> str:
+    """Return a name for a LAN that no link has: its own, if an interface can have it."""
+    if len(wanted) <= INTERFACE and wanted not in taken:
+        return wanted
+    return _of_hash(wanted, "lan")
 
 
 def _numbered(names: list[str]) -> list[str]:

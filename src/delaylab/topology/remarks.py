@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from delaylab.topology.model import Problem
 
+WHOLE = 10**9
+"""A share of all, in the unit of shares."""
 MOST_PROBLEMS = 20
 """The most malformed lines that are kept; all are counted."""
 MOST_LINES = 3
@@ -32,6 +34,24 @@ ONE_WAY = Oddity(
     "link is in the source in one direction only: taken for both",
     "links are in the source in one direction only: taken for both",
 )
+BOTH_WAYS = Oddity(
+    "link is in the source in both directions, unlike others: taken for one link, not for two",
+    "links are in the source in both directions, unlike others: each is taken for one, not two",
+)
+TWO_LOSSES = Oddity(
+    "link has another loss or jitter in each direction: kept, as `from:`",
+    "links have another loss or jitter in each direction: kept, as `from:`",
+)
+LAN_ALONE = Oddity("LAN joins no node: dropped", "LANs join no node: dropped")
+LAN_TWICE = Oddity(
+    "node is on a LAN twice: it has one interface to it",
+    "nodes are on a LAN twice: they have one interface to it",
+)
+LAN_SUM = Oddity(
+    "LAN has links of different delays or weights: the largest sum of two holds between all",
+    "LANs have links of different delays or weights: the largest sum of two holds between all",
+)
+LANS_JOINED = Oddity("link joins two LANs: they are one", "links join two LANs: they are one")
 TWO_COSTS = Oddity(
     "link has two weights, one in each direction: the first one counts in both",
     "links have two weights, one in each direction: the first one counts in both",

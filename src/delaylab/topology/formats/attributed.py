@@ -5,22 +5,32 @@ The Internet Topology Zoo, networkx and yEd write both formats, with the same na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology import values
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.geography import delay_ns, formula, great_circle_km
 from delaylab.topology.model import Map, Position
 from delaylab.topology.numbers import coordinate, number, scaled
 from delaylab.topology.options import Coordinates, Options
-from delaylab.topology.remarks import ZERO_DELAY, Oddity
+from delaylab.topology.remarks import WHOLE, ZERO_DELAY, Oddity
 
 LONGITUDE, LATITUDE = ("longitude", "lon", "lng"), ("latitude", "lat")
 DELAY, DISTANCE = ("delay", "latency"), ("dist", "distance", "length")
-COST, CAPACITY = ("weight", "cost", "metric"), ("capacity", "bandwidth")
-PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-MILLISECOND, MEGABIT = 10**6, 10**6
+COST = ("weight", "cost", "metric")
+CAPACITY = ("capacity", "bandwidth", "bw", "rate", "datarate", "data_rate")
+SPEED = ("linkspeedraw", "linkspeed", "linkspeedunits")
+JITTER, MTU = ("jitter", "delay_jitter"), ("mtu",)
+LOSS = ("packet_loss", "packetloss", "loss", "loss_rate", "lossrate", "plr")
+HYPEREDGE = "hyperedge"
+IDENTITY = ("id", "key", "label", "source", "target", "graphics", "name", "x", "y")
+OF_NODES = {*LONGITUDE, *LATITUDE, *IDENTITY, "internal", "country", "isgroup", HYPEREDGE}
+OF_EDGES = {*DELAY, *DISTANCE, *COST, *CAPACITY, *SPEED, *JITTER, *LOSS, *MTU, *IDENTITY}
+MILLISECOND, MEGABIT, TERABIT = 10**6, 10**6, 10**12
+PREFIXES = ("k", "m", "g", "t")
 OUTSIDE = Oddity(
     "node is outside of the network in the source (Internal is false): kept",
     "nodes are outside of the network in the source (Internal is false): kept",
@@ -29,6 +39,12 @@ GROUP = Oddity(
     "node is a group of others: its nodes are taken, the group itself is not",
     "nodes are groups of others: their nodes are taken, the groups themselves are not",
 )
+HUGE = Oddity(
+    "link has a capacity of 1 Tbit/s or more, if numbers without a unit are Mbit/s",
+    "links have a capacity of 1 Tbit/s or more, if numbers without a unit are Mbit/s",
+)
+MOST_NAMES = 12
+LAN = Oddity("node is a LAN (hyperedge): `join:`", "nodes are LANs (hyperedge): `join:`")
 NO_PLACE = Oddity("node has no coordinates", "nodes have no coordinates")
 Values = Mapping[str, str]
 """Attributes by their names in lower case. Empty ones are left out."""
@@ -75,9 +91,23 @@ def network(
     for node in nodes:
         _add_node(node, state, on_earth=on_earth)
     _say_about_places(nodes, state, on_earth=on_earth)
+    unused: dict[str, None] = {}
     for edge in edges:
         _add_edge(edge, state)
+        unused |= dict.fromkeys(name for name in edge.values if name not in OF_EDGES)
+    _say_what_is_unused("links", unused, state)
+    left = (name for node in nodes for name in node.values if name not in OF_NODES)
+    _say_what_is_unused("nodes", dict.fromkeys(left), state)
     return build.finish()
+
+
+def _say_what_is_unused(of: str, names: Iterable[str], state: _Read) -> None:
+    """Name the attributes that a lab file has no field for."""
+    listed = sorted(names)
+    if listed:
+        shown = ", ".join(name[:40] for name in listed[:MOST_NAMES])
+        more = " …" if len(listed) > MOST_NAMES else ""
+        state.build.remarks.say(f"attributes of {of} that are not used: {shown}{more}")
 
 
 def _first(values: Values, names: tuple[str, ...]) -> str | None:
@@ -92,20 +122,24 @@ def _on_earth(nodes: list[AttributedNode], options: Options) -> bool:
 
 
 def _add_node(node: AttributedNode, state: _Read, *, on_earth: bool) -> None:
-    values, label = node.values, node.values.get("label", "")
+    given, label = node.values, node.values.get("label", "")
     at = _place(node, state, on_earth=on_earth)
     if at is not None:
         state.places.setdefault(node.key, at)
-    if values.get("internal", "").lower() in ("0", "false"):
+    if given.get("internal", "").lower() in ("0", "false"):
         state.build.remarks.count(OUTSIDE, node.line)
-    words = ", ".join(filter(None, (label, values.get("country"))))
+    if given.get(HYPEREDGE, "").lower() in ("1", "true"):
+        state.build.lan(node.key, node.line, label)
+        state.build.remarks.count(LAN, node.line)
+        return
+    words = ", ".join(filter(None, (label, given.get("country"))))
     state.build.node(node.key, line=node.line, wanted=label, label=words, at=at)
 
 
 def _place(node: AttributedNode, state: _Read, *, on_earth: bool) -> Position | None:
-    values = node.values
-    degrees = _first(values, LONGITUDE), _first(values, LATITUDE)
-    drawn = values.get("x"), values.get("y")
+    said = node.values
+    degrees = _first(said, LONGITUDE), _first(said, LATITUDE)
+    drawn = said.get("x"), said.get("y")
     asked = state.options.coordinates is not None
     given = degrees if None not in degrees and (on_earth or asked) else drawn
     if None in given or (on_earth and given is drawn and not asked):
@@ -123,26 +157,52 @@ def _say_about_places(nodes: list[AttributedNode], state: _Read, *, on_earth: bo
     if on_earth:
         remarks.say(formula(state.options.km_delay))
         for node in nodes:
-            if node.key not in state.places:
+            if node.key not in state.places and state.build.knows(node.key):
                 remarks.count(NO_PLACE, node.line)
     elif state.places:
         remarks.say("positions are those of a drawing: no delays are made of them")
 
 
 def _add_edge(edge: AttributedEdge, state: _Read) -> None:
-    delay, capacity = _delay(edge, state), _capacity(edge, state)
-    cost = _number(edge, COST, state)
-    state.build.edge(Edge(edge.a, edge.b, edge.line, delay, capacity, cost, edge.directed))
+    unit = int(state.options.delay_unit or MILLISECOND)
+    jitter = _value(edge, JITTER, "a time", lambda text: values.duration(text, unit), state)
+    loss = _value(edge, LOSS, "a part of 1 or a share such as 1%", values.part, state)
+    mtu = _number(edge, MTU, state)
+    state.build.edge(
+        Edge(
+            edge.a,
+            edge.b,
+            edge.line,
+            _delay(edge, state),
+            _capacity(edge, state),
+            _number(edge, COST, state),
+            edge.directed,
+            loss=scaled(loss, WHOLE),
+            jitter=scaled(jitter, 1),
+            mtu=scaled(mtu, 1),
+        )
+    )
 
 
 def _number(edge: AttributedEdge, names: tuple[str, ...], state: _Read) -> Fraction | None:
+    return _value(edge, names, "a number", number, state)
+
+
+def _value(
+    edge: AttributedEdge,
+    names: tuple[str, ...],
+    expected: str,
+    read: Callable[[str], Fraction | None],
+    state: _Read,
+) -> Fraction | None:
+    """Return the first value that the edge has under one of these names; name one that is wrong."""
     text = _first(edge.values, names)
     if text is None:
         return None
-    found = number(text)
+    found = read(text)
     if found is None or found < 0:
         name = next(name for name in names if name in edge.values)
-        what = f"expected a number as {name}, got {text[:40]!r}: left out"
+        what = f"expected {expected} as {name}, got {text[:40]!r}: left out"
         state.build.remarks.problem(edge.line, what)
         return None
     return found
@@ -150,13 +210,18 @@ def _number(edge: AttributedEdge, names: tuple[str, ...], state: _Read) -> Fract
 
 def _delay(edge: AttributedEdge, state: _Read) -> int | None:
     remarks, options = state.build.remarks, state.options
-    said = _number(edge, DELAY, state)
+    unit = int(options.delay_unit or MILLISECOND)
+    said = _value(edge, DELAY, "a time", lambda text: values.duration(text, unit), state)
     if said is not None:
-        remarks.say(f"delays of links are one-way, in {options.delay_unit or 'ms'}")
-        return scaled(said, int(options.delay_unit or MILLISECOND))
-    km = _number(edge, DISTANCE, state)
+        shown = options.delay_unit or "ms"
+        remarks.say(f"delays of links are one-way, in {shown} where they have no unit")
+        return scaled(said, 1)
+    km = _value(edge, DISTANCE, "a length", values.length, state)
     if km is not None:
-        remarks.say(f"lengths of links are in km, at {options.km_delay} a km one way")
+        remarks.say(
+            "lengths of links are in km where they have no unit, "
+            f"at {options.km_delay} a km one way"
+        )
         return scaled(km, options.km_delay.ns)
     ends = state.places.get(edge.a), state.places.get(edge.b)
     if ends[0] is None or ends[1] is None or not ends[0].on_earth:
@@ -174,14 +239,17 @@ def _capacity(edge: AttributedEdge, state: _Read) -> int | None:
         return scaled(raw, 1)
     speed = _number(edge, ("linkspeed",), state)
     if speed is not None:
-        unit = edge.values.get("linkspeedunits", "").lower()
-        unit = unit.removesuffix("bps").removesuffix("bit").strip()
-        factor = PREFIXES.get(unit)
-        if factor is None or not unit:
+        unit = edge.values.get("linkspeedunits", "").strip()
+        unit = f"{unit}bit" if unit.lower() in PREFIXES else unit
+        factor = values.rate(f"1{unit}", 0)
+        if factor is None:
             state.build.remarks.problem(edge.line, "a speed of no known unit: left out")
             return None
-        return scaled(speed, factor)
-    said = _number(edge, CAPACITY, state)
+        return scaled(speed * factor, 1)
+    said = _value(edge, CAPACITY, "a rate", lambda text: values.rate(text, MEGABIT), state)
     if said is not None:
-        state.build.remarks.say("capacities of links are in Mbit/s")
-    return scaled(said, MEGABIT)
+        state.build.remarks.say("capacities of links are in Mbit/s where they have no unit")
+        bare = values.is_bare(_first(edge.values, CAPACITY) or "")
+        if bare and said >= TERABIT:
+            state.build.remarks.count(HUGE, edge.line)
+    return scaled(said, 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.model import Map, Position
 from delaylab.topology.numbers import coordinate, number, scaled, whole
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.source import Source
+from delaylab.topology.values import duration, rate
 
 NAME = "BRITE"
 HEAD = re.compile(r"(?P<what>Nodes|Edges)\s*:\s*\(\s*(?P<number>[0-9]{1,9})\s*\)?.*")
@@ -65,16 +67,17 @@ def _node(words: list[str], line: int, build: Builder, options: Options) -> bool
 def _edge(words: list[str], line: int, build: Builder, options: Options) -> bool:
     if len(words) < 6 or not all(word.isdecimal() for word in words[:3]):
         return False
-    delay, rate = number(words[4]), number(words[5])
-    if delay is None or rate is None:
+    delay = duration(words[4], int(options.delay_unit or MILLISECOND))
+    capacity = rate(words[5], MEGABIT)
+    if delay is None or (capacity is None and number(words[5]) is None):
         return False
     build.edge(
         Edge(
             words[1],
             words[2],
             line,
-            scaled(delay, int(options.delay_unit or MILLISECOND)),
-            scaled(rate, MEGABIT) or None,
+            scaled(delay, 1),
+            scaled(capacity, 1) or None,
             directed=words[-1] == "D",
         )
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.model import Map
 from delaylab.topology.options import Options
 from delaylab.topology.remarks import Oddity

@@ -10,7 +10,8 @@ from typing import Any
 
 from delaylab.spec import source as yaml_source
 from delaylab.spec.source import Document, Location
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.formats.shares import is_yaml
 from delaylab.topology.model import Map
 from delaylab.topology.options import Options

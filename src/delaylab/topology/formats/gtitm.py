@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.model import Map, Position
 from delaylab.topology.numbers import coordinate, number, scaled
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.source import Source
+from delaylab.topology.values import length
 
 NAME_ALT, NAME_GB = "GT-ITM, alt", "GT-ITM, gb"
 ALT_HEAD = re.compile(r"(?P<what>GRAPH|VERTICES|EDGES)\b.*")
@@ -67,9 +69,9 @@ def read_alt(source: Source, options: Options) -> Map:
 def _alt_edge(words: list[str], line: int, options: Options) -> Edge | None:
     if len(words) < 2 or not (words[0].isdecimal() and words[1].isdecimal()):
         return None
-    length = number(words[2]) if len(words) > 2 else None
+    km = length(words[2]) if len(words) > 2 else None
     policy = number(words[3]) if len(words) > 3 else None
-    return _edge(words[0], words[1], length, policy, line, options)
+    return _edge(words[0], words[1], km, policy, line, options)
 
 
 def read_gb(source: Source, options: Options) -> Map:
@@ -157,9 +159,9 @@ def _gb_edge(start: str, arc: tuple[int, list[str]], types: str, options: Option
     end = _pointer(fields[0], "V") if fields else None
     if end is None:
         return None
-    length = number(fields[2]) if len(fields) > 2 else None
+    km = length(fields[2]) if len(fields) > 2 else None
     policy = number(fields[3]) if len(fields) > 3 and types[A] != UNUSED else None
-    return _edge(start, str(end), length, policy, line, options)
+    return _edge(start, str(end), km, policy, line, options)
 
 
 def _builder(source: Source, name: str, options: Options) -> Builder:
@@ -182,12 +184,12 @@ def _place(x: str, y: str, options: Options) -> Position | None:
 def _edge(
     start: str,
     end: str,
-    length: Fraction | None,
+    km: Fraction | None,
     policy: Fraction | None,
     line: int,
     options: Options,
 ) -> Edge:
-    delay = scaled(length, options.km_delay.ns)
+    delay = scaled(km, options.km_delay.ns)
     cost = policy if policy is not None and policy >= 0 else None
     return Edge(start, end, line, delay, cost=cost)
 

@@ -14,13 +14,15 @@ from fractions import Fraction
 from itertools import combinations, islice
 
 from delaylab.errors import BadInput
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.formats.shares import Share, share
 from delaylab.topology.model import Map
-from delaylab.topology.numbers import number, scaled
+from delaylab.topology.numbers import scaled
 from delaylab.topology.options import Options, Shape
 from delaylab.topology.remarks import Oddity, Remarks
 from delaylab.topology.source import Source, lines_that_count
+from delaylab.topology.values import duration
 from delaylab.units import Duration
 
 NAME = "latency matrix"
@@ -137,14 +139,9 @@ def _add_cell(
 
 
 def _nanoseconds(text: str, options: Options) -> Fraction | None:
-    found = number(text.replace(",", "."))
-    if found is not None:
-        value = scaled(found, int(options.delay_unit or MILLISECOND))
-        return None if value is None else Fraction(value)
-    try:
-        return Fraction(int(Duration.parse(text)))
-    except ValueError:
-        return None
+    unit = int(options.delay_unit or MILLISECOND)
+    value = scaled(duration(text.replace(",", "."), unit), 1)
+    return None if value is None else Fraction(value)
 
 
 def _mesh(names: dict[str, int], cells: Cells, build: Builder, *, one_way: bool) -> None:

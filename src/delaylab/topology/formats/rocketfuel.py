@@ -10,13 +10,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.model import Map
 from delaylab.topology.numbers import number, scaled
 from delaylab.topology.options import Options
 from delaylab.topology.remarks import Remarks
 from delaylab.topology.source import LATENCIES, Source
+from delaylab.topology.values import duration
 
 NAME = "Rocketfuel"
 MILLISECOND = 1_000_000
@@ -47,9 +50,11 @@ def read(source: Source, options: Options) -> Map:
     name = f"as{source.lab}" if source.lab.isdigit() else source.lab
     build = Builder(name, NAME, source.name)
     files = (source, *source.beside)
-    lines = {file.name.endswith(LATENCIES): _lines(file, build.remarks) for file in files}
-    weights, latencies = lines.get(False, []), lines.get(True, [])
     unit = int(options.delay_unit or MILLISECOND)
+    lines = {
+        file.name.endswith(LATENCIES): list(_parsed(file, unit, build.remarks)) for file in files
+    }
+    weights, latencies = lines.get(False, []), lines.get(True, [])
     if latencies:
         said = options.delay_unit or "ms"
         build.remarks.say(f"latencies are one-way delays in {said}, one for each direction")
@@ -57,7 +62,7 @@ def read(source: Source, options: Options) -> Map:
         build.remarks.say(f"{source.name} has weights; a file {LATENCIES} is not beside it")
     delays: dict[tuple[str, str], list[int | None]] = defaultdict(list)
     for each in latencies:
-        delays[each.a, each.b].append(scaled(each.value, unit))
+        delays[each.a, each.b].append(scaled(each.value, 1))
     main, weighed = (weights, True) if weights else (latencies, False)
     for each in main:
         add_router(build, each.a, each.line)
@@ -86,16 +91,14 @@ def _without_weights(
             remarks.problem(each.line, "a latency of a link that has no weight: left out", file)
 
 
-def _lines(file: Source, remarks: Remarks) -> list[_Line]:
-    return list(_parsed(file, remarks))
-
-
-def _parsed(file: Source, remarks: Remarks) -> Iterator[_Line]:
+def _parsed(file: Source, unit: int, remarks: Remarks) -> Iterator[_Line]:
+    """Yield the lines with a weight, or with a latency in ns."""
+    read = partial(duration, bare=unit) if file.name.endswith(LATENCIES) else number
     for count, text in enumerate(file.lines(), start=1):
         words = text.split()
         if not words or text.startswith("#"):
             continue
-        value = number(words[-1])
+        value = read(words[-1])
         if len(words) != 3 or value is None or value < 0:
             what = f"expected `node node number`, got {text[:40]!r}"
             remarks.problem(count, what, file.name)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from delaylab.errors import BadInput
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.formats.gtitm import in_both_directions
 from delaylab.topology.formats.xml import Element, parse
 from delaylab.topology.geography import delay_ns, formula, great_circle_km
@@ -17,6 +18,7 @@ from delaylab.topology.numbers import coordinate, number, scaled
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.remarks import ZERO_DELAY, Remarks
 from delaylab.topology.source import Source
+from delaylab.topology.values import rate
 
 NAME = "SNDlib"
 NATIVE = "?SNDlib native format"
@@ -152,7 +154,7 @@ def _map(network: _Network, source: Source, options: Options, remarks: Remarks) 
         [_edge(link, places, options, remarks) for link in network.links]
     ):
         build.edge(edge)
-    if any(any(filter(None, map(_positive, link.capacities))) for link in network.links):
+    if any(any(rate(text, MEGABIT) for text in link.capacities) for link in network.links):
         remarks.say(
             "capacities are taken for Mbit/s; where none is installed, the largest module counts"
         )
@@ -192,8 +194,6 @@ def _edge(link: _Link, places: dict[str, Position], options: Options, remarks: R
         delay = delay_ns(great_circle_km(ends[0], ends[1]), options.km_delay)
         if delay == 0 and link.a != link.b:
             remarks.count(ZERO_DELAY, link.line)
-    installed, *modules = (_positive(text) for text in link.capacities)
+    installed, *modules = (rate(text, MEGABIT) for text in link.capacities)
     capacity = installed or max(filter(None, modules), default=None)
-    return Edge(
-        link.a, link.b, link.line, delay, scaled(capacity, MEGABIT), _positive(link.routing)
-    )
+    return Edge(link.a, link.b, link.line, delay, scaled(capacity, 1), _positive(link.routing))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delaylab.errors import BadInput, did_you_mean
-from delaylab.topology.builder import Builder, Edge
+from delaylab.topology.builder import Builder
+from delaylab.topology.edges import Edge
 from delaylab.topology.generators import regular
 from delaylab.topology.generators.sketch import Sketch
 from delaylab.topology.model import Map, MapLink
