@@ -21,6 +21,8 @@ from delaylab.study import estimate, fits, order
 from delaylab.trial.rest import schedule
 from delaylab.units import Duration
 from delaylab.verbs import kind_round_trips
+from delaylab.verbs.studies import begin, plan
+from delaylab.verbs.study_file import load
 
 REPRODUCED = "reproduced"
 OWN = """\
@@ -162,6 +164,21 @@ def test_trials_that_cannot_run_here_are_named_and_claims_do_without_them(tmp_pa
     assert "1 trial, 100 packets" in printed
     assert "1 trial cannot run here: " in printed
     assert "no CPU 4000" in printed
+
+
+def test_a_dataset_of_a_paper_that_is_not_installed_is_foreseen_without_its_claims(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "data"
+    begin(plan(load("examples/mypaper").study, "quick", {}), place)
+    like = ("--like", str(place), "--dry-run")
+    claims = json.loads(said(*like, "--json"))["claims"]
+    assert "interface-adds-delay" in [each["claim"] for each in claims]
+    assert {each["verdict"] for each in claims} == {"not testable here"}
+    printed = " ".join(said(*like).split())
+    assert "'mypaper', which this study repeats, is not installed: --paper FOLDER" in printed
+    claims = json.loads(said(*like, "--json", "--paper", "examples/mypaper"))["claims"]
+    assert not [each["why"] for each in claims if "is not installed" in each["why"]]
 
 
 @pytest.mark.parametrize("name", studies.names())

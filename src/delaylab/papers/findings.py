@@ -72,9 +72,15 @@ def repeated(study: StudyRecord, given: Paper | None = None) -> Repeated:
     known = registry.installed()
     if source in known:
         return Repeated(load(known[source]))
+    return Repeated(None, not_installed(source))
+
+
+def not_installed(source: str) -> str:
+    """Return the note that the paper of a study is not installed, "" if it names none or is."""
+    if not source or source in registry.installed():
+        return ""
     missing = MISSING.format(shorten(source, REASON))
-    note = f"{missing}: --paper FOLDER adds its claims, tables and figures"
-    return Repeated(None, note if source else "")
+    return f"{missing}: --paper FOLDER adds its claims, tables and figures"
 
 
 def by_claimant(found: list[Finding], given: Paper | None = None) -> list[Claimed]:

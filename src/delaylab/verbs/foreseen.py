@@ -19,6 +19,7 @@ from delaylab.analysis.claims.own import claim_of
 from delaylab.analysis.group import KEPT, Group
 from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.papers.expected import Imagined, out_of_reach, random_of
+from delaylab.papers.findings import not_installed
 from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
@@ -29,6 +30,8 @@ from delaylab.study.estimate import packets
 from delaylab.study.order import Planned
 from delaylab.verbs import kind_round_trips
 from delaylab.verbs.kind_round_trips import RoundTrip
+
+NO_SUCH_CLAIM = "no installed paper has such a claim; --paper FOLDER adds those of another one"
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,11 @@ def foreseen(
         if not isinstance(spec, str):
             alike = alike or [usual(design, random_of(design, 0)) for design in designs]
             found.append(_of_its_own(claim_of(spec), alike))
+            continue
+        if name not in known:
+            # The file of a dataset may name what only the machine that measured it knew.
+            why = not_installed(study.spec.source) or NO_SUCH_CLAIM
+            found.append(Foreseen(name, "not testable here", why))
             continue
         of, claim = known[name]
         expected = imagined.expected(of, claim)
