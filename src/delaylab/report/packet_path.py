@@ -15,6 +15,7 @@ from delaylab.drawing.font import FONT
 from delaylab.drawing.xml import xml
 from delaylab.points import ON_HOST, RESPONDER, TUNNEL, WIRE, bare, role, router_number
 from delaylab.report.arrange import Panel, layer_names, segment_key, usual
+from delaylab.report.row_labels import INK, ROW, height, label_of, wrapped
 from delaylab.spec.kinds import facts_of
 
 # The smallest width, and the smallest distance of two stations.
@@ -35,15 +36,12 @@ NAMES = 62
 LINE = 84
 STATIONS = 102
 ROWS = 116
-ROW = 44
 # Distance of the lines that say what the numbers are.
 SAID = 15
 LETTER = 6.5
-LABEL_LETTERS = 12
 # One colour per decade of the median, from 1 µs to 100 ms, and the text colour that reads on it.
 RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
 DARK, LIGHT = "#20242a", "#ffffff"
-INK = "currentColor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class _Stop:
 class _Frame:
     """One tier of a drawing: stations from left to right, layers' names, height of its head.
 
-    `places` are the stations' by leg and point.
+    `places` are the stations' by leg and point; `row` is the height of each row.
     """
 
     stops: list[_Stop]
@@ -66,10 +64,11 @@ class _Frame:
     width: float
     drop: float
     places: dict[tuple[str, str], float]
+    row: float = ROW
 
-    def height(self, rows: int) -> float:
+    def height_of(self, rows: int) -> float:
         """Return the height of the tier with so many rows."""
-        return ROWS + self.drop + ROW * rows + GAP
+        return ROWS + self.drop + self.row * rows + GAP
 
 
 def drawing(panel: Panel) -> str:
@@ -82,7 +81,7 @@ def drawing(panel: Panel) -> str:
     """
     frames = _frames(panel)
     width = max(frame.width for frame in frames)
-    heights = [frame.height(len(panel.groups)) for frame in frames]
+    heights = [frame.height_of(len(panel.groups)) for frame in frames]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {sum(heights):.0f}" '
         f'role="img" font-family="{FONT}" '
@@ -99,14 +98,13 @@ def drawing(panel: Panel) -> str:
             *_layer_names(frame),
         ]
         for index, (group, label) in enumerate(zip(panel.groups, panel.labels, strict=True)):
-            # The heading names the only row already.
-            shown = "" if label == panel.title else label
-            top = ROWS + frame.drop + ROW * index
+            top = ROWS + frame.drop + frame.row * index
+            middle = top + frame.row / 2
             count = _count(group) if number == 0 else ""
-            parts += _label(shown, count, top + ROW / 2)
+            parts += label_of(_shown(panel, label), count, middle)
             parts += _row(group, frame, top, panel.tail)
             if number == 0:
-                parts += _round_trip(group, top + ROW / 2, panel.tail)
+                parts += _round_trip(group, middle, panel.tail)
         parts.append("</g>")
     return "".join([*parts, "</svg>"])
 
@@ -158,9 +156,10 @@ def _frame(panel: Panel, stations: list[tuple[str, str]], step: float) -> _Frame
     for part in (part for group in panel.groups for part in usual(group)):
         if (ends := _ends(part, frame)) is not None:
             letters = int((ends[1] - ends[0]) / LETTER)
-            layers.setdefault(ends, _wrapped(names[segment_key(part)], letters))
+            layers.setdefault(ends, wrapped(names[segment_key(part)], letters))
     most = max((len(lines) for lines in layers.values()), default=1)
-    return replace(frame, layers=layers, drop=12 * max(0, most - LAYER_LINES))
+    row = height(_shown(panel, label) for label in panel.labels)
+    return replace(frame, layers=layers, drop=12 * max(0, most - LAYER_LINES), row=row)
 
 
 def _places(panel: Panel) -> Callable[[str, str], str]:
@@ -265,7 +264,8 @@ def _row(group: Group, frame: _Frame, top: float, name: Tail) -> list[str]:
     parts = []
     for part in usual(group):
         if (ends := _ends(part, frame)) is not None:
-            parts.append(_cell(ends[0] + 1, ends[1] - ends[0] - 2, top, part, name))
+            left, width = ends[0] + 1, ends[1] - ends[0] - 2
+            parts.append(_cell(left, width, top, frame.row, part, name))
     return parts
 
 
@@ -279,27 +279,12 @@ def _round_trip(group: Group, middle: float, name: Tail) -> list[str]:
     ]
 
 
-def _label(label: str, count: str, middle: float) -> list[str]:
-    """Return a row's label, in two small lines if it is long; all of it if pointed at."""
-    size = 13.0
-    lines = [label]
-    if len(label) > LABEL_LETTERS:
-        size = 10.0
-        first_line, *others = _wrapped(label, LABEL_LETTERS + 5)
-        lines = [first_line, *others[:1]]
-        if len(others) > 1:
-            lines[1] += " …"
-    first = middle - 2 - (len(lines) - 1) * (size + 1)
-    said = [(line, first + index * (size + 1), size, 600, 1.0) for index, line in enumerate(lines)]
-    said.append((count, middle + 13, 10.5, 400, 0.7))
-    return [
-        f'<text x="0" y="{y:.1f}" font-weight="{weight}" font-size="{size}" fill="{INK}" '
-        f'fill-opacity="{opacity}">{xml(text)}<title>{xml(label)}</title></text>'
-        for text, y, size, weight, opacity in said
-    ]
+def _shown(panel: Panel, label: str) -> str:
+    """Return the label of a row; "" for the only one, which the heading names already."""
+    return "" if label == panel.title else label
 
 
-def _cell(x: float, width: float, top: float, part: SegmentSummary, name: Tail) -> str:
+def _cell(x: float, width: float, top: float, row: float, part: SegmentSummary, name: Tail) -> str:
     delay = part.delay
     known = delay.median.at_most if delay.median.value is None else delay.median.value
     if known is None:
@@ -307,7 +292,7 @@ def _cell(x: float, width: float, top: float, part: SegmentSummary, name: Tail) 
     shade = min(len(RAMP) - 1, max(0, int(log10(known)) if known >= 1 else 0))
     below = f"± {words.delay(part.bound_us)}" if part.bound_us else words.quantile(delay.tail(name))
     ink = LIGHT if shade >= 4 else DARK
-    middle = top + ROW / 2
+    middle = top + row / 2
     hint = (
         f"{part.layer}, {part.direction}, one way: n {delay.n}, effective "
         f"{delay.n_effective:.0f}; median {words.quantile(delay.median)}, 95 % "
@@ -317,7 +302,7 @@ def _cell(x: float, width: float, top: float, part: SegmentSummary, name: Tail) 
     )
     return (
         f"<g><title>{xml(hint)}</title>"
-        f'<rect x="{x:.1f}" y="{top + 2:.1f}" width="{width:.1f}" height="{ROW - 4}" rx="5" '
+        f'<rect x="{x:.1f}" y="{top + 2:.1f}" width="{width:.1f}" height="{row - 4}" rx="5" '
         f'fill="{RAMP[shade]}"/>'
         + _text(x + width / 2, middle - 2, words.quantile(delay.median), 12.5, "600", ink)
         + _text(x + width / 2, middle + 13, below, 10.5, "400", ink, 0.8)
@@ -353,15 +338,6 @@ def _ends(part: SegmentSummary, frame: _Frame) -> tuple[float, float] | None:
 
 def _count(group: Group) -> str:
     return f"n {group.answered}" + (f", lost {group.lost}" if group.lost else "")
-
-
-def _wrapped(name: str, width: int) -> list[str]:
-    lines = [""]
-    for word in name.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
 
 
 def _text(
