@@ -75,8 +75,14 @@ def test_many_interfaces_are_one_tap_and_one_capture(joined: Pair, tmp_path: Pat
         request = tap("sender.vif", "left", pcap=str(capture))
         request["interfaces"].append({"name": "lo", "point": "loop"})
         watcher.start(request)
-        sender.run(probe(count=20))
-        sender.run(probe(count=10, first_seq=20, to="127.0.0.1"))
+        # The tap is emptied only when all has passed: both points have packets of both times then.
+        watcher.process.send_signal(signal.SIGSTOP)
+        try:
+            sender.run(probe(count=5, to="127.0.0.1", first_seq=20))
+            sender.run(probe(count=20))
+            sender.run(probe(count=5, first_seq=25, to="127.0.0.1"))
+        finally:
+            watcher.process.send_signal(signal.SIGCONT)
         seen = watcher.stop()
     assert seen.done is not None
     counts = {each["point"]: each for each in seen.done["interfaces"]}
@@ -94,6 +100,9 @@ def test_many_interfaces_are_one_tap_and_one_capture(joined: Pair, tmp_path: Pat
     stamps = seen.tables["stamps"].filter(pl.col("point").cast(pl.String) == "sender.vif")
     captured = {int(row[1].replace(".", "")) for row in rows if row[0] == "sender.vif"}
     assert captured == set(stamps["time_ns"]), "nanoseconds, as in the table"
+    times = [int(row[1].replace(".", "")) for row in rows]
+    assert times == sorted(times), "whatever tap was emptied first"
+    assert list(tmp_path.iterdir()) == [capture]
 
 
 @pytest.mark.parametrize("room", [1 << 20, 2_000])

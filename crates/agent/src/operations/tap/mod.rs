@@ -1,5 +1,6 @@
 //! `tap`: stamps of a probe's packets on interfaces of this network namespace.
 
+mod capture;
 mod counter;
 mod source;
 mod together;
@@ -22,8 +23,9 @@ use super::tables::{Stamp, offer_stamps, send_repeats, send_stamps};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
+use capture::Capture;
 use counter::PacketCounter;
-use source::{Capture, Source};
+use source::Source;
 
 /// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
 const LONGEST_RETIRE: Duration = Duration::from_secs(1);

@@ -1,16 +1,13 @@
 //! The source of a tap's packets.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use delaylab_os::ring::Captured;
 use delaylab_os::ring::blocks::BlockRing;
 use delaylab_os::socket::filter::{Match, Program, Transport};
 use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
-use delaylab_proto::{Context, Failure};
-use delaylab_wire::{MAGIC, pcapng};
+use delaylab_wire::MAGIC;
 
 use crate::protocol::measuring::{By, Protocol, TapFilter};
 
@@ -110,8 +107,6 @@ impl Source {
     }
 }
 
-/// The bytes of a packet that a capture file has: Ethernet, IPv6, some extension headers, ICMP and probe headers.
-pub(super) const SNAP: u32 = 128;
 /// The bytes that a ring keeps of a packet, to check its checksum: all of it. Of TCP, all that an Ethernet frame
 /// carries: longer segments are of this machine's own making, and their checksums left to the interface.
 const WHOLE: u32 = 65535 + 18;
@@ -135,107 +130,4 @@ impl TapFilter {
         let snap = if self.protocol.connects() { WHOLE_SEGMENT } else { WHOLE };
         Match { transport, ip, probe, magic: MAGIC, snap }
     }
-}
-
-/// The most bytes of a capture in memory, whatever a client asks for.
-const MOST_KEPT: usize = 256 << 20;
-
-/// A capture of packets. A write error is kept until the next [`Self::check`].
-#[derive(Debug)]
-pub(super) struct Capture {
-    sink: Sink,
-    block: Vec<u8>,
-    result: io::Result<()>,
-}
-
-/// The sink of a capture: a file, or memory with room for so many bytes, and the packets that found none.
-#[derive(Debug)]
-enum Sink {
-    File { path: String, file: BufWriter<File> },
-    Memory { bytes: Vec<u8>, most: usize, refused: u64 },
-}
-
-impl Capture {
-    /// Create the file, with one interface for each point, in their order.
-    pub(super) fn create(path: &str, points: &[String]) -> Result<Self, Failure> {
-        let file = File::create(path).with_context(|| format!("write capture {path}"))?;
-        let mut file = BufWriter::with_capacity(1 << 20, file);
-        let result = file.write_all(&head(points));
-        let sink = Sink::File { path: path.to_owned(), file };
-        let mut capture = Self { sink, block: Vec::new(), result };
-        capture.check()?;
-        Ok(capture)
-    }
-
-    /// Return a capture of at most so many bytes in memory.
-    pub(super) fn in_memory(most: usize, points: &[String]) -> Self {
-        let most = most.min(MOST_KEPT);
-        // The kernel gives memory as it is written: nothing is moved while packets come.
-        let mut bytes = Vec::with_capacity(most);
-        bytes.extend(head(points));
-        let sink = Sink::Memory { bytes, most, refused: 0 };
-        Self { sink, block: Vec::new(), result: Ok(()) }
-    }
-
-    /// Write one packet.
-    pub(super) fn write(&mut self, point: u32, frame: &Captured<'_>) {
-        self.block.clear();
-        let time_ns = u64::try_from(frame.time.ns()).unwrap_or(0);
-        let data = &frame.data[..frame.data.len().min(SNAP as usize)];
-        pcapng::packet(&mut self.block, point, time_ns, data, frame.original);
-        match &mut self.sink {
-            Sink::File { file, .. } if self.result.is_ok() => {
-                self.result = file.write_all(&self.block);
-            }
-            Sink::File { .. } => {}
-            // After the first packet without room no other is kept: what is there has no gap.
-            Sink::Memory { bytes, most, refused } => {
-                if *refused == 0 && bytes.len() + self.block.len() <= *most {
-                    bytes.extend_from_slice(&self.block);
-                } else {
-                    *refused += 1;
-                }
-            }
-        }
-    }
-
-    /// Return the first error so far, e.g. a full disk.
-    pub(super) fn check(&mut self) -> Result<(), Failure> {
-        let result = std::mem::replace(&mut self.result, Ok(()));
-        result.with_context(|| match &self.sink {
-            Sink::File { path, .. } => format!("write capture {path}"),
-            Sink::Memory { .. } => "keep a capture".to_owned(),
-        })
-    }
-
-    /// Write buffered data. Return the packets that found no room.
-    pub(super) fn finish(&mut self) -> Result<u64, Failure> {
-        let refused = match &mut self.sink {
-            Sink::File { file, .. } => {
-                self.result = file.flush();
-                0
-            }
-            Sink::Memory { refused, .. } => *refused,
-        };
-        self.check()?;
-        Ok(refused)
-    }
-
-    /// Return the capture itself, if it is in memory.
-    pub(super) fn kept(&self) -> &[u8] {
-        match &self.sink {
-            Sink::File { .. } => &[],
-            Sink::Memory { bytes, .. } => bytes,
-        }
-    }
-}
-
-/// Return the beginning of a capture with one interface for each point.
-fn head(points: &[String]) -> Vec<u8> {
-    let mut block = Vec::new();
-    pcapng::section_header(&mut block);
-    for point in points {
-        pcapng::interface(&mut block, point, SNAP);
-    }
-    block
 }
