@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from delaylab.spec.addresses import why_no_address
+from delaylab.spec.cards import in_words, largest_mtu
 from delaylab.spec.check_interfaces import check_host_interfaces
 from delaylab.spec.conditions.check import check_conditions
 from delaylab.spec.counts import check_counts
@@ -182,6 +183,7 @@ def _check_links(lab: LabSpec, document: Document, at: Location, problems: Probl
     for index, link in enumerate(lab.links):
         where = (*at, "links", index)
         problems.gather(partial(_check_members, lab, link, known, document, where))
+        problems.gather(partial(_check_mtu, lab, link, document, where))
 
 
 def _check_members(
@@ -211,6 +213,18 @@ def _check_members(
                 fix = f"members: {', '.join(link.members)}"
                 raise document.refuse(f"{node!r} is not on this link", (*where, field, node), fix)
     _check_counted(lab, link, document, where)
+
+
+def _check_mtu(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
+    """Refuse an MTU that a card of the link's nodes cannot have."""
+    from_file = origins(lab)
+    for node in dict.fromkeys(from_file[name] for name in link.members if name in from_file):
+        most = largest_mtu(lab.nodes[node])
+        if link.mtu > most:
+            card = in_words(lab.nodes[node])
+            what = f"the card of node {node!r} ({card}) takes an MTU of {most} at most"
+            fix = "give the link a smaller `mtu:`, or the node another kind or `nic:`"
+            raise document.refuse(what, (*at, "mtu"), fix)
 
 
 def _check_link_names(
