@@ -50,7 +50,7 @@ claims:
 def said(*argv: str) -> str:
     done = CliRunner().invoke(app, ["run", *argv], env={"COLUMNS": "80"})
     assert done.exit_code == 0, done.output
-    return done.output
+    return done.stdout
 
 
 def test_a_dry_run_has_column_heads_and_says_how_long_all_takes() -> None:
