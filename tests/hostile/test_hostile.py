@@ -53,15 +53,22 @@ REFUSED = [
     *GENERATED,
     *MAPS,
 ]
-SHOWN = [
-    Case(f"{verb}/{name}", "", made_of(change, verb))
-    for verb, names in (("show", shown.CASES), ("report", shown.REPORTED))
-    for name in names
-    for change in (shown.CASES[name],)
-] + [
-    Case(f"json/{name}", "", made_of(shown.CASES[name], "show", "--json"))
-    for name in ("title", "warnings", "no-packets")
-]
+SHOWN = (
+    [
+        Case(f"{verb}/{name}", "", made_of(change, verb))
+        for verb, names in (("show", shown.CASES), ("report", shown.REPORTED))
+        for name in names
+        for change in (shown.CASES[name],)
+    ]
+    + [
+        Case(f"json/{name}", "", made_of(shown.CASES[name], "show", "--json"))
+        for name in ("title", "warnings", "no-packets", "programs")
+    ]
+    + [
+        Case(f"csv/{table}", "", made_of(shown.CASES["everywhere"], "show", "--csv", table))
+        for table in ("packets", "segments", "trials")
+    ]
+)
 SLOW = {
     "report/reason",
     "report/of-a-paper-that-it-is-not",
