@@ -27,7 +27,7 @@ links:
 COMMANDS = {
     "ps": ("ps", "--json"),
     "link": ("link", "show", "--json"),
-    "ping": ("ping", "-c", "120", "-i", "2ms", "--json", "127.0.0.1"),
+    "ping": ("ping", "-c", "520", "-i", "1ms", "--json", "127.0.0.1"),
 }
 
 
