@@ -108,7 +108,7 @@ pub(super) fn end() {
     }
 }
 
-/// Return the flags by which a stream's file is opened (fopen(3)); None for what this library leaves to the C library's.
+/// Return the flags that open a stream's file (fopen(3)); None for a mode that is left to the C library.
 fn flags(how: &[u8]) -> Option<c_int> {
     if how.contains(&b',') {
         return None;

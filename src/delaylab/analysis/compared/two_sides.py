@@ -57,7 +57,7 @@ class Compared:
 
     @property
     def repeated(self) -> list[Line]:
-        """Return the lines of which a side has several trials, so that it shows how runs differ."""
+        """Return the lines with several trials on a side, which show how runs differ."""
         return [line for line in self.lines if max(line.pair.trials) > 1]
 
     @property

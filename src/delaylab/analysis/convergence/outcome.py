@@ -97,7 +97,7 @@ class Outcome:
 
     @property
     def right_ns(self) -> int | None:
-        """Return the time of the change by which all tables were right; None if they never were."""
+        """Return the time of the change that made all tables right; None if they never were."""
         return self.verdict.right_ns
 
     @property

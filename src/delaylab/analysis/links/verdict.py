@@ -264,7 +264,7 @@ def _short(direction: Direction, underlay: Underlay) -> Iterator[str]:
 
 
 def _known(crossed: Iterable[MeasuredUnderlay]) -> list[MeasuredUnderlay]:
-    """Return the networks of which probes say anything: a firewall may drop all of them."""
+    """Return the networks that have measurements: a firewall may drop all probes of one."""
     return [each for each in crossed if each.sent >= PROBES_OF and each.lost < each.sent]
 
 

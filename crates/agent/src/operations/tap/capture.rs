@@ -152,7 +152,7 @@ fn head(points: &[String]) -> Vec<u8> {
 /// A part of a capture: where it begins and ends.
 type Part = (u64, u64);
 
-/// Return the parts of a capture by which its packets come in the order of time; no part if they do already.
+/// Return the parts of a capture in the order that sorts its packets by time; no part if they are sorted.
 /// Packets that follow each other in both orders are one part.
 fn in_time(mut written: Vec<Written>) -> Vec<Part> {
     if written.is_sorted_by_key(|packet| packet.time_ns) {
