@@ -66,7 +66,7 @@ class _Destination:
     without: dict[str, int | None] = field(default_factory=dict)
 
     def sources(self, routers: Collection[str]) -> set[str]:
-        """Return the nodes whose packets, or some of them, end at another node or go in a circle."""
+        """Return the nodes with packets that end at another node or go in a circle."""
         trouble = {node for state in self.states() for node in state[1]}
         if not trouble:
             return set()
