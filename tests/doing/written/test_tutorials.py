@@ -31,7 +31,8 @@ LONG = ("cluster", "convergence", "machines", "researcher", "spike")
 DONE = "--- command ended with exit code "
 BUSY = re.compile(
     r"^(?:not held \(.*\), because the link engine of host \S+ (?:paused|missed) .*"
-    r"|verdicts are about all frames since the counts began; .*)\n",
+    r"|verdicts are about all frames since the counts began; .*"
+    r"| *carriers fell after .*)\n",
     re.MULTILINE,
 )
 VALUE = re.compile(r"(?<![\w.])(?:[-+−]?\d[\d.,]*(?:e[-+]?\d+)?|–)(?:\s?(?:ns|µs|ms|s|%)(?!\w))?")
