@@ -75,9 +75,9 @@ def test_lateness_that_differs_from_block_to_block_leaves_the_claim_open() -> No
     for place, late_ns in enumerate((1_000, 5_000, 90_000)):
         for index, link in enumerate(one.directions):
             if link.trial == one.trials[place].id:
-                late = link.verdict.direction.late.model_copy(update={"p50_ns": late_ns})
-                direction = link.verdict.direction.model_copy(update={"late": late})
-                verdict = replace(link.verdict, direction=direction)
+                own = link.verdict.late.own.model_copy(update={"p50_ns": late_ns})
+                late = replace(link.verdict.late, own=own)
+                verdict = replace(link.verdict, late=late)
                 one.directions[index] = replace(link, verdict=verdict)
     assert judge(CLAIMS["isolated-shaped-as-asked"], [one]).verdict == "open"
 
