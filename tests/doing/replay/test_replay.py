@@ -336,14 +336,35 @@ def test_another_program_is_refused(
         kept.replace(daemon)
 
 
-def test_what_cannot_be_recorded_is_said(daemon: Path, tmp_path: Path, delaylab: Run) -> None:
-    static = tmp_path / "static"
-    subprocess.run(["cc", "-static", "-pthread", "-o", static, SOURCE], check=True)
-    with temporary(lab(f"exec {static}")) as running:
+GO = r'const char mark[] __attribute__((used)) = "\xff Go buildinf:";'
+"""What Go's tools write into the data of a program (Go's package debug/buildinfo)."""
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("-static", "is linked statically: it loads no library"),
+        ("-include go.h", "is a Go program: it makes system calls without the C library"),
+    ],
+)
+def test_what_cannot_be_recorded_is_left_running(
+    how: str, why: str, tmp_path: Path, delaylab: Run
+) -> None:
+    program = tmp_path / "program"
+    (tmp_path / "go.h").write_text(GO)
+    build = ["cc", *how.split(), f"-I{tmp_path}", "-pthread", "-o", program, SOURCE]
+    subprocess.run(build, check=True)
+    with temporary(lab(f"exec {program}")) as running:
+        before = state(running).began_ns
         said = only_line(delaylab("record", running.name, "one", code=1).stderr)
-        assert f"{static} is linked statically: it loads no library" in said
-        assert not is_recorded(running)
+        assert f"{program} {why}" in said
+        assert state(running).began_ns == before
         assert send(running, "hello")[0].startswith("hello 1 ")
+        assert_nothing_left(running)
+
+
+def test_what_is_not_there_is_not_recorded(daemon: Path, tmp_path: Path, delaylab: Run) -> None:
+    with temporary(lab(f"exec {daemon}")) as running:
         assert "node 'one' has no program 'x'" in only_line(
             delaylab("record", running.name, "one", "--program", "x", code=2).stderr
         )
@@ -353,7 +374,6 @@ def test_what_cannot_be_recorded_is_said(daemon: Path, tmp_path: Path, delaylab:
         (tmp_path / "there").mkdir()
         taken = delaylab("record", running.name, "one", "-o", str(tmp_path / "there"), code=2)
         assert "is there already" in only_line(taken.stderr)
-        assert_nothing_left(running)
 
 
 def test_gdb_is_asked_for_by_one_line_if_it_is_missing(crash: Path, delaylab: Run) -> None:

@@ -8,6 +8,7 @@ mod control;
 mod files;
 mod folders;
 mod kept;
+mod loading;
 mod notifications;
 mod ready;
 mod recording;

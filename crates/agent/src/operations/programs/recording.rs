@@ -6,7 +6,6 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use delaylab_proto::{Context, Failure, Frame, Kind};
 use super::PIECE;
 use super::control::{kill, start_again};
 use super::kept::Kept;
+use super::loading;
 use super::ready::LOOK_EVERY;
 use super::recording_files::Files;
 use crate::protocol::running::{Event, Order};
@@ -30,6 +30,7 @@ const BEGINS: Duration = Duration::from_secs(2);
 const SOON_NS: i64 = 1_000_000_000;
 /// The most bytes of the library.
 const MOST: usize = 64 << 20;
+const NOT_LOADED: &str = "it does not load the library that records";
 /// The variable that names libraries to load first (ld.so(8)), and the one that names the log (`crates/replay`).
 const PRELOAD: &str = "LD_PRELOAD";
 const RECORD: &str = "DELAYLAB_RECORD";
@@ -45,12 +46,17 @@ pub(crate) fn record(request: Record, session: &mut Session) -> Result<RecordDon
     let files = Files::beside(&kept.log_file(&request.name)).lock().with_context(what)?;
     let files = files.ok_or_else(|| Failure::new(what(), "another command records it now"))?;
     let library = receive(session, what)?;
+    let state = kept.state(&request.name)?;
+    let ran = state.ended_ns.is_none();
+    // Before it is stopped: its neighbours would see that.
+    if let Some(why) = loading::why_not(state.pid).filter(|_| ran) {
+        return Err(Failure::new(what(), why));
+    }
     // New files: a program that was forgotten may still have older ones in its memory.
     File::create_new(&files.library)
         .and_then(|mut it| it.write_all(&library))
         .with_context(what)?;
     let calls = File::create_new(&files.calls).with_context(what)?;
-    let ran = kept.state(&request.name)?.ended_ns.is_none();
     let mut recorded = recorded(&kept, &program, &files, session);
     if let Ok(done) = &mut recorded {
         done.again = ran && done.ended.as_ref().is_some_and(|end| is_soon(done.began_ns, end));
@@ -105,7 +111,8 @@ fn recorded(
     // One that has ended meanwhile has no handle.
     let handle = PidFd::open(state.pid).ok();
     if !begins(files, state.pid, handle.as_ref()).with_context(what)? {
-        return Err(Failure::new(what(), why_not(state.pid)));
+        let why = loading::why_not(state.pid);
+        return Err(Failure::new(what(), why.unwrap_or_else(|| NOT_LOADED.to_owned())));
     }
     session.event(&Event::READY)?;
     if let Some(handle) = handle {
@@ -173,40 +180,6 @@ fn has_library(pid: i32, library: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }
-}
-
-/// Return why a process has no log.
-fn why_not(pid: i32) -> String {
-    let path = format!("/proc/{pid}/exe");
-    let name = fs::read_link(&path).unwrap_or_default();
-    let name = name.display();
-    let is_privileged = fs::metadata(&path).is_ok_and(|it| it.mode() & 0o6000 != 0);
-    if is_privileged {
-        return format!("{name} is setuid or setgid: the system loads no library into it");
-    }
-    match fs::read(&path) {
-        Ok(bytes) if !loads_libraries(&bytes) => {
-            format!("{name} is linked statically: it loads no library")
-        }
-        _ => format!("{name} does not load the library that records"),
-    }
-}
-
-/// Return true if an ELF file names the program that loads its libraries (PT_INTERP, elf(5)).
-fn loads_libraries(file: &[u8]) -> bool {
-    const INTERP: u32 = 3;
-    let number = |at: usize, bytes: usize| -> Option<usize> {
-        let mut value = [0; 8];
-        value[..bytes].copy_from_slice(file.get(at..at + bytes)?);
-        usize::try_from(u64::from_le_bytes(value)).ok()
-    };
-    let headers = || Some((number(32, 8)?, number(54, 2)?, number(56, 2)?));
-    headers().is_some_and(|(begin, size, count)| {
-        (0..count).any(|index| {
-            let at = begin.saturating_add(index * size);
-            at < file.len() && number(at, 4) == Some(INTERP as usize)
-        })
-    })
 }
 
 /// Send a log in `stdout` frames, without what is behind its end.
