@@ -21,7 +21,7 @@ def doctor(
         typer.Option(
             "--build",
             help="Build the images that are missing, to try containers and virtual machines, too. "
-            "All together take 440 MiB and minutes.",
+            "All together take 680 MiB and minutes.",
         ),
     ] = False,
     study: Annotated[
