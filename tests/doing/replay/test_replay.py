@@ -352,7 +352,7 @@ def test_what_cannot_be_recorded_is_left_running(
 ) -> None:
     program = tmp_path / "program"
     (tmp_path / "go.h").write_text(GO)
-    build = ["cc", *how.split(), f"-I{tmp_path}", "-pthread", "-o", program, SOURCE]
+    build = ["cc", *how.split(), f"-I{tmp_path}", "-pthread", "-o", str(program), str(SOURCE)]
     subprocess.run(build, check=True)
     with temporary(lab(f"exec {program}")) as running:
         before = state(running).began_ns
