@@ -15,9 +15,10 @@ from benches.across import lan_of, reached
 from benches.command import ring_with_chords
 from benches.section import Section
 from delaylab.kinds import KINDS
-from delaylab.plan.build import UNKNOWN, build
+from delaylab.plan.build import build
 from delaylab.plan.cabling.outward import Tunnel
 from delaylab.plan.model import Bridge, Veth
+from delaylab.plan.rights_of import UNKNOWN
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
-from delaylab.errors import BadInput, NotHere
+from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
 from delaylab.plan.addresses import assign
 from delaylab.plan.agent_names import (
     MACHINE,
-    WIRE,
     host_agent,
     link_agent,
     nat_agent,
@@ -20,7 +19,7 @@ from delaylab.plan.agent_names import (
     wire_agent,
 )
 from delaylab.plan.kept import PlannedNode
-from delaylab.plan.kind import SLIRP, TUN, AnyKind, Node, Rights
+from delaylab.plan.kind import AnyKind, Node, Rights
 from delaylab.plan.model import (
     Address,
     Agent,
@@ -35,19 +34,17 @@ from delaylab.plan.model import (
 from delaylab.plan.network import Network
 from delaylab.plan.own_folders import own_folders
 from delaylab.plan.quota import quota_us
+from delaylab.plan.rights_of import RightsOf, own_capabilities, refuse_what_cannot_run, shares
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.spec.capabilities import USUAL_CAPABILITIES, Capability
-from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
+from delaylab.spec.capabilities import USUAL_CAPABILITIES
+from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.this_machine import HERE
 from delaylab.spec.timeline.model import NodeEventSpec
-from delaylab.units import Multiple
 
 PING_SOCKETS = {"net.ipv4.ping_group_range": "0 0"}
 """Allows datagram ICMP sockets to root of a node; a user namespace may name no larger range."""
 PING_SOCKETS_OF_A_MACHINE = {"net.ipv4.ping_group_range": "0 2147483647"}
-UNKNOWN = Rights(root=True)
-"""The rights on a machine that was not asked: a plan can be printed without it."""
 BOOT_BESIDE_MS = 3_000
 """Milliseconds that each machine adds to the boot deadline of all: they share CPUs."""
 USUAL_WEIGHT = 100
@@ -94,39 +91,9 @@ def build(
     node cannot forward.
     """
     name = name or lab.lab
-    rights_of = _RightsOf(lab, rights, machines)
+    rights_of = RightsOf(lab, rights, machines)
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
-    for node, spec in lab.nodes.items():
-        own, kind = rights_of.node(node), kinds[spec.kind]
-        machine = lab.machine_of(lab.host_of(node))
-        not_elsewhere = kind.not_elsewhere if machine else None
-        if reason := not_elsewhere or kind.can_run(own, not lab.hosts):
-            on = f" on machine {machine}" if machine else ""
-            raise NotHere(f"node {node!r} cannot be {spec.kind}{on}: {reason}")
-        for field, share in zip(("cpu_weight", "cpu_quota"), _shares(spec), strict=True):
-            if share is not None and not own.root:
-                why = "control groups are root's"
-                raise NotHere(f"node {node!r} cannot have a `{field}`: {why}")
-        if spec.outside is not None and not own.root:
-            raise NotHere(f"node {node!r} cannot be interface {spec.outside}: that needs root")
-        if spec.leads_outside and (lacking := own.why_not(SLIRP, TUN)):
-            raise NotHere(f"node {node!r} cannot have `nat`: {lacking}")
-        missing = sorted(_capabilities(spec) - own.capabilities)
-        if missing:
-            why = f"delaylab itself was started without {missing[0]}"
-            raise NotHere(f"node {node!r} cannot have its capabilities: {why}")
-        if spec.routes and not lab.hosts and not kinds[spec.kind].own_stack:
-            raise BadInput(
-                f"node {node!r} cannot have `routes`: its stack is this machine's own, which stays "
-                "as it is",
-                fix="name a host in the lab file, which is then a namespace; or take kind netns",
-            )
-        if spec.forwards and not lab.hosts and not kinds[spec.kind].own_stack:
-            raise BadInput(
-                f"node {node!r} cannot forward: its stack is this machine's own, which stays as it "
-                "is",
-                fix="name a host in the lab file, which is then a namespace; or take kind netns",
-            )
+    refuse_what_cannot_run(lab, kinds, rights_of)
     network = Network(name, lab, kinds)
     stacks = {node: network.stack(node) for node in lab.nodes}
     assigned = assign(lab, stacks)
@@ -186,31 +153,6 @@ def _check_programs_of_events(lab: LabSpec, nodes: Mapping[str, PlannedNode]) ->
                     raise BadInput(what, fix=fix)
 
 
-@dataclass(frozen=True)
-class _RightsOf:
-    """The rights on this machine, and on the other machines of a lab as far as they are known."""
-
-    lab: LabSpec
-    here: Rights
-    machines: Mapping[str, Rights]
-
-    def node(self, node: str) -> Rights:
-        """Return the rights on the machine that carries a node."""
-        return self.host(self.lab.host_of(node))
-
-    def host(self, host: str) -> Rights:
-        """Return the rights on the machine that a host is on."""
-        machine = self.lab.machine_of(host)
-        return self.here if machine is None else self.machines.get(machine, UNKNOWN)
-
-    def agent(self, agent: str) -> Rights:
-        """Return the rights on the machine of an agent."""
-        role, _, name = agent.partition(".")
-        if role == WIRE:
-            return self.machines.get(name, UNKNOWN) if name else self.here
-        return self.node(name) if role in ("node", "nat") else self.host(name)
-
-
 def _planned(
     lab: LabSpec, node: str, kind: AnyKind, network: Network, made: NodePrograms
 ) -> PlannedNode:
@@ -232,7 +174,7 @@ def _planned(
 
 
 def _agents(
-    name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], network: Network, rights_of: _RightsOf
+    name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], network: Network, rights_of: RightsOf
 ) -> list[Agent]:
     forwarding = network.forwarding
     sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
@@ -255,14 +197,14 @@ def _agents(
     for kind in dict.fromkeys(spec.kind for spec in lab.nodes.values()):
         members = tuple(node for node in nodes.values() if node.spec.kind == kind)
         services += kinds[kind].services(members)
-    weighed = any(any(_shares(spec)) for spec in lab.nodes.values())
+    weighed = any(any(shares(spec)) for spec in lab.nodes.values())
     agents = []
     for node in nodes.values():
         kind_of_node = kinds[node.spec.kind]
         agent = kind_of_node.agent(node)
         own = settings(agent.name) if kind_of_node.own_stack else agent.sysctls
         agent = replace(agent, own_folders=own_folders(node.name, node.spec), sysctls=own)
-        weight, quota = _shares(node.spec)
+        weight, quota = shares(node.spec)
         if weighed:
             # All of them: a node outside of the lab's groups would compete with the lab as a whole.
             agent = replace(agent, cgroup=True, cpu_weight=weight or USUAL_WEIGHT)
@@ -282,16 +224,6 @@ def _agents(
         if spec.leads_outside
     ]
     return [*hosts, *services, *agents, *wire, *ways, *_engines(lab, network)]
-
-
-def _shares(spec: NodeSpec) -> tuple[int | None, Multiple | None]:
-    """Return the weight and the quota of a node's CPU time."""
-    return (spec.cpu_weight, spec.cpu_quota) if isinstance(spec, HostedNode) else (None, None)
-
-
-def _capabilities(spec: NodeSpec) -> set[Capability]:
-    """Return the capabilities that a node's programs have in addition to those of every node."""
-    return set(spec.capabilities or ()) if isinstance(spec, ProcessNode) else set()
 
 
 def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
@@ -321,7 +253,9 @@ def _node(
     # network namespace.
     in_namespace = kinds[spec.kind].own_kernel or bool(lab.hosts)
     place = host_agent(host) if in_namespace else MACHINE
-    capabilities = tuple(sorted((USUAL_CAPABILITIES | _capabilities(spec)) & rights.capabilities))
+    capabilities = tuple(
+        sorted((USUAL_CAPABILITIES | own_capabilities(spec)) & rights.capabilities)
+    )
     return Node(
         node,
         name,
