@@ -1,4 +1,4 @@
-"""What the nodes of a lab may be and do with the rights on their machines."""
+"""Refusals of what nodes cannot be or have with the rights on their machines."""
 
 from __future__ import annotations
 
