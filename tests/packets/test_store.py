@@ -71,6 +71,7 @@ def test_a_tree_is_stored_as_it_is(agent: Path, tmp_path: Path) -> None:
     assert store(agent, archived(source)) == (0, "")
     (source / "etc/pipe").unlink()  # is left out
     stored = agent.parent / "stored" / NAME
+    assert (agent.parent / "stored").stat().st_mode & 0o077 == 0  # nobody else may enter
     assert state(stored) == state(source)
     assert (stored / "etc/same").stat().st_ino == (stored / "etc/program").stat().st_ino
 

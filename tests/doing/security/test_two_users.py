@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ import pytest
 from delaylab.io.ownership import why_not_lasting
 from delaylab.machines import LOCAL, NotTrusted, TrustedDirectory
 from tests.doing.conftest import Run, called_by, only_line
+from tests.waiting import PATIENCE_S
 
 pytestmark = [
     pytest.mark.root,
@@ -264,6 +267,40 @@ def test_a_lab_of_ones_own_works_beside_it(users: Users, victim: Run, tmp_path: 
     finally:
         victim("down", "mine")
     assert list(users.directory.iterdir()) == []
+
+
+REFUSED = b"the other end belongs to user"
+
+
+def sockets(folder: Path) -> list[Path]:
+    return [each for each in folder.rglob("*") if each.is_socket()]
+
+
+def answer(path: Path) -> bytes:
+    """Return all that an agent says to who connects and asks for nothing."""
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.settimeout(PATIENCE_S)
+        stream.connect(str(path))
+        stream.shutdown(socket.SHUT_WR)
+        return b"".join(iter(functools.partial(stream.recv, 4096), b""))
+
+
+def test_an_agent_serves_its_own_user_alone(
+    users: Users, victim: Run, delaylab: Run, run_directory: Path, tmp_path: Path
+) -> None:
+    """Root can open a user's sockets, and is another user to the agents behind them."""
+    (tmp_path / "lab.yaml").write_text(LAB)
+    delaylab("up", "lab.yaml")
+    assert not any(REFUSED in answer(path) for path in sockets(run_directory))
+    delaylab("down", "mine")
+    victim("up", "lab.yaml")
+    try:
+        assert {path.stem for path in sockets(users.directory)} >= {"node.a", "node.b"}
+        for path in sockets(users.directory):
+            assert path.parent.stat().st_mode & 0o077 == 0
+            assert REFUSED in answer(path)
+    finally:
+        victim("down", "mine")
 
 
 def test_a_keeper_is_known_by_its_start(
