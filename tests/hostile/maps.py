@@ -19,6 +19,11 @@ OUTSIDE = '<!DOCTYPE graphml [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 GB = "* GraphBase graph (util_types ZZZIIZIZZZZZZZ,1V,1A)\n"
 MATRIX = ",a,b,c\na,0,1,2\nb,1,0,3\nc,2,3,0\n"
 CLAB = "name: x\ntopology:\n  nodes: {a: {kind: linux, image: x}, b: {kind: linux, image: x}}\n"
+MANY_LAYERS = "topology:\n  defaults:\n    env:\n{}  nodes:\n{}".format(
+    "".join(f"      v{i}: x\n" for i in range(2000)),
+    "".join(f"    n{i}: {{image: x}}\n" for i in range(1000)),
+)
+"""A topology whose few lines say two million values."""
 
 
 def source(text: str | bytes, *options: str, name: str = "map") -> Build:
@@ -235,9 +240,16 @@ MAPS = [
     Case("maps/clab-laughs", "something that it is in", source(CLAB + "x: &a [*a]\n")),
     Case("maps/clab-deep", "nested more than", source("topology: " + "[" * 100_000)),
     Case(
-        "maps/clab-env-of-lines",
-        "env",
-        source(CLAB.replace("image: x}", 'image: x, env: {"A B": c}}', 1)),
+        "maps/clab-open-quotes",
+        "not YAML",
+        source(CLAB.replace("image: x}", 'image: x, env: {"A: c}}', 1)),
+    ),
+    Case("maps/clab-template", "it is a template", source(CLAB + "{{ if a }}\n")),
+    Case("maps/clab-many-values", "values, layers written out", source(MANY_LAYERS)),
+    Case(
+        "maps/clab-no-nodes-of-its-own",
+        "all nodes are bridges, or parts of the machine",
+        source("topology: {nodes: {a: {kind: host}, b: {kind: bridge}}}\n"),
     ),
     Case("maps/topohub-path", "names no map", of("topohub:../../../etc/passwd")),
     Case("maps/topohub-dots", "names no map", of("topohub:backbone/..")),

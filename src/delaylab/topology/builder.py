@@ -94,7 +94,12 @@ class Builder:
         names = node_names({**wanted, **self._lan_names})
         edges, lans = without_lans(self._usable(), self._lans, self.remarks)
         links = [
-            replace(link, a=names[link.a], b=names[link.b])
+            replace(
+                link,
+                a=names[link.a],
+                b=names[link.b],
+                addresses={names[key]: given for key, given in link.addresses.items()},
+            )
             for link in both_ways(edges, self.remarks)
         ]
         lans = [replace(lan, members=tuple(names[each] for each in lan.members)) for lan in lans]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from delaylab.topology import remarks as odd
@@ -26,6 +27,10 @@ class Edge:
     """The share of packets that are lost, in 10⁻⁹."""
     jitter: int | None = None
     mtu: int | None = None
+    addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The addresses of both nodes, with prefixes."""
+    number: int = 0
+    """The link's number in the source, for a reader that asks what became of it."""
 
 
 def both_ways(edges: list[Edge], remarks: Remarks) -> list[MapLink]:
@@ -58,6 +63,8 @@ def both_ways(edges: list[Edge], remarks: Remarks) -> list[MapLink]:
                 loss=edge.loss,
                 jitter=edge.jitter,
                 mtu=edge.mtu,
+                addresses=edge.addresses,
+                numbers=(edge.number,),
             )
         )
     alone = [index for indices in waiting.values() for index in indices]
@@ -86,6 +93,7 @@ def _merged(link: MapLink, back: Edge, remarks: Remarks) -> MapLink:
     jitter = back.jitter if back.jitter != link.jitter else None
     if loss is not None or jitter is not None:
         remarks.count(odd.TWO_LOSSES, back.line)
+    numbers = (*link.numbers, back.number)
     link = replace(link, loss_back=loss, jitter_back=jitter, mtu=link.mtu or back.mtu)
     return replace(
         link,
@@ -93,6 +101,7 @@ def _merged(link: MapLink, back: Edge, remarks: Remarks) -> MapLink:
         delay_back=back.delay if differs else None,
         capacity=max(capacities, default=None),
         cost=back.cost if link.cost is None else link.cost,
+        numbers=numbers,
     )
 
 

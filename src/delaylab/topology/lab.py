@@ -75,11 +75,17 @@ def lab_of(map_: Map, name: str, options: Options) -> MapLab:
 
 def _of_whole(map_: Map, remarks: Remarks) -> Fields:
     """Return what holds of a lab as a whole: how its many routers need few routes."""
+    found: Fields = {"ip": [4, 6]} if _has_ipv6(map_) else {}
     placed = sum(node.forwards and node.at is not None and node.at.on_earth for node in map_.nodes)
     if placed < MANY:
-        return {}
+        return found
     remarks.say("addresses follow the places of nodes, so that routers need fewer routes")
-    return {"addresses": "places"}
+    return {**found, "addresses": "places"}
+
+
+def _has_ipv6(map_: Map) -> bool:
+    texts = (text for link in map_.links for given in link.addresses.values() for text in given)
+    return any(":" in text for text in texts)
 
 
 def _node_fields(node: MapNode, options: Options) -> Fields:
@@ -115,6 +121,11 @@ def _link_fields(link: MapLink, cost: int | None, options: Options) -> Fields:
             fields["rate"] = str(Rate(link.capacity))
     if cost is not None and cost != 1:
         fields["cost"] = cost
+    if link.addresses:
+        fields["addresses"] = {
+            node: given[0] if len(given) == 1 else [*given]
+            for node, given in link.addresses.items()
+        }
     back = _conditions(link.delay_back, link.jitter_back, link.loss_back)
     if back:
         fields["from"] = {link.b: back}

@@ -72,5 +72,6 @@ def _link(key: str, members: dict[str, Edge], line: int, remarks: Remarks) -> Ma
         loss=loss or None,
         jitter=sum(sorted(jitters)[-2:]) or None,
         mtu=min(mtus, default=None),
+        numbers=tuple(edge.number for edge in edges),
         members=tuple(members),
     )

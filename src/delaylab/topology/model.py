@@ -53,6 +53,10 @@ class MapLink:
     jitter: int | None = None
     jitter_back: int | None = None
     mtu: int | None = None
+    addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The addresses of its nodes, with prefixes; without them they are assigned."""
+    numbers: tuple[int, ...] = ()
+    """The numbers of the edges that it is made of."""
     members: tuple[str, ...] = ()
     """The nodes of a LAN; without them it is a link of two nodes, `a` and `b`."""
 

@@ -11,6 +11,8 @@ WHOLE = 10**9
 """A share of all, in the unit of shares."""
 MOST_PROBLEMS = 20
 """The most malformed lines that are kept; all are counted."""
+MOST_LOST = 200
+"""The most remarks on what a lab file has no field for, each of which is there once."""
 MOST_LINES = 3
 """The most lines that an oddity names."""
 
@@ -111,10 +113,10 @@ class Remarks:
     def lost(self, line: int, what: str) -> None:
         """Add a line that is well-formed but has no counterpart in a lab file."""
         self.malformed += 1
-        self._keep(line, what, "")
+        self._keep(line, what, "", MOST_LOST)
 
-    def _keep(self, line: int, what: str, file: str) -> None:
-        if len(self.problems) < MOST_PROBLEMS:
+    def _keep(self, line: int, what: str, file: str, most: int = MOST_PROBLEMS) -> None:
+        if len(self.problems) < most:
             self.problems.append(Problem(line, what, file))
 
     def lines(self) -> tuple[str, ...]:

@@ -1,0 +1,60 @@
+"""A lab of another tool comes up as its file says: addresses, a LAN, commands, files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from delaylab.topology.options import Options
+from delaylab.topology.text import text_of
+from delaylab.verbs.maps import imported
+from tests.doing.conftest import Run
+
+pytestmark = pytest.mark.root
+
+TOPOLOGY = """
+name: of-clab
+topology:
+  defaults: {kind: linux, image: none-is-here, env: {SITE: 1.10}}
+  groups:
+    boxes:
+      exec: [ip link set eth1 up]
+  nodes:
+    h1:
+      group: boxes
+      binds: ["cfg:/etc/of-clab"]
+      exec:
+        - ip addr add 10.7.0.1/24 dev eth1
+        - sh -c 'echo $$SITE > /tmp/site'
+    h2: {group: boxes, exec: [ip addr add 10.7.0.2/24 dev eth1]}
+    h3:
+    br0: {kind: bridge}
+  links:
+    - endpoints: ["h1:eth1", "br0:x"]
+    - endpoints: ["h2:eth1", "br0:y"]
+    - endpoints: ["h2:eth2", "h3:eth1"]
+      ipv4: [10.9.0.1/30, 10.9.0.2/30]
+      ipv6: ["2001:db8::1/64", "2001:db8::2/64"]
+      mtu: 1400
+"""
+
+
+def test_a_topology_of_containerlab_comes_up(delaylab: Run, tmp_path: Path) -> None:
+    (tmp_path / "cfg").mkdir()
+    (tmp_path / "cfg/motd").write_text("of the topology's folder\n")
+    (tmp_path / "x.clab.yml").write_text(TOPOLOGY)
+    lab = text_of(imported(str(tmp_path / "x.clab.yml"), None, None, Options()))
+    # There is no such image here: namespaces with files of their own do as well.
+    lab, containers = re.subn(r"kind: docker, image: none-is-here", "kind: netns", lab)
+    assert containers == 3
+    (tmp_path / "lab.yaml").write_text(lab)
+    delaylab("up", str(tmp_path / "lab.yaml"))
+    for node, target in (("h1", "10.7.0.2"), ("h3", "10.9.0.1"), ("h3", "2001:db8::1")):
+        delaylab("exec", node, "--", "ping", "-c", "1", "-W", "2", target)
+    delaylab("exec", "h1", "--", "ping", "-c", "1", "-W", "2", "h3")
+    found = delaylab("exec", "h1", "--", "cat", "/etc/of-clab/motd", "/tmp/site")
+    assert found.stdout == "of the topology's folder\n1.10\n"
+    assert "mtu 1400" in delaylab("exec", "h3", "--", "ip", "link", "show", "h2-h3").stdout
+    delaylab("down", "of-clab")
