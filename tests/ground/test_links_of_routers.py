@@ -55,6 +55,7 @@ def test_links_may_be_passive_or_not_spoken_on(by: str) -> None:
     [
         (("{r-2: passive}", "{r-1: passive}"), "lab.yaml:8: 'r-1' is not on this link"),
         (("{r-2: passive}", "quiet"), "ospf"),
+        (("ip: [4, 6]", "ip: [4]"), "is IPv6, which the lab does not have"),
         (('"2001:db8:2::1/64"', "10.43.0.1/24"), "'r-3' has two addresses of IPv4 on this link"),
     ],
 )

@@ -288,6 +288,9 @@ def _check_addresses_of(
         if reason:
             fix = "write it as 10.1.0.1/24"
             raise document.refuse(f"no node can have {text!r}: {reason}", where, fix)
+        if interface.version == 6 and 6 not in lab.ip:
+            what = f"{text!r} is IPv6, which the lab does not have"
+            raise document.refuse(what, where, "say `ip: [4, 6]`")
         if (node, interface.version) in versions:
             what = f"{node!r} has two addresses of IPv{interface.version} on this link"
             raise document.refuse(what, where, "give it one of each IP version")
