@@ -274,6 +274,7 @@ latency "{}" bw "{}" packet_loss {} jitter "{}" mtu 1400 color "red" ] ]"""
         ("50", "1000", "1.0e-2", "2"),
         ("0.05 s", "1000 Mbit/s", '"1%"', "2000us"),
         ("50msec", "125 MB/s", '"10000 ppm"', "2e6 ns"),
+        ("0,050 s", "1000,0 Mbit/s", '"1,0%"', "2000,000us"),
     ],
 )
 def test_values_have_one_language(delay: str, rate: str, loss: str, jitter: str) -> None:
@@ -291,11 +292,42 @@ def test_values_have_one_language(delay: str, rate: str, loss: str, jitter: str)
 
 
 def test_a_value_of_an_unknown_unit_is_named() -> None:
-    found = of_text(UNITS.format("5 parsec", "1 furlong", "30", "3,5"))
+    found = of_text(UNITS.format("5 parsec", "1 furlong", "30", "3.5.1"))
     said = {each.what.partition(", got ")[2] for each in found.map.problems}
-    values = ("3,5", "30", "5 parsec", "1 furlong")
+    values = ("3.5.1", "30", "5 parsec", "1 furlong")
     assert said == {f"{value!r}: left out" for value in values}
     assert set(found.links[0]) == {"between", "name", "mtu"}
+
+
+@pytest.mark.parametrize("text", ["1,500 ms", "12,345ms", "999,000"])
+def test_a_comma_that_may_separate_thousands_is_named(text: str) -> None:
+    found = of_text(UNITS.format(text, "1", "0", "0"))
+    (problem,) = found.map.problems
+    point, whole = (text.rstrip("ms ").replace(",", mark) for mark in (".", ""))
+    expected = f"got {text!r}, which may be {point} or {whole}: left out"
+    assert problem.what.endswith(expected)
+    assert "delay" not in found.links[0]
+
+
+@pytest.mark.parametrize("text", ["1,500,000 ms", "1,500.5 ms", "1.500,5 ms", ", ms"])
+def test_two_marks_in_a_number_are_no_number(text: str) -> None:
+    (problem,) = of_text(UNITS.format(text, "1", "0", "0")).map.problems
+    assert problem.what.endswith(f"got {text!r}: left out")
+
+
+def test_a_comma_in_a_matrix_is_read_as_elsewhere() -> None:
+    semicolons = ";a;b;c\na;0;1,5;12,345\nb;1,5;0;3\nc;12,345;3;0\n"
+    one_way = Options(one_way=True)
+    assert {str(link["delay"]) for link in of_text(semicolons, one_way).links} == {
+        "1.5ms",
+        "12345us",
+        "3ms",
+    }
+    found = of_text(semicolons.replace(";", "\t"), one_way)
+    assert [each.what for each in found.map.problems] == [
+        f"expected a delay to {end!r}, got '12,345', which may be 12.345 or 12345" for end in "ca"
+    ]
+    assert len(found.links) == 2
 
 
 def test_other_formats_speak_it_too() -> None:

@@ -13,7 +13,7 @@ from delaylab.topology.numbers import number
 from delaylab.units import Duration
 
 VALUE = re.compile(
-    r"\s*(?P<number>[-+]?[0-9.]{1,60}(?:[eE][-+]?[0-9]{1,3})?)\s*(?P<unit>[^\s0-9]*)\s*"
+    r"\s*(?P<number>[-+]?[0-9.,]{1,60}(?:[eE][-+]?[0-9]{1,3})?)\s*(?P<unit>[^\s0-9]*)\s*"
 )
 RATE = re.compile(
     r"(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)"

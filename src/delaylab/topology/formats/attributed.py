@@ -14,7 +14,7 @@ from delaylab.topology.builder import Builder
 from delaylab.topology.edges import Edge
 from delaylab.topology.geography import delay_ns, formula, great_circle_km
 from delaylab.topology.model import Map, Position
-from delaylab.topology.numbers import coordinate, number, scaled
+from delaylab.topology.numbers import coordinate, doubt, number, scaled
 from delaylab.topology.options import Coordinates, Options
 from delaylab.topology.remarks import WHOLE, ZERO_DELAY, Oddity
 
@@ -202,7 +202,7 @@ def _value(
     found = read(text)
     if found is None or found < 0:
         name = next(name for name in names if name in edge.values)
-        what = f"expected {expected} as {name}, got {text[:40]!r}: left out"
+        what = f"expected {expected} as {name}, got {text[:40]!r}{doubt(text)}: left out"
         state.build.remarks.problem(edge.line, what)
         return None
     return found

@@ -18,7 +18,7 @@ from delaylab.topology.builder import Builder
 from delaylab.topology.edges import Edge
 from delaylab.topology.formats.shares import Share, share
 from delaylab.topology.model import Map
-from delaylab.topology.numbers import scaled
+from delaylab.topology.numbers import doubt, scaled
 from delaylab.topology.options import Options, Shape
 from delaylab.topology.remarks import Oddity, Remarks
 from delaylab.topology.source import Source, lines_that_count
@@ -79,10 +79,13 @@ def read(source: Source, options: Options) -> Map:
 
 def _rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that have a cell, each with its last line; raise csv.Error at another one."""
-    first = next((line for line in lines if line.strip()), "")
-    separator = max(";\t,", key=first.count)
-    reader = csv.reader(lines, delimiter=separator)
+    reader = csv.reader(lines, delimiter=_separator(lines))
     yield from ((reader.line_num, row) for row in reader if any(row))
+
+
+def _separator(lines: list[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    return max(";\t,", key=first.count)
 
 
 def _table(source: Source, options: Options, remarks: Remarks) -> tuple[dict[str, int], Cells]:
@@ -108,6 +111,8 @@ def _table(source: Source, options: Options, remarks: Remarks) -> tuple[dict[str
         f"delays are {'one-way' if options.one_way else 'round trips, half of them each way'}, "
         f"in {options.delay_unit or 'ms'} where they have no unit"
     )
+    # Cells are separated by `;` where a comma is the decimal mark.
+    decimals = _separator(source.lines()) == ";"
     names = dict.fromkeys(head, rows[0][0])
     cells: Cells = {}
     for line, row in rows[1:]:
@@ -117,7 +122,8 @@ def _table(source: Source, options: Options, remarks: Remarks) -> tuple[dict[str
             continue
         names[name] = line
         for other, text in zip(head, row[1:], strict=False):
-            _add_cell(cells, (name, other), text.strip(), line, options, remarks)
+            cell = text.strip().replace(",", ".") if decimals else text.strip()
+            _add_cell(cells, (name, other), cell, line, options, remarks)
     return names, cells
 
 
@@ -133,14 +139,16 @@ def _add_cell(
         return
     found = _nanoseconds(text, options)
     if found is None:
-        remarks.problem(line, f"expected a delay to {pair[1][:40]!r}, got {text[:40]!r}")
+        remarks.problem(
+            line, f"expected a delay to {pair[1][:40]!r}, got {text[:40]!r}{doubt(text)}"
+        )
     else:
         cells[pair] = _Cell(found if options.one_way else found / 2, line)
 
 
 def _nanoseconds(text: str, options: Options) -> Fraction | None:
     unit = int(options.delay_unit or MILLISECOND)
-    value = scaled(duration(text.replace(",", "."), unit), 1)
+    value = scaled(duration(text, unit), 1)
     return None if value is None else Fraction(value)
 
 
