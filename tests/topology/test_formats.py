@@ -256,6 +256,8 @@ def test_a_guess_is_named_with_the_lines_that_do_not_fit() -> None:
     assert not any("guess" in each for each in of_text(rows, latencies=rows).assumptions)
     with pytest.raises(BadInput, match="9 of 11 lines fit rocketfuel, which is too few"):
         of_text(f"The routers\n{rows}and that is all\n")
+    with pytest.raises(BadInput, match="8 of 9 lines fit rocketfuel, which is too few"):
+        of_text(f"The routers\n{rows[8:]}")
 
 
 def test_a_label_has_a_bound() -> None:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 ONE_IN = 10
 """Nearly all lines fit if one line in so many does not."""
 MOST_LOOKED_AT = 5000
-ENOUGH = 4
-"""The number of fitting lines next to which one other line is taken for a mistake."""
 FIELD = re.compile(r"""(?:---|\.\.\.|[]}\[{]|-\s|["']?[A-Za-z_][\w.-]*["']?\s*:(?:\s|$))""")
 """The beginning of a line of YAML that is not indented: a field, an entry, a bracket."""
 
@@ -25,8 +23,7 @@ class Share:
     @property
     def nearly_all(self) -> bool:
         """Return True if the text is taken for one of the format."""
-        allowed = max(self.all // ONE_IN, int(self.fitting >= ENOUGH))
-        return self.fitting > 0 and self.all - self.fitting <= allowed
+        return self.fitting > 0 and (self.all - self.fitting) * ONE_IN <= self.all
 
 
 def share(fits: Callable[[str], bool], lines: Iterable[str]) -> Share:
