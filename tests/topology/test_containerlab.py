@@ -331,3 +331,11 @@ def test_fields_of_the_whole_file_are_named() -> None:
     text = _yaml(name="x", **whole, topology={"nodes": {"a": {"image": "x"}}, "other": 1})
     assert [each.split("`")[1] for each in said(of_text(text))] == [*whole, "other"]
     assert said(of_text(_yaml(prefix="", topology={"nodes": {"a": {"image": "x"}}}))) == []
+
+
+def test_what_is_no_field_and_no_list_is_named() -> None:
+    nodes = {"a": ["x"], "b": {"image": "x"}}
+    what = "a text or a list in place of fields is not carried over (node a)"
+    assert what in said(of_text(_yaml(topology={"nodes": nodes})))
+    with pytest.raises(BadInput, match="expected a list of links"):
+        of_text(_yaml(topology={"nodes": nodes, "links": {"a": "b"}}))

@@ -210,7 +210,17 @@ def test_binds_are_files_below_the_folder_of_the_topology(tmp_path: Path) -> Non
     (folder / "cfg/deep/two").write_text("2")
     (folder / "cfg/out").symlink_to(tmp_path / "secret")
     (folder / "up").symlink_to(tmp_path, target_is_directory=True)
-    bad = ("../secret:/one", "link:/two", "/etc/passwd:/three", "nothing:/four", "up:/five")
+    (folder / "loop").symlink_to("loop")
+    (folder / "empty").mkdir()
+    bad = (
+        "../secret:/one",
+        "loop:/loop",
+        "empty:/empty",
+        "link:/two",
+        "/etc/passwd:/three",
+        "nothing:/four",
+        "up:/five",
+    )
     files, said = of_file(folder, "./run.sh:/run.sh:ro", "cfg/:/etc/cfg", *bad, "/anonymous")
     assert files == {
         "/run.sh": {"content": "#!/bin/sh\n", "mode": "755"},
@@ -228,10 +238,18 @@ def test_what_is_no_text_or_too_much_is_named(tmp_path: Path) -> None:
     (tmp_path / "image").write_bytes(b"\x89PNG\xff")
     (tmp_path / "zero").write_bytes(b"a\0b")
     (tmp_path / "large").write_text("x" * (1 << 19))
+    (tmp_path / "huge").write_text("x" * ((1 << 20) + 1))
     binds = ("image:/i", "zero:/z", "large:/1", "large:/2", "large:/3", "image:/bad/../x")
-    files, said = of_file(tmp_path, *binds)
+    files, said = of_file(tmp_path, *binds, "large:/", "huge:/h")
     assert list(files) == ["/1", "/2"]
-    reasons = ["not text", "not text", "at most 1 MiB in all", "no file below"]
+    reasons = [
+        "not text",
+        "not text",
+        "at most 1 MiB in all",
+        "no readable file below",
+        "that path",
+        "1 MiB",
+    ]
     assert all(reason in what for reason, what in zip(reasons, said, strict=True))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from delaylab.errors import BadInput
@@ -16,7 +17,14 @@ from delaylab.topology.formats.containerlab.layers import Layers
 from delaylab.topology.formats.containerlab.links import Links
 from delaylab.topology.formats.containerlab.losses import Losses
 from delaylab.topology.formats.containerlab.nodes import LAN_KINDS, OUTSIDE_KINDS, Node
-from delaylab.topology.formats.containerlab.tree import Fields, fields, text, tree_of
+from delaylab.topology.formats.containerlab.tree import (
+    Fields,
+    Said,
+    fields,
+    is_mapping,
+    text,
+    tree_of,
+)
 from delaylab.topology.formats.shares import is_yaml
 from delaylab.topology.model import Map
 from delaylab.topology.options import Options
@@ -53,7 +61,7 @@ def read(source: Source, _: Options) -> Map:
         build.remarks.say(remark)
     losses = Losses(document.lines)
     _lose_the_rest(whole, topology, losses)
-    return _map(topology, document, build, losses)
+    return _Reading(topology, document, build, losses).map()
 
 
 def _parsed(text: str, name: str) -> Document:
@@ -76,59 +84,84 @@ def _lose_the_rest(whole: Fields, topology: Fields, losses: Losses) -> None:
             losses.lose(("topology", name), f"`{name}` of the topology")
 
 
-def _map(topology: Fields, document: Document, build: Builder, losses: Losses) -> Map:
-    layers = Layers(topology)
-    try:
-        given = {node: layers.of(node) for node in fields(topology.get("nodes"))}
-    except ValueError as error:
-        raise document.refuse(str(error), ("topology",), "give defaults fewer of them") from None
-    kinds = {
-        node: text(said["kind"].value) if "kind" in said else nodes.LINUX
-        for node, said in given.items()
-    }
-    links = Links(kinds, build, losses)
-    links.read(topology.get("links"))
-    folder = Folder(Path(document.name).parent)
-    made: dict[str, Node] = {}
-    for name, kind in kinds.items():
+@dataclass
+class _Reading:
+    """The reading of a topology: its nodes and links, and what it has made so far."""
+
+    topology: Fields
+    document: Document
+    build: Builder
+    losses: Losses
+    made: dict[str, Node] = field(default_factory=dict)
+
+    def map(self) -> Map:
+        """Return the map of the topology."""
+        layers = Layers(self.topology)
+        try:
+            given = {node: layers.of(node) for node in fields(self.topology.get("nodes"))}
+        except ValueError as error:
+            fix = "give defaults fewer of them"
+            raise self.document.refuse(str(error), ("topology",), fix) from None
+        kinds = {
+            node: text(said["kind"].value) if "kind" in said else nodes.LINUX
+            for node, said in given.items()
+        }
+        links = Links(kinds, self.build, self.losses)
+        links.read(self.topology.get("links"))
+        folder = Folder(Path(self.document.name).parent)
+        for name, said in given.items():
+            at = ("topology", "nodes", name)
+            if kinds[name] in LAN_KINDS:
+                self._bridge(name)
+            elif kinds[name] in OUTSIDE_KINDS:
+                self.losses.lose(at, f"kind {kinds[name]}", "it is a part of the machine", name)
+            else:
+                self._node(name, layers.without_group(said), links, folder)
+        if not self.made:
+            what = "all nodes are bridges, or parts of the machine"
+            raise self.document.refuse(what, ("topology", "nodes"))
+        for edge in links.edges:
+            self.build.edge(edge)
+        self.losses.say(self.build.remarks)
+        self._say_what_holds_of_all()
+        return _with_commands(self.build.finish(), self.made, links)
+
+    def _own(self, name: str) -> Fields:
+        """Return a node's own fields; name a node that has something else."""
+        given = fields(self.topology.get("nodes")).get(name)
+        if given and not is_mapping(given):
+            at = ("topology", "nodes", name)
+            self.losses.lose(at, "a text or a list in place of fields", "", name)
+        return fields(given)
+
+    def _bridge(self, name: str) -> None:
         at = ("topology", "nodes", name)
-        if kind in LAN_KINDS:
-            build.lan(name, losses.line(at))
-            for own in fields(fields(topology.get("nodes")).get(name)):
-                if own != "kind":
-                    losses.lose((*at, own), f"`{own}` of a bridge", "", name)
-        elif kind in OUTSIDE_KINDS:
-            losses.lose(at, f"kind {kind}", "it is a part of the machine", name)
-        else:
-            said = {
-                field: each
-                for field, each in given[name].items()
-                if field != "group" or not layers.is_group(each.value)
-            }
-            linked = links.linked[name]
-            made[name] = Node(
-                name, said, build.name, folder, losses, set(linked), links.missing[name]
-            )
-            nodes.read(made[name])
-            build.node(
-                name,
-                line=losses.line(at),
-                label=name,
-                forwards=made[name].routes(len(set(linked.values()))),
-                fields=made[name].fields,
-            )
-    if not made:
-        what = "all nodes are bridges, or parts of the machine"
-        raise document.refuse(what, ("topology", "nodes"))
-    for edge in links.edges:
-        build.edge(edge)
-    losses.say(build.remarks)
-    build.remarks.say(RENAMED)
-    if any("image" in node.fields for node in made.values()):
-        build.remarks.say(NOT_STARTED)
-    if any("files" in node.fields for node in made.values()):
-        build.remarks.say(IN_FILES)
-    return _with_commands(build.finish(), made, links)
+        self.build.lan(name, self.losses.line(at))
+        for own in self._own(name):
+            if own != "kind":
+                self.losses.lose((*at, own), f"`{own}` of a bridge", "", name)
+
+    def _node(self, name: str, said: Mapping[str, Said], links: Links, folder: Folder) -> None:
+        self._own(name)
+        linked, missing = links.linked[name], links.missing[name]
+        node = Node(name, said, self.build.name, folder, self.losses, linked.keys(), missing)
+        nodes.read(node)
+        self.build.node(
+            name,
+            line=self.losses.line(("topology", "nodes", name)),
+            label=name,
+            forwards=node.routes(len(set(linked.values()))),
+            fields=node.fields,
+        )
+        self.made[name] = node
+
+    def _say_what_holds_of_all(self) -> None:
+        remarks, given = self.build.remarks, [node.fields for node in self.made.values()]
+        remarks.say(RENAMED)
+        if any("image" in each for each in given):
+            remarks.say(NOT_STARTED)
+        if any("files" in each for each in given):
+            remarks.say(IN_FILES)
 
 
 def _with_commands(found: Map, made: dict[str, Node], links: Links) -> Map:

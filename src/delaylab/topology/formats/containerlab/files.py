@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from delaylab.errors import BadInput
@@ -14,7 +15,9 @@ from delaylab.spec.programs import MOST_TEXT
 MOST_FILES = 200
 """The most files of one folder."""
 LONGEST_PATH = 4096
-NO_FILE = "no file below the topology's folder"
+NO_FILE = "no readable file below the topology's folder"
+EMPTY = "the folder has no files"
+NO_PATH = "a node has no file of that path"
 NO_TEXT = "not text"
 TOO_MUCH = f"files of a topology have at most {MOST_TEXT >> 20} MiB in all"
 TOO_MANY = f"the folder has more than {MOST_FILES} files"
@@ -32,45 +35,58 @@ class Folder:
     def bound(self, source: str, target: str) -> tuple[Files, str]:
         """Return the files that a bind puts into a node, and why not all of them."""
         to = PurePosixPath(target)
-        if not source or not to.is_absolute() or ".." in to.parts or len(target) > LONGEST_PATH:
+        if not source or not to.is_absolute() or ".." in to.parts:
             return {}, NO_FILE
-        try:
-            path = self._path / source
-            if not self._has(path):
-                return {}, NO_FILE
-            if path.is_dir():
-                return self._all_of(path, to)
+        path = self._path / source
+        if not self._has(path):
+            return {}, NO_FILE
+        if not path.is_dir():
             return self._files([(path, to)])
-        except (OSError, ValueError):
-            return {}, NO_FILE
+        found = list(islice(_below(path), MOST_FILES + 1))
+        if not found:
+            return {}, EMPTY
+        if len(found) > MOST_FILES:
+            return {}, TOO_MANY
+        return self._files([(each, to / each.relative_to(path)) for each in found])
 
     def _has(self, path: Path) -> bool:
-        return path.resolve(strict=True).is_relative_to(self._path.resolve())
-
-    def _all_of(self, folder: Path, to: PurePosixPath) -> tuple[Files, str]:
-        found = []
-        for path in _below(folder):
-            found.append((path, to / path.relative_to(folder)))
-            if len(found) > MOST_FILES:
-                return {}, TOO_MANY
-        return self._files(found)
+        try:
+            return path.resolve(strict=True).is_relative_to(self._path.resolve())
+        except (OSError, ValueError, RuntimeError):  # a link to itself is a RuntimeError
+            return False
 
     def _files(self, found: list[tuple[Path, PurePosixPath]]) -> tuple[Files, str]:
         files: Files = {}
-        lost = ""
+        why = ""
         for path, to in found:
             try:
-                text = _text(path) if self._has(path) else None
-            except (OSError, BadInput):
-                lost = NO_FILE
-                continue
-            if text is None or len(text) > self._room:
-                lost = NO_TEXT if text is None else TOO_MUCH
-                continue
-            self._room -= len(text)
-            runs = path.stat().st_mode & stat.S_IXUSR
-            files[str(to)] = {"content": text, "mode": "755"} if runs else {"content": text}
-        return files, lost
+                files[str(to)] = self._file(path, to)
+            except ValueError as error:
+                why = str(error)
+        return files, why
+
+    def _file(self, path: Path, to: PurePosixPath) -> dict[str, str]:
+        """Return a file of a lab; raise ValueError with the reason if it is none."""
+        if not _is_path(to):
+            raise ValueError(NO_PATH)
+        if not self._has(path):
+            raise ValueError(NO_FILE)
+        try:
+            about = path.stat()
+            if about.st_size > MOST_TEXT:
+                raise ValueError(TOO_MUCH)
+            text = read_bytes(path, MOST_TEXT).decode()
+        except UnicodeDecodeError:
+            raise ValueError(NO_TEXT) from None
+        except (OSError, BadInput):
+            raise ValueError(NO_FILE) from None
+        if "\0" in text:
+            raise ValueError(NO_TEXT)
+        if len(text) > self._room:
+            raise ValueError(TOO_MUCH)
+        self._room -= len(text)
+        runs = about.st_mode & stat.S_IXUSR
+        return {"content": text, "mode": "755"} if runs else {"content": text}
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -79,10 +95,9 @@ def _below(folder: Path) -> Iterator[Path]:
         yield from (Path(at) / name for name in sorted(names))
 
 
-def _text(path: Path) -> str | None:
-    """Return the text of a file; None if it is not text."""
+def _is_path(to: PurePosixPath) -> bool:
+    """Return True for a path that a lab file can have."""
     try:
-        text = read_bytes(path, MOST_TEXT).decode()
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text
+        return to.name != "" and len(str(to).encode()) <= LONGEST_PATH
+    except UnicodeEncodeError:
+        return False

@@ -57,9 +57,14 @@ class Layers:
         if self._written > MOST_VALUES:
             raise ValueError(f"nodes have more than {MOST_VALUES} values, layers written out")
 
-    def is_group(self, name: Tree) -> bool:
-        """Return True if the topology says fields of a group."""
-        return text(name) in fields(self._topology.get("groups"))
+    def without_group(self, given: Mapping[str, Said]) -> Mapping[str, Said]:
+        """Return fields without a group that the topology has: its fields are among them."""
+        groups = fields(self._topology.get("groups"))
+        return {
+            name: said
+            for name, said in given.items()
+            if name != "group" or text(said.value) not in groups
+        }
 
     def _kind(self, own: Fields) -> str:
         group = self._of("groups", text(own.get("group")))

@@ -12,7 +12,7 @@ from delaylab.topology.edges import Edge
 from delaylab.topology.formats.containerlab.addresses import Addresses
 from delaylab.topology.formats.containerlab.losses import Losses
 from delaylab.topology.formats.containerlab.nodes import LAN_KINDS, OUTSIDE_KINDS
-from delaylab.topology.formats.containerlab.tree import Fields, Tree, fields, items, text
+from delaylab.topology.formats.containerlab.tree import Fields, Tree, fields, is_list, items, text
 
 OUTSIDE = frozenset({"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "vxlan-stitched"})
 """Types of links that lead out of the lab; in the brief format an endpoint names them."""
@@ -49,6 +49,9 @@ class Links:
 
     def read(self, links: Tree) -> None:
         """Read all links."""
+        if links is not None and not is_list(links):
+            line = self.losses.line(("topology", "links"))
+            self.build.remarks.problem(line, "expected a list of links: left out")
         for index, link in enumerate(items(links)):
             self._read(("topology", "links", index), fields(link))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from delaylab.spec.programs import VARIABLE
@@ -11,7 +11,16 @@ from delaylab.topology.formats.containerlab import limits, variables
 from delaylab.topology.formats.containerlab.commands import MANAGEMENT, Command, words_of
 from delaylab.topology.formats.containerlab.files import Folder
 from delaylab.topology.formats.containerlab.losses import Losses, short
-from delaylab.topology.formats.containerlab.tree import Said, fields, items, text
+from delaylab.topology.formats.containerlab.tree import (
+    Said,
+    Tree,
+    fields,
+    is_list,
+    is_mapping,
+    is_text,
+    items,
+    text,
+)
 
 LAN_KINDS = frozenset({"bridge", "ovs-bridge"})
 """Kinds that are networks: links with `join`."""
@@ -117,9 +126,7 @@ def _read_field(node: Node, name: str) -> None:
         node.lose(name, why=WHY.get(name, ""))
     elif reader.of_containers and "image" not in node.fields:
         node.lose(name, why="the node has no image")
-    elif not isinstance(node.given[name].value, reader.form) or (
-        reader.form is Sequence and node.text(name)
-    ):
+    elif not reader.form(node.given[name].value):
         node.lose(name, why="it has another form than containerlab reads")
     else:
         reader.read(node)
@@ -235,22 +242,22 @@ class _Reader:
     """A reader of a field, and the form that the field has."""
 
     read: Callable[[Node], None]
-    form: type = str
+    form: Callable[[Tree], bool] = is_text
     of_containers: bool = False
     """True for what only a node with an image gets: without one, programs are this machine's."""
 
 
 READERS: Mapping[str, _Reader] = {
-    "env": _Reader(_env, Mapping),
+    "env": _Reader(_env, is_mapping),
     "cpu": _Reader(_cpu),
     "cpu-set": _Reader(_cpu_set),
-    "cap-add": _Reader(_capabilities, Sequence),
+    "cap-add": _Reader(_capabilities, is_list),
     "hostname": _Reader(_hostname),
-    "sysctls": _Reader(_sysctls, Mapping),
+    "sysctls": _Reader(_sysctls, is_mapping),
     "memory": _Reader(_memory, of_containers=True),
-    "binds": _Reader(_binds, Sequence, of_containers=True),
+    "binds": _Reader(_binds, is_list, of_containers=True),
     "entrypoint": _Reader(_entrypoint, of_containers=True),
     "cmd": _Reader(_cmd, of_containers=True),
-    "exec": _Reader(_exec, Sequence, of_containers=True),
+    "exec": _Reader(_exec, is_list, of_containers=True),
 }
 """The fields that are carried over; the others are named."""

@@ -53,6 +53,21 @@ def fields(tree: Tree) -> Fields:
     return tree if isinstance(tree, Mapping) else NOTHING
 
 
+def is_text(tree: Tree) -> bool:
+    """Return True for a text."""
+    return isinstance(tree, str)
+
+
+def is_mapping(tree: Tree) -> bool:
+    """Return True for a mapping."""
+    return isinstance(tree, Mapping)
+
+
+def is_list(tree: Tree) -> bool:
+    """Return True for a list."""
+    return isinstance(tree, Sequence) and not isinstance(tree, str)
+
+
 def items(tree: Tree) -> Sequence[Tree]:
     """Return the items of a list; () for anything else."""
     return tree if isinstance(tree, Sequence) and not isinstance(tree, str) else ()
