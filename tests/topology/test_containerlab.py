@@ -182,12 +182,17 @@ def test_every_documented_field_has_its_row() -> None:
     assert named >= READERS.keys()
 
 
-@pytest.mark.parametrize("field", ["env", "sysctls", "binds", "exec", "cap-add"])
-def test_a_field_of_another_form_is_named(field: str) -> None:
-    other: Any = ["x"] if field in ("env", "sysctls") else {"x": "y"}
-    for value in (other, "x"):
-        (what,) = said(of_text(topology({field: value})))
-        assert f"`{field}` is not carried over" in what
+OTHER_FORMS: list[tuple[str, Any]] = [
+    *((field, form) for field in ("env", "sysctls") for form in (["x"], "x")),
+    *((field, form) for field in ("binds", "exec", "cap-add") for form in ({"x": "y"}, "x")),
+    *((field, form) for field in ("kind", "cpu", "memory") for form in (["x"], {"x": "y"})),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), OTHER_FORMS)
+def test_a_field_of_another_form_is_named(field: str, value: Any) -> None:
+    (what,) = said(of_text(topology({field: value})))
+    assert f"`{field}` is not carried over" in what
 
 
 def test_the_nearest_layer_counts_and_lists_are_added() -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from delaylab.spec.source import Location
-from delaylab.topology.formats.containerlab.tree import Fields, Said, Tree, fields, items, text
+from delaylab.topology.formats.containerlab.tree import (
+    Fields,
+    Said,
+    Tree,
+    fields,
+    is_text,
+    items,
+    text,
+)
 
 MOST_VALUES = 1_000_000
 TOP: Location = ("topology",)
@@ -45,9 +53,9 @@ class Layers:
             for name, value in layer.items():
                 if value not in EMPTY:
                     found[name] = _over(found.get(name), name, Said(value, (*at, name)))
-        if kind:
-            before = found.get("kind")
-            found["kind"] = Said(kind, before.at if before else (*TOP, "nodes", node))
+        before = found.get("kind", Said(kind, (*TOP, "nodes", node)))
+        if kind and is_text(before.value):
+            found["kind"] = Said(kind, before.at)
         return found
 
     def _count(self, layer: Fields) -> None:

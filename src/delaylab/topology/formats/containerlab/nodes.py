@@ -31,6 +31,7 @@ MOST_COMMANDS = 99
 """One less than the programs of a node: `entrypoint` is one, too."""
 MOST_FILES = 1000
 FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+OTHER_FORM = "it has another form than containerlab reads"
 NO_WORDS = "it has no words, quotes that do not end, or over 100 kB"
 NO_MANAGEMENT = "there is no management network"
 USUAL: Mapping[str, frozenset[str]] = {
@@ -116,7 +117,10 @@ def read(node: Node) -> None:
     if image and kind and kind != LINUX:
         node.lose("kind", f"what containerlab does to start kind {kind}")
     for name in node.given:
-        if name not in ("kind", "image") and node.text(name).lower() not in USUAL.get(name, ()):
+        if name in ("kind", "image"):
+            if not node.text(name):
+                node.lose(name, why=OTHER_FORM)
+        elif node.text(name).lower() not in USUAL.get(name, ()):
             _read_field(node, name)
 
 
@@ -127,7 +131,7 @@ def _read_field(node: Node, name: str) -> None:
     elif reader.of_containers and "image" not in node.fields:
         node.lose(name, why="the node has no image")
     elif not reader.form(node.given[name].value):
-        node.lose(name, why="it has another form than containerlab reads")
+        node.lose(name, why=OTHER_FORM)
     else:
         reader.read(node)
 
