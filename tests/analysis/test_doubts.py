@@ -130,3 +130,18 @@ def test_a_trial_too_short_for_its_memory_is_doubted_and_repeats_are_not(tmp_pat
     assert not none
     assert float(doubt.values["independent"]) < 10
     assert "repeat" in doubt.remedy
+
+
+@pytest.mark.parametrize(
+    ("counted", "kinds"),
+    [
+        ({"OutEchoReps": 30, "OutEchoReplies": 9}, ["forged-replies"]),
+        ({"OutEchoReps": 31, "OutEchoReplies": 9}, []),
+        ({"OutEchoReps": 3}, []),  # of a version that did not count those by IPv6
+    ],
+)
+def test_more_answered_packets_than_echo_replies_are_doubted(
+    tmp_path: Path, counted: dict[str, int], kinds: list[str]
+) -> None:
+    found = doubts(tmp_path, Condition(packets=40), responder_icmp=counted, protocol="icmp")
+    assert [str(doubt.kind) for doubt in found if "replies" in str(doubt.kind)] == kinds

@@ -271,7 +271,7 @@ fn transport_seed(
 ) -> (Protocol, Vec<u8>) {
     let mut bytes = vec![0; UDP_HEADER + size];
     let [probe, seq] = [random.bits() as u32, random.bits() as u32];
-    ProbeRepr { probe, seq, intended_ns: random.bits() as i64 }.emit(&mut bytes[UDP_HEADER..]);
+    ProbeRepr { probe, seq, nonce: random.bits() }.emit(&mut bytes[UDP_HEADER..]);
     let protocol = match (random.chance(50), from.is_ipv6() != crossed) {
         (true, _) if !crossed => Protocol::Udp,
         (_, false) => Protocol::Icmp,

@@ -32,6 +32,7 @@ struct settings {
 	__u16 ident;    /* the echo's identifier, or the sender's UDP port */
 	__u16 port;     /* the responder's UDP port */
 	__u32 frames;   /* 1 if a tap is to report whole packets, 0 for their descriptions */
+	__u32 responder[4]; /* the address whose replies a sender takes, as in packets; of IPv4 the first word */
 };
 volatile const struct settings SETTINGS = {};
 
@@ -40,6 +41,8 @@ struct probe {
 	__u32 id;
 	__u32 seq;
 	__u8 ttl; /* the remaining time to live or hop limit */
+	__u64 nonce;
+	__u32 from[4]; /* the source address, as in the packet; of IPv4 the first word */
 };
 
 /* Return the leg of a UDP datagram: to the responder's port a request, from that port a reply. */
@@ -74,6 +77,7 @@ static __always_inline int transport_leg(const __u8 *at, const void *end, struct
 		return OTHER;
 	probe->id = bpf_ntohl(header[2]);
 	probe->seq = bpf_ntohl(header[3]);
+	probe->nonce = (__u64)bpf_ntohl(header[4]) << 32 | bpf_ntohl(header[5]);
 	if (SETTINGS.probe != 0 && probe->id != SETTINGS.probe)
 		return OTHER;
 	return SETTINGS.protocol == UDP ? udp_leg((const void *)at) : echo_leg(at);
@@ -87,6 +91,8 @@ static __always_inline int ipv4_leg(const __u8 *ip, const void *end, struct prob
 	if (ip[9] != SETTINGS.protocol || *(const __be16 *)(ip + 6) & bpf_htons(0x3fff))
 		return OTHER;
 	probe->ttl = ip[8];
+	__builtin_memset(probe->from, 0, sizeof(probe->from));
+	probe->from[0] = *(const __u32 *)(ip + 12);
 	return transport_leg(ip + (ip[0] & 15) * 4, end, probe);
 }
 
@@ -99,6 +105,7 @@ static __always_inline int ipv6_leg(const __u8 *ip, const void *end, struct prob
 	if (ip[6] == 0 || ip[6] == 43 || ip[6] == 60)
 		return UNPARSED;
 	probe->ttl = ip[7];
+	__builtin_memcpy(probe->from, ip + 8, sizeof(probe->from));
 	return ip[6] == SETTINGS.protocol ? transport_leg(ip + IPV6, end, probe) : OTHER;
 }
 

@@ -31,6 +31,7 @@ struct whole {
 /* A reply for a sender. `Event` in src/tcx/sender.rs has the same layout. */
 struct reply {
 	__u64 time_ns;
+	__u64 nonce;
 	__u32 seq;
 	__u8 ttl;
 	__u8 tai;
@@ -155,6 +156,7 @@ static __always_inline int give(struct __sk_buff *skb, const struct probe *probe
 	if (!reply)
 		return count_drop();
 	reply->time_ns = stamp(skb, 0, &tai);
+	reply->nonce = probe->nonce;
 	reply->seq = probe->seq;
 	reply->ttl = probe->ttl;
 	reply->tai = tai;
@@ -178,15 +180,22 @@ int tap_outgoing(struct __sk_buff *skb)
 	return see(skb, 1);
 }
 
+/* Return 1 if a packet comes from the address that is probed. */
+static __always_inline int is_responders(const struct probe *probe)
+{
+	return probe->from[0] == SETTINGS.responder[0] && probe->from[1] == SETTINGS.responder[1] &&
+	       probe->from[2] == SETTINGS.responder[2] && probe->from[3] == SETTINGS.responder[3];
+}
+
 /* The program of a sender for received packets: report replies and drop them, so that they go no further into
- * the kernel. A reply that finds the ring full passes, and so does a corrupted one, which the kernel then counts
- * and drops. */
+ * the kernel. A reply that finds the ring full passes. So does one from another address, and a corrupted one, which
+ * the kernel then counts and drops. */
 SEC("classifier")
 int take_reply(struct __sk_buff *skb)
 {
 	struct probe probe;
 
-	if (leg_of(skb, &probe) != REPLY || is_corrupted(skb))
+	if (leg_of(skb, &probe) != REPLY || !is_responders(&probe) || is_corrupted(skb))
 		return TCX_NEXT;
 	return give(skb, &probe) ? TCX_DROP : TCX_NEXT;
 }

@@ -10,7 +10,7 @@ pub const VERSION: u8 = 1;
 pub const PROBE_HEADER: usize = 24;
 
 /// A probe header in captured bytes: magic `u32`, version `u8`, flags `u8`, reserved `u16`, probe `u32`, seq
-/// `u32`, intended time `i64`, all big-endian.
+/// `u32`, nonce `u64`, all big-endian.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeView<'a>(&'a [u8]);
 
@@ -36,9 +36,9 @@ impl<'a> ProbeView<'a> {
         be::u32(self.0, 12)
     }
 
-    /// Return the time at which the packet was to be sent, in ns since the Unix epoch.
-    pub fn intended_ns(&self) -> i64 {
-        (i64::from(be::u32(self.0, 16)) << 32) | i64::from(be::u32(self.0, 20))
+    /// Return the number that only the sender, and who has seen the packet, can know.
+    pub fn nonce(&self) -> u64 {
+        (u64::from(be::u32(self.0, 16)) << 32) | u64::from(be::u32(self.0, 20))
     }
 }
 
@@ -49,14 +49,14 @@ pub struct ProbeRepr {
     pub probe: u32,
     /// The packet's sequence number within the probe.
     pub seq: u32,
-    /// The time at which the packet is to be sent, in ns since the Unix epoch.
-    pub intended_ns: i64,
+    /// The number that only the sender, and who has seen the packet, can know.
+    pub nonce: u64,
 }
 
 impl ProbeRepr {
     /// Read the fields of a captured header.
     pub fn parse(view: &ProbeView<'_>) -> Self {
-        Self { probe: view.probe(), seq: view.seq(), intended_ns: view.intended_ns() }
+        Self { probe: view.probe(), seq: view.seq(), nonce: view.nonce() }
     }
 
     /// Write the header over the first [`PROBE_HEADER`] bytes of `payload`.
@@ -68,7 +68,7 @@ impl ProbeRepr {
         payload[4..8].copy_from_slice(&[VERSION, 0, 0, 0]);
         payload[8..12].copy_from_slice(&self.probe.to_be_bytes());
         payload[12..16].copy_from_slice(&self.seq.to_be_bytes());
-        payload[16..24].copy_from_slice(&self.intended_ns.to_be_bytes());
+        payload[16..24].copy_from_slice(&self.nonce.to_be_bytes());
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_header_is_these_bytes() {
         let mut bytes = [0xff; PROBE_HEADER];
-        ProbeRepr { probe: 0x0102_0304, seq: 5, intended_ns: -2 }.emit(&mut bytes);
+        ProbeRepr { probe: 0x0102_0304, seq: 5, nonce: u64::MAX - 1 }.emit(&mut bytes);
         assert_eq!(&bytes[..16], b"dlab\x01\0\0\0\x01\x02\x03\x04\0\0\0\x05");
         assert_eq!(&bytes[16..], b"\xff\xff\xff\xff\xff\xff\xff\xfe");
     }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn another_magic_or_version_is_not_a_probe() {
         let mut bytes = [0; PROBE_HEADER];
-        ProbeRepr { probe: 1, seq: 2, intended_ns: 3 }.emit(&mut bytes);
+        ProbeRepr { probe: 1, seq: 2, nonce: 3 }.emit(&mut bytes);
         assert!(ProbeView::new(&bytes).is_ok());
         for at in [0, 3, 4] {
             let mut other = bytes;
@@ -100,8 +100,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn headers_round_trip(probe: u32, seq: u32, intended_ns: i64) {
-            let repr = ProbeRepr { probe, seq, intended_ns };
+        fn headers_round_trip(probe: u32, seq: u32, nonce: u64) {
+            let repr = ProbeRepr { probe, seq, nonce };
             let mut bytes = [0; PROBE_HEADER];
             repr.emit(&mut bytes);
             prop_assert_eq!(ProbeRepr::parse(&ProbeView::new(&bytes).unwrap()), repr);

@@ -47,10 +47,10 @@ fn any_transport() -> impl Strategy<Value = Transport> {
 proptest! {
     #[test]
     fn a_frame_gives_back_its_packet_even_cut_after_the_header(
-        v6: bool, transport in any_transport(), probe: u32, seq: u32, intended_ns: i64,
+        v6: bool, transport in any_transport(), probe: u32, seq: u32, nonce: u64,
         size in PROBE_HEADER..200,
     ) {
-        let probe = ProbeRepr { probe, seq, intended_ns };
+        let probe = ProbeRepr { probe, seq, nonce };
         let bytes = frame(v6, transport, probe, size);
         let cut = bytes.len() - size + PROBE_HEADER;
         for captured in [&bytes[..], &bytes[..cut], &[&bytes[..], &[0; 18]].concat()] {
@@ -62,7 +62,7 @@ proptest! {
 
 #[test]
 fn the_leg_is_that_of_the_echo_or_of_the_port() {
-    let probe = ProbeRepr { probe: 1, seq: 2, intended_ns: 3 };
+    let probe = ProbeRepr { probe: 1, seq: 2, nonce: 3 };
     let leg = |transport, port| parse(&frame(false, transport, probe, 24)).unwrap().leg(port);
     let echo = |leg| Transport::Echo(EchoRepr { leg, ident: 1, seq: 2 });
     assert_eq!(leg(echo(Leg::Request), 0), Some(Leg::Request));

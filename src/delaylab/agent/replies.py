@@ -87,7 +87,8 @@ class LivePacket(Reply):
     router `source`, `closed` one that a closed TCP port answered. `handshake_ns` is how long it
     took to open the connection of an HTTP request. `source` is the address that answered, `error`
     of a packet with an answer what is wrong with that, and `duplicates` the number of its further
-    answers. `under-way` is a packet that could still be answered when the client stopped the probe.
+    answers. `under-way` is a packet that could still be answered when the client stopped the probe,
+    `mismatched` one whose answer is no reply: from another address, or with other data.
     """
 
     seq: Count
@@ -96,7 +97,15 @@ class LivePacket(Reply):
     rtt_stack_ns: int | None = None
     slip_ns: int | None = None
     outcome: Literal[
-        "replied", "late", "lost", "refused", "unsent", "expired", "closed", "under-way"
+        "replied",
+        "late",
+        "lost",
+        "refused",
+        "unsent",
+        "expired",
+        "closed",
+        "mismatched",
+        "under-way",
     ]
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None

@@ -13,6 +13,7 @@ from delaylab.agent.result import AgentError
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import (
+    ECHO_REPLIES_6,
     OUTSIDE,
     ClockReading,
     Endpoint,
@@ -215,9 +216,9 @@ def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
     if agent is None:
         return {}
     session = lab.session(agent)
-    counters = session.call(Counters()).done.snmp["Icmp"]
+    snmp = session.call(Counters()).done.snmp
     session.close()
-    return counters
+    return {**snmp["Icmp"], ECHO_REPLIES_6: snmp["Icmp6"].get(ECHO_REPLIES_6, 0)}
 
 
 def _tap_warnings(taps: list[Tap]) -> list[Doubt]:

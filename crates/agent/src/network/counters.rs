@@ -10,11 +10,12 @@ use delaylab_proto::{Context, Failure};
 use crate::protocol::network::{Counters, CountersDone, InterfaceCounters};
 use crate::session::Session;
 
-/// Read `/proc/self/net/dev` and `/proc/self/net/snmp` once.
+/// Read `dev`, `snmp` and `snmp6` of `/proc/self/net` once.
 pub(crate) fn serve(_: Counters, _: &mut Session) -> Result<CountersDone, Failure> {
     let directory = Path::new("/proc/self/net");
     let mut snmp = protocols(directory)?;
     snmp.retain(|protocol, _| ["Ip", "Icmp", "Udp"].contains(&protocol.as_str()));
+    snmp.insert("Icmp6".to_owned(), icmp6(directory));
     let interfaces = interfaces(directory)?;
     // A busy machine may deliver the answer much later: only the reader knows when it read.
     Ok(CountersDone { time_ns: Realtime::now().ns(), interfaces, snmp })
@@ -71,6 +72,16 @@ pub(crate) fn protocols(net: &Path) -> Result<BTreeMap<String, BTreeMap<String, 
         protocols.insert(protocol.to_owned(), counters);
     }
     Ok(protocols)
+}
+
+/// Read the counters of `ICMPv6` from `net/snmp6`, a line for each; none where the kernel has no IPv6.
+fn icmp6(net: &Path) -> BTreeMap<String, u64> {
+    let text = fs::read_to_string(net.join("snmp6")).unwrap_or_default();
+    let counter = |line: &str| {
+        let (name, number) = line.strip_prefix("Icmp6")?.split_once(char::is_whitespace)?;
+        Some((name.to_owned(), number.trim().parse().ok()?))
+    };
+    text.lines().filter_map(counter).collect()
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

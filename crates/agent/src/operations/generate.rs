@@ -163,11 +163,8 @@ impl<'a> Generator<'a> {
             let flow = &self.request.flows[which];
             let due = start + self.intended(end);
             self.slip.record(now - due);
-            let header = ProbeRepr {
-                probe: self.request.probe,
-                seq: end,
-                intended_ns: (self.began + (due - start)).ns(),
-            };
+            // Nobody answers them.
+            let header = ProbeRepr { probe: self.request.probe, seq: end, nonce: 0 };
             let frame = &mut self.frames[(end - first) as usize];
             write(flow, self.macs[which], self.request.port, header, frame);
             end += 1;

@@ -68,6 +68,8 @@ pub(crate) enum Outcome {
     Unsent,
     /// Its TTL was used up at a router.
     Expired,
+    /// An answer came that is not its reply: from another address, or with other data.
+    Mismatched,
     /// It could still be answered when the client stopped the probe.
     UnderWay,
 }
@@ -83,6 +85,7 @@ impl Outcome {
             Self::Refused => "refused",
             Self::Unsent => "unsent",
             Self::Expired => "expired",
+            Self::Mismatched => "mismatched",
             Self::UnderWay => "under-way",
         }
     }
@@ -213,6 +216,8 @@ pub(crate) enum WarningKind {
     NoKernelStamps,
     UnattributedError,
     RepliesDropped,
+    /// Answers came that are not replies.
+    MismatchedReplies,
     /// The sender's clock was set while it sent.
     ClockStep,
 }

@@ -47,7 +47,7 @@ pub(crate) struct WatchDone {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counters {}
 
-/// Counters by interface, and by protocol as in `/proc/net/snmp`.
+/// Counters by interface, and by protocol as in `/proc/net/snmp`; those of `Icmp6` as in `/proc/net/snmp6`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CountersDone {
     /// The time at which they were read, since the Unix epoch.

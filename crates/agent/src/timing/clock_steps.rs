@@ -51,12 +51,6 @@ impl ClockSteps {
         self.steps.last().map_or(self.start, |step| step.offset)
     }
 
-    /// Return the time of the clock at a time, as if nobody had set it since the start.
-    #[must_use]
-    pub(crate) fn by_start(&self, time: Monotonic) -> Realtime {
-        self.start.realtime(time)
-    }
-
     /// Return the time of the clock at a time.
     #[must_use]
     pub(crate) fn clock_at(&self, time: Monotonic) -> Realtime {

@@ -6,6 +6,7 @@ pub mod sender;
 pub mod tap;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::ring_buf::RingBufItem;
@@ -35,6 +36,7 @@ struct Settings {
     ident: u16,
     port: u16,
     frames: u32,
+    responder: [u8; 16],
 }
 
 // SAFETY: plain integers without padding.
@@ -53,7 +55,8 @@ impl Settings {
         let first_seq = sender.first_seq;
         let (magic, probe, ip) = (wanted.magic, wanted.probe, u16::from(wanted.ip));
         let (protocol, frames) = (wanted.protocol() as u16, u32::from(frames));
-        Ok(Self { magic, probe, first_seq, ip, protocol, ident, port, frames })
+        let responder = sender.responder.map_or([0; 16], in_16_bytes);
+        Ok(Self { magic, probe, first_seq, ip, protocol, ident, port, frames, responder })
     }
 }
 
@@ -66,6 +69,20 @@ pub struct SenderSettings {
     pub first_seq: u32,
     /// The number of packets that the sender will send.
     pub count: u32,
+    /// The address whose replies are taken.
+    pub responder: Option<IpAddr>,
+}
+
+/// Return an address as the programs compare it: of IPv4 the first four bytes count.
+fn in_16_bytes(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(v4) => {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&v4.octets());
+            bytes
+        }
+        IpAddr::V6(v6) => v6.octets(),
+    }
 }
 
 /// The programs and their maps, not yet attached to an interface.

@@ -24,6 +24,7 @@ const RING: u32 = 512 << 10;
 #[derive(Clone, Copy)]
 struct Event {
     time_ns: u64,
+    nonce: u64,
     seq: u32,
     ttl: u8,
     tai: u8,
@@ -38,6 +39,8 @@ unsafe impl Pod for Event {}
 pub struct Reply {
     /// The probe's sequence number.
     pub seq: u32,
+    /// The nonce in the probe header.
+    pub nonce: u64,
     /// The remaining time to live or hop limit.
     pub ttl: u8,
     /// The kernel's receive stamp, in ns since the Unix epoch.
@@ -96,7 +99,7 @@ impl TcxSender {
             let event: &Event = record(&item);
             let ahead_ns = if event.tai == 0 { 0 } else { self.tai_ahead_ns };
             let time = Realtime::from_ns(event.time_ns as i64 - ahead_ns);
-            take(Reply { seq: event.seq, ttl: event.ttl, time });
+            take(Reply { seq: event.seq, nonce: event.nonce, ttl: event.ttl, time });
             taken += 1;
         }
         if taken > 0 {

@@ -12,6 +12,7 @@ from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.rtt import round_trips
 from delaylab.analysis.packets.trial import TrialPackets, packets_by_way
 from delaylab.analysis.statistics.runs import Floats
+from delaylab.dataset.records.outcomes import NO_REPLY, NOT_SENT
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 
@@ -41,7 +42,6 @@ class Part:
     way: str = ""
 
 
-NOT_SENT = ("refused", "unsent")
 """Outcomes of packets that never left the sender, so that nothing on the way lost them."""
 
 
@@ -95,7 +95,7 @@ def _add_segments(found: Measured, repeat: int, packets: TrialPackets, way: str)
 def _fates(table: pl.DataFrame) -> Floats:
     """Return 1 for each packet that was lost and 0 for each other that was sent, in their order."""
     sent = table.filter(~pl.col("outcome").is_in(NOT_SENT))
-    return (sent["outcome"] == "lost").cast(pl.Float64).to_numpy()
+    return sent["outcome"].is_in(NO_REPLY).cast(pl.Float64).to_numpy()
 
 
 def _keep(found: Measured, repeat: int, part: Part, values: Floats) -> None:

@@ -47,6 +47,7 @@ def doubts(
         *_unseen(account),
         *_lost(account, in_downtimes),
         *_closed(account),
+        *_unsent(account),
         *_clock(measured, user_ns),
         *_backwards(measured, trials[0]),
     ]
@@ -200,6 +201,17 @@ def _lost(account: Account, in_downtimes: int) -> Iterator[Doubt]:
             "read the account of where they were last seen before comparing delays",
             lost=lost,
             scheduled=account.scheduled,
+        )
+
+
+def _unsent(account: Account) -> Iterator[Doubt]:
+    if account.unsent_replies:
+        yield doubt(
+            DoubtKind.FORGED_REPLIES,
+            f"{account.unsent_replies} more packets were answered than the responder's kernel sent "
+            "echo replies: another node answered them in its name",
+            "find out who (`run --pcap`), and do not believe these delays",
+            replies=account.unsent_replies,
         )
 
 

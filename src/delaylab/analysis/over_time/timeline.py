@@ -11,10 +11,10 @@ from delaylab.analysis.over_time.outages import Outage, outages
 from delaylab.analysis.over_time.slowest import TrialTimes
 from delaylab.analysis.packets.rtt import round_trips
 from delaylab.analysis.statistics.quantiles import Floats
+from delaylab.dataset.records.outcomes import NO_REPLY, NOT_SENT
 
 # Number of stretches of equal count that packets are reduced to; two packets of each are kept.
 STRETCHES = 120
-NOT_SENT = ("refused", "unsent")
 """Outcomes of packets that never left the sender."""
 
 
@@ -46,7 +46,7 @@ def timeline(trial: TrialTimes, measured: str) -> Timeline:
     packets = trial.packets.select(
         ((sent - start) / 1e9).alias("after_s"),
         pl.col("phase"),
-        (pl.col("outcome") == "lost").alias("lost"),
+        pl.col("outcome").is_in(NO_REPLY).alias("lost"),
         pl.col("outcome").is_in(NOT_SENT).alias("not sent"),
         (round_trips(trial.packets)["app"] / 1000).alias("us"),
     ).sort("after_s", maintain_order=True)

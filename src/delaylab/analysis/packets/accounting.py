@@ -53,9 +53,10 @@ class ByLeg:
 class PhaseAccount:
     """Fates of the packets of one phase.
 
-    Each of the `scheduled` packets is `answered` in time, answered too `late`, `lost`, `refused` by
-    the sender's kernel, or `unsent`. Beside that, `duplicated` counts copies beyond a packet's
-    first, and `reordered` packets that others overtook.
+    Each of the `scheduled` packets is `answered` in time, answered too `late`, `lost`, answered by
+    what is no reply (`mismatched`), `refused` by the sender's kernel, or `unsent`. Beside that,
+    `duplicated` counts copies beyond a packet's first, and `reordered` packets that others
+    overtook.
     """
 
     phase: str
@@ -67,6 +68,7 @@ class PhaseAccount:
     unsent: int
     duplicated: ByLeg
     reordered: ByLeg
+    mismatched: int = 0
 
     @property
     def sent(self) -> int:
@@ -85,6 +87,7 @@ class PhaseAccount:
             self.unsent + other.unsent,
             self.duplicated + other.duplicated,
             self.reordered + other.reordered,
+            self.mismatched + other.mismatched,
         )
 
 
@@ -109,7 +112,8 @@ class PointAccount:
 class Account:
     """Counts of the scheduled packets by outcome, by point, and by the last point that saw them.
 
-    `lost_after` names the way with the point if there are several.
+    `lost_after` names the way with the point if there are several. `unsent_replies` are answered
+    packets beyond the echo replies that the responder's kernel sent; 0 if it did not count them.
     """
 
     scheduled: int
@@ -118,9 +122,11 @@ class Account:
     lost_after: dict[str, int]
     absent: dict[str, str]
     responder_dropped: int
+    unsent_replies: int = 0
 
 
 NOWHERE = "scheduled, never seen"
+ANSWERED = ("replied", "late")
 
 
 def account(packets: pl.DataFrame, trials: list[TrialRecord]) -> Account:
@@ -138,7 +144,20 @@ def account(packets: pl.DataFrame, trials: list[TrialRecord]) -> Account:
         lost_after={labels[where + 1]: n for where, n in counts.iter_rows()},
         absent=dict(trials[0].absent),
         responder_dropped=sum(t.responder_icmp.get("OutErrors", 0) for t in trials),
+        unsent_replies=_unsent_replies(packets, trials),
     )
+
+
+def _unsent_replies(packets: pl.DataFrame, trials: list[TrialRecord]) -> int:
+    """Return by how many the answered packets are more than the responder's echo replies.
+
+    The responder may have answered others, too, so that not every forged reply is seen by this.
+    """
+    sent = [t.echo_replies for t in trials]
+    if None in sent:
+        return 0
+    answered = int(packets["outcome"].is_in(ANSWERED).sum())
+    return max(0, answered - sum(each for each in sent if each is not None))
 
 
 def of_ways(whole: Account, ways: Mapping[str, Account], unknown: Sequence[Account]) -> Account:
@@ -203,6 +222,7 @@ def _of_phase(trial: TrialRecord, phase: str, packets: pl.DataFrame) -> PhaseAcc
         outcomes.get("unsent", 0),
         _duplicated(packets, trial, phase),
         _reordered(packets, way),
+        outcomes.get("mismatched", 0),
     )
 
 

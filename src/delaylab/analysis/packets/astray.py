@@ -14,6 +14,7 @@ from itertools import groupby
 import polars as pl
 
 from delaylab.analysis.packets.accounting import UNTAPPED
+from delaylab.dataset.records.outcomes import NO_REPLY
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.points import LOCATION
 
@@ -79,7 +80,7 @@ def astray(
         .sort("time_ns", maintain_order=True)
     )
     tapped = packets.filter(pl.col("phase") != UNTAPPED)
-    unanswered = tapped.filter(pl.col("outcome") == "lost").select("probe", "seq")
+    unanswered = tapped.filter(pl.col("outcome").is_in(NO_REPLY)).select("probe", "seq")
     return Astray(trial.id, _lost(seen, unanswered), list(_loops(seen, unanswered)))
 
 

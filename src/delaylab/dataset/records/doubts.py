@@ -18,6 +18,7 @@ class DoubtKind(StrEnum):
 
     NOT_REALTIME = "not-realtime"
     REPLIES_DROPPED = "replies-dropped"
+    MISMATCHED_REPLIES = "mismatched-replies"
     NO_KERNEL_STAMPS = "no-kernel-stamps"
     UNATTRIBUTED_ERROR = "unattributed-error"
     FABRIC = "fabric"
@@ -33,6 +34,7 @@ class DoubtKind(StrEnum):
     UNSEEN = "unseen"
     LOST = "lost"
     RESPONDER_DROPS = "responder-drops"
+    FORGED_REPLIES = "forged-replies"
     CLOSED_PORT = "closed-port"
     CLOCK_STEP = "clock-step"
     CLOCK_SLEWED = "clock-slewed"

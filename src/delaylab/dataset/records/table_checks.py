@@ -10,6 +10,7 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from delaylab.dataset.records.base import LARGEST
+from delaylab.dataset.records.outcomes import OUTCOMES
 from delaylab.dataset.records.tables import ADDED, NULLABLE, TABLES
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
@@ -23,7 +24,6 @@ MOST_NAMES = 100_000
 """Largest number of different names (of points, clocks, places, metrics) in one table."""
 
 PHASES = frozenset({"untapped", "before", "load", "after"})
-OUTCOMES = frozenset({"replied", "closed", "late", "lost", "refused", "unsent"})
 WHATS = frozenset({"table", "link", "adjacency", "lost"})
 FATES = frozenset({"black-hole", "loop"})
 _LIST = re.compile(r"[A-Za-z0-9_.:@,%/ +-]{1,20000}")

@@ -104,7 +104,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "connection took to open.",
         "slip_ns": "How late it was sent: `sent_ns` less `intended_ns`; null if it was not.",
         "outcome": "`replied`, `closed` (by a closed TCP port), `late` (replied too late), `lost`, "
-        "`refused` (by the sender's kernel), or `unsent`.",
+        "`mismatched` (what answered it is no reply: it came from another address, or with other "
+        "data), `refused` (by the sender's kernel), or `unsent`.",
         "duplicates": "The number of further replies to the same packet.",
         "reordered": "True if its reply came after the reply to a later packet (RFC 4737).",
     },

@@ -36,6 +36,8 @@ OUTSIDE = "outside"
 """The kind of a responder that is a real host outside of the lab, and its host's name."""
 START = "sender.app"
 """Point at which a request begins and a reply ends."""
+ECHO_REPLIES, ECHO_REPLIES_6 = "OutEchoReps", "OutEchoReplies"
+"""Counters of the echo replies that a kernel sent, by IPv4 and by IPv6."""
 
 
 class Endpoint(Record):
@@ -289,6 +291,13 @@ class Measurement(Record):
     def machine(self) -> str | None:
         """Return the name of the sender's machine; None if the record does not say it."""
         return self.hosts.get(self.sender.host) if self.sender else None
+
+    @property
+    def echo_replies(self) -> int | None:
+        """Return how many echo replies the responder's kernel sent; None if it did not count."""
+        counted = [self.responder_icmp.get(name) for name in (ECHO_REPLIES, ECHO_REPLIES_6)]
+        known = [count for count in counted if count is not None]
+        return sum(known) if self.protocol == "icmp" and len(known) == len(counted) else None
 
     @property
     def probed(self) -> bool:

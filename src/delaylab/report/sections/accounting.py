@@ -70,7 +70,12 @@ def fates(groups: list[Group]) -> list[Fate]:
 def in_words(phase: PhaseAccount) -> str:
     """Return what happened to packets of a phase without a normal answer; "" if all had one."""
     legs = {"lost": phase.lost, "duplicated": phase.duplicated, "reordered": phase.reordered}
-    counts = {"late": phase.late, "refused": phase.refused, "unsent": phase.unsent}
+    counts = {
+        "mismatched": phase.mismatched,
+        "late": phase.late,
+        "refused": phase.refused,
+        "unsent": phase.unsent,
+    }
     said = [f"{name} {_by_leg(found)}" for name, found in legs.items() if found.total]
     return ", ".join([*said, *(f"{name} {n}" for name, n in counts.items() if n)])
 
@@ -89,6 +94,7 @@ def _phase(phase: PhaseAccount) -> JsonObject:
         "answered": phase.answered,
         "late": phase.late,
         "lost": asdict(phase.lost),
+        "mismatched": phase.mismatched,
         "refused": phase.refused,
         "unsent": phase.unsent,
         "duplicated": asdict(phase.duplicated),

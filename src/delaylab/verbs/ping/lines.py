@@ -91,6 +91,7 @@ def _extras(result: PingResult) -> str:
     """Return the summary's counts of what not every ping has."""
     counts = (
         (result.under_way, "under way", "under way"),
+        (result.mismatched, "mismatched reply", "mismatched replies"),
         (result.duplicates, "duplicate reply", "duplicate replies"),
         (result.flawed, "reply with errors", "replies with errors"),
     )

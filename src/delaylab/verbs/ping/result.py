@@ -25,11 +25,11 @@ class PingPacket:
     `rtt_user_ns` is the round trip as programs see it, `rtt_kernel_ns` that between the kernel's
     stamps, `slip_ns` how late the packet was sent. `outcome` is `replied`, `closed` if the reply
     says that the TCP port is closed, `lost`, `late` if the reply came after the packet was given up
-    for lost, `under-way` if it could still be answered when Ctrl-C ended the ping, or `refused` by
-    this machine's kernel. `handshake_ns` is how long it took to open the
-    connection of an HTTP request, whose round trip begins after that. `sender` is the address that
-    answered, None if it is not known. `error` is why there is no answer, or what is wrong with it.
-    `duplicates` is the number of further replies.
+    for lost, `mismatched` if what answered it is no reply, `under-way` if it could still be
+    answered when Ctrl-C ended the ping, or `refused` by this machine's kernel. `handshake_ns` is
+    how long it took to open the connection of an HTTP request, whose round trip begins after that.
+    `sender` is the address that answered, None if it is not known. `error` is why there is no
+    answer, or what is wrong with it. `duplicates` is the number of further replies.
     """
 
     seq: int
@@ -155,7 +155,12 @@ class PingResult:
     @property
     def lost(self) -> int:
         """Return the number of packets that were not answered."""
-        return self.sent - self.replied - self.late - self.under_way
+        return self.sent - self.replied - self.late - self.mismatched - self.under_way
+
+    @property
+    def mismatched(self) -> int:
+        """Return the number of packets that were answered by what is no reply."""
+        return self._count("mismatched")
 
     @property
     def under_way(self) -> int:
@@ -243,6 +248,7 @@ class PingResult:
             **({"errors": self.errors} if self.errors else {}),
             "late": self.late,
             "lost": self.lost,
+            **({"mismatched": self.mismatched} if self.mismatched else {}),
             **({"under_way": self.under_way} if self.under_way else {}),
             **({"duplicates": self.duplicates} if self.duplicates else {}),
             "rtt_user_ns": _json_of(self.rtt_user_ns),

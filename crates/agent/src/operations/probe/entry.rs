@@ -27,6 +27,8 @@ pub(super) struct Entry {
     pub duplicates: u16,
     pub reordered: bool,
     pub refused: bool,
+    /// True if an answer came that is not the packet's reply.
+    pub mismatched: bool,
     /// True if the answer says that the port is closed.
     pub closed: bool,
     /// The number of the address that has answered, from 1; 0 if it is not known.

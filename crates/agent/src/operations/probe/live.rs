@@ -124,8 +124,11 @@ impl Live {
     fn report_if_lost(&mut self, log: &Log, session: &mut Session) -> Result<(), Failure> {
         let place = self.undecided;
         self.undecided += 1;
-        let unanswered = matches!(log.outcome(place), Outcome::Lost | Outcome::UnderWay);
-        let silent = unanswered && log.error_at(place).is_none();
+        let silent = match log.outcome(place) {
+            Outcome::Mismatched => true,
+            Outcome::Lost | Outcome::UnderWay => log.error_at(place).is_none(),
+            _ => false,
+        };
         if silent { session.event(&Event::Packet(self.packet(log, place))) } else { Ok(()) }
     }
 

@@ -7,6 +7,7 @@ use delaylab_os::clock::{Monotonic, Realtime, Span};
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::ProbeRepr;
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 
 /// The points of a probe, in the order of a request's path.
@@ -18,6 +19,8 @@ pub(super) struct Log {
     pub entries: Vec<Entry>,
     pub(super) probe: u32,
     first_seq: u32,
+    /// The random key that gives each packet its nonce (SipHash): from some of them no other can be told.
+    nonces: RandomState,
     pub(super) late: Span,
     pub(super) app: bool,
     errors: Vec<String>,
@@ -30,6 +33,8 @@ pub(super) struct Log {
     pub sent: u32,
     /// Packets that the kernel refused.
     pub refused: u32,
+    /// Answers that are not replies: from another address, or with other data.
+    pub mismatched: u32,
     /// Packets without a reply that an error made hopeless.
     failed: u32,
     /// The packets before this place are given up: a closed loop awaits them no longer.
@@ -56,6 +61,7 @@ impl Log {
             entries: vec![Entry::default(); count],
             probe: request.probe,
             first_seq: request.first_seq,
+            nonces: RandomState::new(),
             late: Span::from_ns(request.late_ns),
             app: request.stamps.contains(&Point::App),
             errors: Vec::with_capacity(16),
@@ -64,6 +70,7 @@ impl Log {
             replied: 0,
             sent: 0,
             refused: 0,
+            mismatched: 0,
             failed: 0,
             given_up_before: 0,
             given_up: 0,
@@ -81,8 +88,8 @@ impl Log {
 
     /// Return the probe header of the packet at a place.
     pub(super) fn header(&self, place: u32) -> ProbeRepr {
-        let intended = self.clock_steps.by_start(self.entries[place as usize].intended);
-        ProbeRepr { probe: self.probe, seq: self.seq(place), intended_ns: intended.ns() }
+        let seq = self.seq(place);
+        ProbeRepr { probe: self.probe, seq, nonce: self.nonces.hash_one(seq) }
     }
 
     /// Return the place of a sent packet, if it is this probe's.
@@ -141,9 +148,10 @@ impl Log {
             self.settle(place);
             return;
         }
-        if entry.error != 0 {
+        let was_failed = entry.error != 0 && !entry.mismatched;
+        (entry.error, entry.mismatched) = (0, false);
+        if was_failed {
             // Such as that of an earlier reply, which was corrupted.
-            entry.error = 0;
             self.failed -= 1;
         } else if place < self.given_up_before {
             self.given_up -= 1;
@@ -193,6 +201,19 @@ impl Log {
                 }
             }
             self.settle(place);
+        }
+    }
+
+    /// Record an answer to a packet that is not its reply. That is awaited as before; if it does not come, this is the
+    /// packet's outcome.
+    pub(super) fn note_mismatched(&mut self, place: u32, why: &str, from: Option<SocketAddr>) {
+        self.mismatched += 1;
+        let entry = self.entries[place as usize];
+        if entry.replied == NEVER && entry.error == 0 {
+            self.note_source(place, from);
+            let error = self.error(why);
+            let entry = &mut self.entries[place as usize];
+            (entry.error, entry.mismatched) = (error, true);
         }
     }
 
@@ -299,6 +320,7 @@ impl Log {
         match entry {
             Entry { refused: true, .. } => Outcome::Refused,
             Entry { sent: NEVER, .. } => Outcome::Unsent,
+            Entry { replied: NEVER, mismatched: true, .. } => Outcome::Mismatched,
             Entry { replied: NEVER, .. } if self.is_under_way(entry) => Outcome::UnderWay,
             Entry { replied: NEVER, .. } => Outcome::Lost,
             Entry { expired: true, .. } => Outcome::Expired,

@@ -73,6 +73,9 @@ fn measure(
     drop(realtime);
     outcome?;
     path.warn(&mut warnings);
+    if log.mismatched > 0 {
+        warnings.push(mismatched(log.mismatched));
+    }
     if let Some(steps) = log.clock_steps.describe() {
         let remedy = "stop time synchronisation while measuring, or let it slew";
         warnings.push(Warning::new(WarningKind::ClockStep, steps, remedy));
@@ -88,6 +91,15 @@ fn measure(
         by: path.by(),
         neighbour_ns,
     })
+}
+
+fn mismatched(answers: u32) -> Warning {
+    let answers = if answers == 1 { "1 answer was" } else { &format!("{answers} answers were") };
+    Warning::new(
+        WarningKind::MismatchedReplies,
+        format!("{answers} no reply: from another address, or with other data than were sent"),
+        "find out who sent it (`run --pcap`); it counts as no reply",
+    )
 }
 
 /// Enter real-time scheduling and lock memory for the duration of the measurement. A failure is only a

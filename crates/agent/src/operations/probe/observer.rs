@@ -2,7 +2,7 @@
 //! replies coming in.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use delaylab_os::clock::Monotonic;
@@ -15,10 +15,11 @@ use delaylab_os::stamps::{self, Wanted};
 use delaylab_os::tcx::SenderSettings;
 use delaylab_os::tcx::sender::TcxSender;
 use delaylab_proto::Failure;
-use delaylab_wire::{Leg, MAGIC, is_corrupted, parse, parse_tcp};
+use delaylab_wire::{EthernetView, IpRepr, IpView, Leg, MAGIC, is_corrupted, parse, parse_tcp};
 use nix::errno::Errno;
 
 use super::log::Log;
+use super::reply::{OTHER_DATA, another_address};
 use super::route::{self, ProbeRoute};
 use crate::protocol::measuring::{By, Probe, Protocol};
 
@@ -67,10 +68,10 @@ impl Observer {
     }
 
     /// Take pending packets and return their number.
-    pub(super) fn take(&mut self, log: &mut Log, port: u16) -> usize {
+    pub(super) fn take(&mut self, log: &mut Log, route: &ProbeRoute) -> usize {
         match self {
             Self::Tcx(programs) => take_replies(programs, log),
-            Self::Ring(ring) => ring.drain(TAKE, |frame| note(log, &frame, port)),
+            Self::Ring(ring) => ring.drain(TAKE, |frame| note(log, &frame, route)),
         }
     }
 
@@ -102,22 +103,35 @@ impl Observer {
     }
 }
 
-fn note(log: &mut Log, frame: &Captured<'_>, port: u16) {
+fn note(log: &mut Log, frame: &Captured<'_>, route: &ProbeRoute) {
     let Ok(sighting) = parse(frame.data) else { return };
     if !frame.outgoing && is_corrupted(frame.data) {
         return;
     }
     let Some(place) = log.place(sighting.probe.probe, sighting.probe.seq) else { return };
-    match (sighting.leg(port), frame.outgoing) {
+    match (sighting.leg(route.port), frame.outgoing) {
         (Some(Leg::Request), true) if log.awaits(place, Step::Stack, frame.time) => {
             log.note_transmit(place, Step::Stack, frame.time);
         }
         (Some(Leg::Reply), false) => {
-            let ttl = Some(sighting.ttl);
-            log.note_reply(place, Some(frame.time), ttl, Monotonic::now());
+            let from = source(frame).filter(|from| *from != route.to());
+            if let Some(from) = from {
+                log.note_mismatched(place, &another_address(from), None);
+            } else if sighting.probe != log.header(place) {
+                log.note_mismatched(place, OTHER_DATA, None);
+            } else {
+                let ttl = Some(sighting.ttl);
+                log.note_reply(place, Some(frame.time), ttl, Monotonic::now());
+            }
         }
         _ => {}
     }
+}
+
+/// Return the address that a frame's packet came from.
+fn source(frame: &Captured<'_>) -> Option<IpAddr> {
+    let ethernet = EthernetView::new(frame.data).ok()?;
+    Some(IpRepr::parse(&IpView::in_frame(&ethernet).ok()?).ok()?.from)
 }
 
 /// The number of packets to take at once, so that sending never waits for long.
@@ -140,7 +154,8 @@ fn open_programs(
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
     let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
-    let sender = SenderSettings { port, first_seq: request.first_seq, count: request.count };
+    let (first_seq, count) = (request.first_seq, request.count);
+    let sender = SenderSettings { port, first_seq, count, responder: Some(to.ip()) };
     TcxSender::open(interface, &wanted, &sender).ok().map(Box::new)
 }
 
@@ -181,8 +196,11 @@ pub(super) fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
         if reply.time > log.clock_steps.clock_at(now) {
             now = Monotonic::now();
         }
-        if let Some(place) = log.place_of_seq(reply.seq) {
+        let Some(place) = log.place_of_seq(reply.seq) else { return };
+        if reply.nonce == log.header(place).nonce {
             log.note_reply(place, Some(reply.time), Some(reply.ttl), now);
+        } else {
+            log.note_mismatched(place, OTHER_DATA, None);
         }
     })
 }

@@ -74,7 +74,7 @@ impl ProbePath for PathByPacketSocket {
     }
 
     fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
-        Ok(self.observer.take(log, self.route.port))
+        Ok(self.observer.take(log, &self.route))
     }
 
     fn collect(&mut self, _: &mut Log) -> Result<(), Failure> {

@@ -9,6 +9,14 @@ use delaylab_wire::{EchoView, IpView, Leg, PROBE_HEADER, ProbeView, Protocol, ic
 use super::log::Log;
 use super::route::SCOUT;
 
+/// The reason why an answer whose data are not the packet's is no reply.
+pub(super) const OTHER_DATA: &str = "the data of the reply are not those that were sent";
+
+/// Return the reason why an answer from an address that was not probed is no reply.
+pub(super) fn another_address(from: IpAddr) -> String {
+    format!("the reply came from {from}")
+}
+
 /// The properties of a probe's replies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
@@ -24,8 +32,10 @@ pub(super) struct Expected {
 /// A message that belongs to a packet of the probe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// A reply, and what is wrong with it, if anything.
-    Reply { place: u32, flaw: Option<String> },
+    /// Its reply.
+    Reply { place: u32 },
+    /// An answer that is not its reply, and why.
+    Mismatched { place: u32, why: String },
     /// A reply with a wrong checksum. Only a raw socket for IPv4 gets these: the kernel drops all others.
     Corrupted { place: u32 },
 }
@@ -41,8 +51,7 @@ impl Expected {
         let bytes = message.bytes;
         if self.flavour == Flavour::Udp {
             let place = self.place_by_header(log, bytes)?;
-            let flaw = self.flaw(log, place, bytes, message.truncated());
-            return Some(Received::Reply { place, flaw });
+            return Some(of(place, self.mismatch(log, place, bytes, message.truncated())));
         }
         let has_ip_header = self.flavour == Flavour::IcmpRaw && self.protocol == Protocol::Icmp;
         let icmp = if has_ip_header { IpView::v4(bytes).ok()?.payload() } else { bytes };
@@ -55,11 +64,13 @@ impl Expected {
             return Some(Received::Corrupted { place });
         }
         let place = self.place(log, &echo, from)?;
-        let flaw = match echo.code() {
-            0 => self.flaw(log, place, echo.payload(), message.truncated()),
-            code => Some(format!("the reply has code {code}")),
+        let stranger = from.filter(|from| *from != self.to);
+        let why = match (stranger, echo.code()) {
+            (Some(from), _) => Some(another_address(from)),
+            (None, 0) => self.mismatch(log, place, echo.payload(), message.truncated()),
+            (None, code) => Some(format!("the reply has code {code}")),
         };
-        Some(Received::Reply { place, flaw })
+        Some(of(place, why))
     }
 
     /// Return the place of the packet that an echo reply is about. A reply without the probe header is known by its
@@ -82,7 +93,7 @@ impl Expected {
     }
 
     /// Return what is wrong with the data of a reply. They must be the packet's: its header, and zeros.
-    fn flaw(&self, log: &Log, place: u32, data: &[u8], truncated: bool) -> Option<String> {
+    fn mismatch(&self, log: &Log, place: u32, data: &[u8], truncated: bool) -> Option<String> {
         let (has, size) = (data.len(), self.size);
         if truncated {
             return Some(format!("the reply has more than {has} bytes of data, not {size}"));
@@ -96,6 +107,13 @@ impl Expected {
         let mut header = [0; PROBE_HEADER];
         log.header(place).emit(&mut header);
         let same = data.starts_with(&header) && data[PROBE_HEADER..].iter().all(|byte| *byte == 0);
-        (!same).then(|| "the data of the reply are not those that were sent".into())
+        (!same).then(|| OTHER_DATA.into())
+    }
+}
+
+fn of(place: u32, mismatch: Option<String>) -> Received {
+    match mismatch {
+        Some(why) => Received::Mismatched { place, why },
+        None => Received::Reply { place },
     }
 }

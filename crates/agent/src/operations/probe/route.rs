@@ -100,6 +100,11 @@ impl ProbeRoute {
         Ok(Self { interface, ethernet, ip, ident, port: to.port(), _holder: holder })
     }
 
+    /// Return the address that is probed.
+    pub(super) fn to(&self) -> IpAddr {
+        self.ip.to
+    }
+
     /// Return the length of a frame with `size` bytes behind the ICMP or UDP header.
     pub(super) fn frame_length(&self, size: usize) -> usize {
         ETHERNET_HEADER + self.ip.length() + UDP_HEADER + size

@@ -15,7 +15,8 @@ impl Log {
     pub(super) fn is_known(&self, place: u32, now: Monotonic) -> bool {
         let entry = &self.entries[place as usize];
         let waited = entry.sent != NEVER && now - entry.sent > self.late;
-        entry.replied != NEVER || entry.refused || entry.error != 0 || waited
+        let failed = entry.error != 0 && !entry.mismatched;
+        entry.replied != NEVER || entry.refused || failed || waited
     }
 
     /// Return all places.

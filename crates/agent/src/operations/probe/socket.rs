@@ -82,9 +82,9 @@ impl PathBySocket {
         if flavour == Flavour::IcmpRaw {
             outgoing.address_all(to);
         }
-        // A live packet says who answered; of raw sockets, only some replies of strangers are those of the probe.
+        // A live packet says who answered. The kernel gives all sockets for ICMP the replies of others, too.
         let (room, bytes) = (slots.max(64), MORE + ECHO_HEADER + request.size);
-        let incoming = match request.live || flavour == Flavour::IcmpRaw {
+        let incoming = match request.live || flavour != Flavour::Udp {
             true => ReceiveBatch::with_sources(room, bytes),
             false => ReceiveBatch::without_sources(room, bytes),
         };
@@ -310,14 +310,12 @@ impl ProbePath for PathBySocket {
             let message = self.incoming.message(slot);
             let from = message.from();
             match self.expected.recognize(log, &message, from.map(|from| from.ip())) {
-                Some(Received::Reply { place, flaw }) => {
+                Some(Received::Reply { place }) => {
                     let control = message.control();
                     log.note_source(place, from);
                     log.note_reply(place, control.time, control.ttl, now);
-                    if let Some(flaw) = flaw {
-                        log.note_flaw(place, &flaw);
-                    }
                 }
+                Some(Received::Mismatched { place, why }) => log.note_mismatched(place, &why, from),
                 Some(Received::Corrupted { place }) => log.note_corrupted(place, CORRUPTED),
                 None => {}
             }
