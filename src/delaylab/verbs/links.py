@@ -181,11 +181,19 @@ def _lines(reports: list[EngineReport], verdicts: list[Verdict]) -> Iterator[str
         if verdict.own or verdict.of_underlay:
             why = "; ".join((*verdict.own, *verdict.of_underlay))
             yield f"{_direction(verdict)}: not held, because {why}"
+        if verdict.direction.moved:
+            yield f"{_direction(verdict)}: {_moved(verdict.direction.moved)}"
         if verdict.used and verdict.unjudged:
             which = f"{', '.join(verdict.unjudged)} {'is' if len(verdict.unjudged) == 1 else 'are'}"
             yield f"{_direction(verdict)}: its conditions changed; {which} not judged"
     if any(verdict.why or verdict.unjudged for verdict in verdicts if verdict.used):
         yield AGAIN
+
+
+def _moved(frames: int) -> str:
+    """Return in words that frames came with the MAC address of another end of their link."""
+    came = "1 frame came" if frames == 1 else f"{frames} frames came"
+    return f"{came} with the MAC address of another end of the link"
 
 
 def _below(underlay: Underlay) -> str:

@@ -313,6 +313,8 @@ pub(crate) struct DirectionReport {
     pub reordered: Option<u64>,
     /// Frames whose delay was shorter than that of the network between machines; null on other links.
     pub short: Option<u64>,
+    /// Frames whose source MAC address is behind another port; null where the engine does not count these.
+    pub moved: Option<u64>,
     pub waiting: Waiting,
     /// Frames that wait for the rate or are under way.
     pub held: u32,

@@ -147,6 +147,11 @@ class Direction(Record):
         description="The number of frames whose delay was shorter than what that network adds; "
         "null where nothing is subtracted.",
     )
+    moved: Count | None = Field(
+        None,
+        description="The number of frames of a link with more than two ends whose source MAC "
+        "address belongs to another one; null where they are not counted.",
+    )
     waiting: Tally = Field(
         Tally(), description="The frames that wait for the rate, here or at the sender."
     )

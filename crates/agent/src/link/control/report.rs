@@ -107,6 +107,7 @@ impl DirectionReport {
             corrupted: Some(counts.corrupted),
             reordered: Some(counts.reordered),
             short: config.over_underlay.then_some(counts.short),
+            moved: Some(counts.moved),
             waiting: Waiting { frames, bytes },
             held: done.held,
             late: counts.late.summary(),
@@ -120,7 +121,14 @@ impl DirectionReport {
 
     /// Leave out the counts that only delaylab's own engine has.
     pub(crate) fn without_own_counts(self) -> Self {
-        Self { duplicated: None, corrupted: None, reordered: None, short: None, ..self }
+        Self {
+            duplicated: None,
+            corrupted: None,
+            reordered: None,
+            short: None,
+            moved: None,
+            ..self
+        }
     }
 }
 
@@ -173,7 +181,7 @@ mod tests {
             "asked_first": null, "requests": 0, "downtimes": [], "in": {"frames": 0, "bytes": 0}, "out": {"frames": 0, "bytes": 0},
             "dropped": {"ring": 0, "loss": 0, "queue": 0, "early": 0, "memory": 0, "oversize": 0,
                         "interface": 0, "down": 0},
-            "duplicated": 0, "corrupted": 0, "reordered": 0, "short": null,
+            "duplicated": 0, "corrupted": 0, "reordered": 0, "short": null, "moved": 0,
             "waiting": {"frames": 0, "bytes": 0}, "held": 0,
             "late": {"count": 0, "mean_ns": 0, "min_ns": 0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0},
             "first_in_ns": null, "last_in_ns": null, "first_out_ns": null, "last_out_ns": null,

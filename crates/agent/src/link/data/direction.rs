@@ -219,6 +219,7 @@ pub(crate) struct Counts {
     pub reordered: u64,
     /// Frames whose delay was shorter than that of the network beyond the link.
     pub short: u64,
+    pub moved: u64,
     pub late: Lateness,
 }
 

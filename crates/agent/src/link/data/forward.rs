@@ -197,7 +197,7 @@ impl Forwarder {
                 return;
             }
             let data = completed.as_deref().unwrap_or(captured.data);
-            switches[direction.switch].learn(data, number);
+            counts.moved += u64::from(switches[direction.switch].learn(data, number));
             match passing.vlan {
                 None => direction.enter(arrival, &[data], pool, events),
                 Some(tag) => {

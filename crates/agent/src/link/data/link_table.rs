@@ -111,29 +111,37 @@ type Address = [u8; 6];
 /// One link with its MAC table. Its ports have the numbers of their directions, which are consecutive.
 pub(super) struct Switch {
     ports: Range<u32>,
-    known: HashMap<Address, u32>,
+    /// The ports of the plan's addresses: no frame changes them, so no node can have the frames of another one.
+    planned: HashMap<Address, u32>,
+    /// The ports of other addresses, by the last frame from each.
+    learned: HashMap<Address, u32>,
 }
 
 impl Switch {
     /// Build a link with the MAC addresses known to be behind its ports.
-    pub(super) fn new(ports: Range<u32>, known: impl Iterator<Item = (Address, u32)>) -> Self {
-        Self { ports, known: known.collect() }
+    pub(super) fn new(ports: Range<u32>, planned: impl Iterator<Item = (Address, u32)>) -> Self {
+        Self { ports, planned: planned.collect(), learned: HashMap::new() }
     }
 
     fn is_cable(&self) -> bool {
         self.ports.len() == 2
     }
 
-    /// Learn that the source address of a frame is behind the port at which it arrived.
-    pub(super) fn learn(&mut self, frame: &[u8], port: u32) {
+    /// Learn that the source address of a frame is behind the port at which it arrived. Return true if another port had
+    /// that address.
+    pub(super) fn learn(&mut self, frame: &[u8], port: u32) -> bool {
         if self.is_cable() {
-            return;
+            return false;
         }
-        let Some(Ok(source)) = frame.get(6..12).map(Address::try_from) else { return };
+        let Some(Ok(source)) = frame.get(6..12).map(Address::try_from) else { return false };
+        if let Some(of_plan) = self.planned.get(&source) {
+            return *of_plan != port;
+        }
         let group = source[0] & 1 != 0;
-        if !group && (self.known.len() < MOST_ADDRESSES || self.known.contains_key(&source)) {
-            self.known.insert(source, port);
+        if group || (self.learned.len() >= MOST_ADDRESSES && !self.learned.contains_key(&source)) {
+            return false;
         }
+        self.learned.insert(source, port).is_some_and(|before| before != port)
     }
 
     /// Return the egress ports of a frame that arrived at `from`: the other end of a cable, else the port
@@ -142,7 +150,7 @@ impl Switch {
         let destination = frame.get(..6).and_then(|bytes| Address::try_from(bytes).ok());
         let known = destination
             .filter(|_| !self.is_cable())
-            .and_then(|destination| self.known.get(&destination).copied())
+            .and_then(|to| self.planned.get(&to).or_else(|| self.learned.get(&to)).copied())
             .filter(|&port| port != from);
         let ports = known.map_or(self.ports.clone(), |port| port..port + 1);
         ports.filter(move |&port| port != from)
@@ -195,13 +203,21 @@ mod tests {
         let mut switch = Switch::new(0..3, [([2, 0, 0, 0, 0, 1], 1)].into_iter());
         assert_eq!(towards(&switch, 1, 0), [1]);
         assert_eq!(towards(&switch, 7, 0), [1, 2]);
-        switch.learn(&frame(1, 7), 2);
+        assert!(!switch.learn(&frame(1, 7), 2));
         assert_eq!(towards(&switch, 7, 0), [2]);
-        switch.learn(&frame(1, 7), 1);
-        assert_eq!(towards(&switch, 7, 0), [1], "it has moved");
+        assert!(switch.learn(&frame(1, 7), 1), "it has moved");
+        assert_eq!(towards(&switch, 7, 0), [1]);
         let mut group = frame(0, 0);
         group[0] = 0xff;
         assert_eq!(switch.towards(&group, 1).collect::<Vec<_>>(), [0, 2]);
+    }
+
+    #[test]
+    fn an_address_of_the_plan_stays_where_it_is() {
+        let mut switch = Switch::new(0..3, [([2, 0, 0, 0, 0, 1], 1)].into_iter());
+        assert!(!switch.learn(&frame(7, 1), 1));
+        assert!(switch.learn(&frame(7, 1), 2), "another port's frames have it");
+        assert_eq!(towards(&switch, 1, 0), [1]);
     }
 
     #[test]
@@ -212,6 +228,6 @@ mod tests {
             frame[8..12].copy_from_slice(&number.to_be_bytes());
             switch.learn(&frame, 0);
         }
-        assert_eq!(switch.known.len(), MOST_ADDRESSES);
+        assert_eq!(switch.learned.len(), MOST_ADDRESSES);
     }
 }
