@@ -333,3 +333,29 @@ def test_links_of_a_reply_that_no_router_saw_are_unknown(tmp_path: Path) -> None
     assert trial.way.back == []
     (shown,) = plain(as_json(place))["trials"]
     assert {part["at"] for part in shown["segments"] if part["leg"] == "reply"} == {""}
+
+
+def test_a_way_crosses_a_wire_by_either_of_its_ends(tmp_path: Path) -> None:
+    """With routing daemons a tap for another way may stamp at the end that a way does not name."""
+    wire, other_end = "r2@p.wire", "r1@p.wire"
+    index = P.request.index("r2@p")
+    named = P.model_copy(
+        update={
+            "request": [*P.request[:index], wire, *P.request[index:]],
+            "reply": [*P.reply[:-index], wire, *P.reply[-index:]],
+        }
+    )
+    both = named.model_copy(
+        update={
+            leg: [
+                each
+                for point in named.points(leg)
+                for each in ([other_end, wire] if point == wire else [point])
+            ]
+            for leg in ("request", "reply")
+        }
+    )
+    stamps, probes = tables([Sent(both), Sent(named), Sent(Q)])
+    assert parted(stamps, probes, [named, Q]).numbers["way"].to_list() == [0, 0, 1]
+    astray = stamps.with_columns(pl.col("point").replace(other_end, "r1@q.wire"))
+    assert parted(astray, probes, [named, Q]).numbers["way"].to_list() == [OFF, 0, 1]

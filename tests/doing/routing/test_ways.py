@@ -143,3 +143,27 @@ def test_packets_over_equal_paths_are_stamped_on_the_one_that_they_took() -> Non
     assert len(tapped) >= probe.count
     assert set(tapped["way"]) <= set(range(4)), "each is on one of the four ways"
     assert tapped.filter(phase="load")["way"].n_unique() == 1, "a phase is one flow"
+
+
+ACROSS = """
+lab: across
+hosts: {one: {}, two: {}, three: {}}
+routing: {by: bird, ospf: {hello: 1s, dead: 4s}}
+nodes:
+  a: {host: one, forwards: true}
+  b: {host: two, forwards: true}
+  d: {host: three, forwards: true}
+links: [{between: [a, b], name: ab}, {between: [b, d], name: bd}]
+"""
+
+
+def test_packets_over_hosts_have_their_way_where_daemons_route() -> None:
+    """Taps stand at both ends of each wire, since packets might take any way."""
+    lab = lab_from(parse(ACROSS, "lab.yaml"))
+    probe = ProbeSpec.model_validate({"from": "a", "to": "d", "count": 10, "at_rest": 2})
+    with temporary(lab, accounting=False) as running:
+        done = measure(running, Combination({}, lab, (), probe), probe_id=9)
+    assert {"b@bd.wire", "wire"} <= set(done.stamps["point"].cast(pl.String))
+    tapped = done.probes.filter(pl.col("phase") != "untapped")
+    found = parted(done.stamps, tapped, done.record.ways)
+    assert found.numbers["way"].to_list() == [0] * len(tapped)

@@ -4,6 +4,9 @@ A packet fits a way if every point that stamped it is on that way, and it met th
 way's order. Of several that it fits, it went the only one of which it missed no point up to its
 last. If there is no such one, its way is unknown: a packet that was lost before the ways part fits
 all of them. Nothing is guessed.
+
+The wire of a link between hosts has a point at each end. A way names one of them; a tap for another
+way may stamp at the other one, too, and that is no reason against the way.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column, columns, stamped
 from delaylab.dataset.records.ways import Way
-from delaylab.points import LEGS, RESPONDER, SENDER, WIRE, role
+from delaylab.points import LEGS, RESPONDER, SENDER, WIRE, location, role
 
 UNKNOWN, OFF = -1, -2
 """Instead of a way's number: several ways fit, and no way fits."""
@@ -56,7 +59,9 @@ def parted(stamps: pl.DataFrame, probes: pl.DataFrame, ways: Sequence[Way]) -> P
     for index, points in enumerate(sets):
         rows = np.flatnonzero(of_packet.ravel() == index)
         there = {name for name, yes in zip(names, points, strict=True) if yes}
-        fitting = [number for number, way in enumerate(ways) if there <= {*columns(way)}]
+        fitting = [
+            number for number, way in enumerate(ways) if there - _wire_ends(way) <= {*columns(way)}
+        ]
         numbers[rows] = _only(table[rows], fitting, ways, there, clocks)
     return Parted(table.select(KEYS).with_columns(pl.Series("way", numbers)))
 
@@ -142,6 +147,17 @@ def _in_order(
                     kept &= times >= latest[clock]
                 latest[clock] = times
     return kept
+
+
+def _wire_ends(way: Way) -> set[str]:
+    """Return the points at both ends of each wire that the packets of a way pass."""
+    back = way.hops if way.back is None else way.back
+    return {
+        column(leg, f"{location(node, hop.link)}.{WIRE}")
+        for leg, hops in zip(LEGS, (way.hops, back), strict=True)
+        for hop in hops
+        for node in (hop.start, hop.end)
+    }
 
 
 def _at_an_end(point: str) -> bool:
