@@ -12,8 +12,13 @@ from typer.cli import get_docs_for_click
 from typer.main import get_command
 
 from delaylab.cli import app
+from delaylab.cli.groups import GROUPS, ORDER
 
 FOLDER = Path(__file__).parent.parent / "docs" / "cli"
+NAMES = """\
+Every verb of a running lab takes the lab's name by `--lab NAME` (`-l`); most take it as their first
+argument, too. Without a name, verbs with the lab in brackets, and those with `--lab` alone, take
+the only lab that is up."""
 
 
 def pages() -> dict[str, str]:
@@ -21,14 +26,22 @@ def pages() -> dict[str, str]:
     group = get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     made = {}
-    rows = []
-    for name, command in sorted(commands(group)):
+    rows: dict[str, list[str]] = {each: [] for each in GROUPS}
+    for name, command in sorted(commands(group), key=lambda each: ORDER[each[0].split()[0]]):
         page = f"{name.replace(' ', '-')}.md"
         made[page] = _page(name, command)
         first = (command.help or "").splitlines()[0]
-        rows.append(f"| [`delaylab {name}`]({page}) | {first} |")
-    made["README.md"] = "# Command line\n\n| verb | |\n|---|---|\n" + "\n".join(rows) + "\n"
+        rows[_group_of(name)].append(f"| [`delaylab {name}`]({page}) | {first} |")
+    tables = (
+        "\n".join((f"## {each}", "| verb | |", "|---|---|", *found)) for each, found in rows.items()
+    )
+    made["README.md"] = "\n\n".join(("# Command line", NAMES, *tables)) + "\n"
     return made
+
+
+def _group_of(name: str) -> str:
+    verb = name.split(maxsplit=1)[0]
+    return next(group for group, verbs in GROUPS.items() if verb in verbs)
 
 
 def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -11,6 +11,7 @@ import typer
 from typer.main import get_command
 
 from delaylab.cli import app
+from delaylab.cli.groups import ORDER
 from delaylab.version import VERSION
 from tools.cli_pages import commands
 
@@ -40,7 +41,7 @@ def page() -> str:
         *(".SH OPTIONS", *_parameters(group)),
         ".SH VERBS",
     ]
-    for name, command in commands(group):
+    for name, command in sorted(commands(group), key=lambda each: ORDER[each[0].split()[0]]):
         lines += _verb(name, command)
     lines.append(".SH EXIT STATUS")
     for code, meaning in ENDS.items():

@@ -9,7 +9,7 @@ from copy import copy
 import typer
 from typer.main import get_command_name
 
-# Importing a module registers its verbs, in the order in which `--help` lists them.
+# Importing a module registers its verbs.
 from delaylab.cli import (  # noqa: F401
     breaking,
     checking,
@@ -21,11 +21,13 @@ from delaylab.cli import (  # noqa: F401
     running,
     watching,
 )
+from delaylab.cli.groups import put_into_groups
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
 from delaylab.io.terminal import give_up_output, print_error
 
 __all__ = ["app", "main"]
+put_into_groups(app)
 OUT_OF_MEMORY = "there is not enough memory for this (free some, or raise the limit: ulimit -v)"
 MOST_ERRORS = 20
 """The most errors of one file that are printed."""

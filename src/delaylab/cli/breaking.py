@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from delaylab.cli.numbers import duration
-from delaylab.cli.options import InOrder, Json, Verbs, app, console, in_order, link, print_json
+from delaylab.cli.options import (
+    InOrder,
+    Json,
+    NamesLab,
+    OneLab,
+    Verbs,
+    app,
+    console,
+    in_order,
+    link,
+    print_json,
+)
 from delaylab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -45,25 +56,25 @@ OF_NODES = ("--stop", "--kill", "--start", "--restart")
 """The options that are of nodes, or of their programs."""
 
 
-@link.command("down")
+@link.command("down", cls=NamesLab)
 def link_down(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
     """Take links down: both ends lose their carrier, as if the cable were pulled."""
     _links(lab_name, links, "down", of, as_json=as_json)
 
 
-@link.command("silence")
+@link.command("silence", cls=NamesLab)
 def link_silence(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
     """Silence links: all frames vanish, and no end notices, for the carrier stays."""
     _links(lab_name, links, "silent", of, as_json=as_json)
 
 
-@link.command("up")
+@link.command("up", cls=NamesLab)
 def link_up(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
     """Take links up again that are down or silent."""
     _links(lab_name, links, "up", of, as_json=as_json)
 
 
-@link.command("flap")
+@link.command("flap", cls=NamesLab)
 def link_flap(
     lab_name: Lab,
     links: LinkNames,
@@ -95,7 +106,7 @@ def _print(events: Sequence[LinkEvent | NodeEvent], *, as_json: bool) -> None:
 @app.command(cls=InOrder)
 def converge(
     ctx: typer.Context,
-    lab_name: Lab,
+    lab_name: OneLab = None,
     down: Annotated[
         list[str] | None, typer.Option(metavar="LINK", help="Take this link down; may be repeated.")
     ] = None,
@@ -178,7 +189,7 @@ def converge(
         raise typer.Exit(1)
 
 
-@node.command("stop")
+@node.command("stop", cls=NamesLab)
 def node_stop(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:
@@ -186,7 +197,7 @@ def node_stop(
     _nodes(lab_name, nodes, "stop", programs, as_json=as_json)
 
 
-@node.command("kill")
+@node.command("kill", cls=NamesLab)
 def node_kill(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:
@@ -194,7 +205,7 @@ def node_kill(
     _nodes(lab_name, nodes, "kill", programs, as_json=as_json)
 
 
-@node.command("start")
+@node.command("start", cls=NamesLab)
 def node_start(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:
@@ -202,7 +213,7 @@ def node_start(
     _nodes(lab_name, nodes, "start", programs, as_json=as_json)
 
 
-@node.command("restart")
+@node.command("restart", cls=NamesLab)
 def node_restart(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:

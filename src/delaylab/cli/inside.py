@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from delaylab.cli.options import LabOption, WithCommand, app
+from delaylab.cli.options import LabOption, NamesLab, WithCommand, app
 from delaylab.errors import BadInput
 from delaylab.io.terminal import print_error
 
@@ -54,7 +54,7 @@ def execute(
     raise typer.Exit(verb.run(attach(lab_name), node, command, terminal=terminal))
 
 
-@app.command()
+@app.command(cls=NamesLab)
 def cp(
     words: Annotated[
         list[str],
@@ -75,7 +75,7 @@ def cp(
     from delaylab.verbs import copy as verb
 
     given = verb.Words.of(words)
-    left_out = verb.copy(attach(given.lab, fix=verb.FORM), given.source, given.target)
+    left_out = verb.copy(attach(given.lab), given.source, given.target)
     for each in left_out:
         print_error(f"delaylab: left out: {each}")
     if left_out:

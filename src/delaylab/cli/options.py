@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 from typer.core import TyperCommand
+from typer.main import get_command
 
+from delaylab.cli.groups import ORDER
 from delaylab.errors import did_you_mean, is_near
 from delaylab.io.terminal import json_text, print_error
 
@@ -49,6 +51,14 @@ class Verbs(typer.core.TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class AllVerbs(Verbs):
+    """The group of all verbs of the command line, which has an order of its own."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the verbs by their groups."""
+        return sorted(super().list_commands(ctx), key=ORDER.__getitem__)
+
+
 @contextmanager
 def near_options_only() -> Iterator[None]:
     """Let the error for an unknown option suggest an option only if it is near."""
@@ -64,7 +74,7 @@ def near_options_only() -> Iterator[None]:
 
 app = typer.Typer(
     name="delaylab",
-    cls=Verbs,
+    cls=AllVerbs,
     help="A laboratory for packet delay: build networks of containers and virtual machines, and "
     "measure which layer added each microsecond.",
     no_args_is_help=True,
@@ -112,9 +122,14 @@ def console(*, stderr: bool = False) -> Console:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 LabFile = Annotated[Path, typer.Argument(metavar="LAB.yaml", help="The lab file.")]
+LAB_OPTION = ("--lab", "-l")
 LabOption = Annotated[
     str | None,
-    typer.Option("--lab", "-l", help="The name of the lab; not needed if only one is up."),
+    typer.Option(*LAB_OPTION, help="The name of the lab; not needed if only one is up."),
+]
+OneLab = Annotated[
+    str | None,
+    typer.Argument(metavar="LAB", help="The name of the lab; not needed if only one is up."),
 ]
 Scale = Annotated[
     str,
@@ -154,7 +169,47 @@ class WithCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-class InOrder(TyperCommand):
+@cache
+def _lab_option() -> Any:
+    """Return the option `--lab` of a verb that has the lab as an argument."""
+    one = typer.Typer(add_completion=False)
+
+    @one.command()
+    def _(
+        lab: Annotated[
+            str | None,
+            typer.Option(
+                *LAB_OPTION,
+                metavar="LAB",
+                help="The name of the lab, in place of the argument.",
+                expose_value=False,
+            ),
+        ] = None,
+    ) -> None:
+        """Give the option."""
+
+    return get_command(one).params[0]
+
+
+class NamesLab(TyperCommand):
+    """A verb whose first argument is a lab, which `--lab` may name as well, as for all verbs."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.params.append(_lab_option())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the verb; a lab that the option names is the first of them."""
+        given, _, _ = self.make_parser(ctx).parse_args(args=[*args])
+        lab = given.get(_lab_option().name)
+        if not isinstance(lab, str):
+            return super().parse_args(ctx, args)
+        if lab.startswith("-"):
+            ctx.fail(f"Option '--lab' needs the name of a lab, not {lab!r}.")
+        return super().parse_args(ctx, [lab, *args])
+
+
+class InOrder(NamesLab):
     """A verb whose options act in the order of the command line, which it finds in `ctx.meta`."""
 
     WORDS = "delaylab.words"

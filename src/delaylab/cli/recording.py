@@ -8,16 +8,21 @@ from typing import Annotated
 import typer
 
 from delaylab.cli.numbers import duration, whole
-from delaylab.cli.options import Json, app, console, print_json
+from delaylab.cli.options import Json, NamesLab, app, console, print_json
 from delaylab.errors import BadInput
 
 MOST_CALLS = 10**12
 
 
-@app.command()
+@app.command(cls=NamesLab)
 def record(
-    lab_name: Annotated[str, typer.Argument(metavar="LAB", help="The name of the lab.")],
-    node: Annotated[str, typer.Argument(metavar="NODE", help="A node with a program.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[LAB] NODE",
+            help="The lab, not needed if only one is up, and a node with a program.",
+        ),
+    ],
     program: Annotated[
         str | None,
         typer.Option(
@@ -49,8 +54,11 @@ def record(
     from delaylab.lab.attach import attach
     from delaylab.verbs import record as verb
 
+    *labs, node = words
+    if len(labs) > 1:
+        raise BadInput(f"{len(words)} words are given", fix="delaylab record [LAB] NODE")
     time = None if length is None else duration(length, "--duration")
-    folder = verb.record(attach(lab_name), node, program, out, time)
+    folder = verb.record(attach(labs[0] if labs else None), node, program, out, time)
     print_json(verb.as_json(folder)) if as_json else verb.print_recording(folder, console())
 
 

@@ -14,6 +14,8 @@ from delaylab.cli.options import (
     ImageAction,
     Json,
     LabFile,
+    NamesLab,
+    OneLab,
     app,
     console,
     link,
@@ -138,12 +140,9 @@ def ps(
         print_labs(labs, console())
 
 
-@link.command("show")
+@link.command("show", cls=NamesLab)
 def link_show(
-    lab_name: Annotated[
-        str | None,
-        typer.Argument(metavar="[LAB]", help="The name of the lab; not needed if only one is up."),
-    ] = None,
+    lab_name: OneLab = None,
     name: Annotated[
         str | None, typer.Argument(metavar="[LINK]", help="Show only this link.")
     ] = None,
@@ -162,7 +161,7 @@ def link_show(
     from delaylab.lab.links import interfaces
     from delaylab.verbs import links, underlays
 
-    lab = attach(lab_name, "delaylab link show NAME")
+    lab = attach(lab_name)
     # Before the counts: a verdict is about them and the network at that moment.
     between = underlays.measured_now(lab, name)
     reports = links.shown(lab, name, reset=reset)
@@ -177,7 +176,7 @@ def link_show(
         links.print_interfaces(of_hosts, console())
 
 
-@link.command("set")
+@link.command("set", cls=NamesLab)
 def link_set(
     lab_name: Annotated[str, typer.Argument(metavar="LAB", help="The name of the lab.")],
     name: Annotated[str, typer.Argument(metavar="LINK", help="The name of the link.")],
@@ -211,7 +210,7 @@ def link_set(
         links.print_links(reports, console())
 
 
-@app.command()
+@app.command(cls=NamesLab)
 def fair(
     lab_name: Annotated[
         str | None,
@@ -260,12 +259,9 @@ def fair(
         verb.print_fair(found, console())
 
 
-@app.command()
+@app.command(cls=NamesLab)
 def down(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="LAB", help="The name of the lab; not needed if only one is up."),
-    ] = None,
+    name: OneLab = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Stop all labs, and remove what killed labs left.")
     ] = False,

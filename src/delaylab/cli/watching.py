@@ -7,18 +7,15 @@ from typing import Annotated
 import typer
 
 from delaylab.cli.numbers import seconds
-from delaylab.cli.options import Json, app, console, print_json
+from delaylab.cli.options import Json, NamesLab, OneLab, app, console, print_json
 from delaylab.units import Duration
 
 LONGEST = Duration.parse("24h")
 
 
-@app.command()
+@app.command(cls=NamesLab)
 def watch(
-    lab_name: Annotated[
-        str | None,
-        typer.Argument(metavar="[LAB]", help="The name of the lab; not needed if only one is up."),
-    ] = None,
+    lab_name: OneLab = None,
     length: Annotated[
         str, typer.Option("--for", metavar="DURATION", help="How long to watch.")
     ] = "10s",
@@ -41,7 +38,7 @@ def watch(
     from delaylab.verbs import watch as verb
 
     lasting, rest = seconds(length, "--for", LONGEST), seconds(quiet, "--quiet", LONGEST)
-    lab = attach(lab_name, fix="say which: delaylab watch LAB")
+    lab = attach(lab_name)
     with observing(lab) as observer:
         watching = verb.Watching(lab, observer)
         if not as_json:

@@ -1,4 +1,4 @@
-"""Verb `delaylab exec LAB --all`: run a command in every node at once."""
+"""Verb `delaylab exec --all`: run a command in every node at once."""
 
 from __future__ import annotations
 

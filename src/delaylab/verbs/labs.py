@@ -136,7 +136,7 @@ def down(
     labs = (
         running_labs()
         if everything
-        else [find(running_labs(), name, "delaylab down NAME, or delaylab down --all")]
+        else [find(running_labs(), name, "say which: --lab NAME, or --all")]
     )
     failed: list[DelaylabError] = []
     for done, one in enumerate(labs):

@@ -10,7 +10,7 @@ import pytest
 
 from delaylab.kinds import KINDS
 from delaylab.plan.kind import Rights
-from tests.doing.conftest import Run
+from tests.doing.conftest import Run, only_line
 
 LAB = "lab: {name}\nnodes: {{a: {{}}, b: {{}}}}\nlinks: [{{between: [a, b]}}]\n"
 NOT_HERE = os.cpu_count() or 1
@@ -43,9 +43,21 @@ def test_several_labs_are_told_apart_by_the_verbs_own_argument(
     other.write_text(LAB.format(name="two"))
     for each in (lab, other):
         delaylab("up", str(each))
-    assert "(delaylab down NAME" in delaylab("down", code=2).stderr
-    assert "(delaylab link show NAME)" in delaylab("link", "show", code=2).stderr
-    assert "(say which: --lab NAME)" in delaylab("exec", "a", "true", code=2).stderr
+    assert "(say which: --lab NAME, or --all)" in delaylab("down", code=2).stderr
+    place = str(tmp_path / "place")
+    for words in (
+        *(["exec", "a", "true"], ["shell", "a"], ["logs", "a"], ["record", "a"]),
+        *(["cp", "a:/etc/hosts", place], ["link", "show"], ["watch"], ["converge"]),
+    ):
+        said = only_line(delaylab(*words, code=2).stderr)
+        assert said == "delaylab: several labs are up: one, two (say which: --lab NAME)"
+    delaylab("exec", "--lab", "two", "a", "true")
+    delaylab("cp", "--lab", "two", "a:/etc/hosts", place)
+    delaylab("link", "show", "-l", "two")
+    delaylab("down", "-ltwo")
+    assert only_line(delaylab("exec", "-ltwo", "a", "true", code=2).stderr).endswith(
+        "no lab 'two' is up (up: one) (delaylab up LAB.yaml)"
+    )
 
 
 @pytest.mark.root
