@@ -174,6 +174,7 @@ def _caller(
                 env=environment,
                 **more,
             )
+            done.stderr = command_line.without_progress(done.stderr)
         else:
             said = command_line.delaylab(
                 *argv,
@@ -311,8 +312,8 @@ def pid_in_container(pid: int) -> int | None:
 
 
 def only_line(text: str) -> str:
-    """The one line that was said."""
-    lines = text.strip().splitlines()
+    """The one line that was said, besides those about what lasts on a busy machine."""
+    lines = command_line.without_progress(text).strip().splitlines()
     assert len(lines) == 1, text
     return lines[0]
 

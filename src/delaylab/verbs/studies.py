@@ -18,6 +18,7 @@ from delaylab.spec.study.load import study_from
 from delaylab.study import estimate, order, runner, ways
 from delaylab.study.executor import Here
 from delaylab.study.job import Outcome
+from delaylab.verbs.progress_bar import lines
 
 if TYPE_CHECKING:
     from delaylab.papers.paper import Paper
@@ -103,7 +104,7 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:
     }
     done = store.finished(folder)
     count = len(done)
-    with progress:
+    with lines(console) as said, progress:
         finished_s = sum(seconds for name, seconds in expected.items() if name in done)
         total_s = sum(expected.values())
         bar = progress.add_task("", total=total_s, trials="")
@@ -111,6 +112,7 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:
 
         def on_start(trial: order.Planned) -> None:
             progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
+            said(f"trial {count + 1} of {len(planned)}: {trial.id}", 0)
 
         def on_end(outcome: Outcome) -> None:
             nonlocal count
@@ -119,6 +121,7 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:
 
         def build(what: str, share: float) -> None:
             progress.update(bar, description=f"{what} {share:.0%}" if share else what)
+            said(what, share)
 
         with Here(progress=build) as executor:
             return runner.run(folder, planned, executor, on_end, on_start, pcap=pcap)

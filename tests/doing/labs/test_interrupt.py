@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import without_progress
 from tests.doing.conftest import DELAYLAB, Run, Up, our_processes
 from tests.doing.trials.test_study import STUDY
 from tests.images.conftest import NEEDS_APT
@@ -90,7 +91,7 @@ class Sweep:
         self._nothing_is_left(moment)
 
     def _check(self, code: int, said: str, moment: str) -> None:
-        lines = [line for line in said.splitlines() if line.strip()]
+        lines = [line for line in without_progress(said).splitlines() if line.strip()]
         if code == INTERRUPTED:
             assert len(lines) == 1, moment
             assert lines[0].startswith("delaylab: interrupted"), moment

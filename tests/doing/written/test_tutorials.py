@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import without_progress
 from tests.doing.conftest import DELAYLAB
 from tests.doing.machines.ssh_machines import Lan, lan
 from tests.doing.own_machine import within
@@ -79,7 +80,7 @@ def session(content: str) -> list[Command]:
 
 def missing(command: Command, printed: str) -> str | None:
     """Return the first part that was not printed, after the parts before it."""
-    rest = masked(BUSY.sub("", printed))
+    rest = masked(BUSY.sub("", without_progress(printed)))
     for part in parts(command):
         _, met, rest = rest.partition(part.strip())
         if not met:
