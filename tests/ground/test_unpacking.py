@@ -14,25 +14,40 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from delaylab.io.tar_headers import OFFSET, binary, with_fields
 from delaylab.lab import unpacking
-from delaylab.lab.unpacking import ROOT, Unfit, unpack
+from delaylab.lab.unpacking import MORE, ROOT, SMALL, Unfit, unpack
 
 Member = tuple[str, bytes, str]
-"""The name, type and target of a member."""
+"""The name, type and target of a member; of a piece, its offset."""
 NAMES = ("a", "b", "c")
 FOLDER, LINK, FILE = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.REGTYPE
+CONTENT = b"evil"
 READ_AT_ONCE = 1 << 20
 
 
 def packed(members: list[Member]) -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for name, kind, leads in members:
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = kind, leads
-            info.size = 4 if kind == FILE else 0
-            archive.addfile(info, io.BytesIO(b"evil"))
-    return made.getvalue()
+    made = bytearray()
+    for name, kind, leads in members:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = kind, leads if kind == LINK else ""
+        content = CONTENT if kind in (FILE, MORE) else b""
+        info.size = len(content)
+        fields = [(OFFSET, binary(int(leads)))] if kind == MORE else []
+        made += with_fields(info.tobuf(tarfile.GNU_FORMAT), fields)
+        made += content + bytes(-len(content) % 512)
+    return bytes(made) + bytes(1024)
+
+
+def header(kind: bytes, size: int, name: str = ROOT) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def piece(at: int, size: int = 0, name: str = ROOT) -> bytes:
+    """The header of a piece of a file."""
+    return with_fields(header(MORE, size, name), [(OFFSET, binary(at))])
 
 
 def deep(depth: int) -> list[Member]:
@@ -90,6 +105,7 @@ members = st.lists(
         st.tuples(inner, st.just(FOLDER), st.just("")),
         st.tuples(inner, st.just(LINK), target),
         st.tuples(inner, st.just(FILE), st.just("")),
+        st.tuples(inner, st.just(MORE), st.sampled_from(["0", "4", "4096"])),
     ),
     max_size=12,
 )
@@ -135,12 +151,6 @@ class Counting(io.RawIOBase):
         return taken
 
 
-def header(kind: bytes, size: int, name: str = ROOT) -> bytes:
-    info = tarfile.TarInfo(name)
-    info.type, info.size = kind, size
-    return info.tobuf(tarfile.GNU_FORMAT)
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -181,3 +191,51 @@ def test_only_a_file_is_taken_where_one_is_wanted(place: Path) -> None:
     assert list(place.iterdir()) == []
     assert unpack(io.BytesIO(packed([(ROOT, FILE, "")])), place, only_a_file=True) == []
     assert (place / ROOT).read_bytes() == b"evil"
+
+
+def test_pieces_make_one_file_with_holes(place: Path) -> None:
+    end, large = 1 << 40, 1 << 30
+    archive = (
+        *(header(FILE, 4), b"head".ljust(512, b"\0"), piece(large, 4), b"tail".ljust(512, b"\0")),
+        *(piece(end), bytes(1024)),
+    )
+    assert unpack(io.BytesIO(b"".join(archive)), place, only_a_file=True) == []
+    about = (place / ROOT).stat()
+    assert (about.st_size, about.st_mode & 0o777) == (end, 0o644)
+    assert about.st_blocks * 512 < 1 << 20
+    with (place / ROOT).open("rb") as file:
+        assert file.read(6) == b"head\0\0"
+        file.seek(large)
+        assert file.read(6) == b"tail\0\0"
+
+
+@pytest.mark.parametrize(
+    ("archive", "why"),
+    [
+        (piece(0, 4), "does not follow"),
+        (header(FILE, 0) + piece(0, 0, f"{ROOT}/x"), "does not follow"),
+        (header(FILE, 0) + piece(100) + piece(50), "does not follow"),
+        (header(FOLDER, 0) + piece(0), "does not follow"),
+        (header(FILE, 0) + piece(1 << 63), "has a size of"),
+        (header(FILE, 0) + piece((1 << 44) - 3, 4), "has a size of"),
+        (header(FILE, 0) + piece((1 << 87) + 5), "has a size of"),
+        (header(FILE, 0) + header(MORE, 0), "no offset"),
+        (header(FILE, 0) + piece(0, -512), "-512 bytes"),
+    ],
+)
+def test_a_piece_that_is_not_of_its_file_is_refused(place: Path, archive: bytes, why: str) -> None:
+    """Nor is one taken that claims 8 EiB."""
+    with pytest.raises(Unfit, match=why):
+        unpack(io.BytesIO(archive + bytes(2048)), place)
+    assert sum(path.lstat().st_blocks for path in place.rglob("*") if path.is_file()) == 0
+
+
+def test_a_file_of_empty_pieces_has_an_end(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacking, "MOST_ENTRIES", 100)
+    empty = (piece(0) for _ in itertools.count())
+    with pytest.raises(Unfit, match="too many files"):
+        unpack(Counting(header(FILE, 0), empty), place)
+    (place / ROOT).unlink()
+    large = b"".join(piece(at * SMALL, SMALL) + b"x" * SMALL for at in range(200))
+    assert unpack(io.BytesIO(header(FILE, 0) + large + bytes(1024)), place) == []
+    assert (place / ROOT).stat().st_size == 200 * SMALL

@@ -68,8 +68,11 @@ def cp(
     """Copy a file or a folder from a node, `cp [LAB] NODE:PATH DEST`, or to it, `SRC NODE:PATH`.
 
     If the target is a folder, the copy goes into it. Owners are not copied, and links in a folder
-    stay links; one that leads out of a folder from a node is left out. What was left out is
-    printed, and the exit code is then 1.
+    stay links; one that leads out of a folder from a node is left out, as is a file in it that
+    cannot be read. What was left out is printed, and the exit code is then 1.
+
+    Holes are not sent, and stay holes. A file that changes meanwhile is copied as it was read, no
+    further than its first size. Files of /proc and /sys have their content.
     """
     from delaylab.lab.attach import attach
     from delaylab.verbs import copy as verb

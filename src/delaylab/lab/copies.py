@@ -6,6 +6,8 @@ only this user may enter (`unpacking.py`), and appears under its final name only
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
 import stat
 import tarfile
@@ -13,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, Literal, cast
 
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import Exec
@@ -21,17 +23,21 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.stream import readable
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.pieces import pieces
 from delaylab.io.removal import remove_tree
+from delaylab.io.tar_headers import OFFSET, binary, with_fields
 from delaylab.lab.running import Lab
-from delaylab.lab.unpacking import MODE, ROOT, Unfit, unpack
+from delaylab.lab.unpacking import MODE, MORE, ROOT, Unfit, unpack
 
 AGENT = "/proc/self/exe"
 WINDOW = 4 << 20
 """Largest number of bytes of an archive between a node and this process."""
 SILENT_S = 60.0
 """Seconds for which a node may send nothing."""
-MOST_SAID = 2000
-"""Largest number of bytes of a node's errors that are kept."""
+MOST_SAID = 1 << 20
+"""Largest number of bytes of what a node left out, and of its errors, that are kept."""
+MOST_OF_ERROR = 2000
+"""Largest number of characters of a node's error."""
 MOST_AFTER = 1 << 20
 """Largest number of bytes that may come after an archive's end."""
 
@@ -60,7 +66,7 @@ def send(lab: Lab, source: Path, node: str, path: str) -> list[str]:
     """Copy a file or folder of this machine to a path in a node, or into it if it is a folder.
 
     Return what was left out, in words. Raise BadInput if the source is not there, or if the path is
-    not the node's own, DelaylabError if it cannot be written.
+    not the node's own, DelaylabError if it cannot be read or written.
     """
     if not source.exists():
         raise BadInput("no such file or folder", str(source))
@@ -72,9 +78,13 @@ def send(lab: Lab, source: Path, node: str, path: str) -> list[str]:
             with tarfile.open(
                 fileobj=cast("IO[bytes]", archive), mode="w|", format=tarfile.GNU_FORMAT
             ) as packed:
-                for each, name in _each(whole):
-                    if not _packed(packed, each, name):
-                        left_out.append(f"{each}: neither a file nor a folder")
+                for each, name in _each(whole, left_out):
+                    try:
+                        _pack(packed, each, name)
+                    except Unreadable as error:
+                        if each == whole:
+                            raise DelaylabError(f"cannot be read: {error}", str(source)) from error
+                        left_out.append(f"{each}: {error}")
         except OSError as error:
             raise DelaylabError(f"cannot be read: {error.strerror}", str(source)) from error
         return left_out + archive.end()
@@ -96,37 +106,86 @@ def _argv(lab: Lab, node: str, verb: str, path: str, *, writes: bool = False) ->
     return [AGENT, verb, path, *(word for each in own for word in ("--within", each))]
 
 
-def _each(whole: Path) -> Iterator[tuple[Path, str]]:
-    """Yield a file or folder and all that is in it, folders first, with their archive's names."""
+def _each(whole: Path, left_out: list[str]) -> Iterator[tuple[Path, str]]:
+    """Yield a file or folder and all that is in it, folders first, with their archive's names.
+
+    What is below a folder that cannot be read is left out.
+    """
+
+    def leave_out(error: OSError) -> None:
+        if error.filename == str(whole):
+            raise error
+        left_out.append(f"{error.filename}: {error.strerror}")
+
     yield whole, ROOT
     if whole.is_dir():
-        for folder, folders, files in os.walk(whole, onerror=_raise):
+        for folder, folders, files in os.walk(whole, onerror=leave_out):
             for name in sorted([*folders, *files]):
                 path = Path(folder) / name
                 yield path, f"{ROOT}/{path.relative_to(whole).as_posix()}"
 
 
-def _raise(error: OSError) -> None:
-    raise error
+class Unreadable(Exception):
+    """A file or folder of which nothing could be read; the text says why."""
 
 
-def _packed(archive: tarfile.TarFile, path: Path, name: str) -> bool:
-    """Add a file, a folder or a link to an archive; return False for anything else."""
-    about, info = path.lstat(), tarfile.TarInfo(name)
-    info.mode, info.mtime = stat.S_IMODE(about.st_mode) & MODE, int(about.st_mtime)
-    if stat.S_ISLNK(about.st_mode):
-        info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
-    elif stat.S_ISDIR(about.st_mode):
-        info.type = tarfile.DIRTYPE
-    elif stat.S_ISREG(about.st_mode):
-        with path.open("rb") as file:
-            info.size = os.fstat(file.fileno()).st_size
-            archive.addfile(info, file)
-        return True
+class Piece(tarfile.TarInfo):
+    """The header of a piece of a file that continues the one before it, from `at` on."""
+
+    at: int = 0
+
+    def tobuf(
+        self,
+        format: Literal[0, 1, 2] | None = tarfile.GNU_FORMAT,
+        encoding: str | None = "utf-8",
+        errors: str = "strict",
+    ) -> bytes:
+        """Return the header as bytes; the names are the library's."""
+        made = super().tobuf(format, encoding, errors)
+        return with_fields(made, [(OFFSET, binary(self.at))])
+
+
+def _pack(archive: tarfile.TarFile, path: Path, name: str) -> None:
+    """Add a file, a folder or a link to an archive; raise Unreadable for anything else."""
+    try:
+        about, info = path.lstat(), tarfile.TarInfo(name)
+        info.mode, info.mtime = stat.S_IMODE(about.st_mode) & MODE, int(about.st_mtime)
+        if stat.S_ISREG(about.st_mode):
+            # A file whose reader would wait, such as /proc/kmsg, is none to copy.
+            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        elif stat.S_ISLNK(about.st_mode):
+            info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
+        elif stat.S_ISDIR(about.st_mode):
+            info.type = tarfile.DIRTYPE
+        else:
+            raise Unreadable("neither a file nor a folder")
+    except OSError as error:
+        raise Unreadable(error.strerror or str(error)) from error
+    if info.isreg():
+        try:
+            _pack_file(archive, file, info)
+        finally:
+            os.close(file)
     else:
-        return False
-    archive.addfile(info)
-    return True
+        archive.addfile(info)
+
+
+def _pack_file(archive: tarfile.TarFile, file: int, info: tarfile.TarInfo) -> None:
+    """Add what can be read of a file, piece by piece; raise Unreadable if that is nothing."""
+    parts = pieces(file)
+    try:
+        first = next(parts, (0, b""))
+    except OSError as error:
+        raise Unreadable(error.strerror or str(error)) from error
+    if first[0] > 0:
+        # It begins with a hole.
+        first, parts = (0, b""), itertools.chain([first], parts)
+    info.size = len(first[1])
+    archive.addfile(info, io.BytesIO(first[1]))
+    for at, content in parts:
+        piece = Piece(info.name)
+        piece.type, piece.at, piece.size = MORE, at, len(content)
+        archive.addfile(piece, io.BytesIO(content))
 
 
 class _Archive:
@@ -160,8 +219,8 @@ class _Archive:
         try:
             return unpack(self, place, only_a_file=only_a_file)
         except Unfit as error:
-            # A command that found nothing to send says why.
-            if not (place / ROOT).exists():
+            # A command that found nothing to send, or ended early, says why.
+            if self._ended or not (place / ROOT).exists():
                 self.end()
             raise self._refused(str(error)) from error
 
@@ -182,7 +241,7 @@ class _Archive:
         lines = self._errors.decode(errors="replace").splitlines()
         if self._result.done.exit != 0:
             said = lines[-1].removeprefix("delaylab-agent: ") if lines else self._result.done.how
-            raise DelaylabError(said, self._label)
+            raise DelaylabError(said[:MOST_OF_ERROR], self._label)
         return [line.removeprefix("left out: ") for line in lines]
 
     def _refused(self, why: str) -> DelaylabError:

@@ -3,6 +3,10 @@
 Each folder on the way to an entry is opened without following links. So nothing is ever written or
 made through a link, however names and links of an archive are combined, and a link lies as deep as
 its name says.
+
+A file is an entry with its first piece, and one of type `MORE` for each further piece, whose header
+has the offset (`operations/copy.rs` of `crates/agent`). So holes are not sent, and stay holes. What
+is written is what was sent, whatever offsets a header claims; they have a bound.
 """
 
 from __future__ import annotations
@@ -12,23 +16,30 @@ import os
 import shutil
 import tarfile
 from contextlib import suppress
+from io import BufferedWriter
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol, Self, cast
 
 from delaylab.io.descriptors import FOLDER, opened_below
-from delaylab.io.tar_headers import BoundedHeader
+from delaylab.io.tar_headers import BoundedHeader, offset
 
 ROOT = "copied"
 """The name in an archive of what is copied (`operations/copy.rs` of `crates/agent`)."""
+MORE = b"M"
+"""The type of a piece that continues the file before it (GNU tar: a file on several volumes)."""
 MODE = 0o777
 """The bits of a mode that are copied: no program becomes another user by it."""
 MOST_ENTRIES = 1_000_000
 """Largest number of files, folders and links of an archive."""
+MOST_SIZE = 1 << 44
+"""Largest size of a file with its holes: 16 TiB, as on ext4."""
+SMALL = 4096
+"""A piece with fewer bytes counts as a file, so that an archive of them has an end."""
 MOST_NAMES = 1 << 26
 """Largest number of bytes of the names that are kept to the end, those of folders and links."""
 KINDS = (
     *(tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE),
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, MORE),
 )
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 UNFIT = frozenset(
@@ -70,10 +81,11 @@ def unpack(archive: Readable, place: Path, *, only_a_file: bool = False) -> list
             vars(packed)["members"].clear()  # all would be kept
             name = _inside(member.name)
             whole = len(name.parts) == 1
-            if not member.isreg() and (only_a_file or (whole and not member.isdir())):
+            is_file = member.isreg() or member.type == MORE
+            if not is_file and (only_a_file or (whole and not member.isdir())):
                 raise Unfit("it is no file")
-            entries += 1
-            kept += 0 if member.isreg() else len(member.name) + len(member.linkname)
+            entries += member.type != MORE or member.size < SMALL
+            kept += 0 if is_file else len(member.name) + len(member.linkname)
             if entries > MOST_ENTRIES or kept > MOST_NAMES:
                 raise Unfit(f"it has too many files: at most {MOST_ENTRIES} are taken")
             if member.isdir():
@@ -83,6 +95,7 @@ def unpack(archive: Readable, place: Path, *, only_a_file: bool = False) -> list
                 links[name] = member.linkname
             else:
                 below.write(name, packed, member)
+        below.end_file()
         inward = {name: leads for name, leads in links.items() if not _leads_out(name, leads)}
         for name, leads in inward.items():
             below.link(name, leads)
@@ -104,13 +117,19 @@ def unpack(archive: Readable, place: Path, *, only_a_file: bool = False) -> list
 
 
 class _Header(BoundedHeader):
-    """A header of those types that agents write."""
+    """A header of those types that agents write; `at` is the offset of a piece in its file."""
+
+    at: int = 0
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         info = super().frombuf(buf, encoding, errors)
         if info.type not in KINDS:
             raise ValueError(f"{info.name!r} is neither a file nor a folder")
+        if info.type == MORE:
+            info.at = offset(buf)
+            if info.at + info.size > MOST_SIZE:
+                raise ValueError(f"{info.name!r} has a size of {info.at + info.size} bytes")
         return info
 
 
@@ -120,25 +139,40 @@ class _Place:
     def __init__(self, place: Path) -> None:
         self._top = os.open(place, FOLDER)
         self._parent, self._opened = PurePosixPath(), self._top
+        self._file: _File | None = None
 
     def close(self) -> None:
         """Close all descriptors."""
+        self.end_file()
         self._leave()
         os.close(self._top)
 
     def make_folder(self, name: PurePosixPath) -> None:
+        self.end_file()
         os.mkdir(name.name, 0o700, dir_fd=self._folder_of(name))
 
     def write(self, name: PurePosixPath, packed: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        """Write a new file with an archive's content."""
-        content = packed.extractfile(member)
-        assert content is not None, "it is a regular file"
-        created = os.open(name.name, CREATE, 0o600, dir_fd=self._folder_of(name))
-        with os.fdopen(created, "wb") as file:
-            shutil.copyfileobj(content, file)
-            os.fchmod(file.fileno(), member.mode & MODE)
+        """Write a new file with an archive's content, or a further piece of the one before.
+
+        Raises ValueError for a piece that does not follow the one before.
+        """
+        assert isinstance(member, _Header), "all headers are"
+        if member.isreg():
+            self.end_file()
+            created = os.open(name.name, CREATE, 0o600, dir_fd=self._folder_of(name))
+            self._file = _File(name, os.fdopen(created, "wb"), member.mode & MODE)
+        elif self._file is None or self._file.name != name or member.at < self._file.size:
+            raise ValueError(f"a piece of {member.name!r} does not follow the one before it")
+        self._file.write(packed, member)
+
+    def end_file(self) -> None:
+        """End the file that is being written."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def link(self, name: PurePosixPath, leads: str) -> None:
+        """Make a link."""
         os.symlink(leads, name.name, dir_fd=self._folder_of(name))
 
     def set_mode(self, name: PurePosixPath, mode: int) -> None:
@@ -162,6 +196,28 @@ class _Place:
             with suppress(OSError):
                 os.close(self._opened)
         self._parent, self._opened = PurePosixPath(), self._top
+
+
+class _File:
+    """A file that is being written, piece by piece; `size` is where the last one ended."""
+
+    def __init__(self, name: PurePosixPath, file: BufferedWriter, mode: int) -> None:
+        self.name, self.size = name, 0
+        self._file, self._mode = file, mode
+
+    def write(self, packed: tarfile.TarFile, member: _Header) -> None:
+        """Write a piece; what is before it and not written is a hole."""
+        content = packed.extractfile(member)
+        assert content is not None, "it is the content of a file"
+        self._file.seek(member.at)
+        shutil.copyfileobj(content, self._file)
+        self.size = member.at + member.size
+
+    def close(self) -> None:
+        """Give the file its size and mode, and close it."""
+        with self._file as file:
+            file.truncate(self.size)
+            os.fchmod(file.fileno(), self._mode)
 
 
 def _inside(name: str) -> PurePosixPath:

@@ -4,6 +4,7 @@ pub mod beneath;
 pub mod descriptor;
 pub mod folder;
 pub mod mount;
+pub mod pieces;
 pub mod poll;
 pub mod removal;
 pub mod terminal;
