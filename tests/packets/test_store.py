@@ -100,6 +100,24 @@ def test_of_a_sparse_file_only_the_data_is_sent(
     assert stored.stat().st_blocks * 512 < HOLE / 8
 
 
+def test_a_sparse_file_may_be_larger_than_an_octal_number_of_a_header(
+    agent: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "disk"
+    with source.open("wb") as file:
+        file.seek(9 << 30)
+        file.write(b"data")
+        file.truncate(10 << 30)
+    if source.stat().st_blocks * 512 >= HOLE:
+        pytest.skip("this file system has no sparse files")
+    assert store(agent, archived(source)) == (0, "")
+    stored = agent.parent / "stored" / NAME
+    assert (stored.stat().st_size, stored.stat().st_blocks * 512 < HOLE) == (10 << 30, True)
+    with stored.open("rb") as file:
+        file.seek(9 << 30)
+        assert file.read(5) == b"data\0"
+
+
 def test_what_is_cut_off_is_not_stored(agent: Path, tmp_path: Path) -> None:
     whole = archived(tree(tmp_path / "root"))
     for length in (0, 100, 512, 3000, len(whole) // 2, whole.rindex(b"end")):

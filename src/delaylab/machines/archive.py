@@ -15,14 +15,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Protocol, cast
 
+from delaylab.io.pieces import data_of
+from delaylab.io.tar_headers import number, with_fields
+
 ROOT, END = "stored", "end"
 """The names in the archive of what is stored, and of its last entry (`machine/store.rs`)."""
 BUFFER = 1 << 18
 BLOCK = 512
 FEW, MORE = 4, 21
 """Pieces of a sparse file that its header has room for, and each block after it."""
-LARGEST_SPARSE = 1 << 33
-"""Sizes from here on do not fit into a sparse file's header: such a file is sent with its holes."""
+PIECES, HAS_MORE, WHOLE = slice(386, 482), slice(482, 483), slice(483, 495)
+"""The fields of a sparse file's header (tar(5), "GNU tar archives")."""
 
 
 class Output(Protocol):
@@ -74,7 +77,7 @@ def _add(packed: tarfile.TarFile, path: Path, name: str) -> None:
         return
     with path.open("rb") as file:
         about = os.fstat(file.fileno())
-        sparse = about.st_blocks * BLOCK < about.st_size < LARGEST_SPARSE
+        sparse = about.st_blocks * BLOCK < about.st_size
         if sparse and stat.S_ISREG(about.st_mode):
             _add_sparse(packed, info, file)
         else:
@@ -87,14 +90,13 @@ def _add_sparse(packed: tarfile.TarFile, info: tarfile.TarInfo, file: IO[bytes])
     pieces = _pieces(file.fileno(), whole)
     info.type, info.size = tarfile.GNUTYPE_SPARSE, sum(length for _, length in pieces)
     made = info.tobuf(tarfile.GNU_FORMAT, packed.encoding or "utf-8", packed.errors or "strict")
-    listed = [_octal(start) + _octal(length) for start, length in pieces]
-    header = bytearray(made[-BLOCK:])
-    header[386 : 386 + FEW * 24] = b"".join(listed[:FEW]).ljust(FEW * 24, b"\0")
-    header[482] = len(listed) > FEW
-    header[483:495] = _octal(whole)
-    header[148:156] = b" " * 8
-    header[148:156] = b"%06o\0 " % sum(header)
-    _put(packed, made[:-BLOCK] + bytes(header))
+    listed = [number(start) + number(length) for start, length in pieces]
+    fields = [
+        (PIECES, b"".join(listed[:FEW])),
+        (HAS_MORE, bytes([len(listed) > FEW])),
+        (WHOLE, number(whole)),
+    ]
+    _put(packed, with_fields(made, fields))
     for at in range(FEW, len(listed), MORE):
         more = b"".join(listed[at : at + MORE]).ljust(MORE * 24, b"\0")
         _put(packed, (more + bytes([at + MORE < len(listed)])).ljust(BLOCK, b"\0"))
@@ -114,19 +116,10 @@ def _pieces(file: int, whole: int) -> list[tuple[int, int]]:
     """Return where the data of a file is: starts and lengths; the last one ends with the file."""
     found, at = [], 0
     while at < whole:
-        try:
-            start = os.lseek(file, at, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-            break  # the rest is a hole
-        at = min(os.lseek(file, start, os.SEEK_HOLE), whole)
-        found.append((start, at - start))
-    return found if at == whole and found else [*found, (whole, 0)]
-
-
-def _octal(number: int) -> bytes:
-    return b"%011o\0" % number
+        start, at = data_of(file, at, whole)
+        if start < at:
+            found.append((start, at - start))
+    return found if found and sum(found[-1]) == whole else [*found, (whole, 0)]
 
 
 def _put(packed: tarfile.TarFile, data: bytes) -> None:
