@@ -136,6 +136,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             parts_ns=1,
         ),
         "clock": measuring_requests.Clock(),
+        "addresses": requests.Addresses(),
         "route": measuring_requests.Route(to="10.9.0.2"),
         "neighbours": link_requests.Neighbours(on="lo", tries=3, versions=[4, 6]),
         "generate": measuring_requests.Generate(

@@ -33,6 +33,12 @@ class Hello(Reply):
     clock: Text
 
 
+class Addresses(Reply):
+    """The addresses of interfaces with their prefixes, by interface."""
+
+    addresses: dict[Text, list[Text]]
+
+
 class Exit(Reply):
     """The end of a command: its exit code, or the signal that killed it.
 

@@ -47,6 +47,13 @@ class Hello(Request[replies.Hello]):
     reply = replies.Hello
 
 
+class Addresses(Request[replies.Addresses]):
+    """Read the addresses of all interfaces, without link-local ones."""
+
+    op = "addresses"
+    reply = replies.Addresses
+
+
 @dataclass(frozen=True)
 class Terminal(Message):
     """The size of a terminal in characters, and its kind (TERM)."""

@@ -69,7 +69,10 @@ class Node:
 
     @property
     def addresses(self) -> dict[str, list[str]]:
-        """Return the node's addresses by link, without their prefix lengths."""
+        """Return the node's addresses by link, without their prefix lengths.
+
+        They are those of the plan, which the node got when the lab started.
+        """
         found: dict[str, list[str]] = {}
         for each in self._lab.plan.nodes[self.name].attachments:
             bare = [str(address.ip) for address in each.interfaces()]

@@ -128,7 +128,12 @@ def ps(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List running labs: nodes, processes, addresses, and whether links keep their conditions."""
+    """List running labs: nodes, processes, addresses, and whether links keep their conditions.
+
+    Addresses are those that each node has now, without link-local ones; one that it got when the
+    lab started and has no more is `(lost)`. Of a node that does not answer they are the planned
+    ones.
+    """
     from delaylab.lab.attach import attach_all
     from delaylab.verbs.labs import described, find_on, print_labs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +13,7 @@ from delaylab.plan.agent_names import node_agent
 
 if TYPE_CHECKING:
     from delaylab.agent.program_requests import ProgramStates
+    from delaylab.plan.attachment import Attachment
 
 State = Literal["running", "stopped", "killed", "dead", "unreachable"]
 
@@ -36,12 +38,15 @@ class HostDescription:
 class InterfaceDescription:
     """An interface of a node: its name there, its link, and its addresses with their prefixes.
 
-    `peers` are the other nodes on the link.
+    The addresses are those that it has now, without link-local ones; `lost` are those of the plan
+    that it has no more. Of a node that does not answer they are those of the plan. `peers` are the
+    other nodes on the link.
     """
 
     name: str
     link: str
     addresses: tuple[str, ...]
+    lost: tuple[str, ...]
     peers: tuple[str, ...]
 
 
@@ -80,16 +85,22 @@ class LabDescription:
     unreachable: dict[str, str]
 
 
-def describe(lab: Lab) -> LabDescription:
-    """Return the description of a lab; asks its agents whether they live."""
+def describe(lab: Lab, *, addresses: bool = True) -> LabDescription:
+    """Return the description of a lab; asks its agents whether they live.
+
+    Without `addresses` nodes are not asked for theirs: those of the plan are given.
+    """
     gone = health.dead(lab)
     hosts = [agent for agent in lab.keeper.agents if agent.startswith("host.")]
     programs = _node_states(lab, gone)
+    now = _addresses(lab, gone) if addresses else {}
     return LabDescription(
         lab=lab.name,
         keeper=lab.keeper.pid,
         hosts=[_host(lab, agent, gone) for agent in hosts],
-        nodes=[_node(lab, name, gone, programs.get(name)) for name in lab.plan.nodes],
+        nodes=[
+            _node(lab, name, gone, programs.get(name), now.get(name)) for name in lab.plan.nodes
+        ],
         dead=gone,
         unreachable=lab.unreachable,
     )
@@ -104,6 +115,28 @@ def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramStates]:
 
     lost = (agent for agent in lab.keeper.agents if lab.is_lost(agent))
     return node_states(lab, {*gone, *lost}, asked)
+
+
+def _addresses(lab: Lab, gone: dict[str, str]) -> dict[str, Mapping[str, list[str]]]:
+    """Return the addresses of each node that has some and whose agent answers."""
+    from delaylab.lab.addresses import present  # noqa: PLC0415  other verbs need none
+
+    asked = (name for name, node in lab.plan.nodes.items() if node.attachments)
+    agents = ((name, node_agent(name)) for name in asked)
+    return present(lab, [name for name, at in agents if not (at in gone or lab.is_lost(at))])
+
+
+def _interface(
+    each: Attachment, peers: tuple[str, ...], now: Mapping[str, list[str]] | None
+) -> InterfaceDescription:
+    if now is None:
+        return InterfaceDescription(each.device, each.link, each.addresses, (), peers)
+    from delaylab.lab.addresses import compared  # noqa: PLC0415  as above
+
+    have, lost = compared(each.addresses, now.get(each.device, []))
+    # In its host's stack a node has interfaces, and their addresses, in common with others.
+    own = [address for address in have if address in each.addresses or not each.in_host_stack]
+    return InterfaceDescription(each.device, each.link, tuple(own), tuple(lost), peers)
 
 
 def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
@@ -122,7 +155,11 @@ def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
 
 
 def _node(
-    lab: Lab, name: str, gone: dict[str, str], found: ProgramStates | None
+    lab: Lab,
+    name: str,
+    gone: dict[str, str],
+    found: ProgramStates | None,
+    now: Mapping[str, list[str]] | None,
 ) -> NodeDescription:
     process, node = _host(lab, node_agent(name), gone), lab.plan.nodes[name]
     return NodeDescription(
@@ -136,11 +173,10 @@ def _node(
         kind=node.kind,
         host=node.host,
         interfaces=tuple(
-            InterfaceDescription(
-                each.device,
-                each.link,
-                each.addresses,
+            _interface(
+                each,
                 tuple(other.node for other in lab.plan.on_link(each.link) if other.node != name),
+                now,
             )
             for each in node.attachments
         ),

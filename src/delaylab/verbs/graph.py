@@ -76,7 +76,7 @@ def _states(lab: LabSpec) -> States:
     from delaylab.verbs.link_states import states  # noqa: PLC0415  as above
 
     running = attach(lab.lab)
-    nodes = {node.name: node.state for node in describe(running).nodes}
+    nodes = {node.name: node.state for node in describe(running, addresses=False).nodes}
     links = {
         link: why.split(" at ")[0]
         for engine in states(running)

@@ -55,7 +55,7 @@ def print_started(lab: Lab, console: Console) -> None:
         "`delaylab ps` lists them",
         soft_wrap=True,
     )
-    _print_states([lab], [describe(lab)], console)
+    _print_states([lab], [describe(lab, addresses=False)], console)
 
 
 def print_labs(labs: list[Lab], console: Console) -> None:
@@ -104,7 +104,8 @@ def _rows(about: LabDescription) -> Iterator[tuple[str, ...]]:
         host = node.host if node.machine == LOCAL_MACHINE else f"{node.host} on {node.machine}"
         head: tuple[str, ...] = (lab, node.name, node.kind, host, pid)
         for each in node.interfaces:
-            yield (*head, each.name, each.link, _few(each.peers), " ".join(each.addresses))
+            addresses = " ".join([*each.addresses, *(f"{lost} (lost)" for lost in each.lost)])
+            yield (*head, each.name, each.link, _few(each.peers), addresses)
             head = ("",) * len(head)
         if not node.interfaces:
             yield (*head, "", "", "", "")

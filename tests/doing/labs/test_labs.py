@@ -73,6 +73,15 @@ def test_ps_names_namespaces_that_other_tools_enter(delaylab: Run, testbed: Path
         interface = node["interfaces"][0]
         assert interface["name"] in entered.stdout
         assert interface["addresses"][0] in entered.stdout
+    lost = up["nodes"][0]["interfaces"][0]["name"]
+    delaylab("exec", up["nodes"][0]["name"], "--", "ip", "address", "flush", "dev", lost)
+    had = up["nodes"][0]["interfaces"][0]["addresses"]
+    other = "192.0.2.7/32"
+    delaylab("exec", up["nodes"][0]["name"], "--", "ip", "address", "add", other, "dev", lost)
+    (listed,) = as_json(delaylab("ps", "--json"))["labs"]
+    now = listed["nodes"][0]["interfaces"][0]
+    assert (now["addresses"], now["lost"]) == ([other], had)
+    assert f"{other} {had[0]} (lost)" in delaylab("ps").stdout
 
 
 def test_kinds_are_isolated_as_they_say(delaylab: Run, testbed: Path) -> None:

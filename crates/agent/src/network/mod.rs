@@ -4,9 +4,10 @@
 //! - [`bridge`]: bridges that carry links, and interfaces on which the host's own stack answers nothing.
 //! - [`carrier`](mod@carrier): the state of a card whose driver knows no carrier.
 //! - [`counters`]: the kernel's counters of interfaces and protocols; [`queues`]: those of
-//!   interfaces' queues. [`route`]: the interface to an address. [`neighbours`]: how long stacks ask for them.
+//!   interfaces' queues. [`addresses`]: those that interfaces have. [`route`]: the interface to an address. [`neighbours`]: how long stacks ask for them.
 //! - [`redirect`]: a way for frames through the queue of another interface.
 
+pub(crate) mod addresses;
 pub(crate) mod batch;
 pub(crate) mod bridge;
 pub(crate) mod carrier;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use super::{compute, discard, exec, generate, observe, probe, programs, reflect, tap, watch};
-use crate::network::{carrier, counters, neighbours, queues, route};
+use crate::network::{addresses, carrier, counters, neighbours, queues, route};
 use crate::protocol::links::LinkRequest;
 use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
 use crate::protocol::requests::{Operation, Request, name};
@@ -78,6 +78,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Counters(it) => run(it, session, counters::serve),
         Request::Queues(it) => run(it, session, queues::serve),
         Request::Clock(it) => run(it, session, read_clock),
+        Request::Addresses(it) => run(it, session, addresses::serve),
         Request::Route(it) => run(it, session, route::serve),
         Request::Neighbours(it) => run(it, session, neighbours::serve),
         Request::Carrier(it) => run(it, session, carrier::serve),

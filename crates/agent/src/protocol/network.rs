@@ -93,6 +93,17 @@ pub(crate) struct QueueCounters {
     pub waiting_bytes: u32,
 }
 
+/// Read the addresses of all interfaces; those that the kernel gives by itself, link-local ones, are left out.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Addresses {}
+
+/// Addresses with their prefixes, by interface.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AddressesDone {
+    pub addresses: BTreeMap<String, Vec<String>>,
+}
+
 /// Find the interface by which packets to an address leave.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -16,8 +16,8 @@ use super::machine::{
 };
 use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
 use super::network::{
-    Carrier, Counters, CountersDone, Neighbours, Queues, QueuesDone, Route, RouteDone, Watch,
-    WatchDone,
+    Addresses, AddressesDone, Carrier, Counters, CountersDone, Neighbours, Queues, QueuesDone,
+    Route, RouteDone, Watch, WatchDone,
 };
 use super::observing::{Observe, ObserveDone};
 use super::programs::{
@@ -96,6 +96,7 @@ operations! {
     "counters": Counters => CountersDone, events [], tables [];
     "queues": Queues => QueuesDone, events [], tables [];
     "clock": Clock => ClockDone, events [], tables [];
+    "addresses": Addresses => AddressesDone, events [], tables [];
     "route": Route => RouteDone, events [], tables [];
     "neighbours": Neighbours => Nothing, events [], tables [];
     "carrier": Carrier => Nothing, events [], tables [];
