@@ -194,12 +194,12 @@ def test_only_a_file_is_taken_where_one_is_wanted(place: Path) -> None:
 
 
 def test_pieces_make_one_file_with_holes(place: Path) -> None:
-    end, large = 1 << 40, 1 << 30
+    end, large = 1 << 40, 1 << 33
     archive = (
         *(header(FILE, 4), b"head".ljust(512, b"\0"), piece(large, 4), b"tail".ljust(512, b"\0")),
         *(piece(end), bytes(1024)),
     )
-    assert unpack(io.BytesIO(b"".join(archive)), place, only_a_file=True) == []
+    assert unpack(io.BytesIO(b"".join(archive)), place) == []
     about = (place / ROOT).stat()
     assert (about.st_size, about.st_mode & 0o777) == (end, 0o644)
     assert about.st_blocks * 512 < 1 << 20
@@ -239,3 +239,22 @@ def test_a_file_of_empty_pieces_has_an_end(place: Path, monkeypatch: pytest.Monk
     large = b"".join(piece(at * SMALL, SMALL) + b"x" * SMALL for at in range(200))
     assert unpack(io.BytesIO(header(FILE, 0) + large + bytes(1024)), place) == []
     assert (place / ROOT).stat().st_size == 200 * SMALL
+
+
+@pytest.mark.parametrize("end", [piece(1 << 33), piece((1 << 32) - 1, 2)])
+def test_a_program_has_a_largest_size(place: Path, end: bytes) -> None:
+    """`record` fetches what a guest names as a program, also one that only claims its size."""
+    small = header(FILE, 0) + piece(1 << 32) + bytes(1024)
+    assert unpack(io.BytesIO(small), place, only_a_file=True) == []
+    (place / ROOT).unlink()
+    with pytest.raises(Unfit, match="larger than 4 GiB"):
+        unpack(io.BytesIO(header(FILE, 0) + end), place, only_a_file=True)
+    with pytest.raises(Unfit, match="larger than 4 GiB"):
+        unpack(io.BytesIO(header(FILE, 1 << 33, "copied/x")), place, only_a_file=True)
+
+
+@pytest.mark.parametrize("name", [ROOT, f"./{ROOT}", f"{ROOT}/", f"{ROOT}/."])
+def test_what_is_copied_is_no_link(place: Path, name: str) -> None:
+    with pytest.raises(Unfit):
+        unpack(io.BytesIO(packed([(name, LINK, "x")])), place)
+    assert list(place.iterdir()) == []

@@ -33,6 +33,8 @@ MOST_ENTRIES = 1_000_000
 """Largest number of files, folders and links of an archive."""
 MOST_SIZE = 1 << 44
 """Largest size of a file with its holes: 16 TiB, as on ext4."""
+MOST_OF_PROGRAM = 1 << 32
+"""Largest size of a file where only a file is wanted: 4 GiB, for a program or a library."""
 SMALL = 4096
 """A piece with fewer bytes counts as a file, so that an archive of them has an end."""
 MOST_NAMES = 1 << 26
@@ -66,8 +68,9 @@ def unpack(archive: Readable, place: Path, *, only_a_file: bool = False) -> list
     """Unpack an archive as `ROOT` into a folder that is new and this user's alone.
 
     Links are made last. One that leads out of what is copied is left out; return those, in words.
-    With `only_a_file` an archive of a folder is refused. Raises Unfit for an archive that no agent
-    of delaylab makes, OSError where this machine cannot store it.
+    With `only_a_file` an archive of a folder is refused, and one of a file of over 4 GiB. Raises
+    Unfit for an archive that no agent of delaylab makes, OSError where this machine cannot store
+    it.
     """
     links: dict[PurePosixPath, str] = {}
     modes: dict[PurePosixPath, int] = {}
@@ -80,10 +83,8 @@ def unpack(archive: Readable, place: Path, *, only_a_file: bool = False) -> list
         while (member := packed.next()) is not None:
             vars(packed)["members"].clear()  # all would be kept
             name = _inside(member.name)
-            whole = len(name.parts) == 1
             is_file = member.isreg() or member.type == MORE
-            if not is_file and (only_a_file or (whole and not member.isdir())):
-                raise Unfit("it is no file")
+            _require_wanted(member, only_a_file=only_a_file, is_file=is_file)
             entries += member.type != MORE or member.size < SMALL
             kept += 0 if is_file else len(member.name) + len(member.linkname)
             if entries > MOST_ENTRIES or kept > MOST_NAMES:
@@ -128,9 +129,26 @@ class _Header(BoundedHeader):
             raise ValueError(f"{info.name!r} is neither a file nor a folder")
         if info.type == MORE:
             info.at = offset(buf)
-            if info.at + info.size > MOST_SIZE:
-                raise ValueError(f"{info.name!r} has a size of {info.at + info.size} bytes")
+            if _end_of(info) > MOST_SIZE:
+                raise ValueError(f"{info.name!r} has a size of {_end_of(info)} bytes")
         return info
+
+
+def _require_wanted(member: tarfile.TarInfo, *, only_a_file: bool, is_file: bool) -> None:
+    """Raise Unfit unless what is copied is a file or folder, or a file that may be a program."""
+    may_be = is_file or (
+        not only_a_file and (len(_inside(member.name).parts) > 1 or member.isdir())
+    )
+    if not may_be:
+        raise Unfit("it is no file")
+    if only_a_file and _end_of(member) > MOST_OF_PROGRAM:
+        raise Unfit(f"it is larger than {MOST_OF_PROGRAM >> 30} GiB")
+
+
+def _end_of(member: tarfile.TarInfo) -> int:
+    """Return where a piece ends in its file."""
+    assert isinstance(member, _Header), "all headers are"
+    return member.at + member.size
 
 
 class _Place:
@@ -211,7 +229,7 @@ class _File:
         assert content is not None, "it is the content of a file"
         self._file.seek(member.at)
         shutil.copyfileobj(content, self._file)
-        self.size = member.at + member.size
+        self.size = _end_of(member)
 
     def close(self) -> None:
         """Give the file its size and mode, and close it."""
