@@ -17,8 +17,8 @@ from delaylab.cli.groups import GROUPS, ORDER
 FOLDER = Path(__file__).parent.parent / "docs" / "cli"
 NAMES = """\
 Every verb of a running lab takes the lab's name by `--lab NAME` (`-l`); most take it as their first
-argument, too. Without a name, verbs with the lab in brackets, and those with `--lab` alone, take
-the only lab that is up."""
+argument, too. Without a name they take the only lab that is up; but `link set` needs one, and
+`fair` starts a lab of its own."""
 
 
 def pages() -> dict[str, str]:

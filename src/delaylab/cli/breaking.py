@@ -11,7 +11,7 @@ from delaylab.cli.numbers import duration
 from delaylab.cli.options import (
     InOrder,
     Json,
-    NamesLab,
+    NamesLabFirst,
     OneLab,
     Verbs,
     app,
@@ -33,7 +33,9 @@ node = typer.Typer(
 )
 app.add_typer(node, name="node")
 
-Lab = Annotated[str, typer.Argument(metavar="LAB", help="The name of the lab.")]
+Lab = Annotated[
+    str, typer.Argument(metavar="LAB", help="The name of the lab; not needed if only one is up.")
+]
 LinkNames = Annotated[
     list[str], typer.Argument(metavar="LINK …", help="The links; they change at one moment.")
 ]
@@ -56,25 +58,25 @@ OF_NODES = ("--stop", "--kill", "--start", "--restart")
 """The options that are of nodes, or of their programs."""
 
 
-@link.command("down", cls=NamesLab)
+@link.command("down", cls=NamesLabFirst)
 def link_down(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
     """Take links down: both ends lose their carrier, as if the cable were pulled."""
     _links(lab_name, links, "down", of, as_json=as_json)
 
 
-@link.command("silence", cls=NamesLab)
+@link.command("silence", cls=NamesLabFirst)
 def link_silence(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
     """Silence links: all frames vanish, and no end notices, for the carrier stays."""
     _links(lab_name, links, "silent", of, as_json=as_json)
 
 
-@link.command("up", cls=NamesLab)
+@link.command("up", cls=NamesLabFirst)
 def link_up(lab_name: Lab, links: LinkNames, of: OfNode = None, as_json: Json = False) -> None:
     """Take links up again that are down or silent."""
     _links(lab_name, links, "up", of, as_json=as_json)
 
 
-@link.command("flap", cls=NamesLab)
+@link.command("flap", cls=NamesLabFirst)
 def link_flap(
     lab_name: Lab,
     links: LinkNames,
@@ -189,7 +191,7 @@ def converge(
         raise typer.Exit(1)
 
 
-@node.command("stop", cls=NamesLab)
+@node.command("stop", cls=NamesLabFirst)
 def node_stop(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:
@@ -197,7 +199,7 @@ def node_stop(
     _nodes(lab_name, nodes, "stop", programs, as_json=as_json)
 
 
-@node.command("kill", cls=NamesLab)
+@node.command("kill", cls=NamesLabFirst)
 def node_kill(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:
@@ -205,7 +207,7 @@ def node_kill(
     _nodes(lab_name, nodes, "kill", programs, as_json=as_json)
 
 
-@node.command("start", cls=NamesLab)
+@node.command("start", cls=NamesLabFirst)
 def node_start(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:
@@ -213,7 +215,7 @@ def node_start(
     _nodes(lab_name, nodes, "start", programs, as_json=as_json)
 
 
-@node.command("restart", cls=NamesLab)
+@node.command("restart", cls=NamesLabFirst)
 def node_restart(
     lab_name: Lab, nodes: NodeNames, programs: Programs = None, as_json: Json = False
 ) -> None:

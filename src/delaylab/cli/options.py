@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from delaylab.cli.groups import ORDER
-from delaylab.errors import did_you_mean, is_near
+from delaylab.errors import BadInput, did_you_mean, is_near
 from delaylab.io.terminal import json_text, print_error
 
 if TYPE_CHECKING:
@@ -203,10 +203,40 @@ class NamesLab(TyperCommand):
         given, _, _ = self.make_parser(ctx).parse_args(args=[*args])
         lab = given.get(_lab_option().name)
         if not isinstance(lab, str):
-            return super().parse_args(ctx, args)
-        if lab.startswith("-"):
+            lab = None if given.get("help") or ctx.resilient_parsing else self.left_out(given)
+        elif lab.startswith("-"):
             ctx.fail(f"Option '--lab' needs the name of a lab, not {lab!r}.")
-        return super().parse_args(ctx, [lab, *args])
+        return super().parse_args(ctx, args if lab is None else [lab, *args])
+
+    def left_out(self, given: dict[str, Any]) -> str | None:
+        """Return the name of the lab if its argument was left out before others."""
+        return None
+
+
+class NamesLabFirst(NamesLab):
+    """A verb that needs more arguments than the lab, which may be left out if only one is up."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.params[0].required = False
+
+    def left_out(self, given: dict[str, Any]) -> str | None:
+        """Return the only lab that is up, unless the first argument is a lab's name.
+
+        Raise BadInput if several are up and arguments are missing.
+        """
+        from delaylab.machines import running_labs
+
+        first, second = (given.get(str(each.name)) for each in self.params[:2])
+        if not isinstance(first, str):
+            return None
+        names = [lab.name for lab in running_labs()]
+        if len(names) > 1 and first not in names and second is None:
+            what = f"several labs are up: {', '.join(names)}"
+            raise BadInput(what, fix="say which: --lab NAME")
+        if first in names or len(names) != 1:
+            return None
+        return names[0]
 
 
 class InOrder(NamesLab):

@@ -51,6 +51,11 @@ def test_several_labs_are_told_apart_by_the_verbs_own_argument(
     ):
         said = only_line(delaylab(*words, code=2).stderr)
         assert said == "delaylab: several labs are up: one, two (say which: --lab NAME)"
+    for verb in (["link", "down"], ["link", "flap"], ["node", "kill"]):
+        said = only_line(delaylab(*verb, "x", code=2).stderr)
+        assert said == "delaylab: several labs are up: one, two (say which: --lab NAME)"
+        said = only_line(delaylab(*verb, "x", "y", code=2).stderr)
+        assert said == "delaylab: no lab 'x' is up (up: one, two) (delaylab up LAB.yaml)"
     delaylab("exec", "--lab", "two", "a", "true")
     delaylab("cp", "--lab", "two", "a:/etc/hosts", place)
     delaylab("link", "show", "-l", "two")
@@ -58,6 +63,21 @@ def test_several_labs_are_told_apart_by_the_verbs_own_argument(
     assert only_line(delaylab("exec", "-ltwo", "a", "true", code=2).stderr).endswith(
         "no lab 'two' is up (up: one) (delaylab up LAB.yaml)"
     )
+
+
+@pytest.mark.root
+def test_the_only_lab_needs_no_name(delaylab: Run, lab: Path) -> None:
+    lab.write_text(lab.read_text().replace("[a, b]}", "[a, b], delay: 1ms}"))
+    delaylab("up", str(lab))
+    for words in (["a-b"], ["one", "a-b"], ["--lab", "one", "a-b"]):
+        for verb in ("down", "up", "silence", "up"):
+            assert delaylab("link", verb, *words).stdout.startswith("link a-b: ")
+    for words in (["a", "b"], ["one", "a", "b"], ["b", "-l", "one", "a"]):
+        for verb in ("kill", "start", "stop", "start", "restart"):
+            assert len(delaylab("node", verb, *words).stdout.splitlines()) == len("ab")
+    assert "'typo'" in only_line(delaylab("link", "down", "typo", "a-b", code=2).stderr)
+    assert "Missing argument" in delaylab("link", "down", "one", code=2).stderr
+    assert "Usage: " in delaylab("link", "down", "typo", "--help").stdout
 
 
 @pytest.mark.root
