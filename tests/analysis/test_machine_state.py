@@ -29,11 +29,30 @@ REST = Condition(at_rest=100, packets=200)
 STEADY = {"samples": 20}
 
 
+def hosts_of(stopped: tuple[str, str] | None = None, **state: Any) -> pl.DataFrame:
+    """The machine's record; for four of its samples this process of this place is stopped."""
+    table = synthetic.hosts(**STEADY | state)
+    if stopped is None:
+        return table
+    place, name = stopped
+    samples = table.filter(metric="cpus")[5:9]
+    return pl.concat(
+        [
+            table,
+            samples.with_columns(
+                pl.lit(place).alias("place"),
+                pl.lit(f"stopped.{name}").alias("metric"),
+                pl.lit(0.1).alias("value"),
+            ),
+        ]
+    )
+
+
 def analysed(place: Path, condition: Condition, **state: Any) -> Group:
     synthetic.write_study(place, synthetic.study([condition], []))
     tables = synthetic.tables(condition)
     record = synthetic.trial(condition, 0)
-    synthetic.write_trial(place, record, *tables, synthetic.hosts(**STEADY | state))
+    synthetic.write_trial(place, record, *tables, hosts_of(**state))
     return next(groups(store.read_study(place)))
 
 
@@ -108,6 +127,7 @@ def test_daemons_that_wait_for_cpus_after_an_event_are_no_other_work(
         (REST, {"pressure": 0.3}, ["not-at-rest"]),
         (LOADED, {"pressure": 0.3}, ["not-at-rest"]),
         (REST, {"missing": (4, 5)}, ["starved-watcher"]),
+        (REST, {"stopped": ("echo", "node.echo")}, ["stopped-process"]),
         (REST, {"dropped": 5}, []),
         (
             Condition(at_rest=100, lost_after=dict.fromkeys(range(120, 129), ("request", "wire"))),
@@ -121,6 +141,21 @@ def test_doubts(
 ) -> None:
     found = analysed(tmp_path, condition, **state).doubts
     assert [str(doubt.kind) for doubt in found] == kinds
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "said"),
+    [
+        ("echo", "node.echo", "the agent of echo"),
+        ("a-node-of-a-long-name", "node.a-node-of-", "the agent of a-node-of-a-long-name"),
+        ("link.sut", "link.sut_engine", "the link engine of sut"),
+        ("host.sut", "host.sut", "the agent of host.sut"),
+        ("vm", "qemu-system-x86", "qemu-system-x86 of vm"),
+    ],
+)
+def test_a_stopped_process_is_named(tmp_path: Path, place: str, name: str, said: str) -> None:
+    (found,) = analysed(tmp_path, REST, stopped=(place, name)).doubts
+    assert found.message == f"a signal stopped processes of the lab: {said} for 0.4 s"
 
 
 @pytest.mark.parametrize(("in_downtimes", "some"), [(0, 9), (4, 5), (9, None), (12, None)])

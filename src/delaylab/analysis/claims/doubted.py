@@ -15,6 +15,7 @@ UNDERMINING = frozenset(
     {
         DoubtKind.NOT_AT_REST,
         DoubtKind.STOLEN_TIME,
+        DoubtKind.STOPPED_PROCESS,
         DoubtKind.CLOCK_STEP,
         DoubtKind.QUEUE_CHANGED,
     }

@@ -50,6 +50,7 @@ def machine_doubts(
         *_stolen(state),
         *_not_at_rest(state, at_rest, has_events),
         *_starved(state),
+        *_stopped(state),
         *(_dropped(state, account, in_downtimes) if account is not None else ()),
         *of_others,
     ]
@@ -121,6 +122,17 @@ def _starved(state: MachineState) -> Iterator[Doubt]:
             "leave a CPU free of load (cpus)",
             missed=state.missed,
             due=due,
+        )
+
+
+def _stopped(state: MachineState) -> Iterator[Doubt]:
+    if state.stopped:
+        where = ", ".join(f"{name} for {s:.1f} s" for name, s in state.stopped.items())
+        yield doubt(
+            DoubtKind.STOPPED_PROCESS,
+            f"a signal stopped processes of the lab: {where}",
+            "find out who sent SIGSTOP, then run these trials again",
+            where=where,
         )
 
 

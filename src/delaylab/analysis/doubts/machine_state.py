@@ -7,11 +7,13 @@ the phase, so that the start or end of a load does not leak into the rest.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
+from delaylab.analysis.doubts.stopped import stopped
 from delaylab.analysis.packets.instrument import TAPPED, UNTAPPED
 from delaylab.dataset.records.trial import PhaseTime, TrialRecord
 from delaylab.dataset.store import Study
@@ -77,7 +79,8 @@ class MachineState:
     """State of the machine by phase; `samples` taken and `missed` are of the whole record.
 
     `drops` counts the frames that interfaces dropped, by `interface of place`. `cpus` is the number
-    of CPUs that the machine has, None if the record does not say.
+    of CPUs that the machine has, None if the record does not say. `stopped` gives the seconds in
+    which a process of the lab was stopped by a signal, by the process.
     """
 
     phases: list[PhaseState]
@@ -85,6 +88,7 @@ class MachineState:
     missed: int
     drops: dict[str, int]
     cpus: int | None = None
+    stopped: dict[str, float] = field(default_factory=dict)
 
 
 def hosts_by_machine(study: Study, trials: Sequence[TrialRecord]) -> dict[str, list[pl.DataFrame]]:
@@ -119,15 +123,17 @@ def machine_state(
     samples: list[pl.DataFrame] = []
     sent: list[pl.DataFrame] = []
     drops: list[dict[str, int]] = []
+    stops: list[dict[str, float]] = []
     for index, (hosts, probes) in enumerate(trials):
         record = intervals(hosts) if records is None else records[index]
         phased = _alternating_as_one(probes)
         samples.append(_with_phase(record, windows(phased)))
         sent.append(_flagged(record, phased))
         drops.append(interface_drops(hosts))
+        stops.append(stopped(hosts))
     packets = pl.concat(sent)
     phases = packets["phase"].unique(maintain_order=True).to_list()
-    return _state(phases, pl.concat(samples, how="diagonal"), packets, drops)
+    return _state(phases, pl.concat(samples, how="diagonal"), packets, drops, stops)
 
 
 def state_without_packets(
@@ -136,13 +142,15 @@ def state_without_packets(
     """Return the state from trials without a probe, each as a pair of `hosts` and its phases."""
     samples: list[pl.DataFrame] = []
     drops: list[dict[str, int]] = []
+    stops: list[dict[str, float]] = []
     names: dict[str, None] = {}
     for hosts, phases in trials:
         samples.append(_with_phase(intervals(hosts), times_of(phases)))
         drops.append(interface_drops(hosts))
+        stops.append(stopped(hosts))
         names |= dict.fromkeys(each.phase for each in phases)
     nobody = pl.DataFrame(schema={"phase": pl.String, "flagged": pl.Boolean})
-    return _state(list(names), pl.concat(samples, how="diagonal"), nobody, drops)
+    return _state(list(names), pl.concat(samples, how="diagonal"), nobody, drops, stops)
 
 
 def _state(
@@ -150,18 +158,23 @@ def _state(
     record: pl.DataFrame,
     packets: pl.DataFrame,
     drops: Sequence[dict[str, int]],
+    stops: Sequence[dict[str, float]],
 ) -> MachineState:
-    """Return the state from all trials' intervals and packets, and each trial's drops."""
-    dropped: dict[str, int] = {}
+    """Return the state from all trials' intervals and packets, and each trial's drops and stops."""
+    dropped: Counter[str] = Counter()
     for of_trial in drops:
-        for name, n in of_trial.items():
-            dropped[name] = dropped.get(name, 0) + n
+        dropped.update(of_trial)
+    stopped_s: dict[str, float] = {}
+    for seconds in stops:
+        for name, value in seconds.items():
+            stopped_s[name] = stopped_s.get(name, 0.0) + value
     return MachineState(
         phases=[_phase(name, record, packets) for name in phases],
         cpus=_cpus(record),
         samples=len(record),
         missed=int(record["missed"].sum()),
-        drops=dropped,
+        drops=dict(dropped),
+        stopped=stopped_s,
     )
 
 

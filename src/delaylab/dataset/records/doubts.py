@@ -48,6 +48,7 @@ class DoubtKind(StrEnum):
     STOLEN_TIME = "stolen-time"
     NOT_AT_REST = "not-at-rest"
     STARVED_WATCHER = "starved-watcher"
+    STOPPED_PROCESS = "stopped-process"
     INTERFACE_DROPS = "interface-drops"
     LINK_NOT_HELD = "link-not-held"
     SHORT_WORK = "short-work"

@@ -2,6 +2,7 @@
 
 mod machine;
 mod programs;
+mod stopped;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +19,7 @@ use crate::protocol::running::Event;
 use crate::session::Session;
 use machine::MachineSample;
 use programs::Programs;
+use stopped::Stopped;
 
 /// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
 /// was still being taken are counted as missed; the others stay on schedule.
@@ -28,6 +30,8 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
     let interval = Duration::from_nanos(request.interval_ns);
     let mut machine = MachineSample::new()?;
     let mut programs = Programs::new(request.places.iter().filter_map(|place| place.pid));
+    let first = |place: &WatchPlace| Some((place.name.clone(), place.pid?));
+    let mut stopped = Stopped::new(request.places.iter().filter_map(first));
     let mut places =
         request.places.into_iter().map(Watched::new).collect::<Result<Vec<_>, Failure>>()?;
     session.event(&Event::READY)?;
@@ -37,7 +41,10 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
     while wait_until(due, session)? {
         samples.start(now()?);
         machine.sample(&mut samples)?;
-        programs.sample(&mut samples);
+        if let Some(all) = programs.sample(&mut samples) {
+            stopped.learn(&all);
+        }
+        stopped.sample(&mut samples);
         for place in &mut places {
             place.sample(&mut samples);
         }

@@ -22,21 +22,23 @@ const LEAST: f64 = 0.02;
 /// The kernel's ticks per second in `/proc` (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 /// The most parents of a process that are looked at.
-const DEPTH: usize = 64;
+pub(super) const DEPTH: usize = 64;
 
 /// A process by its number and when it started, which together belong to one process only.
 type Id = (u32, u64);
 
 /// Process as `/proc/PID/stat` describes it.
 #[derive(Debug, PartialEq)]
-struct Stat {
-    id: Id,
+pub(super) struct Stat {
+    pub(super) id: Id,
     /// Its name, with `_` for what no name of a metric may have.
-    name: String,
-    parent: u32,
+    pub(super) name: String,
+    pub(super) parent: u32,
     ticks: u64,
     /// The time of its children that ended, and of theirs.
     ended: u64,
+    /// True if a signal has stopped it; a debugger that holds it does not count.
+    pub(super) stopped: bool,
 }
 
 /// The time of a process at the last reading.
@@ -79,11 +81,11 @@ impl Programs {
     }
 
     /// Add the CPUs that the busiest programs took since the last reading, if one is due, and the number of
-    /// processes, which marks that there was a reading.
-    pub(super) fn sample(&mut self, samples: &mut Samples) {
+    /// processes, which marks that there was a reading. Return that reading.
+    pub(super) fn sample(&mut self, samples: &mut Samples) -> Option<Vec<Stat>> {
         let now = Instant::now();
         if now < self.due {
-            return;
+            return None;
         }
         let stats = stats();
         let passed = now.duration_since(self.read).as_secs_f64() * TICKS_PER_SECOND;
@@ -97,6 +99,7 @@ impl Programs {
         self.last = before(&stats);
         self.read = now;
         self.due = now + EVERY.max(now.elapsed() * REST);
+        Some(stats)
     }
 
     /// Return true for a process of the lab: it, or a parent, is in the lab's PID namespace.
@@ -162,10 +165,15 @@ fn namespace(pid: u32) -> Option<PathBuf> {
 }
 
 /// Return all processes; one that ends meanwhile is left out.
-fn stats() -> Vec<Stat> {
+pub(super) fn stats() -> Vec<Stat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)).collect()
+    pids.filter_map(stat).collect()
+}
+
+/// Return a process, or None once it has ended.
+pub(super) fn stat(pid: u32) -> Option<Stat> {
+    parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// Parse `PID (NAME) STATE PPID …`. A name may have any bytes, and so parentheses, too.
@@ -181,6 +189,7 @@ fn parse(pid: u32, text: &[u8]) -> Option<Stat> {
         parent: u32::try_from(number(4)?).ok()?,
         ticks: number(14)? + number(15)?,
         ended: number(16)? + number(17)?,
+        stopped: fields.first() == Some(&"T"),
     })
 }
 
@@ -193,19 +202,22 @@ mod tests {
         let rest = "S 7 1 1 0 -1 4194560 0 0 0 0 120 30 9 9 20 0 1 0 555 0 0";
         let stat = parse(42, format!("42 (a) (b\n) {rest}").as_bytes());
         let name = "a)_(b_".to_owned();
-        assert_eq!(stat, Some(Stat { id: (42, 555), name, parent: 7, ticks: 150, ended: 18 }));
+        assert_eq!(
+            stat,
+            Some(Stat { stopped: false, id: (42, 555), name, parent: 7, ticks: 150, ended: 18 })
+        );
         assert_eq!(parse(42, b"42 (a"), None);
         assert_eq!(parse(42, b"42 (a) S 7"), None);
     }
 
-    fn stat(pid: u32, name: &str, ticks: u64, ended: u64) -> Stat {
-        Stat { id: (pid, 5), name: name.to_owned(), parent: 1, ticks, ended }
+    fn taking(pid: u32, name: &str, ticks: u64, ended: u64) -> Stat {
+        Stat { id: (pid, 5), name: name.to_owned(), parent: 1, ticks, ended, stopped: false }
     }
 
     #[test]
     fn workers_of_one_name_are_one_program() {
-        let workers: Vec<Stat> = (10..18).map(|pid| stat(pid, "worker", 35, 0)).collect();
-        let all: Vec<Stat> = workers.into_iter().chain([stat(2, "other", 60, 0)]).collect();
+        let workers: Vec<Stat> = (10..18).map(|pid| taking(pid, "worker", 35, 0)).collect();
+        let all: Vec<Stat> = workers.into_iter().chain([taking(2, "other", 60, 0)]).collect();
         let found = busiest(by_program(&all, &HashMap::new(), |_| true), 100.0);
         let named: Vec<_> = found
             .iter()
@@ -217,10 +229,10 @@ mod tests {
 
     #[test]
     fn children_that_ended_are_named_by_their_parent_and_count_once() {
-        let child = Stat { parent: 2, ..stat(9, "cc1", 30, 0) };
-        let last = before(&[stat(2, "make", 1, 0), child]);
+        let child = Stat { parent: 2, ..taking(9, "cc1", 30, 0) };
+        let last = before(&[taking(2, "make", 1, 0), child]);
         // One child, seen with 30 ticks, ended at 40; another one of 50 ticks was never seen.
-        let now = [stat(2, "make", 1, 90)];
+        let now = [taking(2, "make", 1, 90)];
         let found = by_program(&now, &last, |_| true);
         let program = Program { name: "make".to_owned(), ended: true };
         assert_eq!(found, HashMap::from([(program, Took { ticks: 60, processes: 1 })]));
