@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 from xml.etree import ElementTree
 
 import pytest
@@ -74,6 +76,20 @@ def test_what_is_printable_stays_as_it_is(text: str) -> None:
     assert printable(once) == once
     once.encode("utf-8")
     assert "\n" not in one_line(text)
+
+
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+JOINERS = "\u200c\u200d"
+
+
+def test_what_cannot_be_seen_is_escaped() -> None:
+    """Every character of Unicode: a list of them would lack those that nobody thought of."""
+    for code in range(sys.maxunicode + 1):
+        char = chr(code)
+        escaped = category(char) in UNSEEN and char not in f"\n\t{JOINERS}"
+        assert (printable(char) != char) == escaped, hex(code)
+        assert printable(char).isprintable() or not escaped, hex(code)
+    assert printable("\x1b\u202e\U000e0041") == "\\x1b\\u202e\\U000e0041"
 
 
 @given(text=st.text())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-# Control characters of ASCII and Latin-1 except tab and newline; characters that reverse the
-# direction of text or are invisible; separators that some terminals take for a newline; surrogates
-# (no encoding has them); and characters that XML forbids.
-_UNFIT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
-)
+# All but ASCII's printable characters, tab and newline: what `_escape` then looks at one by one.
+_DOUBTFUL = re.compile("[^\t\n -~]")
+_UNFIT = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+"""Categories of Unicode that are escaped: control characters; characters that are invisible or
+reverse the direction of text; surrogates, which no encoding has; what Unicode does not define, as
+XML forbids some of it; and separators that some terminals take for a newline."""
+_JOINERS = "\u200c\u200d"
+"""Invisible, but words of many languages need them, and so does emoji."""
 _BREAKS = str.maketrans({"\n": "\\n", "\t": "\\t"})
 # Characters kept from the beginning and from the end of a long error line.
 _HEAD, _TAIL = 600, 300
@@ -18,7 +19,7 @@ _HEAD, _TAIL = 600, 300
 
 def printable(text: str) -> str:
     """Return text with unprintable characters replaced by escapes such as ``\\x1b``."""
-    return _UNFIT.sub(_escape, text)
+    return _DOUBTFUL.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
@@ -32,6 +33,20 @@ def one_line(text: str) -> str:
     return line
 
 
+def is_name(text: str) -> bool:
+    """Return True for text without spaces in which each character can be seen."""
+    return text.isprintable() and " " not in text
+
+
 def _escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    char = match[0]
+    if char.isprintable() or char in _JOINERS:
+        return char
+    from unicodedata import category  # noqa: PLC0415  what is ASCII alone needs none
+
+    if category(char) not in _UNFIT:
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

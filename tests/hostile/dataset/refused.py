@@ -260,6 +260,31 @@ CASES: dict[str, tuple[str, Change]] = {
         "is no clock",
         table("stamps", pl.lit("a\u202eb").cast(pl.Categorical).alias("clock")),
     ),
+    **{
+        f"{column}-of-{ord(char):x}": (
+            f"is no {column}",
+            table(of, pl.lit(f"a{char}b").cast(pl.Categorical).alias(column)),
+        )
+        for of, column, char in (
+            ("stamps", "point", "\u061c"),
+            ("stamps", "clock", "\u200d"),
+            ("stamps", "clock", "\u3000"),
+            ("stamps", "clock", "\ue000"),
+        )
+    },
+    **{
+        f"{column}-of-{ord(char):x}": (
+            f"is no {column}",
+            table("hosts", pl.lit(f"a{char}b").alias(column)),
+        )
+        for column, char in (
+            ("metric", "\ufff9"),
+            ("metric", "\u2028"),
+            ("place", "\U000e0041"),
+            ("place", "\u00ad"),
+            ("machine", "\ufffb"),
+        )
+    },
     "phase-unknown": ("is no phase", table("probes", pl.lit("never").alias("phase"))),
     "outcome-an-element": ("is no outcome", table("probes", pl.lit("<script>").alias("outcome"))),
     "place-a-newline": ("is no place", table("hosts", pl.lit("a\nb").alias("place"))),

@@ -8,7 +8,9 @@ import polars as pl
 
 from tests.hostile.dataset.refused import Change, asked, frame, study, table, trial
 
-ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\r\x00\ud800"
+ESCAPES = (
+    "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\r\x00\ud800\u061c\ufff9\u2028\u00ad\U000e0041"
+)
 ELEMENTS = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>&amp;{{7*7}}]]>"
 MARKUP = "[bold red]x[/bold red][link=http://x]y[/link][/] :boom:"
 WORST = f"{ESCAPES} {ELEMENTS} {MARKUP}"

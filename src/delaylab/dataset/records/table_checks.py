@@ -14,6 +14,7 @@ from delaylab.dataset.records.outcomes import OUTCOMES
 from delaylab.dataset.records.tables import ADDED, NULLABLE, TABLES
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
+from delaylab.io.printable import is_name
 from delaylab.points import LEGS
 
 MOST_BYTES = 1 << 40
@@ -28,7 +29,7 @@ WHATS = frozenset({"table", "link", "adjacency", "lost"})
 FATES = frozenset({"black-hole", "loop"})
 _LIST = re.compile(r"[A-Za-z0-9_.:@,%/ +-]{1,20000}")
 """Names of nodes, or next hops, joined by commas."""
-_NAME = re.compile(r"[^\x00-\x20\x7f-\xa0\u2000-\u206f\ud800-\udfff\ufeff]{1,100}")
+LONGEST_NAME = 100
 NAMES: dict[str, Callable[[str], object]] = {
     "leg": LEGS.__contains__,
     "phase": PHASES.__contains__,
@@ -50,7 +51,7 @@ NAMES: dict[str, Callable[[str], object]] = {
             "about",
             "destination",
         ),
-        _NAME.fullmatch,
+        lambda name: 0 < len(name) <= LONGEST_NAME and is_name(name),
     ),
 }
 """Check of each column that holds names: true for an allowed name."""
