@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 from prometheus_client import generate_latest
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as prometheus
 
+from delaylab.io.printable import printable
 from delaylab.units import Duration
 from delaylab.verbs.ping.metrics import BUCKETS, Metrics
 from delaylab.verbs.ping.result import PingPacket
@@ -57,6 +61,22 @@ def test_errors_are_no_replies_and_each_url_is_a_series() -> None:
     assert value("http_responses_total", "/bad", status="4xx") == 1
     assert value("http_responses_total", "/bad", status="none") == 1
     assert value("handshake_seconds_count", "/bad") == 5
+
+
+ODD = ('a"b', "a\\b", "a\nb", "a\r\nb", 'x"} 1\nowned{a="', "\x1b[2J", "\udcff", "a\u2028b", "")
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "application/openmetrics-text; version=1.0.0"])
+def test_names_of_any_characters_leave_the_text_well_formed(accept: str) -> None:
+    metrics = Metrics()
+    for odd in ODD:
+        metrics.of(options("http", 80, f"/{odd}", host=f"h{odd}"))(packet(0, None))
+    text = choose_encoder(accept)[0](metrics.registry).decode()
+    read = openmetrics if "openmetrics" in accept else prometheus
+    samples = [sample for family in read(text) for sample in family.samples]
+    found = {sample.labels["host"] for sample in samples if "host" in sample.labels}
+    assert found == {printable(f"h{odd}") for odd in ODD}
+    assert not [sample for sample in samples if not sample.name.startswith("delaylab_ping_")]
 
 
 def test_bounds_of_buckets_are_round_numbers() -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from delaylab.agent import replies
@@ -19,6 +19,7 @@ from delaylab.agent.stream import Descriptors
 from delaylab.agent.watched import wait_watching
 from delaylab.errors import DelaylabError
 from delaylab.loads import programs
+from tests.waiting import PATIENCE_S
 
 frames = st.builds(
     Frame,
@@ -127,12 +128,15 @@ def test_a_closed_session_touches_no_descriptor() -> None:
 
 
 @given(st.binary(max_size=80), st.booleans())
+@example(data=bytes(8), with_header=True)
 def test_a_table_is_one_or_an_error(data: bytes, with_header: bool) -> None:
-    header = b'{"rows":1,"columns":[{"name":"x","type":"text","values":["a"]}]}'
+    columns = '{"name":"number","type":"u32"},{"name":"text","type":"text","values":["a"]}'
+    header = f'{{"rows":1,"columns":[{columns}]}}'.encode()
     part = len(header).to_bytes(4, "little") + header + data if with_header else data
     try:
-        table = Result(Hello(), {}, {"t": [part]}).table("t")
+        table = Result(Hello(), {}, {"texts": [part]}).table("texts")
     except AgentError:
+        assert data != bytes(8)
         return
     assert table.height == 1
 
@@ -188,7 +192,7 @@ def test_a_frame_that_comes_by_and_by_has_a_limit(
 def test_output_that_is_kept_in_memory_has_a_limit(
     silent: tuple[Session, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delaylab.agent.session.MOST_KEPT", 1 << 20)
+    monkeypatch.setattr("delaylab.agent.result.MOST_KEPT", 1 << 20)
     session, answers = silent
     session.start(Exec(argv=["yes"]))
     frame = Frame(FrameKind.STDOUT, bytes(60_000)).encode()
@@ -196,6 +200,97 @@ def test_output_that_is_kept_in_memory_has_a_limit(
         for _ in range(20):
             os.write(answers, frame)
             session.poll_done()
+
+
+READY = Frame(FrameKind.MESSAGE, b'{"event": {"ready": true}}').encode()
+TABLE = Frame(FrameKind.TABLE, bytes([5]) + b"hosts" + bytes(60_000)).encode()
+
+
+@pytest.mark.parametrize("flood", [READY * 1000, TABLE], ids=["events", "tables"])
+@pytest.mark.parametrize("asked", ["check", "stdin", "finish"])
+def test_what_comes_without_end_has_a_limit(
+    silent: tuple[Session, int],
+    monkeypatch: pytest.MonkeyPatch,
+    flood: bytes,
+    asked: str,
+) -> None:
+    """An agent of a guest sends for ever, while a program is watched, fed or waited for."""
+    for limit in ("session.MOST_WAITING", "result.MOST_OF_TABLES"):
+        monkeypatch.setattr(f"delaylab.agent.{limit}", 500_000)
+    monkeypatch.setattr("delaylab.agent.session.STDIN_WINDOW", 32 << 10)  # a pipe holds more
+    session, answers = silent
+    session.start(Exec(argv=["x"], stdin=True))
+    ends = threading.Event()
+
+    def send() -> None:
+        os.set_blocking(answers, False)
+        rest = flood
+        while not ends.is_set():
+            try:
+                rest = rest[os.write(answers, rest) :] or flood
+            except BlockingIOError:
+                ends.wait(0.001)
+        os.set_blocking(answers, True)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        if asked == "finish" and flood is not TABLE:
+            # Events are passed on at once: nothing is kept, and the wait has its limit.
+            monkeypatch.setattr("delaylab.agent.session.FRAME_S", 0.1)
+            with pytest.raises(NoAnswer):
+                session.finish(0.1)
+            return
+        with pytest.raises(AgentError, match=r"it sent more than|its tables are larger"):  # noqa: PT012
+            while True:
+                if asked == "check":
+                    session.check()
+                elif asked == "finish":
+                    session.finish(PATIENCE_S)
+                else:
+                    session.stdin(bytes(1 << 20), time.monotonic() + PATIENCE_S)
+    finally:
+        ends.set()
+        sender.join()
+
+
+def test_an_agent_that_reads_nothing_holds_nobody_up(
+    silent: tuple[Session, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delaylab.agent.stream.WRITE_S", 0.1)
+    session, _ = silent
+    session.start(Exec(argv=["x"], stdin=True))
+    with pytest.raises(NoAnswer, match=r"node\.a: it takes no input within 0\.1 s"):
+        session.stdin(bytes(1 << 20))
+
+
+def test_a_flood_of_small_frames_is_read_in_time(silent: tuple[Session, int]) -> None:
+    """Each of them once: a list whose front is taken off would be copied for each frame."""
+    session, answers = silent
+    session.start(Exec(argv=["x"]))
+    written = threading.Thread(target=os.write, args=(answers, READY * 40_000))
+    written.start()
+    seen = 0
+    began_s = time.process_time()
+    while seen < 40_000:
+        session.event(PATIENCE_S)
+        seen += 1
+    written.join()
+    assert time.process_time() - began_s < PATIENCE_S
+
+
+@pytest.mark.parametrize(
+    "number", ["1e999", "NaN", "-Infinity", str(2**62 + 1), str(-(2**63)), "9" * 5000]
+)
+def test_a_number_that_no_dataset_holds_is_no_message(
+    silent: tuple[Session, int], number: str
+) -> None:
+    session, answers = silent
+    session.start(Hello())
+    message = f'{{"done": {{"version": "1", "pid": 1, "clock": "c", "x": [{number}]}}}}'
+    os.write(answers, Frame(FrameKind.MESSAGE, message.encode()).encode())
+    with pytest.raises(AgentError, match=r"node\.a.*malformed message"):
+        session.finish(1)
 
 
 def test_an_answer_that_is_late_names_the_whole_time(silent: tuple[Session, int]) -> None:

@@ -91,7 +91,7 @@ class Agent:
             if kind == TABLE:
                 name = payload[1 : 1 + payload[0]].decode()
                 answer.parts.setdefault(name, []).append(payload[1 + payload[0] :])
-                part = decode(payload[1 + payload[0] :])
+                part = decode(name, payload[1 + payload[0] :])
                 known = answer.tables.get(name)
                 answer.tables[name] = part if known is None else pl.concat([known, part])
                 continue

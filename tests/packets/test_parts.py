@@ -29,7 +29,8 @@ def next_part(agent: Agent) -> tuple[str, pl.DataFrame]:
     while True:
         kind, payload = agent.frame()
         if kind == TABLE:
-            return payload[1 : 1 + payload[0]].decode(), decode(payload[1 + payload[0] :])
+            name = payload[1 : 1 + payload[0]].decode()
+            return name, decode(name, payload[1 + payload[0] :])
 
 
 def joined_with(parts: dict[str, list[pl.DataFrame]], answer: Answer) -> dict[str, pl.DataFrame]:
@@ -70,7 +71,7 @@ def test_a_packet_whose_fate_changes_has_another_row_that_counts(joined: Pair) -
     # 4 intervals pass until it is answered, in which at least one part has it as lost.
     assert of_held == ["lost", "late"], RELEASES
     assert len(answer.parts["packets"]) > 1, "else the test shows nothing"
-    packets = whole(answer.parts["packets"], Probe.keys["packets"])
+    packets = whole("packets", answer.parts["packets"], Probe.keys["packets"])
     assert packets["seq"].to_list() == list(range(40))
     fates = dict(packets.select("seq", "outcome").iter_rows())
     assert (fates[HELD], fates[DROPPED]) == ("late", "lost")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from delaylab.agent.replies import Count, Reply, Text
+from delaylab.agent.result import AgentError
+from delaylab.dataset.records.base import Listed, Word
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import Late
 from delaylab.dataset.records.taps import Tap
+
+MOST_WARNINGS = 100
 
 
 class Probe(Reply):
@@ -18,9 +24,9 @@ class Probe(Reply):
 
     sent: Count
     replied: Count
-    warnings: list[Doubt]
+    warnings: Annotated[list[Doubt], Field(max_length=MOST_WARNINGS)]
     realtime: bool
-    clock: Text
+    clock: Word
     by: Literal["socket", "tcx", "ring"]
     neighbour_ns: Count | None = None
 
@@ -37,7 +43,7 @@ class Taps(Reply):
     `uncaptured` counts the packets for which a capture in memory had no room.
     """
 
-    interfaces: list[Tap]
+    interfaces: Listed[Tap]
     uncaptured: Count
 
 
@@ -118,6 +124,26 @@ class Counters(Reply):
     time_ns: int
     interfaces: dict[str, InterfaceCounters]
     snmp: dict[str, dict[str, int]]
+
+    def of_interface(self, name: str) -> InterfaceCounters:
+        """Return the counters of an interface; raise AgentError if they lack it."""
+        if name not in self.interfaces:
+            raise AgentError(f"it sent no counters of interface {name!r}")
+        return self.interfaces[name]
+
+    def of_protocol(self, name: str) -> dict[str, int]:
+        """Return the counters of a protocol; raise AgentError if they are malformed."""
+        found = self.snmp.get(name, {})
+        if not found or min(found.values()) < 0:
+            raise AgentError(f"it sent malformed counters of {name}")
+        return found
+
+    def counter(self, protocol: str, name: str) -> int:
+        """Return one of a protocol's counters; raise AgentError if they lack it."""
+        found = self.of_protocol(protocol)
+        if name not in found:
+            raise AgentError(f"it sent no counter {name!r} of {protocol}")
+        return found[name]
 
 
 class QueueCounters(Reply):

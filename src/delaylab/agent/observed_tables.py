@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 
 from delaylab.agent.result import AgentError
@@ -18,6 +20,7 @@ from delaylab.forwarding.tables import (
     Table,
     TableChange,
 )
+from delaylab.io.printable import as_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,10 +49,26 @@ class ObservedTables:
         links: dict[tuple[str, str], LinkChange],
     ) -> None:
         """Fill the tables and the states of devices with what came first; `parts` is then empty."""
+        with _reading():
+            self._take_start(parts, tables, links)
+
+    def take(self, parts: dict[str, list[bytes]]) -> list[Change]:
+        """Return the changes that have come, in the order in which they were heard of."""
+        with _reading():
+            self._learn(parts)
+            changes = [decode("changes", part) for part in parts.pop("changes", [])]
+            return [change for frame in changes for change in self._changes(frame)]
+
+    def _take_start(
+        self,
+        parts: dict[str, list[bytes]],
+        tables: dict[str, Table],
+        links: dict[tuple[str, str], LinkChange],
+    ) -> None:
         self._learn(parts)
         texts, sets = self._texts, self._sets
         for part in parts.pop("changes", []):
-            frame = _decoded(part)
+            frame = decode("changes", part)
             routes = frame.filter(frame["kind"] == ROUTE)
             for key, of_node in routes.group_by("node", maintain_order=True):
                 what, value = of_node["what"].to_list(), of_node["value"].to_list()
@@ -63,25 +82,21 @@ class ObservedTables:
                 if isinstance(change, LinkChange):
                     links[change.node, change.device] = change
 
-    def take(self, parts: dict[str, list[bytes]]) -> list[Change]:
-        """Return the changes that have come, in the order in which they were heard of."""
-        self._learn(parts)
-        return [
-            change for part in parts.pop("changes", []) for change in self._changes(_decoded(part))
-        ]
-
     def _learn(self, parts: dict[str, list[bytes]]) -> None:
         """Learn the texts and sets of next hops that are new; each comes before its number."""
         for part in parts.pop("texts", []):
-            frame = _decoded(part)
+            frame = decode("texts", part)
             if frame["number"].to_list() != list(
                 range(len(self._texts), len(self._texts) + frame.height)
             ):
-                raise AgentError("it sent texts out of order")
-            self._texts += frame["text"].to_list()
+                raise ValueError("its texts are out of order")
+            self._texts += map(_text, frame["text"].to_list())
         new: dict[int, set[NextHop]] = {}
         for part in parts.pop("hops", []):
-            for set_, device, gateway in _decoded(part).iter_rows():
+            frame = decode("hops", part)
+            for gateway in frame["gateway"].unique().drop_nulls():
+                ip_address(gateway)
+            for set_, device, gateway in frame.iter_rows():
                 new.setdefault(set_, set()).add(NextHop(self._texts[device], gateway))
         for set_, hops in new.items():
             self._sets[set_] = frozenset(hops) | (self._sets.get(set_) or frozenset())
@@ -89,23 +104,32 @@ class ObservedTables:
     def _changes(self, frame: pl.DataFrame) -> list[Change]:
         found: list[Change] = []
         texts, sets = self._texts, self._sets
-        try:
-            for at_ns, place, kind, what, value in frame.iter_rows():
-                for node in self.nodes[place]:
-                    if kind == ROUTE:
-                        found.append(TableChange(at_ns, node, texts[what], sets[value]))
-                    elif kind == LINK:
-                        up, admin_up = bool(value & CARRIER), bool(value & ADMIN_UP)
-                        found.append(LinkChange(at_ns, node, texts[what], up, admin_up))
-                    else:
-                        found.append(Lost(at_ns, node))
-        except (LookupError, TypeError, ValueError) as error:
-            raise AgentError(f"it sent a malformed table 'changes': {error}") from None
+        for at_ns, place, kind, what, value in frame.iter_rows():
+            for node in self.nodes[place]:
+                if kind == ROUTE:
+                    found.append(TableChange(at_ns, node, texts[what], sets[value]))
+                elif kind == LINK:
+                    up, admin_up = bool(value & CARRIER), bool(value & ADMIN_UP)
+                    found.append(LinkChange(at_ns, node, texts[what], up, admin_up))
+                else:
+                    found.append(Lost(at_ns, node))
         return found
 
 
-def _decoded(part: bytes) -> pl.DataFrame:
+def _text(text: str) -> str:
+    """Return a prefix as it is, and a device's name as a dataset can hold it."""
+    if "/" not in text:
+        return as_name(text)
+    ip_network(text)
+    return text
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Raise AgentError for what is wrong with the tables that the block reads."""
+    import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
+
     try:
-        return decode(part)
-    except ValueError as error:
-        raise AgentError(f"it sent a malformed table: {error}") from None
+        yield
+    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise AgentError(f"it sent a malformed table of routes: {error}") from None

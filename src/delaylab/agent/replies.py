@@ -11,8 +11,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from delaylab.dataset.records.base import LARGEST, Word
+
 Text = Annotated[str, StringConstraints(max_length=20_000)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
 
 
 class Reply(BaseModel):
@@ -30,7 +32,7 @@ class Hello(Reply):
 
     version: Text
     pid: Count
-    clock: Text
+    clock: Word
 
 
 class Addresses(Reply):
@@ -122,7 +124,7 @@ class LivePacket(Reply):
 class ReadyPort(Reply):
     """The UDP or TCP port at which a reflector or a sink listens."""
 
-    port: Count
+    port: Annotated[int, Field(ge=1, le=65535)]
 
 
 class Event(Reply):

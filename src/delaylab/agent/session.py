@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 
 from pydantic import BaseModel, ValidationError
 
-from delaylab.agent.frames import Decoder, Frame, FrameKind
-from delaylab.agent.replies import Event, Exit
-from delaylab.agent.requests import Exec, Hello, R_co, Request
+from delaylab.agent.frames import HEADER, MAX_PAYLOAD, Decoder, Frame, FrameKind
+from delaylab.agent.messages import ended_by_itself, ends, event_of, object_of, parsed
+from delaylab.agent.replies import Event, ReadyPort
+from delaylab.agent.requests import Hello, R_co, Request
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.stream import Stream, readable
 
@@ -21,10 +23,8 @@ STDIN_WINDOW = 128 << 10
 _PIECE = 32 << 10
 FRAME_S = 60.0
 """Seconds that a frame may take from its first byte to its last."""
-MOST_KEPT = 64 << 20
-"""The most bytes of a command's output that are kept in memory for a caller that takes it whole."""
-MESSAGES = ("event", "done", "error")
-"""The names of an agent's messages, each with an object."""
+MOST_WAITING = 2 * MAX_PAYLOAD
+"""The most bytes of frames that are kept until somebody asks for them."""
 
 
 class Session:
@@ -34,7 +34,9 @@ class Session:
         self.label = label
         self.on_output: Callable[[Frame], None] | None = None
         self._stream = stream
-        self._decoder, self._frames = Decoder(), list[Frame]()
+        self._decoder, self._frames = Decoder(), deque[Frame]()
+        self._waiting_bytes = 0
+        self._kept_s, self._has_end = -math.inf, False
         self._part_since_s = math.inf
         self._result: Result[BaseModel] = Result(Hello())
         self._under_way = 0
@@ -59,9 +61,10 @@ class Session:
 
     def start(self, request: Request[R_co]) -> Result[R_co]:
         """Send a request, and return its result, which `finish` or `poll_done` fills."""
-        result = Result(request)
+        result = Result(request, label=self.label)
         self._result = result
         self._under_way = 0
+        self._kept_s, self._has_end = -math.inf, False
         self._send(request.message())
         return result
 
@@ -107,12 +110,12 @@ class Session:
             self._write(Frame(FrameKind.STDIN, b""))
         while data:
             while not self.room:
-                if any(_ends(frame) for frame in self._frames):
+                if self._has_end:
                     return  # the request has ended: nobody reads the rest
                 left = None if deadline == math.inf else deadline - time.monotonic()
                 if not self._readable(left):
                     raise NoAnswer("the command takes no input", self.label)
-                self._frames += self._receive()
+                self._hold(self._receive())
             piece = data[: min(self.room, _PIECE)]
             data = data[len(piece) :]
             self._under_way += len(piece)
@@ -135,6 +138,16 @@ class Session:
             return self._event(message)
         raise AgentError(f"{self._op} ended early: {message.get('done')}", self.label)
 
+    def port(self, timeout: float) -> int:
+        """Return the port at which the request listens, which its next event says.
+
+        Raises AgentError and NoAnswer as `event` does.
+        """
+        ready = self.event(timeout).ready
+        if not isinstance(ready, ReadyPort):
+            raise AgentError(f"{self._op}: it does not say at which port it listens", self.label)
+        return ready.port
+
     def finish(
         self,
         timeout: float | None = None,
@@ -151,7 +164,7 @@ class Session:
         while True:
             message = self._message(timeout, since_s)
             if "done" in message:
-                self._result.raw = _object(message["done"])
+                self._result.raw = object_of(message["done"])
                 return
             if on_event is not None:
                 on_event(self._event(message))
@@ -197,15 +210,15 @@ class Session:
         request failed.
         """
         if not self._frames:
-            self._frames += self._receive()
+            self._hold(self._receive())
         while self._frames:
-            frame = self._frames.pop(0)
+            frame = self._next()
             if frame.kind != FrameKind.MESSAGE:
                 self._keep(frame)
                 continue
             message = self._parsed(frame)
             if "done" in message:
-                self._result.raw = _object(message["done"])
+                self._result.raw = object_of(message["done"])
                 return True
             if on_event is not None:
                 on_event(self._event(message))
@@ -221,9 +234,12 @@ class Session:
                 if frame.kind == FrameKind.MESSAGE:
                     message = self._parsed(frame)
                     if "done" in message:
-                        self._result.raw = _object(message["done"])
-                        raise AgentError(_ended_by_itself(self._result), self.label)
-                self._frames.append(frame)
+                        self._result.raw = object_of(message["done"])
+                        raise AgentError(ended_by_itself(self._result), self.label)
+                if frame.kind == FrameKind.TABLE:
+                    self._keep(frame)
+                else:
+                    self._hold([frame])
         return True
 
     @property
@@ -242,15 +258,18 @@ class Session:
         """Return the next message; raise NoAnswer `timeout` seconds after `since_s`."""
         deadline = None if timeout is None else since_s + timeout
         while True:
+            # Events show that an agent lives, but not that its answer will come.
+            if deadline is not None and time.monotonic() > max(deadline, self._kept_s) + FRAME_S:
+                raise NoAnswer(f"{self._op}: no answer within {timeout:g} s", self.label)
             while self._frames:
-                frame = self._frames.pop(0)
+                frame = self._next()
                 if frame.kind == FrameKind.MESSAGE:
                     return self._parsed(frame)
                 self._keep(frame)
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._readable(left):
                 raise NoAnswer(f"{self._op}: no answer within {timeout:g} s", self.label)
-            self._frames += self._receive()
+            self._hold(self._receive())
 
     def _parsed(self, frame: Frame) -> dict[str, object]:
         """Return a message; raise AgentError for a failure, or for what is no message.
@@ -258,35 +277,40 @@ class Session:
         The agent in a guest is the guest's: it may send anything.
         """
         try:
-            message = json.loads(frame.payload)
-        except (ValueError, RecursionError):
-            message = None
-        if not isinstance(message, dict) or not any(name in message for name in MESSAGES):
-            raise AgentError("does not speak the protocol: it sent a malformed message", self.label)
-        if not all(isinstance(message.get(name, {}), dict) for name in MESSAGES):
-            raise AgentError("does not speak the protocol: it sent a malformed message", self.label)
+            message = parsed(frame)
+        except ValueError as error:
+            what = f"does not speak the protocol: it sent a malformed message: {error}"
+            raise AgentError(what, self.label) from None
         if "error" in message:
-            what, why, fix = (str(message["error"].get(n, "")) for n in ("what", "why", "fix"))
+            what, why, fix = (
+                str(object_of(message["error"]).get(n, "")) for n in ("what", "why", "fix")
+            )
             raise AgentError(f"{what}: {why}", self.label, fix)
         return message
 
+    def _hold(self, frames: Iterable[Frame]) -> None:
+        """Keep frames until they are read; raise AgentError if there are too many of them."""
+        for frame in frames:
+            self._frames.append(frame)
+            self._has_end = self._has_end or ends(frame)
+            self._waiting_bytes += HEADER.size + len(frame.payload)
+        if self._waiting_bytes > MOST_WAITING:
+            raise AgentError(f"it sent more than {MOST_WAITING >> 20} MiB unasked", self.label)
+
+    def _next(self) -> Frame:
+        frame = self._frames.popleft()
+        self._waiting_bytes -= HEADER.size + len(frame.payload)
+        return frame
+
     def _keep(self, frame: Frame) -> None:
+        if frame.payload:
+            self._kept_s = time.monotonic()
         if frame.kind == FrameKind.TABLE:
-            length = frame.payload[0] if frame.payload else 0
-            name = frame.payload[1 : 1 + length].decode(errors="replace")
-            self._result.parts.setdefault(name, []).append(frame.payload[1 + length :])
+            self._result.keep_table(frame.payload)
         elif self.on_output is not None:
             self.on_output(frame)
-        elif frame.kind == FrameKind.STDOUT:
-            self._result.stdout = self._joined(self._result.stdout, frame)
-        elif frame.kind == FrameKind.STDERR:
-            self._result.stderr = self._joined(self._result.stderr, frame)
-
-    def _joined(self, kept: bytes, frame: Frame) -> bytes:
-        if len(kept) + len(frame.payload) > MOST_KEPT:
-            what = f"the output of {self._op!r} is larger than {MOST_KEPT >> 20} MiB"
-            raise AgentError(what, self.label)
-        return kept + frame.payload
+        else:
+            self._result.keep_output(frame)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -329,7 +353,7 @@ class Session:
         """
         if frame.kind != FrameKind.MESSAGE or not self._under_way:
             return False
-        used = (_event(frame) or {}).get("used")
+        used = (event_of(frame) or {}).get("used")
         if not isinstance(used, int):
             return False
         self._under_way -= min(max(used, 0), self._under_way)
@@ -344,6 +368,8 @@ class Session:
         try:
             while data:
                 data = data[self._stream.write(data) :]
+        except TimeoutError as error:
+            raise NoAnswer(str(error), self.label) from None
         except (BrokenPipeError, ConnectionResetError):
             raise self._last_words() from None
 
@@ -356,30 +382,3 @@ class Session:
         except AgentError as error:
             return error
         return AgentGone(self._stream.why_ended() or "the agent is gone", self.label)
-
-
-def _ends(frame: Frame) -> bool:
-    """Return True for the message that ends a request."""
-    return frame.kind == FrameKind.MESSAGE and _event(frame) is None
-
-
-def _event(frame: Frame) -> dict[str, object] | None:
-    """Return the event in a message; None for any other message, also for what is none."""
-    try:
-        message = json.loads(frame.payload)
-    except (ValueError, RecursionError):
-        return None
-    event = message.get("event") if isinstance(message, dict) else None
-    return event if isinstance(event, dict) else None
-
-
-def _object(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _ended_by_itself(result: Result[BaseModel]) -> str:
-    """Return which request, or which program of one, ended before it was told to, and how."""
-    request, answer = result.request, result.done
-    if isinstance(request, Exec) and isinstance(answer, Exit):
-        return f"{request.argv[0]} ended by itself: {answer.how}"
-    return f"{request.op} ended by itself"

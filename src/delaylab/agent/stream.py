@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
+WRITE_S = 60.0
+"""Seconds that an agent may take to make room for what is sent to it."""
+
 
 class Readable(Protocol):
     """A source of bytes that can be waited for."""
@@ -67,8 +70,12 @@ class Descriptors(Stream):
             return b""
 
     def write(self, data: memoryview) -> int:
-        """Write once."""
-        return os.write(self._writer, data)
+        """Write once, as much as there surely is room for; raise TimeoutError if there is none."""
+        poll = select.poll()
+        poll.register(self._writer, select.POLLOUT)
+        if not poll.poll(WRITE_S * 1000):
+            raise TimeoutError(f"it takes no input within {WRITE_S:g} s")
+        return os.write(self._writer, data[: select.PIPE_BUF])
 
     def close(self) -> None:
         """Close the descriptors."""

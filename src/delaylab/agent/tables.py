@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from delaylab.agent.table_forms import checked
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -17,6 +19,7 @@ _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, str
 """Errors of bytes that are not a table."""
 _MISSING = 0xFFFFFFFF
 """The index that marks a missing text."""
+LONGEST_TEXT = 20_000
 
 
 @dataclass
@@ -36,26 +39,27 @@ class _Reader:
         return pl.Series(name, values)
 
 
-def joined(parts: Sequence[bytes], key: Sequence[str] = ()) -> pl.DataFrame:
-    """Return a table from its parts, in the order in which they came.
+def joined(name: str, parts: Sequence[bytes], key: Sequence[str] = ()) -> pl.DataFrame:
+    """Return the table of a name from its parts, in the order in which they came.
 
     With `key`, a later row replaces an earlier one that is alike in these columns, and the rows are
-    sorted by them. Raise ValueError if a part is damaged.
+    sorted by them. Raise ValueError if a part is damaged, or of another form than such a table.
     """
     import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
 
-    table = pl.concat(map(decode, parts))
+    table = pl.concat(decode(name, part) for part in parts)
     return table.unique(key, keep="last").sort(key) if key and len(parts) > 1 else table
 
 
-def decode(part: bytes) -> pl.DataFrame:
-    """Return one part of a table, given without its name; raise ValueError if it is damaged."""
+def decode(name: str, part: bytes) -> pl.DataFrame:
+    """Return a part of the table of a name; raise ValueError if it is not one of such a table."""
     import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
 
     try:
-        return _decoded(part)
+        table = _decoded(part)
     except (*_DAMAGED, pl.exceptions.PolarsError) as error:
         raise ValueError(f"it is damaged: {error}") from None
+    return checked(name, table)
 
 
 def _decoded(part: bytes) -> pl.DataFrame:
@@ -87,6 +91,8 @@ def _column(
 def _texts(reader: _Reader, name: str, values: list[str], *, label: bool) -> pl.Series:
     import polars as pl  # noqa: PLC0415
 
+    if max(map(len, values), default=0) > LONGEST_TEXT:
+        raise ValueError(f"a text of column {name!r} is longer than {LONGEST_TEXT} characters")
     places = reader.take("<u4").replace(_MISSING, len(values))
     texts = pl.Series(name, [*values, None], dtype=pl.String).gather(places)
     return texts.cast(pl.Categorical) if label else texts

@@ -38,6 +38,11 @@ def is_name(text: str) -> bool:
     return text.isprintable() and " " not in text
 
 
+def as_name(text: str) -> str:
+    """Return text as a name: with `_` for each character that a name cannot have."""
+    return text if is_name(text) else "".join(char if is_name(char) else "_" for char in text)
+
+
 def _escape(match: re.Match[str]) -> str:
     char = match[0]
     if char.isprintable() or char in _JOINERS:

@@ -39,7 +39,7 @@ class Meter:
 
     def read(self) -> Reading:
         """Return the counters now."""
-        found = self._session.call(Counters()).done.interfaces[self._interface]
+        found = self._session.call(Counters()).done.of_interface(self._interface)
         return Reading(
             time.monotonic(), found.tx_bytes, found.rx_bytes, found.tx_packets, found.rx_packets
         )

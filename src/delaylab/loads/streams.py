@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from delaylab.agent.measuring_replies import Discarded, Order
 from delaylab.agent.measuring_requests import Counters, Discard, GeneratorFlow
-from delaylab.agent.replies import ReadyPort
-from delaylab.agent.result import Result
+from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
@@ -145,9 +144,7 @@ class Sink:
         session = self._lab.node_session(self._node)
         names = tuple(self._names.values())
         result = session.start(Discard(port=self.port, interfaces=names))
-        ready = session.event(START_DEADLINE_S).ready
-        assert isinstance(ready, ReadyPort)
-        self.port = ready.port
+        self.port = session.port(START_DEADLINE_S)
         return session, result
 
     def ordered(self) -> dict[str, Order] | None:
@@ -163,13 +160,16 @@ class Sink:
         found = result.done.interfaces
         if found is None:
             return None
+        missing = sorted(name for name in self._names.values() if name not in found)
+        if missing:
+            raise AgentError(f"it counted no frames of {', '.join(missing)}", session.label)
         return {link: found[name] for link, name in self._names.items()}
 
     def read(self) -> Arrived:
         """Return the counters now."""
         done = self._session.call(Counters()).done
-        frames = {link: done.interfaces[name].rx_packets for link, name in self._names.items()}
-        probes = done.snmp["Icmp"]["InEchos"] + done.snmp["Udp"]["InDatagrams"]
+        frames = {link: done.of_interface(name).rx_packets for link, name in self._names.items()}
+        probes = done.counter("Icmp", "InEchos") + done.counter("Udp", "InDatagrams")
         return Arrived(frames, probes, done.time_ns)
 
     def settled(self, before: Arrived, sent: int) -> Arrived:

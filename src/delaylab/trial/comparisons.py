@@ -17,7 +17,6 @@ import polars as pl
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe, Reflect
-from delaylab.agent.replies import ReadyPort
 from delaylab.agent.requests import Hello
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
@@ -140,15 +139,14 @@ def _begin(
     ip = ip_address(at[other]).version
     answerer = machines[other].session()
     answered = answerer.start(Reflect(port=0, ip=ip, stamps=True, probe=probe))
-    ready = answerer.event(READY_S).ready
-    assert isinstance(ready, ReadyPort)
+    port = answerer.port(READY_S)
     sender = machines[one].session()
     sent = sender.start(
         Probe(
             probe=probe,
             protocol="udp",
             to=at[other],
-            port=ready.port,
+            port=port,
             count=MOST,
             interval_ns=EVERY_NS,
             size=SIZE,

@@ -167,7 +167,9 @@ def _measurement(
         repeats=stamps.repeats(done.instruments.taps.values(), done.packets),
         links=loaded.links,
         events=loaded.events.records,
-        responder_icmp={name: after.icmp[name] - count for name, count in before.icmp.items()},
+        responder_icmp={
+            name: after.icmp.get(name, count) - count for name, count in before.icmp.items()
+        },
     )
 
 
@@ -216,9 +218,10 @@ def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
     if agent is None:
         return {}
     session = lab.session(agent)
-    snmp = session.call(Counters()).done.snmp
+    done = session.call(Counters()).done
     session.close()
-    return {**snmp["Icmp"], ECHO_REPLIES_6: snmp["Icmp6"].get(ECHO_REPLIES_6, 0)}
+    by_ipv6 = done.of_protocol("Icmp6").get(ECHO_REPLIES_6, 0)
+    return {**done.of_protocol("Icmp"), ECHO_REPLIES_6: by_ipv6}
 
 
 def _tap_warnings(taps: list[Tap]) -> list[Doubt]:

@@ -13,6 +13,8 @@ LARGEST = 2**62
 bits."""
 LOCAL_NAME = "local"
 """The name of the machine on which the command ran. It is the only one of earlier versions."""
+LONGEST_NAME = 100
+"""The most characters of a name in a table."""
 MOST_TRIALS = 100_000
 MOST_POINTS = 200
 """Largest number of points that a packet passes on one leg."""

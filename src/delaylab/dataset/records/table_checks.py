@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PanicException
 
-from delaylab.dataset.records.base import LARGEST
+from delaylab.dataset.records.base import LARGEST, LONGEST_NAME
 from delaylab.dataset.records.outcomes import OUTCOMES
 from delaylab.dataset.records.tables import ADDED, NULLABLE, TABLES
 from delaylab.errors import BadInput
@@ -29,7 +29,6 @@ WHATS = frozenset({"table", "link", "adjacency", "lost"})
 FATES = frozenset({"black-hole", "loop"})
 _LIST = re.compile(r"[A-Za-z0-9_.:@,%/ +-]{1,20000}")
 """Names of nodes, or next hops, joined by commas."""
-LONGEST_NAME = 100
 NAMES: dict[str, Callable[[str], object]] = {
     "leg": LEGS.__contains__,
     "phase": PHASES.__contains__,

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from delaylab.errors import BadInput
 from delaylab.io.metrics_server import AT_ONCE, serving
+from delaylab.io.printable import printable
 from delaylab.io.terminal import print_error
 from delaylab.verbs.ping.reading import OnPacket
 from delaylab.verbs.ping.result import PingPacket
@@ -58,7 +59,8 @@ class Metrics:
 
     def of(self, options: Options) -> OnPacket:
         """Return what counts the packets of a ping, whose histograms are there from the start."""
-        labels = options.host, options.target
+        # Half a character, which a shell can give, has no encoding: no metric could be read then.
+        labels = printable(options.host), printable(options.target)
         http = options.protocol == "http"
         for name, times in self._times.items():
             if http or name != "handshake":
