@@ -18,6 +18,7 @@ from delaylab.agent.session import FRAME_S, Session
 from delaylab.agent.stream import Descriptors
 from delaylab.agent.watched import wait_watching
 from delaylab.errors import DelaylabError
+from delaylab.lab import copies
 from delaylab.loads import programs
 from tests.waiting import PATIENCE_S
 
@@ -262,6 +263,26 @@ def test_an_agent_that_reads_nothing_holds_nobody_up(
     session.start(Exec(argv=["x"], stdin=True))
     with pytest.raises(NoAnswer, match=r"node\.a: it takes no input within 0\.1 s"):
         session.stdin(bytes(1 << 20))
+
+
+def test_a_node_that_takes_no_file_ends_the_copy(
+    silent: tuple[Session, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agent says that it used the first bytes, and then nothing."""
+    monkeypatch.setattr(copies, "SILENT_S", 0.1)
+    monkeypatch.setattr("delaylab.agent.session.STDIN_WINDOW", 32 << 10)
+    session, _ = silent
+    archive = copies._Archive(session, ["x"], "node a", takes=True)
+    with pytest.raises(NoAnswer, match="the command takes no input"):
+        archive.write(bytes(1 << 20))
+
+
+def test_the_output_of_a_load_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "MOST_KEPT", 1 << 20)
+    output = programs.Output(Result(Exec(argv=["yes"]), label="node.a"))
+    output.add(Frame(FrameKind.STDOUT, bytes(600_000)))
+    with pytest.raises(AgentError, match=r"node\.a: the output of a load is larger than 1 MiB"):
+        output.add(Frame(FrameKind.STDOUT, bytes(600_000)))
 
 
 def test_a_flood_of_small_frames_is_read_in_time(silent: tuple[Session, int]) -> None:

@@ -12,6 +12,7 @@ import os
 import stat
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -208,7 +209,7 @@ class _Archive:
 
     def write(self, data: bytes) -> int:
         """Send bytes to the command."""
-        self._session.stdin(bytes(data))
+        self._session.stdin(bytes(data), time.monotonic() + SILENT_S)
         return len(data)
 
     def unpack(self, place: Path, *, only_a_file: bool) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
-from delaylab.agent.result import AgentError, NoAnswer, Result
+from delaylab.agent.result import MOST_KEPT, AgentError, NoAnswer, Result
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 
@@ -28,7 +28,10 @@ class Output:
     stdout: bytearray = field(default_factory=bytearray)
 
     def add(self, frame: Frame) -> None:
-        """Add one frame of output."""
+        """Add one frame of output; raise AgentError if it is too much, as from a hostile node."""
+        if len(self.text) + len(frame.payload) > MOST_KEPT:
+            what = f"the output of a load is larger than {MOST_KEPT >> 20} MiB"
+            raise AgentError(what, self.result.label)
         self.text.extend(frame.payload)
         if frame.kind == FrameKind.STDOUT:
             self.stdout.extend(frame.payload)

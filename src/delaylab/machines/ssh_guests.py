@@ -33,6 +33,8 @@ SILENT_S = 300.0
 STORED_S = 300.0
 """Seconds that the machine may take to write what it has got to its disk."""
 OWN_NAME = "file"
+MOST_SAID = 1 << 20
+"""The most bytes of a trial guest's console that are kept."""
 """The name there of a user's own file: its own may have characters that commands give a meaning."""
 
 
@@ -143,7 +145,11 @@ def _boot(machine: Reached, progress: Progress) -> Probed:
     }
     progress(f"trying KVM on {machine.name}", 0)
     session, said = machine.session(), bytearray()
-    session.on_output = lambda frame: said.extend(frame.payload)
+
+    def keep(frame: Frame) -> None:
+        said[:] = (said + frame.payload)[-MOST_SAID:]
+
+    session.on_output = keep
     began_s = time.monotonic()
     try:
         session.start(Exec(argv=kvm.command(image, "stdio,id=agent")))

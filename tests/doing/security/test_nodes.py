@@ -154,6 +154,31 @@ def test_a_user_mode_linux_sees_no_files_of_this_machine(
 
 
 @pytest.mark.parametrize("kind", GUESTS)
+def test_a_flooded_console_takes_no_room(
+    delaylab: Run, up: Up, kind: str, run_directory: Path
+) -> None:
+    """Root in the guest writes 40 MB to its console, and to the output of its first process."""
+    needs(kind)
+    more = ", accel: tcg" if kind == "qemu" else ""
+    name = up(LAB.format(kind=kind, more=more))
+
+    def size() -> int:
+        return sum(path.stat().st_size for path in (run_directory / name).rglob("*log*")) + sum(
+            path.stat().st_size for path in (run_directory / name).rglob("console")
+        )
+
+    before = size()
+    flood = "yes flooooooooooooooooooooooooooooooooood | head -c 40000000"
+    delaylab(
+        "exec", "box", "--", "sh", "-c",
+        f"for f in /dev/console /proc/1/fd/1 /proc/1/fd/2; do"
+        f" [ -w $f ] && timeout 10 sh -c '{flood} >'$f && echo wrote; done 2>/dev/null; true",
+    )  # fmt: skip
+    assert delaylab("exec", "box", "--", "hostname").stdout == "box\n"
+    assert size() - before < 4_000_000
+
+
+@pytest.mark.parametrize("kind", GUESTS)
 def test_what_comes_from_a_guest_ends_no_more_than_its_session(
     delaylab: Run, up: Up, kind: str, run_directory: Path
 ) -> None:

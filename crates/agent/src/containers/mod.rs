@@ -170,6 +170,8 @@ fn described(node: &Container, image: &str, cgroup: Option<&Path>, given: &Conta
         ],
         "CapDrop": ["ALL"],
         "CapAdd": capabilities,
+        // Root in the container can write to the agent's output, which the engine keeps on this machine.
+        "LogConfig": {"Type": "json-file", "Config": {"max-size": "1m", "max-file": "1"}},
         "AutoRemove": true,
     });
     let limits = [
@@ -309,6 +311,7 @@ mod tests {
         assert_eq!(host["Mounts"][0]["Source"], "/run/delaylab/lab/node.box.guest/leash");
         assert_eq!(host["Mounts"][2]["Source"], "/run/delaylab/lab/hosts");
         assert_eq!(host["CapAdd"], json!(["CAP_NET_RAW"]));
+        assert_eq!(host["LogConfig"]["Config"]["max-size"], "1m");
         assert_eq!(found["Labels"][LABEL], "/run/delaylab/lab");
         for limit in ["CpusetCpus", "Memory", "CpuShares", "CpuQuota", "CgroupParent"] {
             assert!(host.get(limit).is_none(), "{limit}");
