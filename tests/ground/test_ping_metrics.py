@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from delaylab.io.printable import printable
 from delaylab.units import Duration
 from delaylab.verbs.ping.metrics import BUCKETS, Metrics
-from delaylab.verbs.ping.result import PingPacket
+from delaylab.verbs.ping.result import PingPacket, error_or_redirect
 from delaylab.verbs.ping.run import Options
 
 
@@ -22,7 +22,10 @@ def options(protocol: str, port: int = 0, path: str = "/", host: str = "a.exampl
 
 def packet(seq: int, error: str | None, outcome: str = "replied") -> PingPacket:
     rtt = None if outcome == "lost" else 1000
-    return PingPacket(seq, rtt, None, 5, outcome, "192.0.2.1", None, error, handshake_ns=700)
+    error, redirect = error_or_redirect(error)
+    return PingPacket(
+        seq, rtt, None, 5, outcome, "192.0.2.1", None, error, handshake_ns=700, redirect=redirect
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,7 @@ def test_errors_are_no_replies_and_each_url_is_a_series() -> None:
     metrics = Metrics()
     good, bad = (metrics.of(options("http", 80, path)) for path in ("/good", "/bad"))
     good(packet(0, None))
+    good(packet(1, "HTTP 301"))
     for seq, error in enumerate(("HTTP 503", "HTTP 503", "HTTP 404", "the answer is not HTTP/1")):
         bad(packet(seq, error))
     bad(packet(9, "Connection reset", "lost"))
@@ -53,10 +57,11 @@ def test_errors_are_no_replies_and_each_url_is_a_series() -> None:
         assert found is not None, text
         return found
 
-    assert value("packets_total", "/good", outcome="replied") == 1
+    assert value("packets_total", "/good", outcome="replied") == 2
     assert value("packets_total", "/bad", outcome="error") == 4
     assert value("packets_total", "/bad", outcome="lost") == 1
     assert value("http_responses_total", "/good", status="2xx") == 1
+    assert value("http_responses_total", "/good", status="3xx") == 1
     assert value("http_responses_total", "/bad", status="5xx") == 2
     assert value("http_responses_total", "/bad", status="4xx") == 1
     assert value("http_responses_total", "/bad", status="none") == 1

@@ -108,7 +108,8 @@ def ping(
         typer.Option(
             "--http",
             help="Time HTTP/1.1 requests, each on a connection of its own: from the request to the "
-            "first byte of its answer, and the handshake apart. HOST may be an address as "
+            "first byte of its answer, and the handshake apart. A redirection (3xx) is named, and "
+            "not followed. HOST may be an address as "
             "http://HOST:PORT/PATH. There is no TLS.",
         ),
     ] = False,

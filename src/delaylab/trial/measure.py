@@ -220,7 +220,8 @@ def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
     session = lab.session(agent)
     done = session.call(Counters()).done
     session.close()
-    by_ipv6 = done.of_protocol("Icmp6").get(ECHO_REPLIES_6, 0)
+    # A kernel without IPv6 has no such counters.
+    by_ipv6 = done.of_protocol("Icmp6").get(ECHO_REPLIES_6, 0) if done.snmp.get("Icmp6") else 0
     return {**done.of_protocol("Icmp"), ECHO_REPLIES_6: by_ipv6}
 
 

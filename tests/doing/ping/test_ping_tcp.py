@@ -20,7 +20,7 @@ TURN_S = 0.02
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """A web server that has one page, and that remembers the last request."""
+    """A web server that has a page and one that was moved, and remembers the last request."""
 
     protocol_version = "HTTP/1.1"
     asked: list[str] = []  # noqa: RUF012
@@ -29,7 +29,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
         """Answer after a while."""
         self.asked[:] = [self.path, self.headers["Host"]]
         time.sleep(TURN_S)
-        self.send_response(200 if self.path.startswith("/page") else 404)
+        place = self.path.split("?")[0].rstrip("s")
+        self.send_response({"/page": 200, "/moved": 301}.get(place, 404))
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -126,6 +127,20 @@ def test_a_status_of_failure_is_shown(delaylab: Run, web_port: int) -> None:
     shown = delaylab("ping", *argv, "127.0.0.1", code=1).stdout
     assert len(re.findall(r"^seq=\d+ .*user=.*  \(HTTP 404\)$", shown, re.M)) == 2
     assert "2 sent, 2 replied, 0 late, 0 lost (0.0 %), 2 replies with errors (HTTP 404)" in shown
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_a_redirection_is_named_and_is_no_error(
+    delaylab: Run, web_port: int, quiet: tuple[str, ...]
+) -> None:
+    argv = ("ping", "--http", "-c", "2", "-i", "10ms", f"http://127.0.0.1:{web_port}/moved", *quiet)
+    shown = delaylab(*argv).stdout
+    lines = re.findall(r"^seq=\d+ .*user=.*  \(redirected: HTTP 301\)$", shown, re.M)
+    assert len(lines) == (0 if quiet else 2)
+    assert "2 sent, 2 replied, 0 late, 0 lost (0.0 %), 2 redirected" in shown
+    found = as_json(delaylab(*argv, "--json"))
+    each = [(packet["error"], packet["redirect"]) for packet in found["packets"]]
+    assert each == [(None, "HTTP 301")] * 2
 
 
 def test_two_pages_of_one_host_are_two_targets_and_one_fails(delaylab: Run, web_port: int) -> None:

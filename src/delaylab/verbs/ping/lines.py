@@ -33,6 +33,7 @@ def line(packet: PingPacket, asked: str = "") -> str:
         parts.append(f"({OUTCOMES.get(packet.outcome, packet.outcome)})")
     parts.append(f"from {packet.sender}" if _is_another(packet.sender, asked) else "")
     parts.append(f"({packet.error})" if packet.error else "")
+    parts.append(f"(redirected: {packet.redirect})" if packet.redirect else "")
     return "  ".join(part for part in parts if part)
 
 
@@ -93,6 +94,7 @@ def _extras(result: PingResult) -> str:
         (result.under_way, "under way", "under way"),
         (result.mismatched, "mismatched reply", "mismatched replies"),
         (result.duplicates, "duplicate reply", "duplicate replies"),
+        (result.redirected, "redirected", "redirected"),
         (result.flawed, "reply with errors", "replies with errors"),
     )
     told = "".join(f", {n} {one if n == 1 else many}" for n, one, many in counts if n)

@@ -37,7 +37,7 @@ class Metrics:
         )
         self._responses = Counter(
             "delaylab_ping_http_responses",
-            "Answers to HTTP requests, by class of status (2xx stands for 3xx, too)",
+            "Answers to HTTP requests, by class of status",
             (*LABELS, "status"),
             registry=self.registry,
         )

@@ -14,6 +14,7 @@ from delaylab.io.values import JsonObject
 UNDER_WAY = "under-way"
 HTTP = "HTTP "
 """Start of the error of an HTTP answer that is neither success nor redirection."""
+REDIRECT = f"{HTTP}3"
 ENOUGH_FOR_P99 = 500
 """Smallest number of values for which p99 is given: five are expected beyond it, as in studies."""
 
@@ -29,7 +30,9 @@ class PingPacket:
     answered when Ctrl-C ended the ping, or `refused` by this machine's kernel. `handshake_ns` is
     how long it took to open the connection of an HTTP request, whose round trip begins after that.
     `sender` is the address that answered, None if it is not known. `error` is why there is no
-    answer, or what is wrong with it. `duplicates` is the number of further replies.
+    answer, or what is wrong with it. `duplicates` is the number of further replies. `redirect` is
+    the status of an HTTP answer that names another place, such as `HTTP 301`: it is no error, and
+    nobody goes there.
     """
 
     seq: int
@@ -42,6 +45,7 @@ class PingPacket:
     error: str | None
     handshake_ns: int | None = None
     duplicates: int = 0
+    redirect: str | None = None
 
     @property
     def flawed(self) -> bool:
@@ -50,10 +54,9 @@ class PingPacket:
 
     @property
     def http_class(self) -> str:
-        """Return the class of an HTTP answer's status, `none` of what is not HTTP.
-
-        Answers of success and of redirection are not told apart: `2xx`.
-        """
+        """Return the class of an HTTP answer's status, `none` of what is not HTTP."""
+        if self.redirect is not None:
+            return "3xx"
         if self.error is None:
             return "2xx"
         code = self.error.removeprefix(HTTP)
@@ -69,6 +72,7 @@ class PingPacket:
     @staticmethod
     def of(packet: LivePacket) -> PingPacket:
         """Return the packet of an agent's event."""
+        error, redirect = error_or_redirect(packet.error)
         return PingPacket(
             seq=packet.seq,
             rtt_user_ns=packet.rtt_app_ns,
@@ -77,9 +81,10 @@ class PingPacket:
             outcome=packet.outcome,
             sender=packet.source,
             ttl=packet.ttl,
-            error=packet.error,
+            error=error,
             handshake_ns=packet.handshake_ns,
             duplicates=packet.duplicates,
+            redirect=redirect,
         )
 
     def as_json(self) -> JsonObject:
@@ -93,9 +98,15 @@ class PingPacket:
             "from": self.sender,
             "ttl": self.ttl,
             "error": self.error,
+            **({} if self.redirect is None else {"redirect": self.redirect}),
             **({"duplicates": self.duplicates} if self.duplicates else {}),
             **({} if self.handshake_ns is None else {"handshake_ns": self.handshake_ns}),
         }
+
+
+def error_or_redirect(told: str | None) -> tuple[str | None, str | None]:
+    """Return what an agent told of an answer as its error, and as its redirection to elsewhere."""
+    return (None, told) if told is not None and told.startswith(REDIRECT) else (told, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +199,11 @@ class PingResult:
         """Return how many answers are not as they should be, by what is wrong, the most first."""
         found = Counter(each.error for each in self.packets if each.flawed and each.error)
         return dict(found.most_common())
+
+    @property
+    def redirected(self) -> int:
+        """Return the number of packets whose answer names another place."""
+        return sum(packet.redirect is not None for packet in self.packets)
 
     @property
     def served(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.result import Result
-from delaylab.verbs.ping.result import PingPacket
+from delaylab.verbs.ping.result import REDIRECT, PingPacket
 
 REQUEST, REPLY = 0, 1
 STAMPS = {
@@ -28,6 +28,8 @@ def packets_of(result: Result[measuring_replies.Probe]) -> tuple[PingPacket, ...
         taken = stamps.filter((pl.col("point") == point) & (pl.col("leg") == leg))
         packets = packets.join(taken.select("seq", pl.col("time_ns").alias(name)), "seq", "left")
     opening = pl.col("sent") - pl.col("sent_ns")
+    error = pl.col("error").cast(pl.String)
+    redirects = error.str.starts_with(REDIRECT).fill_null(value=False)
     rows = packets.filter(pl.col("outcome") != "unsent").select(
         "seq",
         pl.col("replied") - pl.col("sent"),
@@ -36,10 +38,11 @@ def packets_of(result: Result[measuring_replies.Probe]) -> tuple[PingPacket, ...
         pl.col("outcome").cast(pl.String),
         pl.lit(None).alias("from"),
         pl.lit(None).alias("ttl"),
-        pl.col("error").cast(pl.String),
+        pl.when(~redirects).then(error).alias("error"),
         # The connection of an HTTP request is opened first; any other packet is sent at once.
         pl.when(opening > 0).then(opening).alias("handshake"),
         "duplicates",
+        pl.when(redirects).then(error).alias("redirect"),
     )
     return tuple(PingPacket(*row) for row in rows.sort("seq").iter_rows())
 

@@ -36,10 +36,10 @@ impl Answer {
         }
     }
 
-    /// Return what is wrong with an answer; `None` for one of success (2xx) or redirection (3xx).
+    /// Return what an answer is if not one of success (2xx), which `None` stands for.
     pub(super) fn flaw(&self) -> Option<String> {
         match status(&self.bytes[..self.length]) {
-            Some(200..400) => None,
+            Some(200..300) => None,
             Some(code) => Some(format!("HTTP {code}")),
             None => Some("the answer is not HTTP/1".into()),
         }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn an_answer_may_come_in_parts() {
         assert_eq!(flaw(&["HTTP/1.1 204 No Content\r\n\r\n"]), None);
-        assert_eq!(flaw(&["HTT", "P/1.1 302", " Found\r\n"]), None);
+        assert_eq!(flaw(&["HTT", "P/1.1 302", " Found\r\n"]), Some("HTTP 302".into()));
         assert_eq!(flaw(&["HTTP/1.1 503 Service Unavailable\r\n"]), Some("HTTP 503".into()));
         let other = Some("the answer is not HTTP/1".into());
         assert_eq!(flaw(&["SSH-2.0-OpenSSH_9.2\r\n"]), other);
