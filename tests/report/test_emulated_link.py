@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,13 @@ from delaylab.report.html import write_report
 from delaylab.spec.study.claims import ClaimSpec
 from tests import synthetic
 from tests.report.cases import LINKS
-from tests.synthetic import Condition, constant
+from tests.synthetic import Clock, Condition, constant
 
 IN_LINK_US, IN_NODE_US = 1000.0, 7.0
 HOPS = [{"link": "lan", "start": "probe", "end": "echo", "near": "sender.vif"}]
 
 
-def write(place: Path, *, by_engine: bool) -> Path:
+def write(place: Path, *, by_engine: bool, clocks: dict[str, Clock] | None = None) -> Path:
     """A trial whose requests take 1 ms from the virtual interface to the uplink."""
     condition = Condition(
         "netns",
@@ -30,6 +31,7 @@ def write(place: Path, *, by_engine: bool) -> Path:
         default=constant(IN_NODE_US),
         delays={("request", "sender.uplink"): constant(IN_LINK_US)},
         links=LINKS if by_engine else [],
+        clocks=clocks or {},
     )
     synthetic.write_study(place, synthetic.study([condition], []))
     record = synthetic.trial(condition, 0) | {"hops": HOPS}
@@ -78,3 +80,48 @@ def test_a_claim_can_be_about_all_but_the_links(tmp_path: Path, by_engine: bool)
     found = judge(claim_of(ClaimSpec.model_validate({"claim": "small", **limits})), [group])
     assert found.effect == pytest.approx(9 * IN_NODE_US + (0 if by_engine else IN_LINK_US), abs=1)
     assert found.verdict == ("holds" if by_engine else "does not hold")
+
+
+FAR = dict.fromkeys(("sender.uplink", "wire", "responder"), Clock("realtime@far", 10**9, 30e-6))
+"""The clock of all from the link's far end on; only the packets say how far it is ahead."""
+
+
+def test_all_but_the_links_has_the_error_of_two_clocks(tmp_path: Path) -> None:
+    """The truth is known: the link takes 1 ms one way alone, so an alignment is half of it off."""
+    (group,) = groups(read_study(write(tmp_path, by_engine=True, clocks=FAR)))
+    assert group.packets is not None
+    off_us = group.packets.bounds["without links"]
+    claim = {"claim": "small", "of": "rtt.without-links", "median": {"at-most": "300us"}}
+    found = judge(claim_of(ClaimSpec.model_validate(claim)), [group])
+    truth_us = 9 * IN_NODE_US
+    assert found.effect is not None
+    assert found.effect - truth_us > 300, "else the bound would not be needed"
+    assert abs(found.effect - truth_us) <= off_us + 1
+    assert off_us < 2 * IN_LINK_US
+    # Without the bound it would not hold, which is wrong.
+    assert found.verdict == "open"
+
+
+def test_a_ratio_of_what_two_clocks_leave_open_is_refused(tmp_path: Path) -> None:
+    (group,) = groups(read_study(write(tmp_path, by_engine=True, clocks=FAR)))
+    claim = {"claim": "x", "of": "rtt.without-links", "median": {"at-most": "2x"}, "against": {}}
+    found = judge(claim_of(ClaimSpec.model_validate(claim)), [group, replace(group)])
+    assert found.verdict == "open"
+    assert "state the limits in µs" in str(found)
+
+
+@pytest.mark.parametrize("quantity", ["one-way.sending", "one-way.receiving"])
+def test_a_claim_about_two_clocks_has_their_error_in_its_interval(
+    tmp_path: Path, quantity: str
+) -> None:
+    (group,) = groups(read_study(write(tmp_path, by_engine=True, clocks=FAR)))
+    assert group.packets is not None
+    claim = claim_of(
+        ClaimSpec.model_validate({"claim": "x", "of": quantity, "median": {"at-most": "1ms"}})
+    )
+    (measured,) = claim.criteria[0].measure([group])
+    low, high = measured.effect.interval
+    off_us = group.packets.bounds[quantity.removeprefix("one-way.")]
+    assert off_us > 0
+    assert high - low >= 2 * off_us
+    assert f"± {off_us:.1f} µs" in measured.words

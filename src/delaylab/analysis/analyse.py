@@ -178,11 +178,10 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
     emulated_link = by_emulated_link(trials[0])
     trips = rtt.round_trips(answered, emulated_link=emulated_link).with_columns(answered[TRIAL])
     of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
-    trips = trips.with_columns(
-        without_links(
-            answered, [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
-        )
+    less, less_off = without_links(
+        answered, [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
     )
+    trips = trips.with_columns(less)
     found_segments = segment_summaries(whole, [] if ways else parts[""])
     found_segments += [part for each in on_ways for part in each.segments[1:]]
     account = whole.account()
@@ -190,6 +189,8 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         of_each = {each.way: each.account for each in on_ways}
         account = accounting.of_ways(account, of_each, [each.account() for each in elsewhere])
     bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
+    if less_off:
+        bounds[rtt.WITHOUT_LINKS] = less_off / 1000
     times = [
         TrialTimes(each.trial.id, each.scheduled_by(clock), intervals(host))
         for each, host in zip(read, hosts, strict=True)

@@ -95,30 +95,36 @@ def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
 
 def without_links(
     answered: pl.DataFrame, packets: Iterable[tuple[Pooled, list[Segment]]]
-) -> pl.Series:
+) -> tuple[pl.Series, float]:
     """Return the user RTTs of answered packets in ns less their time in links with conditions.
 
     `packets` are those of each way with their segments. A packet's value is null if its way is not
     known, or if a point has no stamp, so that its time in a link is one with that of another layer.
+    The second value is the largest error in ns that aligning clocks leaves: an RTT is by one clock,
+    and the errors of the times in links add up at worst.
     """
     keys = [TRIAL, "probe", "seq"]
-    parts = []
+    parts, bound_ns = [], 0.0
     for each, segments_of in packets:
+        off = np.zeros(len(each.answered))
         in_links = np.zeros(len(each.answered), dtype=np.int64)
         known = np.ones(len(each.answered), dtype=np.bool_)
         for part in segments_of:
             if part.layer == WITH_CONDITIONS:
                 in_links[part.rows] += part.delay_ns
+                off[part.rows] += part.bound_ns
             elif WITH_CONDITIONS in part.layer:
                 known[part.rows] = False
         found = each.answered.select(keys).with_columns(
             pl.Series("in links", in_links), pl.Series("known", known)
         )
         parts.append(found.filter("known").drop("known"))
+        bound_ns = max(bound_ns, float(off[known].max(initial=0)))
     of_all = answered.select(keys).join(
         pl.concat(parts), on=keys, how="left", maintain_order="left"
     )
-    return (rtt.round_trips(answered)["app"] - of_all["in links"]).alias(rtt.WITHOUT_LINKS)
+    less = rtt.round_trips(answered)["app"] - of_all["in links"]
+    return less.alias(rtt.WITHOUT_LINKS), bound_ns
 
 
 def summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:

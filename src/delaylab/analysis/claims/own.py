@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -95,7 +96,10 @@ def _measure(spec: ClaimSpec) -> Callable[[list[Group]], Iterator[Measured]]:
                 continue
             effect = _lost(spec, ours, theirs) if spec.of == "lost" else _delay(spec, used)
             if effect is not None:
-                yield Measured(name, effect, used, amount(effect.value, spec.limits.unit))
+                off = _bound_us(spec, used)
+                words = amount(effect.value, spec.limits.unit)
+                words += f", ± {off:.1f} µs that aligning clocks leaves open" if off else ""
+                yield Measured(name, _widened(effect, off), used, words)
 
     return measure
 
@@ -129,8 +133,28 @@ def _series(spec: ClaimSpec, used: list[Group]) -> list[list[Floats]]:
     return [values for values in series if values is not None]
 
 
+def _bound_us(spec: ClaimSpec, used: list[Group]) -> float:
+    """Return by how much the delay of a claim may be wrong because two clocks were aligned.
+
+    Each group's clocks were aligned by themselves, so that the errors of two groups add up.
+    """
+    known = (group.packets.bounds for group in used if group.packets and spec.of != "lost")
+    return sum(bounds.get(COLUMNS[spec.of], 0.0) for bounds in known)
+
+
+def _widened(effect: Effect, off_us: float) -> Effect:
+    """Return an effect in µs whose interval also has the error of its clocks."""
+    low, high = effect.interval
+    return replace(effect, interval=(low - off_us, high + off_us)) if off_us else effect
+
+
 def _refusal(spec: ClaimSpec, used: list[Group]) -> str:
-    """Return why a tail quantile of a group is refused, as in all tables; "" if it is given."""
+    """Return why a quantity of a group is refused; "" if it is given.
+
+    Tail quantiles are refused as in all tables.
+    """
+    if (off := _bound_us(spec, used)) and spec.limits.unit != "µs":
+        return f"aligning clocks leaves ± {off:.1f} µs open: state the limits in µs"
     if spec.statistic not in TAILS or spec.of == "lost":
         return ""
     for run in _series(spec, used):
