@@ -42,7 +42,17 @@ FORMS: dict[str, dict[str, str]] = {
 }
 """Columns of each table, with what their values are."""
 OUTCOMES = frozenset(
-    {"replied", "closed", "late", "lost", "refused", "unsent", "expired", "under-way"}
+    {
+        "replied",
+        "closed",
+        "late",
+        "lost",
+        "mismatched",
+        "refused",
+        "unsent",
+        "expired",
+        "under-way",
+    }
 )
 LEGS = 2
 
