@@ -7,7 +7,7 @@ from typer.main import get_command_name
 
 GROUPS = {
     "Labs": ("up", "ps", "down", "plan", "graph"),
-    "Inside of nodes": ("exec", "shell", "cp", "logs", "record", "replay"),
+    "Inside nodes": ("exec", "shell", "cp", "logs", "record", "replay"),
     "Links, failures and routing": ("link", "node", "converge", "watch"),
     "Measurements": ("ping", "run"),
     "Datasets": ("show", "report", "charts", "compare"),
