@@ -74,7 +74,7 @@ def test_a_table_that_ends_its_reader_is_one_line(place: Path, crash: str, verb:
     done = delaylab(verb, str(place), *more, folder=place.parent)
     assert done.code == 2, done
     assert done.err.count("\n") == 1, done.err
-    assert done.err.startswith(f"delaylab: {table(place, 'hosts')}: damaged: ")
+    assert done.err.startswith(f"delaylab: {table(place, 'hosts')}: trial {FIRST.id} is damaged: ")
     assert "reader crashed" in done.err
     if verb == "show":
         assert f"failed {FIRST.id}" in " ".join(done.out.split())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 NEAR = 0.75
@@ -46,6 +46,13 @@ class BadInput(DelaylabError):
     def all(self) -> tuple[DelaylabError, ...]:
         """Return this error, and those that were found together with it."""
         return (self, *self.more)
+
+
+def together(errors: Sequence[BadInput]) -> BadInput:
+    """Return the first error with the others as `more`."""
+    first, *more = errors
+    first.more = tuple(more)
+    return first
 
 
 class NotHere(DelaylabError):

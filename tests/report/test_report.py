@@ -64,6 +64,7 @@ def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
         "scaling",
         "instrument",
         "claims",
+        "damaged",
     }
     trial = found["trials"][0]
     assert set(trial) >= {"id", "factors", "status", "warnings", "rtt", "segments"}

@@ -301,7 +301,8 @@ def read(directory: File, *, paper: File | None = None) -> Dataset:
 
     `paper` is a paper's folder, whose code is then imported, or the name of an installed paper; by
     default the installed one that the study names. Trials with a damaged table have failed, with
-    the reason. Raise BadInput if the directory is no dataset, or its records are damaged.
+    the reason; those with a damaged record are left out. Raise BadInput if the directory is no
+    dataset, or no record of a trial can be read.
     """
     study = read_intact(Path(directory))
     return dataset_of(study, given(os.fspath(paper)) if paper else None)

@@ -105,8 +105,8 @@ def run(
             study_plans.print_expected(expected, console())
         return
     folder = studies.begin(plan, out) if plan else resume or Path()
-    if resume is not None and repeat is not None:
-        studies.extend(resume, repeat)
+    if resume is not None:
+        _prepare_to_resume(resume, repeat)
     try:
         outcomes = studies.run(folder, console(stderr=True), pcap=pcap)
         shown_on = console(stderr=True) if as_json else console()
@@ -122,6 +122,17 @@ def run(
         console().print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _prepare_to_resume(folder: Path, repeat: int | None) -> None:
+    """Set damaged trials aside, which are then run again, and add repeats if they are wanted."""
+    from delaylab.dataset.intact import set_aside
+    from delaylab.verbs import studies
+
+    for damage in set_aside(folder):
+        print_error(f"delaylab: {damage}")
+    if repeat is not None:
+        studies.extend(folder, repeat)
 
 
 def _list_studies(*, as_json: bool) -> None:

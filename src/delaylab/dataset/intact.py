@@ -13,13 +13,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
-from delaylab.dataset.records.table_checks import MOST_BYTES
+from delaylab.dataset.records.table_checks import MOST_BYTES, read_table
 from delaylab.dataset.records.tables import OPTIONAL, TABLES
 from delaylab.dataset.records.trial import TableFile, TrialRecord
-from delaylab.dataset.store import Study, read_study
-from delaylab.errors import BadInput
+from delaylab.dataset.store import Study, locked, read_study
+from delaylab.errors import BadInput, DelaylabError, together
 from delaylab.io.files import check_file
 from delaylab.io.programs import started
 
@@ -31,7 +32,8 @@ FIX = "copy the dataset again, or take the trial out and resume the run"
 def read_intact(directory: Path) -> Study:
     """Read a study's records; trials with a damaged table have failed, and are in `damaged`.
 
-    Raise BadInput as `read_study` does.
+    So are those whose record is damaged, which are no trials of the study. Raise BadInput as
+    `read_study` does.
     """
     study = read_study(directory)
     damaged: dict[str, BadInput] = {}
@@ -41,22 +43,60 @@ def read_intact(directory: Path) -> Study:
             for place in _tables(study, trial):
                 if place.stem not in trial.tables:
                     untold.append((trial, place))
-                elif (found := _compared(place, trial.tables[place.stem])) is not None:
+                elif (found := _damage(place, trial.tables[place.stem])) is not None:
                     damaged.setdefault(trial.id, found)
     tried = _tried([place for trial, place in untold if trial.id not in damaged])
     for trial, place in untold:
         if place in tried:
             damaged.setdefault(trial.id, BadInput(tried[place], str(place), FIX))
     trials = [_failed(trial, damaged.get(trial.id)) for trial in study.trials]
-    return replace(study, trials=trials, damaged=tuple(damaged.values()))
+    return replace(study, trials=trials, damaged=(*study.damaged, *damaged.values()))
 
 
 def check_intact(study: Study) -> None:
-    """Raise BadInput with all damaged tables, if there are any."""
+    """Raise BadInput with the damage of all trials, if there is any."""
     if study.damaged:
-        first, *more = study.damaged
-        first.more = tuple(more)
-        raise first
+        shown = any(trial.status == "ok" for trial in study.trials)
+        raise together([_told(each, shown=shown) for each in study.damaged])
+
+
+def set_aside(directory: Path) -> list[BadInput]:
+    """Rename the folders of damaged trials, so that a resumed run measures these again.
+
+    Return a line of each. Raise BadInput as `read_intact` does, DelaylabError if another run
+    measures into the dataset, or if a folder cannot be renamed.
+    """
+    with locked(directory):
+        return [_renamed(directory, each) for each in read_intact(directory).damaged]
+
+
+def _renamed(directory: Path, damage: BadInput) -> BadInput:
+    trial = trial_of(damage)
+    place = directory / "trials" / trial
+    to = (place.with_name(f".damaged-{number}-{trial}") for number in count(1))
+    free = next(each for each in to if not each.exists())
+    try:
+        place.rename(free)
+    except OSError as error:
+        raise DelaylabError(f"cannot be renamed: {error.strerror}", str(place)) from None
+    what = f"trial {trial} is {_reason(damage)}; it is kept as {free.name}, and is measured again"
+    return BadInput(what, str(directory / "trials"))
+
+
+def trial_of(damage: BadInput) -> str:
+    """Return the name of the folder of a damaged trial."""
+    return Path(damage.where).parent.name
+
+
+def _told(damage: BadInput, *, shown: bool) -> BadInput:
+    """Return the line of a damaged trial."""
+    others = "; the others are shown" if shown else ""
+    what = f"trial {trial_of(damage)} is {_reason(damage)}{others}"
+    return BadInput(what, damage.where, damage.fix or FIX)
+
+
+def _reason(damage: BadInput) -> str:
+    return "damaged: " + damage.what.removeprefix("damaged: ")
 
 
 def _failed(trial: TrialRecord, damage: BadInput | None) -> TrialRecord:
@@ -73,6 +113,17 @@ def _tables(study: Study, trial: TrialRecord) -> Iterator[Path]:
         place = study.table_file(trial.id, name)
         if name in trial.tables or name in wanted or place.exists():
             yield place
+
+
+def _damage(place: Path, wanted: TableFile) -> BadInput | None:
+    """Return the damage of a file that is not as it was written, or should not have been."""
+    found = _compared(place, wanted)
+    if found is None:
+        try:
+            read_table(place, place.stem)
+        except BadInput as error:
+            found = BadInput(error.what, error.where, FIX)
+    return found
 
 
 def _compared(place: Path, wanted: TableFile) -> BadInput | None:

@@ -34,9 +34,9 @@ import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from delaylab.dataset.records.base import MOST_TRIALS, Record, TrialId
-from delaylab.dataset.records.reading import read_json
+from delaylab.dataset.records.reading import parse_json, read_json
 from delaylab.dataset.records.study import StudyRecord
-from delaylab.dataset.records.table_checks import read_table
+from delaylab.dataset.records.table_checks import check_table, read_table
 from delaylab.dataset.records.tables import OF_PROBE, OPTIONAL, TABLES
 from delaylab.dataset.records.trial import TableFile, TrialRecord, check_trial
 from delaylab.dataset.roles import with_roles
@@ -61,7 +61,8 @@ Model = TypeVar("Model", bound=Record)
 class Study:
     """A study read from disk. Each table is read from its file on every call that returns it.
 
-    `damaged` has the damage of trials with a damaged table, if `intact.read_intact` looked for it.
+    `damaged` has the damage of trials whose record cannot be read, which `trials` lacks, and if
+    `intact.read_intact` looked for it that of trials with a damaged table.
     """
 
     directory: Path
@@ -156,17 +157,33 @@ def write_trial(directory: Path, trial: TrialRecord, given: Mapping[str, pl.Data
     invalid, `DelaylabError` if the trial is already there or cannot be written. Trials that were
     finished before stay as they are.
     """
+    tables = checked(trial, given)
+    place = directory / "trials" / trial.id
+    if place.exists():
+        raise DelaylabError("the trial is already there, and is never changed", str(place))
+    with deferred():
+        _write_whole(place, trial, tables)
+
+
+def checked(trial: TrialRecord, given: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return a trial's tables as they are written, by name; `given` are those of `write_trial`.
+
+    Raise `BadInput` if the record or a table would be refused by a reader.
+    """
+    where = f"the record of trial {trial.id}"
+    _checked_trial(parse_json(_json(trial), where), where)
     absent = OF_PROBE if trial.status == "ok" and not trial.probed else frozenset[str]()
     tables = {
         name: _typed(name, given[name])
         for name in TABLES
         if name not in absent and (name not in OPTIONAL or (name in given and len(given[name])))
     }
-    place = directory / "trials" / trial.id
-    if place.exists():
-        raise DelaylabError("the trial is already there, and is never changed", str(place))
-    with deferred():
-        _write_whole(place, trial, tables)
+    for name, table in tables.items():
+        try:
+            check_table(table, name)
+        except ValueError as error:
+            raise BadInput(str(error), f"table {name!r}") from None
+    return tables
 
 
 def _write_whole(place: Path, trial: TrialRecord, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -259,7 +276,8 @@ def finished(directory: Path) -> set[str]:
 def read_study(directory: Path) -> Study:
     """Read a study's records; each table stays on disk until a method of `Study` reads it.
 
-    Raise `BadInput`, with a message of one line, if `directory` is not a dataset or is damaged.
+    A trial whose record is damaged is set aside in `damaged`. Raise `BadInput`, with a message of
+    one line, if `directory` is not a dataset, or no record of a trial can be read.
     """
     place = directory / "study.json"
     if not place.exists():
@@ -277,8 +295,18 @@ def read_study(directory: Path) -> Study:
     names = finished(directory)
     if len(names) > MOST_TRIALS:
         raise BadInput(f"{len(names)} trials; at most {MOST_TRIALS}", str(directory))
-    trials = [_read_trial(directory, name, record) for name in sorted(names)]
-    return Study(directory, record, sorted(trials, key=lambda trial: (trial.index, trial.id)))
+    trials: list[TrialRecord] = []
+    damaged: list[BadInput] = []
+    for name in sorted(names):
+        try:
+            trials.append(_read_trial(directory, name, record))
+        except BadInput as error:
+            damaged.append(error)
+    if damaged and not trials:
+        others = f"; other damaged trials: {len(damaged) - 1}" if damaged[1:] else ""
+        raise BadInput(damaged[0].what + others, damaged[0].where)
+    trials.sort(key=lambda trial: (trial.index, trial.id))
+    return Study(directory, record, trials, tuple(damaged))
 
 
 def _read_trial(directory: Path, name: str, study: StudyRecord) -> TrialRecord:
@@ -330,8 +358,11 @@ def _write_table(place: Path, table: pl.DataFrame) -> TableFile:
 
 
 def _write_json(place: Path, record: Record) -> None:
-    value = record.model_dump(mode="json", by_alias=True)
-    write_new(place, (json.dumps(value, indent=1) + "\n").encode())
+    write_new(place, _json(record).encode())
+
+
+def _json(record: Record) -> str:
+    return json.dumps(record.model_dump(mode="json", by_alias=True), indent=1) + "\n"
 
 
 def _sync(place: Path) -> None:

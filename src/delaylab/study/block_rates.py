@@ -66,7 +66,7 @@ def recalled(out: Path, planned: Sequence[Planned], done: Collection[str]) -> di
         for load in _shared(item):
             recorded = (
                 each.rate
-                for each in records[item.id].loads
+                for each in (records[item.id].loads if item.id in records else ())
                 if (each.on, each.to) == (load.on, load.to)
             )
             rate = next((each for each in recorded if each is not None), None)

@@ -15,6 +15,7 @@ from delaylab.dataset import store
 from delaylab.dataset.records.tables import TABLES
 from delaylab.dataset.records.trial import Measurement, TrialRecord
 from delaylab.errors import DelaylabError, DoesNotFit
+from delaylab.io.printable import one_line
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL, Machine
@@ -28,6 +29,9 @@ from delaylab.trial.recording import Recorded
 
 TRIES = 2
 """The number of tries per trial: a failed one is tried again in a new lab, then kept as failed."""
+
+UNRECORDABLE = (ArithmeticError, LookupError, ValueError, pl.exceptions.PolarsError)
+"""Exceptions for numbers of nodes that are possible each, and make no sense together."""
 
 OnStart = Callable[[Planned], None]
 """A function that is called when a trial begins."""
@@ -119,15 +123,20 @@ class Here(Executor):
                 lab = self._bench.lab(item.combination.lab)
                 on_start(item)  # the start of its lab may have told of itself meanwhile
                 recorded = _measured(lab, item, captures, found)
+                record = _record(item, started, recorded.record, "ok", None)
+                tables = store.checked(record, recorded.tables)
             except DoesNotFit as error:
-                status, reason = "skipped", str(error)
+                status, reason = "skipped", one_line(str(error))
                 break
+            except UNRECORDABLE as error:
+                line = (str(error).strip() or "no reason given").splitlines()[0]
+                reason = f"what was measured cannot be recorded: {type(error).__name__}: {line}"
+                self._bench.close()
             except DelaylabError as error:
-                reason = str(error)
+                reason = one_line(str(error))
                 self._bench.close()
             else:
-                record = _record(item, started, recorded.record, "ok", None)
-                return Outcome(item, record, recorded.tables)
+                return Outcome(item, record, tables)
         empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
         return Outcome(item, _record(item, started, Measurement(), status, reason), empty)
 

@@ -23,7 +23,11 @@ def read_json(place: Path) -> dict[str, object]:
 
     Control characters in strings and keys are written as escapes.
     """
-    text = read_text(place, MOST_BYTES)
+    return parse_json(read_text(place, MOST_BYTES), str(place))
+
+
+def parse_json(text: str, where: str) -> dict[str, object]:
+    """Return the JSON object in a text; raise BadInput as `read_json` does."""
     try:
         raw = json.loads(
             text,
@@ -34,11 +38,11 @@ def read_json(place: Path) -> dict[str, object]:
         )
         found = _cleaned(raw, 0)
     except RecursionError:
-        raise BadInput(f"damaged: nested more than {MOST_DEPTH} deep", str(place)) from None
+        raise BadInput(f"damaged: nested more than {MOST_DEPTH} deep", where) from None
     except ValueError as error:
-        raise BadInput(f"damaged: {error}", str(place)) from None
+        raise BadInput(f"damaged: {error}", where) from None
     if not isinstance(found, dict):
-        raise BadInput("damaged: not a JSON object", str(place))
+        raise BadInput("damaged: not a JSON object", where)
     return found
 
 

@@ -64,7 +64,7 @@ def read_table(place: Path, name: str) -> pl.DataFrame:
         _check_schema(lazy.collect_schema(), name)
         _check_rows(lazy.select(pl.len()).collect().item(), size)
         table = lazy.select(list(TABLES[name])).collect()
-        _check(table, name)
+        check_table(table, name)
     except PanicException as error:
         raise BadInput("damaged: its reader crashed", str(place)) from error
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
@@ -96,7 +96,8 @@ def _check_rows(rows: int, size: int) -> None:
         raise ValueError(f"{rows} rows in {size} bytes; at most {most} (see docs/limits.md)")
 
 
-def _check(table: pl.DataFrame, name: str) -> None:
+def check_table(table: pl.DataFrame, name: str) -> None:
+    """Raise ValueError, in one line, if a value of a table is not one that it may have."""
     for column in table.columns:
         nulls = table[column].null_count()
         if nulls and column not in NULLABLE:

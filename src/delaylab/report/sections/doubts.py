@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from delaylab.analysis.group import Group
+from delaylab.dataset.intact import trial_of
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, resume_command
+from delaylab.io.printable import one_line, printable
 from delaylab.io.values import JsonObject
 from delaylab.report.sections.section import Html, Report
 
@@ -33,6 +35,16 @@ def terminal(report: Report, width: int) -> Iterator[Text]:
     yield from _unfinished(report.study)
 
 
+def study_json(report: Report) -> JsonObject:
+    """Return the damaged trials, each by its folder and with what is wrong."""
+    damaged = report.study.damaged
+    return {
+        "damaged": [
+            {"trial": printable(trial_of(each)), "what": printable(each.what)} for each in damaged
+        ]
+    }
+
+
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return the trial's doubts; those that were recorded, if it failed."""
     found = group.doubts if group else trial.warnings
@@ -46,14 +58,25 @@ def html(report: Report) -> Html:
             "kinds": doubts_by_kind(report.groups),
             "unfinished": [trial for trial in report.study.trials if trial.status != "ok"],
             "missing": missing_trials(report.study),
+            "unreadable": unreadable(report.study),
         }
     )
 
 
 def missing_trials(study: Study) -> list[str]:
     """Return the ids of planned trials that never ran."""
-    ran = {trial.id for trial in study.trials}
+    ran = {trial.id for trial in study.trials} | {trial_of(each) for each in study.damaged}
     return [trial for trial in study.record.planned if trial not in ran]
+
+
+def unreadable(study: Study) -> list[tuple[str, str]]:
+    """Return the folder of each trial whose record is damaged, and why it cannot be read."""
+    known = {trial.id for trial in study.trials}
+    return [
+        (printable(name), one_line(each.what))
+        for each in study.damaged
+        if (name := trial_of(each)) not in known
+    ]
 
 
 def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
@@ -85,6 +108,8 @@ def _unfinished(study: Study) -> Iterator[Text]:
         if trial.status != "ok":
             reason = trial.reason or "no reason recorded"
             yield Text.assemble((trial.status, "red"), f" {trial.id}: {reason}")
+    for trial_id, why in unreadable(study):
+        yield Text.assemble(("damaged", "red"), f" {trial_id}: {why}")
     missing = len(missing_trials(study))
     if missing:
         yield Text(f"not run: {missing} of {len(study.record.planned)} trials", "red")

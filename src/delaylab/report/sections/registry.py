@@ -51,7 +51,7 @@ PAGE: tuple[InPage, ...] = (
     *(head, way, convergence, levels, over_time, work, scaling, claims, figures, layers, tables),
     *(links, doubts, machine, loads, cost, clocks, accounting, astray, run),
 )
-STUDY_JSON: tuple[InStudyJson, ...] = (head, way, levels, work, scaling, cost, claims)
+STUDY_JSON: tuple[InStudyJson, ...] = (*(head, way, levels, work, scaling, cost, claims, doubts),)
 TRIAL_JSON: tuple[InTrialJson, ...] = (
     *(
         doubts,
