@@ -26,7 +26,7 @@ from delaylab.io.programs import started
 
 AT_ONCE = 1000
 """The most files that one process reads: their names must fit into its arguments."""
-FIX = "copy the dataset again, or take the trial out and resume the run"
+FIX = "copy the dataset again, or resume the run, which measures the trial again"
 
 
 def read_intact(directory: Path) -> Study:
