@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from delaylab.analysis.analyse import groups
 from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import (
     BACKLOG,
-    BusyProgram,
     MachineState,
     PhaseState,
     machine_state,
 )
+from delaylab.analysis.doubts.other_work import BusyGroup, BusyProgram
 from delaylab.analysis.group import Group
 from delaylab.dataset import store
 from delaylab.dataset.records.doubts import DoubtKind
@@ -191,10 +192,14 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
         (middle, "program.8.cc1", 0.25),
         (middle, "program.9.two_words", 0.1),
         (middle, "program.0.make", 0.4),
+        (middle, f"group.docker/{'0123456789abcdef' * 4}", 0.5),
+        (middle, "group.a.rx_dropped", 0.25),
+        (middle, "group.rx_bytes", 0.2),
         (middle, "backlog.dropped", 5.0),
         (last, "backlog.dropped", 12.0),
         (last, "processes", 9.0),
         (last, "program.8.cc1", 0.25),
+        (last, "group.a.rx_dropped", 0.75),
     ]
     rows = [{"time_ns": time, "metric": metric, "value": value} for time, metric, value in said]
     of_machine = hosts.filter(pl.col("place") == "machine").select("machine", "place").head(1)
@@ -209,6 +214,10 @@ def test_programs_are_summed_by_name_and_averaged_over_a_phase() -> None:
         BusyProgram("two_words", 0.1),
     )
     assert after.programs == (BusyProgram("cc1", 0.25),)
+    container = BusyGroup(f"docker/{'0123456789abcdef' * 4}", 0.5)
+    assert container.short == "docker/0123456789ab"
+    assert before.groups == (container, BusyGroup("a.rx_dropped", 0.25), BusyGroup("rx_bytes", 0.2))
+    assert after.groups == (BusyGroup("a.rx_dropped", 0.75),)
     # Five of nine intervals under load ended by the first reading.
     cc1, _, words = load.programs
     assert cc1.cpus == pytest.approx((5 * 0.75 + 4 * 0.25) / 9)
@@ -219,6 +228,7 @@ def test_a_record_without_programs_names_none() -> None:
     _, probes = synthetic.tables(LOADED)
     state = machine_state([(synthetic.hosts(20), probes)])
     assert [phase.programs for phase in state.phases] == [(), (), ()]
+    assert [phase.groups for phase in state.phases] == [(), (), ()]
 
 
 def test_work_without_a_name_is_said() -> None:
@@ -227,3 +237,14 @@ def test_work_without_a_name_is_said() -> None:
     assert (
         "1.50 CPUs busy with other work (cc1 0.60; other, short-lived: 0.90 CPUs)" in doubt.message
     )
+
+
+def test_control_groups_are_named_after_programs() -> None:
+    groups = (BusyGroup("system.slice/cron.service", 0.62),)
+    programs = (BusyProgram("make", 0.4), BusyProgram("ended children of bash", 0.3))
+    phase = PhaseState("load", 9, 0.9, 0.0, 0.0, 0.94, {}, 0, 0, programs=programs, groups=groups)
+    said = "make 0.40, ended children of bash 0.30; other, short-lived: 0.24 CPUs; "
+    by_group = "by control group: system.slice/cron.service 0.62"
+    for known, words in ((phase, said + by_group), (replace(phase, programs=()), by_group)):
+        (doubt,) = machine_doubts(MachineState([known], 9, 0, {}), None, at_rest=True)
+        assert f"0.94 CPUs busy with other work ({words})" in doubt.message

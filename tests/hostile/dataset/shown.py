@@ -36,7 +36,10 @@ def programs(given: pl.DataFrame) -> pl.DataFrame:
     """Have a program, an interface and a stopped process of a hostile name at each reading."""
     times = given.select(pl.col("time_ns").unique().sort())
     metrics = {
-        "machine": ("processes", f"program.1.{NAME}", f"program.0.{NAME}", f"{NAME}.backlog"),
+        "machine": (
+            *("processes", f"program.1.{NAME}", f"program.0.{NAME}"),
+            *(f"group.{NAME}"[:100], f"{NAME}.backlog"),
+        ),
         NAME: ("cpus", f"stopped.{NAME}"[:100]),
     }
     rows = [

@@ -105,7 +105,10 @@ def _foreign(phase: PhaseState) -> str:
         named = ", ".join(f"{each.name} {each.cpus:.2f}" for each in phase.programs)
         rest = phase.foreign_cpus - sum(each.cpus for each in phase.programs)
         more = f"; other, short-lived: {rest:.2f} CPUs" if rest >= REST else ""
-        which = f" ({named}{more})" if named else ""
+        groups = ", ".join(f"{each.short} {each.cpus:.2f}" for each in phase.groups)
+        words = [f"{named}{more}"] if named else []
+        words += [f"by control group: {groups}"] if groups else []
+        which = f" ({'; '.join(words)})" if words else ""
         said.append(f"{phase.foreign_cpus:.2f} CPUs busy with other work{which}")
     if phase.pressure is not None:
         said.append(f"tasks waiting for a CPU {100 * phase.pressure:.0f} % of the time")

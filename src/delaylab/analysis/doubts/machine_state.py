@@ -13,6 +13,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from delaylab.analysis.doubts.other_work import (
+    BusyGroup,
+    BusyProgram,
+    busiest_groups,
+    busiest_programs,
+    readings,
+)
 from delaylab.analysis.doubts.stopped import stopped
 from delaylab.analysis.packets.instrument import TAPPED, UNTAPPED
 from delaylab.dataset.records.trial import PhaseTime, TrialRecord
@@ -29,24 +36,11 @@ MACHINE = "machine"
 Window = tuple[str, int, int]
 """A phase, and when it began and ended, in ns."""
 _CARRIED = r"^[^.]+\.(rx|tx)_bytes$"
-_PROGRAM = r"^program\.\d+\.(.+)$"
-_ENDED = r"^program\.0\.(.+)$"
-"""Metric of the children of a program that ended between two readings."""
 SHARES = ("busy", "steal", "softirq", "pressure", "foreign")
 """Columns of intervals that a phase has the mean of, next to those of places."""
-NAMED = 5
-"""Largest number of programs that are named for a phase or a packet."""
 BACKLOG = "the kernel's backlog of a CPU"
 """Name of the queue of each CPU in which frames wait that came in, among what drops frames."""
 _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
-
-
-@dataclass(frozen=True, slots=True)
-class BusyProgram:
-    """A program outside the lab by its name, and how many CPUs all its processes kept busy."""
-
-    name: str
-    cpus: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +51,9 @@ class PhaseState:
     timers. `pressure` is the share of time in which some task waited for a CPU (PSI, `some`).
     `places` gives the CPUs that each place kept busy, `foreign_cpus` those that were busy for none
     of them, and `programs` the busiest of these by name, from readings once a second. Processes
-    that ended in between are among the ended children of their parent. Of `packets` sent in the
-    phase, `flagged` were sent while time was stolen or tasks waited.
+    that ended in between are among the ended children of their parent, and in their control group:
+    `groups` are the busiest of those. Of `packets` sent in the phase, `flagged` were sent while
+    time was stolen or tasks waited.
     """
 
     phase: str
@@ -72,6 +67,7 @@ class PhaseState:
     flagged: int
     softirq: float | None = None
     programs: tuple[BusyProgram, ...] = ()
+    groups: tuple[BusyGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +194,7 @@ def intervals(hosts: pl.DataFrame) -> pl.DataFrame:
         .join(_pressure(machine), on="time_ns", how="left", maintain_order="left")
         .join(_places(hosts), on="time_ns", how="left", maintain_order="left")
         .join(_traffic(hosts), on="time_ns", how="left", maintain_order="left")
-        .join_asof(_programs(machine), on="time_ns", strategy="forward")
+        .join_asof(readings(machine), on="time_ns", strategy="forward")
     )
     busy_places = [name for name in wide.columns if name.startswith("at ")]
     lasted = pl.col("time_ns") - pl.col("since_ns")
@@ -220,7 +216,8 @@ def interface_drops(hosts: pl.DataFrame) -> dict[str, int]:
     Nodes in their host's stack count the same interface, so their places share one entry. The
     kernel drops frames, too, if the backlog of a CPU is full: it is `BACKLOG`.
     """
-    counters = hosts.filter(pl.col("metric").str.contains(r"\.(rx|tx)_dropped$"))
+    of_places = hosts.filter(pl.col("place") != MACHINE)
+    counters = of_places.filter(pl.col("metric").str.contains(r"\.(rx|tx)_dropped$"))
     totals = (
         counters.group_by("place", "metric")
         .agg((pl.col("value").max() - pl.col("value").min()).alias("dropped"))
@@ -266,42 +263,11 @@ def _places(hosts: pl.DataFrame) -> pl.DataFrame:
     return wide.rename({name: f"at {name}" for name in wide.columns if name != "time_ns"})
 
 
-def _programs(machine: pl.DataFrame) -> pl.DataFrame:
-    """Return the busiest programs at each time they were read, since the time before."""
-    readings = machine.filter(pl.col("metric") == "processes").select("time_ns")
-    found = (
-        machine.with_columns(
-            pl.coalesce(
-                "ended children of " + pl.col("metric").str.extract(_ENDED),
-                pl.col("metric").str.extract(_PROGRAM),
-            ).alias("name")
-        )
-        .filter(pl.col("name").is_not_null())
-        .group_by("time_ns", "name", maintain_order=True)
-        .agg(pl.col("value").sum().alias("cpus"))
-        .group_by("time_ns", maintain_order=True)
-        .agg(pl.struct("name", "cpus").alias("programs"))
-    )
-    joined = readings.join(found, on="time_ns", how="left", maintain_order="left")
-    return joined.with_columns(pl.col("programs").fill_null([])).sort("time_ns")
-
-
-def busiest(record: pl.DataFrame) -> tuple[BusyProgram, ...]:
-    """Return the programs that kept most CPUs busy in intervals, the busiest first."""
-    known = len(record) - record["programs"].null_count()
-    readings = record.select(pl.col("programs").explode().drop_nulls().struct.unnest())
-    # Summed in their order: what Polars sums in parallel differs in its last digits each time.
-    cpus: dict[str, float] = {}
-    for name, used in readings.iter_rows():
-        cpus[name] = cpus.get(name, 0.0) + used
-    found = sorted(cpus.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(BusyProgram(name, used / known) for name, used in found[:NAMED])
-
-
 def _traffic(hosts: pl.DataFrame) -> pl.DataFrame:
     """Return the bytes that the busiest interface but `lo` carried since the sample before."""
     counters = hosts.filter(
-        pl.col("metric").str.contains(_CARRIED) & ~pl.col("metric").str.starts_with("lo.")
+        pl.col("place") != MACHINE,
+        pl.col("metric").str.contains(_CARRIED) & ~pl.col("metric").str.starts_with("lo."),
     )
     by_interface = "place", pl.col("metric").str.extract(r"^([^.]+)\.").alias("interface")
     return (
@@ -381,5 +347,6 @@ def _phase(name: str, table: pl.DataFrame, packets: pl.DataFrame) -> PhaseState:
         packets=len(sent),
         flagged=int(sent["flagged"].sum()),
         softirq=mean["softirq"],
-        programs=busiest(here),
+        programs=busiest_programs(here),
+        groups=busiest_groups(here),
     )

@@ -9,7 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.analysis.doubts.machine_state import BusyProgram, busiest
+from delaylab.analysis.doubts.other_work import (
+    BusyGroup,
+    BusyProgram,
+    busiest_groups,
+    busiest_programs,
+)
 from delaylab.analysis.packets.segments import Segment
 
 # Number of packets of a group that are named.
@@ -46,7 +51,8 @@ class SlowPacket:
 
     `after_s` is when it was sent, from the trial's first packet on; `usual_us` is the median user
     RTT of the group. `busy`, `steal` and `pressure` are the machine's in the interval in which it
-    was sent, None if they are not known; `programs` are the busiest outside the lab then.
+    was sent, None if they are not known; `programs` and `groups` (control groups) are the busiest
+    outside the lab then.
     """
 
     trial: str
@@ -60,6 +66,7 @@ class SlowPacket:
     steal: float | None
     pressure: float | None
     programs: tuple[BusyProgram, ...] = ()
+    groups: tuple[BusyGroup, ...] = ()
 
     @property
     def times(self) -> float:
@@ -145,9 +152,12 @@ def _packet(
 
 def _state(
     inside: pl.DataFrame,
-) -> tuple[float | None, float | None, float | None, tuple[BusyProgram, ...]]:
-    """Return the shares busy, stolen and waiting of an interval, and the busiest programs."""
+) -> tuple[
+    float | None, float | None, float | None, tuple[BusyProgram, ...], tuple[BusyGroup, ...]
+]:
+    """Return the shares busy, stolen and waiting of an interval, and its busiest other work."""
     if inside.is_empty():
-        return None, None, None, ()
+        return None, None, None, (), ()
     first = inside.row(0, named=True)
-    return first["busy"], first["steal"], first["pressure"], busiest(inside)
+    shares = first["busy"], first["steal"], first["pressure"]
+    return *shares, busiest_programs(inside), busiest_groups(inside)

@@ -19,7 +19,8 @@ NOTE = (
     "The packets under load whose user RTT is furthest above the median of their own levels. Lost "
     "in: the segment that took the most extra time, one way, compared with its median. Machine: "
     "the share of all CPUs' time that was busy or stolen then, the share of the time in which some "
-    "task waited for a CPU, and the busiest programs outside the lab in that second."
+    "task waited for a CPU, and the busiest programs and control groups outside the lab in that "
+    "second."
 )
 
 
@@ -80,6 +81,7 @@ def _machine(packet: SlowPacket) -> str:
     }
     said = [f"{words.share(share)} {name}" for name, share in known.items() if share is not None]
     said += [f"{each.name} {each.cpus:.2f} CPUs" for each in packet.programs]
+    said += [f"control group {each.short} {each.cpus:.2f} CPUs" for each in packet.groups]
     return ", ".join(said) or "not known"
 
 
@@ -138,5 +140,6 @@ def _json(packet: SlowPacket) -> JsonObject:
             "steal": packet.steal,
             "pressure": packet.pressure,
             "programs": [asdict(program) for program in packet.programs],
+            "groups": [asdict(group) for group in packet.groups],
         },
     }

@@ -23,7 +23,7 @@ const PERIOD_US: u64 = 100_000;
 const MOST_TRIES: u32 = 1000;
 
 /// The folder in each hierarchy that holds the groups of all labs.
-pub(super) const SHARED: &str = "delaylab";
+pub(crate) const SHARED: &str = "delaylab";
 
 /// The weight of a group where groups compete for a CPU, and the CPU time that it may use in each 100 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -276,6 +276,15 @@ fn roots(mounts: &str, own: &str) -> Vec<PathBuf> {
     found.sort();
     found.dedup();
     found
+}
+
+/// Return the roots of the hierarchies that count each group's CPU time, with the name of the file that has it.
+pub(crate) fn counting_hierarchies() -> Vec<(PathBuf, &'static str)> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let has = |list: &str| list.split(',').any(|name| name == "cpuacct");
+    let version_2 = mounted(&mounts, |kind, _| kind == "cgroup2").map(|root| (root, "cpu.stat"));
+    let version_1 = mounted(&mounts, |kind, options| kind == "cgroup" && has(options));
+    version_2.into_iter().chain(version_1.map(|root| (root, "cpuacct.usage"))).collect()
 }
 
 /// Return the first mount point whose type and options satisfy `wanted` (proc_pid_mounts(5)).

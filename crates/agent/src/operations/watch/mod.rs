@@ -1,5 +1,6 @@
 //! `watch`: the state of the machine and of places in the lab, sampled on an absolute schedule.
 
+mod groups;
 mod machine;
 mod programs;
 mod stopped;

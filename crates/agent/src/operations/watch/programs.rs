@@ -9,16 +9,17 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Samples;
+use super::groups::Groups;
 use super::machine::PLACE;
 
-/// All processes are read at most this often: a process costs about 10 µs.
+/// All processes and control groups are read at most this often: each costs about 10 µs.
 const EVERY: Duration = Duration::from_secs(1);
 /// Reading them takes at most a hundredth of one CPU.
 const REST: u32 = 100;
 /// The number of programs that a reading names.
 const NAMED: usize = 8;
-/// The least CPUs that a named program took: two ticks of a second.
-const LEAST: f64 = 0.02;
+/// The least CPUs that a named program or control group took: two ticks of a second.
+pub(super) const LEAST: f64 = 0.02;
 /// The kernel's ticks per second in `/proc` (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 /// The most parents of a process that are looked at.
@@ -63,11 +64,12 @@ struct Took {
     processes: usize,
 }
 
-/// The processes' CPU time at the last reading.
+/// The CPU time of processes and control groups at the last reading.
 pub(super) struct Programs {
     /// PID namespaces of the lab: what is in one, or comes from one, is the lab's own.
     lab: Vec<PathBuf>,
     last: HashMap<Id, Before>,
+    groups: Groups,
     read: Instant,
     due: Instant,
 }
@@ -77,11 +79,12 @@ impl Programs {
     pub(super) fn new(agents: impl Iterator<Item = u32>) -> Self {
         let now = Instant::now();
         let lab = agents.filter_map(namespace).filter(|found| namespace(1).as_ref() != Some(found));
-        Self { lab: lab.collect(), last: before(&stats()), read: now, due: now + EVERY }
+        let (lab, last) = (lab.collect(), before(&stats()));
+        Self { lab, last, groups: Groups::new(), read: now, due: now + EVERY }
     }
 
-    /// Add the CPUs that the busiest programs took since the last reading, if one is due, and the number of
-    /// processes, which marks that there was a reading. Return that reading.
+    /// Add the CPUs that the busiest programs and control groups took since the last reading, if one is due, and
+    /// the number of processes, which marks that there was a reading. Return that reading.
     pub(super) fn sample(&mut self, samples: &mut Samples) -> Option<Vec<Stat>> {
         let now = Instant::now();
         if now < self.due {
@@ -90,23 +93,24 @@ impl Programs {
         let stats = stats();
         let passed = now.duration_since(self.read).as_secs_f64() * TICKS_PER_SECOND;
         let parents = stats.iter().map(|stat| (stat.id.0, stat.parent)).collect();
-        let outside = |stat: &Stat| !self.is_inside(stat.id.0, &parents);
+        let outside = |stat: &Stat| !is_inside(&self.lab, stat.id.0, &parents);
         for (cpus, program, took) in busiest(by_program(&stats, &self.last, outside), passed) {
             let processes = if program.ended { 0 } else { took.processes };
             samples.add(PLACE, format!("program.{processes}.{}", program.name), cpus);
         }
         samples.add(PLACE, "processes", stats.len() as f64);
+        self.groups.sample(samples, |pid| is_inside(&self.lab, pid, &parents));
         self.last = before(&stats);
         self.read = now;
         self.due = now + EVERY.max(now.elapsed() * REST);
         Some(stats)
     }
+}
 
-    /// Return true for a process of the lab: it, or a parent, is in the lab's PID namespace.
-    fn is_inside(&self, pid: u32, parents: &HashMap<u32, u32>) -> bool {
-        let chain = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
-        chain.take(DEPTH).filter_map(namespace).any(|found| self.lab.contains(&found))
-    }
+/// Return true for a process of the lab: it, or a parent, is in one of the lab's PID namespaces.
+fn is_inside(lab: &[PathBuf], pid: u32, parents: &HashMap<u32, u32>) -> bool {
+    let chain = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
+    chain.take(DEPTH).filter_map(namespace).any(|found| lab.contains(&found))
 }
 
 /// Return the ticks of each program since the last reading, of processes outside of the lab.
@@ -247,10 +251,7 @@ mod tests {
         assert!(all.iter().any(|stat| stat.id.0 == this.parent));
         let parents = all.iter().map(|stat| (stat.id.0, stat.parent)).collect();
         let lab = vec![namespace(own).unwrap()];
-        let now = Instant::now();
-        let programs = Programs { lab, last: HashMap::new(), read: now, due: now };
-        assert!(programs.is_inside(own, &parents));
-        let nobody = Programs { lab: Vec::new(), ..programs };
-        assert!(!nobody.is_inside(own, &parents));
+        assert!(is_inside(&lab, own, &parents));
+        assert!(!is_inside(&[], own, &parents));
     }
 }
