@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
 MOST_NAME = 1 << 20
 """Largest number of bytes of a header that holds a long name or other values of the next one."""
@@ -22,18 +22,64 @@ READ_AT_ONCE = (
 
 
 class BoundedHeader(tarfile.TarInfo):
-    """A header whose size is checked before the library reads that much into memory."""
+    """A header whose size is checked before the library reads that much into memory.
+
+    The check is where the library stores the fields: which of its methods reads a header differs
+    between versions (Debian's Python 3.11.2-6+deb12u9 no longer calls `frombuf` itself).
+    """
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Return a header; raise ValueError if it is too large or has a negative size.
-
-        The library takes errors of its own at a file's beginning for another kind of file.
-        """
+        """Return a header from its bytes."""
         info = super().frombuf(buf, encoding, errors)
-        if info.size < 0 or (info.type in READ_AT_ONCE and info.size > MOST_NAME):
-            raise ValueError(f"a header says that {info.size} bytes belong to it")
+        info.read_from(buf)
         return info
+
+    @classmethod
+    def _frombuf(cls, buf: bytes | bytearray, *args: Any, **more: Any) -> Self:
+        """Return a header from its bytes: what newer versions of the library call."""
+        info: Self = super()._frombuf(buf, *args, **more)  # type: ignore[misc]
+        info.read_from(buf)
+        return info
+
+    def read_from(self, header: bytes | bytearray) -> None:
+        """Take from a header's bytes what the library does not; raise ValueError if it is unfit."""
+
+    @property
+    def size(self) -> int:
+        """Return the number of bytes that follow the header."""
+        found: int = _SIZE.__get__(self, BoundedHeader)
+        return found
+
+    @size.setter
+    def size(self, value: int) -> None:
+        _SIZE.__set__(self, value)
+        _check(self)
+
+    @property
+    def type(self) -> bytes:
+        """Return the type of the entry, one byte."""
+        found: bytes = _TYPE.__get__(self, BoundedHeader)
+        return found
+
+    @type.setter
+    def type(self, value: bytes) -> None:
+        _TYPE.__set__(self, value)
+        _check(self)
+
+
+_SIZE, _TYPE = vars(tarfile.TarInfo)["size"], vars(tarfile.TarInfo)["type"]
+"""Places in which the library's class keeps both fields (`__slots__`)."""
+
+
+def _check(header: BoundedHeader) -> None:
+    """Raise ValueError if a header is too large or has a negative size.
+
+    The library takes errors of its own at a file's beginning for another kind of file.
+    """
+    size, kind = getattr(header, "size", 0), getattr(header, "type", b"")
+    if size < 0 or (kind in READ_AT_ONCE and size > MOST_NAME):
+        raise ValueError(f"a header says that {size} bytes belong to it")
 
 
 def binary(value: int) -> bytes:

@@ -18,7 +18,7 @@ import tarfile
 from contextlib import suppress
 from io import BufferedWriter
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol, Self, cast
+from typing import IO, Protocol, cast
 
 from delaylab.io.descriptors import FOLDER, opened_below
 from delaylab.io.tar_headers import BoundedHeader, offset
@@ -122,16 +122,13 @@ class _Header(BoundedHeader):
 
     at: int = 0
 
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        info = super().frombuf(buf, encoding, errors)
-        if info.type not in KINDS:
-            raise ValueError(f"{info.name!r} is neither a file nor a folder")
-        if info.type == MORE:
-            info.at = offset(buf)
-            if _end_of(info) > MOST_SIZE:
-                raise ValueError(f"{info.name!r} has a size of {_end_of(info)} bytes")
-        return info
+    def read_from(self, header: bytes | bytearray) -> None:
+        if self.type not in KINDS:
+            raise ValueError(f"{self.name!r} is neither a file nor a folder")
+        if self.type == MORE:
+            self.at = offset(header)
+            if _end_of(self) > MOST_SIZE:
+                raise ValueError(f"{self.name!r} has a size of {_end_of(self)} bytes")
 
 
 def _require_wanted(member: tarfile.TarInfo, *, only_a_file: bool, is_file: bool) -> None:
