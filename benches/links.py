@@ -199,7 +199,7 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
     names = [(name, side) for name in tapped for side in (0, 1)]
     request = Tap(
         interfaces=[
-            TapInterface(ports[link][side], f"{link} {SIDES[side]}") for link, side in names
+            TapInterface(ports[link][side], f"{link}.{SIDES[side]}") for link, side in names
         ],
         filter=TapFilter("udp", 4, probe=1, port=PORT),
     )
@@ -227,7 +227,7 @@ def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
 
 def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
     """Return median and p99 of the delay that taps saw beyond the configured one, in µs."""
-    parts = pl.col("point").cast(pl.String).str.split(" ")
+    parts = pl.col("point").cast(pl.String).str.split(".")
     configured = pl.DataFrame(
         {"link": link_names(len(delays_ns)), "delay_ns": delays_ns},
         schema={"link": pl.String, "delay_ns": pl.Int64},

@@ -38,7 +38,7 @@ def tapped(lab: Lab, count: int, interval_ns: int) -> pl.DataFrame:
     result = tap.start(
         Tap(
             interfaces=[
-                TapInterface(ports[link, node], f"{link} {side}")
+                TapInterface(ports[link, node], f"{link}.{side}")
                 for link in names
                 for node, side in sides
             ],
@@ -52,7 +52,7 @@ def tapped(lab: Lab, count: int, interval_ns: int) -> pl.DataFrame:
     tap.finish(60)
     stamps = result.table("stamps")
     tap.close()
-    parts = pl.col("point").cast(pl.String).str.split(" ")
+    parts = pl.col("point").cast(pl.String).str.split(".")
     delays = pl.DataFrame({"link": names, "delay_ns": DELAYS_NS})
     return (
         stamps.with_columns(link=parts.list.get(0), side=parts.list.get(1))
