@@ -1,4 +1,4 @@
-"""How the command line is read: the order of options, the name of the lab. Pure."""
+"""Command lines are read in any order of options, with the lab by its name or alone. Pure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_no_option_is_taken_for_the_name_of_a_lab(words: list[str]) -> None:
 
 
 def test_every_verb_of_a_running_lab_takes_its_name_by_one_option() -> None:
-    """What has no running lab to name has no such option, or one of another meaning."""
+    """Verbs without a running lab have no `--lab`, or mean another thing by it."""
     named = {
         name
         for name, command in commands(get_command(app))

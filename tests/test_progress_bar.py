@@ -1,4 +1,4 @@
-"""What lasts has a line where there is no terminal, by a clock of the test."""
+"""Long stages print lines where there is no terminal; the test sets the clock."""
 
 from __future__ import annotations
 

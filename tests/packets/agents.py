@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -180,6 +181,19 @@ def mac(last: int) -> str:
 def address(ip: int, last: int) -> str:
     """The address of the left (1) or right (2) end."""
     return f"10.9.0.{last}" if ip == 4 else f"fd09::{last}"
+
+
+@contextmanager
+def helper(namespace: str, module: str, *argv: str) -> Iterator[None]:
+    """Run a module of these tests in a namespace during the block, once it has printed `ready`."""
+    inside = ["ip", "netns", "exec", namespace, sys.executable, "-m", f"tests.packets.{module}"]
+    with subprocess.Popen([*inside, *argv], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield
+        finally:
+            process.kill()
 
 
 def probe(**fields: Any) -> dict[str, Any]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import polars as pl
 import pytest
 
-from tests.packets.agents import Pair, mac, probe, run
+from tests.packets.agents import Pair, helper, mac, probe, run
 from tests.packets.corrupting import AGAIN_S
 from tests.packets.test_tap import tap
 
@@ -28,15 +25,8 @@ def corrupting(joined: Pair) -> Iterator[None]:
         run("ip", *neighbour.split(), namespace=joined.left)
     # Else the kernel there would send the packets back, with an ICMP redirect.
     run("sysctl", "-qw", "net.ipv4.ip_forward=0", namespace=joined.right)
-    script = str(Path(__file__).with_name("corrupting.py"))
-    command = ["ip", "netns", "exec", joined.right, sys.executable, script, "right"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            yield
-        finally:
-            process.kill()
+    with helper(joined.right, "corrupting", "right"):
+        yield
 
 
 @pytest.mark.parametrize("ip", [4, 6])

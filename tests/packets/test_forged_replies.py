@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from tests.packets.agents import ROOT, Pair, probe, run
+from tests.packets.agents import Pair, helper, probe, run
 from tests.packets.forged_replies import OTHER, PORT
 
 COUNT = 20
@@ -29,16 +27,8 @@ def forging(joined: Pair, *, answers: bool) -> Iterator[None]:
         "sysctl", "-qw", f"net.ipv4.icmp_echo_ignore_all={int(not answers)}", namespace=joined.right
     )
     run("ip", "address", "add", f"{OTHER}/24", "dev", "right", namespace=joined.right)
-    inside = ["ip", "netns", "exec", joined.right, sys.executable, "-m"]
-    with subprocess.Popen(
-        [*inside, "tests.packets.forged_replies"], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    ) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            yield
-        finally:
-            process.kill()
+    with helper(joined.right, "forged_replies"):
+        yield
 
 
 @pytest.mark.parametrize("means", MEANS)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from tests.packets.agents import ROOT, Pair, probe, run
+from tests.packets.agents import ROOT, Pair, helper, probe, run
 from tests.packets.test_corrupted import corrupting
 
 COUNT = 12
@@ -27,7 +26,7 @@ FLAWS = {
     6: "the reply has code 1",
     8: f"the reply came from {OTHER}",
 }
-"""What is wrong with the answer to a packet, by its sequence number (``odd_echoes.py``)."""
+"""Errors of the answers of ``odd_echoes.py``, by the packets' sequence numbers."""
 
 
 @contextmanager
@@ -35,22 +34,8 @@ def odd(joined: Pair) -> Iterator[None]:
     """The responder of ``odd_echoes.py`` at the right end."""
     run("sysctl", "-qw", "net.ipv4.icmp_echo_ignore_all=1", namespace=joined.right)
     run("ip", "address", "add", f"{OTHER}/24", "dev", "right", namespace=joined.right)
-    command = [
-        "ip",
-        "netns",
-        "exec",
-        joined.right,
-        sys.executable,
-        "-m",
-        "tests.packets.odd_echoes",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            yield
-        finally:
-            process.kill()
+    with helper(joined.right, "odd_echoes"):
+        yield
 
 
 def assert_named(packets: dict[int, dict[str, Any]], *, raw: bool) -> None:

@@ -72,7 +72,7 @@ def made(request: pytest.FixtureRequest) -> Iterator[Made]:
 
 
 def watched(made: Made, long_s: float) -> tuple[pl.DataFrame, list[tuple[int, float]]]:
-    """What the agent says of the machine meanwhile, and what the group's own counter says."""
+    """Return the agent's samples of the machine, and the group's own counter at each time."""
     seen: list[tuple[int, float]] = []
     # Not by `ip netns exec`, which hides control groups.
     agent = Agent(str(agent_binary()), "serve")

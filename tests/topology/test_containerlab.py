@@ -114,7 +114,7 @@ def places(names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def topology(fields: dict[str, Any], layer: str = "nodes", **more: Any) -> str:
-    """Return a topology of two nodes, of which one has fields by a layer."""
+    """Return a topology of nodes a and b, with fields for a at one layer."""
     node: dict[str, Any] = {"group": "known"} if layer == "groups" else {}
     defaults = {"image": "x", "kind": "linux"} | (fields if layer == "defaults" else {})
     kinds = {"linux": fields} if layer == "kinds" else {}

@@ -17,6 +17,19 @@ Text = Annotated[str, StringConstraints(max_length=20_000)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 
 
+PacketOutcome = Literal[
+    "replied",
+    "late",
+    "lost",
+    "refused",
+    "unsent",
+    "expired",
+    "closed",
+    "mismatched",
+    "under-way",
+]
+
+
 class Reply(BaseModel):
     """The base of all answers."""
 
@@ -104,17 +117,7 @@ class LivePacket(Reply):
     rtt_app_ns: int | None = None
     rtt_stack_ns: int | None = None
     slip_ns: int | None = None
-    outcome: Literal[
-        "replied",
-        "late",
-        "lost",
-        "refused",
-        "unsent",
-        "expired",
-        "closed",
-        "mismatched",
-        "under-way",
-    ]
+    outcome: PacketOutcome
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None
     error: Text | None = None

@@ -6,8 +6,9 @@ refused here, before it is written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from delaylab.agent.replies import PacketOutcome
 from delaylab.dataset.records.base import LARGEST, LONGEST_NAME
 from delaylab.io.printable import is_name
 
@@ -41,19 +42,7 @@ FORMS: dict[str, dict[str, str]] = {
     },
 }
 """Columns of each table, with what their values are."""
-OUTCOMES = frozenset(
-    {
-        "replied",
-        "closed",
-        "late",
-        "lost",
-        "mismatched",
-        "refused",
-        "unsent",
-        "expired",
-        "under-way",
-    }
-)
+OUTCOMES = frozenset(get_args(PacketOutcome))
 LEGS = 2
 
 

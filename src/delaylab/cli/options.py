@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
@@ -208,7 +208,7 @@ class NamesLab(TyperCommand):
             ctx.fail(f"Option '--lab' needs the name of a lab, not {lab!r}.")
         return super().parse_args(ctx, args if lab is None else [lab, *args])
 
-    def left_out(self, given: dict[str, Any]) -> str | None:
+    def left_out(self, given: Mapping[str, object]) -> str | None:
         """Return the name of the lab if its argument was left out before others."""
         return None
 
@@ -220,7 +220,7 @@ class NamesLabFirst(NamesLab):
         super().__init__(*args, **more)
         self.params[0].required = False
 
-    def left_out(self, given: dict[str, Any]) -> str | None:
+    def left_out(self, given: Mapping[str, object]) -> str | None:
         """Return the only lab that is up, unless the first argument is a lab's name.
 
         Raise BadInput if several are up and arguments are missing.

@@ -166,9 +166,10 @@ def write_trial(directory: Path, trial: TrialRecord, given: Mapping[str, pl.Data
 
 
 def checked(trial: TrialRecord, given: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return a trial's tables as they are written, by name; `given` are those of `write_trial`.
+    """Return the tables that will be written for a trial, by name.
 
-    Raise `BadInput` if the record or a table would be refused by a reader.
+    `given` are those of `write_trial`. Raise `BadInput` if a reader would refuse the record or a
+    table.
     """
     where = f"the record of trial {trial.id}"
     _checked_trial(parse_json(_json(trial), where), where)

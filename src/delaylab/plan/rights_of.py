@@ -89,5 +89,5 @@ def shares(spec: NodeSpec) -> tuple[int | None, Multiple | None]:
 
 
 def own_capabilities(spec: NodeSpec) -> set[Capability]:
-    """Return the capabilities that a node's programs have in addition to those of every node."""
+    """Return the capabilities that the lab file adds to a node's programs."""
     return set(spec.capabilities or ()) if isinstance(spec, ProcessNode) else set()

@@ -337,7 +337,7 @@ def test_another_program_is_refused(
 
 
 GO = r'const char mark[] __attribute__((used)) = "\xff Go buildinf:";'
-"""What Go's tools write into the data of a program (Go's package debug/buildinfo)."""
+"""Source of the mark by which a Go program is known (Go's package debug/buildinfo)."""
 
 
 @pytest.mark.parametrize(

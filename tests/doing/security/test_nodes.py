@@ -35,6 +35,12 @@ def needs(kind: str) -> None:
     skip_unless_runnable(kind)
 
 
+def brought_up(up: Up, kind: str) -> str:
+    """Bring the lab up with a box of a kind, emulated if it is a machine; return its name."""
+    needs(kind)
+    return up(LAB.format(kind=kind, more=", accel: tcg" if kind == "qemu" else ""))
+
+
 @pytest.mark.parametrize("kind", ["lxc", "docker"])
 @pytest.mark.parametrize("more", ["", ", capabilities: [sys_admin, mknod]"])
 def test_a_container_does_not_redirect_the_next_session(
@@ -158,9 +164,7 @@ def test_a_flooded_console_takes_no_room(
     delaylab: Run, up: Up, kind: str, run_directory: Path
 ) -> None:
     """Root in the guest writes 40 MB to its console, and to the output of its first process."""
-    needs(kind)
-    more = ", accel: tcg" if kind == "qemu" else ""
-    name = up(LAB.format(kind=kind, more=more))
+    name = brought_up(up, kind)
 
     def size() -> int:
         return sum(path.stat().st_size for path in (run_directory / name).rglob("*log*")) + sum(
@@ -183,9 +187,7 @@ def test_what_comes_from_a_guest_ends_no_more_than_its_session(
     delaylab: Run, up: Up, kind: str, run_directory: Path
 ) -> None:
     """A guest kills its own agent's sessions, then all it can; its monitor answers for it."""
-    needs(kind)
-    more = ", accel: tcg" if kind == "qemu" else ""
-    name = up(LAB.format(kind=kind, more=more))
+    name = brought_up(up, kind)
     delaylab("exec", "box", "--", "sh", "-c", "kill -9 $PPID", code=1)
     assert delaylab("exec", "box", "--", "hostname").stdout == "box\n"
     halt = "kill -9 1; kill -9 -1; echo o >/proc/sysrq-trigger; true"

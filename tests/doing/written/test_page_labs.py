@@ -20,13 +20,13 @@ FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTA
 
 
 OF_MACHINE = {"interface: eth1": ("there is no such interface", 1)}
-"""What a lab asks for that the machine of a test lacks; what `up` says, and its exit code."""
+"""Parts of labs that the test machine cannot have -> the message of `up`, and its exit code."""
 OF_ROOT = {
     "interface: ": ("that needs root", 3),
     "kind: lxc": ("needs root", 3),
     "routing: ": ("only root can write", 3),
 }
-"""What a lab asks for that an ordinary user cannot have."""
+"""Parts of labs that an ordinary user cannot have, likewise."""
 
 
 def of_this_machine() -> list[Block]:

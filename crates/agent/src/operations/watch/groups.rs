@@ -125,7 +125,7 @@ fn children(root: &Path, group: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Return true for the group that holds those of all labs.
+/// Return true if a group is the parent of all labs' groups.
 fn is_labs(group: &Path) -> bool {
     group.ends_with(SHARED)
 }
