@@ -21,14 +21,14 @@ from delaylab.io.files import read_text, write_new
 from delaylab.machines.description import cpu_name
 
 TABLE_US: Mapping[str, float] = {
-    "native": 21,
-    "shared": 87,
-    "netns": 21,
-    "lxc": 96,
-    "docker": 31,
-    "uml": 83,
-    "qemu": 680,
-    "xen": 2200,
+    "native": 20,
+    "shared": 30,
+    "netns": 46,
+    "lxc": 39,
+    "docker": 34,
+    "uml": 158,
+    "qemu": 713,
+    "xen": 7110,
 }
 """Median user RTT of a node of each kind in µs, from docs/benchmarks.md, "What each kind of node
 costs": 50 packets at rest to a namespace on another host, virtual machines emulated."""
