@@ -8,7 +8,7 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.kind import Rights
-from delaylab.plan.model import Route
+from delaylab.plan.model import Bridge, Route
 from delaylab.plan.wiring import destinations, link_local, wiring
 from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
@@ -37,6 +37,45 @@ def test_links_and_addresses_are_those_of_the_plan() -> None:
     loopbacks = [text.partition("/")[0] for text in plan.nodes["r"].loopbacks]
     assert {found.owners[text] for text in loopbacks} == {"r"}
     assert found.owners[link_local(plan.attachment("c", "lan").mac)] == "c"
+
+
+OVER_MACHINES = """
+lab: wide
+machines: {far: {ssh: far}}
+hosts: {one: {}, two: {}, three: {machine: far}}
+nodes:
+  a: {host: one}
+  b: {host: one, kind: native}
+  c: {host: two, kind: lxc}
+  d: {host: three, kind: qemu}
+  e: {host: three}
+links: [{join: [a, b, c, d, e], name: lan}]
+"""
+
+
+def test_each_bridge_keeps_every_node_behind_one_port() -> None:
+    plan = build(lab_from(parse(OVER_MACHINES, "lab.yaml")), KINDS, Rights(root=True))
+    mac = {node: plan.attachment(node, "lan").mac for node in "abcde"}
+    found = {
+        (bridge.agent, port): {node for node in mac if mac[node] in macs}
+        for bridge in plan.operations
+        if isinstance(bridge, Bridge)
+        for port, macs in bridge.macs.items()
+    }
+    assert found == {
+        ("host.one", "a.lan"): {"a"},  # b has the address of the bridge itself
+        ("host.one", "uplink.lan"): {"c", "d", "e"},
+        ("host.two", "c.lan"): {"c"},
+        ("host.two", "uplink.lan"): {"a", "b", "d", "e"},
+        ("host.three", "d.lan"): {"d"},
+        ("host.three", "e.lan"): {"e"},
+        ("host.three", "uplink.lan"): {"a", "b", "c"},
+        ("wire", "one.lan"): {"a", "b"},
+        ("wire", "two.lan"): {"c"},
+        ("wire", "tunnel.lan"): {"d", "e"},
+        ("wire.far", "three.lan"): {"d", "e"},
+        ("wire.far", "tunnel.lan"): {"a", "b", "c"},
+    }
 
 
 def test_a_router_is_known_by_its_loopback_and_other_nodes_by_their_links() -> None:

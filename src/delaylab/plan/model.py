@@ -120,12 +120,17 @@ class DomainCable:
 
 @dataclass(frozen=True)
 class Bridge:
-    """A software switch with ports."""
+    """A software switch with ports.
+
+    `macs` are the MAC addresses of the lab's nodes behind each port. They stay there, whatever
+    frames come by other ports.
+    """
 
     agent: str
     name: str
     mac: str
     ports: tuple[str, ...]
+    macs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -278,6 +283,10 @@ def operation_message(operation: Operation) -> JsonObject:
     if isinstance(operation, Outward):
         return outward_message(operation)
     message: dict[str, Json] = {"do": type(operation).__name__.lower()}
+    if isinstance(operation, Bridge):
+        macs = {port: list(of_port) for port, of_port in operation.macs.items()}
+        fields = _renamed(vars(operation))
+        return {**message, **fields, "ports": list(operation.ports), "macs": macs}
     for key, value in vars(operation).items():
         if value is not None:
             message[_key(key)] = list(value) if isinstance(value, tuple) else value

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from delaylab.plan.addresses import PlannedLink
-from delaylab.plan.agent_names import machine_agent, node_agent, wire_agent
+from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.cabling.cables import Cables
 from delaylab.plan.kept import HostInterface
@@ -76,7 +76,7 @@ class Network:
         yield from self._cables.tunnels
         yield from self._cables.lan.ports
         yield from self._cables.lan.groups()
-        yield from self._cables.bridges
+        yield from self._cables.bridges.values()
         yield from self._addresses
         loopbacks = {self._stacks.networks[node]: own for node, own in self.loopbacks.items()}
         yield from (Address(agent, "lo", text) for agent, own in loopbacks.items() for text in own)
@@ -146,19 +146,29 @@ class Network:
         lay = self._on_engine if link.name in self._conditioned else self._on_host
         attachments = list[Attachment]()
         wire_ports: dict[str | None, list[str]] = defaultdict(list)
+        bridged = list[tuple[str, str, list[str]]]()
         for (host, alone), nodes in parts.items():
             first = None if alone is None else nodes[0]
             ends = self._cables.uplink(link, host, first) if len(parts) > 1 else ()
             around = link.name if first is None else f"{link.name}.{first}"
             here = lay(link, nodes, around, ends[0].interface if ends else None)
             attachments += [_outward(each, *ends) for each in here]
+            bridged.append((host_agent(host), around, nodes))
             wire_ports[self.lab.machine_of(host)] += [end.interface for end in ends[1:]]
         attachments = self._over_machines(link, attachments, wire_ports)
         for machine, ports in wire_ports.items():
             if ports:
                 self.wires[machine] = None
                 self._cables.bridge(wire_agent(machine), link.name, ports)
+                nodes = [n for n in link.spec.members if self._machine_of(n) == machine]
+                bridged.append((wire_agent(machine), link.name, nodes))
+        for agent, around, nodes in bridged:
+            here = [each for each in attachments if each.node in nodes]
+            self._cables.hold(agent, around, here, attachments)
         return sorted(attachments, key=lambda each: link.spec.members.index(each.node))
+
+    def _machine_of(self, node: str) -> str | None:
+        return self.lab.machine_of(self._stacks.hosts[node])
 
     def _leaves_alone(self, node: str) -> str | None:
         """Return the stack of a node if its frames leave its host even to others there."""

@@ -47,5 +47,7 @@ def _words(operation: Operation) -> tuple[str, str]:
     message = dict(operation_message(operation))
     name, agent = message.pop("do"), message.pop("in")
     interface = message.pop("on", None) or message.pop("name", "")
-    rest = [f" {key}={json.dumps(value)}" for key, value in message.items() if key != "mac"]
+    for key in ("mac", "macs"):
+        message.pop(key, None)
+    rest = [f" {key}={json.dumps(value)}" for key, value in message.items()]
     return str(name), f"{agent}:{interface}{''.join(rest)}"

@@ -202,6 +202,12 @@ impl Local<'_> {
                 batch.push(what, Verb::Change, bridge::port(index, true))?;
             }
         }
+        for (port, macs) in self.bridges.iter().flat_map(|bridge| &bridge.macs) {
+            for &mac in macs {
+                let what = format!("keep {mac} behind {port} in {}", self.agent);
+                batch.push(what, Verb::Replace, bridge::hold(mac, self.made[port.as_str()]))?;
+            }
+        }
         Ok(())
     }
 

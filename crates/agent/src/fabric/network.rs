@@ -122,7 +122,7 @@ impl<'a> Network<'a> {
             }
             Operation::Bridge(bridge) => {
                 let netns = self.in_lab(&bridge.r#in, &bridge.name)?;
-                for port in &bridge.ports {
+                for port in bridge.ports.iter().chain(bridge.macs.keys()) {
                     self.made(&bridge.r#in, port)?;
                 }
                 self.local(netns).bridges.push(bridge);

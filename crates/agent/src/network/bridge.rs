@@ -2,11 +2,16 @@
 
 use delaylab_os::kernel;
 use delaylab_proto::{Context, Failure};
-use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     BridgePortState, BridgeStpState, InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData,
     InfoPortKind, LinkAttribute, LinkInfo, LinkMessage,
 };
+use netlink_packet_route::neighbour::{
+    NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::protocol::mac::Mac;
 
 /// The reserved addresses 01:80:c2:00:00:0x (IEEE 802.1Q, table 8-1) that a bridge may be told to forward, by bit.
 /// The kernel refuses spanning tree, pause frames and LACP here (net/bridge/br_private.h,
@@ -33,6 +38,18 @@ pub(crate) fn attributes() -> LinkAttribute {
 pub(crate) fn port(index: u32, learning: bool) -> RouteNetlinkMessage {
     let group = InfoBridgePort::GroupFwdMask(FORWARDED_FROM_PORT);
     change_of_port(index, vec![group, InfoBridgePort::Learning(learning)])
+}
+
+/// Let a bridge send frames for a MAC address by this port for good: it learns others beside it, but does not
+/// believe a frame that comes with this address by another port.
+pub(crate) fn hold(mac: Mac, port: u32) -> RouteNetlinkMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = AddressFamily::Bridge;
+    message.header.ifindex = port;
+    message.header.state = NeighbourState::Noarp;
+    message.header.flags = NeighbourFlags::Controller | NeighbourFlags::Sticky;
+    message.attributes = vec![NeighbourAttribute::LinkLayerAddress(mac.0.to_vec())];
+    RouteNetlinkMessage::NewNeighbour(message)
 }
 
 /// Make a port of a bridge forward frames, or none in either direction, until it loses its carrier.

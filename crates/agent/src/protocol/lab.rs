@@ -68,8 +68,7 @@ pub(crate) struct Agent {
     pub cpu_quota_us: Option<u64>,
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
-    /// The folders of which the agent has a copy of its own: what its programs write there is theirs alone, and is
-    /// kept in memory.
+    /// The folders of which the agent has a copy of its own, in memory: what its programs write there is theirs alone.
     #[serde(default)]
     pub own_folders: Vec<PathBuf>,
     /// The capabilities available to its programs; if left out, all that delaylab itself has.
@@ -232,6 +231,9 @@ pub(crate) struct Bridge {
     pub mtu: Option<u32>,
     #[serde(default)]
     pub ports: Vec<String>,
+    /// The MAC addresses of the lab's nodes behind each port, which stay there whatever frames come by other ports.
+    #[serde(default)]
+    pub macs: BTreeMap<String, Vec<Mac>>,
 }
 
 #[derive(Deserialize, JsonSchema)]

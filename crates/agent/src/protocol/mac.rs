@@ -1,5 +1,7 @@
 //! MAC addresses as text.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,6 +18,13 @@ impl TryFrom<String> for Mac {
             text.split(':').map(|part| u8::from_str_radix(part, 16)).collect();
         let bytes: Option<[u8; 6]> = bytes.ok().and_then(|bytes| bytes.try_into().ok());
         bytes.map(Self).ok_or_else(|| format!("`{text}` is not an Ethernet address"))
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, f] = self.0;
+        write!(out, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
     }
 }
 

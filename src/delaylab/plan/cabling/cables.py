@@ -7,7 +7,7 @@ device outward is known here.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delaylab.errors import BadInput
@@ -17,6 +17,7 @@ from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.cabling.capacities import ETHERNET_HEADER, Capacities
 from delaylab.plan.cabling.lan import Lan
 from delaylab.plan.cabling.outward import LanPort, Tunnel, TunnelPeer
+from delaylab.plan.cabling.stations import behind_ports
 from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import UplinkSpec
@@ -34,7 +35,8 @@ class Cables:
         """The agent of a virtual machine -> its cables."""
         self.inner_of: dict[str, list[DomainCable]] = defaultdict(list)
         """The agent of a Xen domain -> its cables."""
-        self.bridges: list[Bridge] = []
+        self.bridges: dict[tuple[str, str], Bridge] = {}
+        """The bridges, by agent and name."""
         self.queues: list[Queue] = []
         self.tunnels: list[Tunnel] = []
         self.lan = Lan(stacks)
@@ -159,8 +161,22 @@ class Cables:
     def bridge(self, agent: str, link: str, ports: list[str]) -> str:
         """Add a bridge with these ports, named after a link; return its name."""
         bridge = short(f"br-{link}")
-        self.bridges.append(Bridge(agent, bridge, self._stacks.mac(agent, bridge), tuple(ports)))
+        mac = self._stacks.mac(agent, bridge)
+        self.bridges[agent, bridge] = Bridge(agent, bridge, mac, tuple(ports))
         return bridge
+
+    def hold(
+        self, agent: str, link: str, here: Sequence[Attachment], attachments: Sequence[Attachment]
+    ) -> None:
+        """Let a bridge, if there is one of this name, hold the MAC addresses of its link's nodes.
+
+        `here` are the attachments of the nodes that the bridge is for.
+        """
+        name = short(f"br-{link}")
+        bridge = self.bridges.get((agent, name))
+        if bridge is not None:
+            macs = behind_ports(bridge, here, attachments)
+            self.bridges[agent, name] = replace(bridge, macs=macs)
 
     def uplink(
         self, link: PlannedLink, host: str, node: str | None = None

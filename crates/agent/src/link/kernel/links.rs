@@ -177,6 +177,12 @@ impl KernelLinks {
             batch.push(what.clone(), Verb::Change, message::join(port, bridge))?;
             batch.push(what, Verb::Change, bridge::port(port, ports.len() != 2))?;
         }
+        for (member, &port) in link.members.iter().zip(&ports) {
+            for &mac in &member.macs {
+                let what = format!("keep {mac} behind {}", member.port);
+                batch.push(what, Verb::Replace, bridge::hold(mac, port))?;
+            }
+        }
         batch.finish()?;
         self.bridges.insert(bridge, ports);
         Ok(())
