@@ -45,6 +45,16 @@ def test_a_clock_that_shows_every_nanosecond_has_no_tick(seed: int) -> None:
     assert tick_ns(stamps(seed)[:10]) == 0
 
 
+@pytest.mark.parametrize("jitter_ns", [100, 1_000, 5_000])
+@pytest.mark.parametrize("points", [1, 2])
+def test_regular_intervals_are_no_tick(jitter_ns: int, points: int) -> None:
+    """Packets that nobody answers leave stamps of their sender alone, every 10 ms."""
+    random = np.random.default_rng(jitter_ns)
+    sent = np.arange(400) * 10_001_800 + random.exponential(jitter_ns, 400)
+    passed = [sent + point * random.normal(9_000, 300, 400) for point in range(points)]
+    assert tick_ns(np.concatenate(passed).astype(np.int64) + START) == 0
+
+
 @pytest.mark.parametrize("tick", [100, 838.0957, 1000, 30_517.578125, 100_000, 4_000_000])
 @pytest.mark.parametrize("drift", [0.0, 400e-6])
 def test_a_tick_is_learned_also_if_it_is_no_whole_number_of_nanoseconds(

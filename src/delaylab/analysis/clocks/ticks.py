@@ -48,8 +48,24 @@ def _is_tick(tick: float, gaps: Floats) -> bool:
     known = gaps[_short(tick, gaps)]
     if len(known) < ENOUGH:
         return False
-    off = np.abs(known - np.rint(known / tick) * tick)
-    return bool((off <= _ROUNDING_NS + _UNSTEADY * known).mean() >= MULTIPLES)
+    ticks = np.rint(known / tick)
+    off = known - ticks * tick
+    multiples = np.abs(off) <= _ROUNDING_NS + _UNSTEADY * known
+    return bool((multiples & _is_steady(off, ticks)).mean() >= MULTIPLES)
+
+
+def _is_steady(off_ns: Floats, ticks: Floats) -> NDArray[np.bool_]:
+    """Return for each gap whether its ticks are as long as those of its neighbours.
+
+    A tick changes its length slowly. Packets sent at regular intervals leave multiples of the
+    interval, too, but each gap with a deviation of its own.
+    """
+    around_ns, around = off_ns[:-2] + off_ns[2:], np.maximum(ticks[:-2] + ticks[2:], 1)
+    expected = ticks[1:-1] * around_ns / around
+    rounding = _ROUNDING_NS * (1 + 2 * ticks[1:-1] / around)
+    steady = np.ones(len(off_ns), np.bool_)
+    steady[1:-1] = np.abs(off_ns[1:-1] - expected) <= rounding
+    return steady
 
 
 def _refined(tick: float, gaps: Floats) -> float:
