@@ -152,6 +152,43 @@ def between_ms(stamps: pl.DataFrame, leg: str, first: str, second: str) -> float
     return float(statistics.median(joined["time_ns_later"] - joined["time_ns"])) / 1e6
 
 
+SQUARE = """\
+study: square
+lab:
+  lab: square
+  data_plane: vxlan
+  machines: {m1: {ssh: m1}, m2: {ssh: m2}}
+  hosts: {here: {}, h1: {machine: m1}, h2: {machine: m2}}
+  routing: {ospf: {hello: 1s, dead: 4s}}
+  nodes:
+    a: {host: here, forwards: true}
+    b: {host: h1, forwards: true}
+    c: {host: h2, forwards: true}
+    d: {host: h2, forwards: true}
+  links:
+    - {join: [a, b, c], name: abc, delay: 5ms}
+    - {between: [b, d], name: bd, delay: 5ms}
+    - {between: [c, d], name: cd, delay: 5ms, cost: 5}
+probe: {from: a, to: d, count: 20, interval: 5ms, at_rest: 4}
+repeat: 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data_plane", ["vxlan", "ethernet"])
+def test_packets_over_machines_have_their_way_where_daemons_route(
+    two: Lan, data_plane: str
+) -> None:
+    with measured(two, SQUARE.replace("vxlan", data_plane)) as trial:
+        folder = str(trial.parents[1])
+        printed = two.delaylab("show", folder).stdout
+        (shown,) = json.loads(two.delaylab("show", folder, "--json").stdout)["combinations"]
+    assert "way-unknown" not in printed
+    counts = {(each["layer"], each["at"]): each["n"] for each in shown["segments"]}
+    expected = [("underlay", "abc"), ("router", "b"), ("underlay", "bd")]
+    assert [counts.get(layer) for layer in expected] == [shown["answered"]] * 3, counts
+
+
 ROUTED = """\
 lab: pair
 machines: {m1: {ssh: m1}, m2: {ssh: m2}}
