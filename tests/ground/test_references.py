@@ -14,7 +14,7 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.parts import parts
-from delaylab.plan.references import filled_in, to_engine_image, to_file, to_file_in_option
+from delaylab.plan.references import Places, filled_in, to_drive, to_engine_image, to_file
 from delaylab.spec.lab import LabSpec
 
 PATHS = st.text(st.sampled_from('ab/%}{,:7D25 ü"\\'), max_size=20)
@@ -22,17 +22,16 @@ PATHS = st.text(st.sampled_from('ab/%}{,:7D25 ü"\\'), max_size=20)
 
 @given(PATHS, PATHS)
 def test_a_reference_becomes_the_path_on_its_machine(one: str, other: str) -> None:
-    text = f"x={to_file(one)}:{{folder}},{to_file_in_option(other)}"
+    text = f"x={to_file(one)}:{{folder}},{to_drive(other)}"
     there = {one: "/there/1", other: "/there/2"}
-    assert filled_in(text, there.__getitem__, str) == f"x={there[one]}:{{folder}},{there[other]}"
-    doubled = other.replace(",", ",,")
-    assert filled_in(text, str, str) == f"x={one}:{{folder}},{doubled}"
+    places = Places(there.__getitem__, str, lambda path: f"drive of {path}")
+    assert filled_in(text, places) == f"x={there[one]}:{{folder}},drive of {other}"
 
 
 @given(PATHS)
 def test_a_reference_in_a_json_text_leaves_it_valid(path: str) -> None:
     text = json.dumps({"image": to_engine_image(path), "name": "box"})
-    found = filled_in(text, str, lambda name: f"copy of {name}")
+    found = filled_in(text, Places(str, lambda name: f"copy of {name}", str))
     assert json.loads(found) == {"image": f"copy of {path}", "name": "box"}
 
 
@@ -64,7 +63,7 @@ def planned(
     [
         ({"kind": "lxc", "image": "/own,root"}, ["/own,root"]),
         ({"kind": "uml", "kernel": "/k"}, ["/k", "sealed.sh"]),
-        ({"kind": "qemu", "kernel": "/k", "image": "/a,b"}, ["/k", "/a,,b"]),
+        ({"kind": "qemu", "kernel": "/k", "image": "/a,b"}, ["/k", "/a,b"]),
         ({"kind": "docker", "image": "/own.tar"}, ["/own.tar", "dockerd.sh"]),
     ],
 )
@@ -73,8 +72,9 @@ def test_all_files_of_this_machine_in_a_command_are_references(
 ) -> None:
     """None is left out: a path of this machine means nothing on another one."""
     words = planned(node)
-    assert all(any(name in filled_in(word, str, str) for word in words) for name in named)
-    there = [filled_in(word, lambda _: "PUT", lambda _: "PUT") for word in words]
+    here, put = Places(str, str, str), Places(*[lambda _: "PUT"] * 3)
+    assert all(any(name in filled_in(word, here) for word in words) for name in named)
+    there = [filled_in(word, put) for word in words]
     assert not any(name in word for word in there for name in named)
     assert sum(word.count("PUT") for word in there) >= len(named)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from delaylab.kinds import guest
 from delaylab.plan.kind import Node
-from delaylab.plan.references import to_file, to_file_in_option
+from delaylab.plan.references import to_drive, to_file
 from delaylab.spec.kinds import QemuNode
 
 PROGRAM = "qemu-system-x86_64"
@@ -62,7 +62,7 @@ class Qemu(guest.VirtualMachine[QemuNode]):
         words += ["-machine", "microvm,rtc=on" if microvm else "pc"]
         words += ["-accel", f"{{accel:{spec.accel}}}"]
         memory_mib = guest.mebibytes(spec, self.memory_mib)
-        root = guest.root_disk(spec, to_file_in_option)
+        root = guest.root_disk(spec, to_drive)
         least_mib = LEAST_WITH_DISK_MIB if root else LEAST_MIB
         guest.check_memory(node, memory_mib, least_mib[image])
         words += ["-m", str(memory_mib), "-smp", str(spec.vcpus)]
@@ -112,7 +112,9 @@ def _card(nic: str, microvm: bool, netdev: str, mac: str) -> str:
 
 def _disk(name: str, image: str, bus: str) -> list[str]:
     """Return the options of a disk; writes go to a file in TMPDIR that has no name (snapshot)."""
-    drive = f"file={image},if=none,id={name},snapshot=on"
+    # A user's own image comes with its format (`to_drive`).
+    file = image if image.startswith("{drive:") else f"file={image},format=raw"
+    drive = f"{file},if=none,id={name},snapshot=on"
     return ["-drive", drive, "-device", f"virtio-blk-{bus},drive={name}"]
 
 

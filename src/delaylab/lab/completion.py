@@ -18,7 +18,7 @@ from delaylab.machines import LOCAL, Machine
 from delaylab.plan.kind import VHOST
 from delaylab.plan.model import Agent, Guest, Plan
 from delaylab.plan.parts import machine_of
-from delaylab.plan.references import filled_in
+from delaylab.plan.references import Places, filled_in
 from delaylab.progress import Progress, silent
 
 EMULATED = "tcg,thread=multi"
@@ -74,7 +74,8 @@ class _Place:
         vhost = "kvm" in words and VHOST not in self.machine.rights().lacking
         words = [word.replace("{vhost}", ",vhost=on" if vhost else "") for word in words]
         words = [images.resolve(word, self.progress, self.known, self._path) for word in words]
-        words = [filled_in(word, self._file, self._engine_image) for word in words]
+        places = Places(self._file, self._engine_image, self._drive)
+        words = [filled_in(word, places) for word in words]
         return replace(guest, command=tuple(words))
 
     def _file(self, path: str) -> str:
@@ -86,6 +87,12 @@ class _Place:
 
             self.engine_images[path] = archives.for_engine(Path(path), self.progress)
         return self._path(self.engine_images[path])
+
+    def _drive(self, path: str) -> str:
+        from delaylab.images import disk_files  # noqa: PLC0415  few labs have such nodes
+
+        found = disk_files.check(Path(path))
+        return found.drive(self._path(Path(path)))
 
     def _path(self, path: Path) -> str:
         if path not in self.put:

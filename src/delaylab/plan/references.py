@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-REFERENCE = re.compile(r"\{(file|file-option|engine-image):([^}]*)\}")
+REFERENCE = re.compile(r"\{(file|drive|engine-image):([^}]*)\}")
 
 
 def to_file(path: str) -> str:
@@ -19,9 +20,9 @@ def to_file(path: str) -> str:
     return f"{{file:{quote(path)}}}"
 
 
-def to_file_in_option(path: str) -> str:
-    """Return a reference within an option of QEMU, where a comma in the path is doubled."""
-    return f"{{file-option:{quote(path)}}}"
+def to_drive(path: str) -> str:
+    """Return a reference within an option of QEMU, to a user's disk image as a drive's file."""
+    return f"{{drive:{quote(path)}}}"
 
 
 def to_engine_image(path: str) -> str:
@@ -29,17 +30,26 @@ def to_engine_image(path: str) -> str:
     return f"{{engine-image:{quote(path)}}}"
 
 
-def filled_in(text: str, placed: Callable[[str], str], image: Callable[[str], str]) -> str:
-    """Return a text with the path of each reference's file.
+@dataclass(frozen=True)
+class Places:
+    """Where files of this machine are on the machine of a guest, by their paths here.
 
-    `placed` says where a file is, and `image` where the tar for a container engine is.
+    `file` and `engine_image` return a path there, the latter that of a tar for a container engine.
+    `drive` returns the option `file=` of a drive, with the image's format.
     """
 
-    def path(reference: re.Match[str]) -> str:
+    file: Callable[[str], str]
+    engine_image: Callable[[str], str]
+    drive: Callable[[str], str]
+
+
+def filled_in(text: str, places: Places) -> str:
+    """Return a text with what stands for each reference on the machine of the guest."""
+
+    def found(reference: re.Match[str]) -> str:
         form, name = reference[1], unquote(reference[2])
         if form == "engine-image":
-            return json.dumps(image(name))[1:-1]
-        found = placed(name)
-        return found.replace(",", ",,") if form == "file-option" else found
+            return json.dumps(places.engine_image(name))[1:-1]
+        return places.drive(name) if form == "drive" else places.file(name)
 
-    return REFERENCE.sub(path, text)
+    return REFERENCE.sub(found, text)

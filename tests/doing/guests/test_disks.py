@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from delaylab import images
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
+from tests import qcow2
 from tests.doing.conftest import Run, as_json
 from tests.doing.guests.test_machines import refused
 from tests.doing.labs.test_bad_input import BAD_INPUT, FAILED
@@ -50,11 +52,19 @@ def partitioned(image: Path) -> Path:
     return disk
 
 
-@pytest.mark.parametrize("whole", [True, pytest.param(False, marks=pytest.mark.slow)])
+def in_qcow2(image: Path) -> Path:
+    """The same file system in a qcow2 image."""
+    return qcow2.write(image.with_name("disk.qcow2"), image.read_bytes())
+
+
+SLOW_FORMS = [pytest.param(form, marks=pytest.mark.slow) for form in (partitioned, in_qcow2)]
+
+
+@pytest.mark.parametrize("form", [Path, *SLOW_FORMS])
 def test_its_programs_run_and_it_is_not_written_to(
-    delaylab: Run, tmp_path: Path, disk: Path, whole: bool
+    delaylab: Run, tmp_path: Path, disk: Path, form: Callable[[Path], Path]
 ) -> None:
-    image = disk if whole else partitioned(disk)
+    image = form(disk)
     before = image.read_bytes()
     node = f"{{kind: qemu, accel: tcg, image: {image}}}"
     nodes = f"nodes:\n  one: {node}\n  two: {{kind: netns}}\n"
@@ -133,6 +143,15 @@ def test_a_disk_load_in_a_machine_with_a_scratch_disk_acts(delaylab: Run, tmp_pa
     (check,) = (each for each in trial["loads"] if each["load"] == "disk")
     assert check["acted"]
     assert check["value"] > check["least"] > 0
+
+
+def test_an_image_that_names_a_file_of_this_machine_is_refused(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    image = qcow2.write(tmp_path / "evil.qcow2", b"", backing="/etc/shadow")
+    node = f"kind: qemu, accel: tcg, image: {image}"
+    said = refused(delaylab, tmp_path, run_directory, node, BAD_INPUT)
+    assert "evil.qcow2 has a backing file, which the guest would read (make it one file" in said
 
 
 def test_a_disk_without_a_file_system(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
