@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +16,18 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.parts import parts
-from delaylab.plan.references import Places, filled_in, to_drive, to_engine_image, to_file
+from delaylab.plan.references import (
+    Places,
+    filled_in,
+    to_drive,
+    to_engine_image,
+    to_file,
+    to_place,
+    to_root,
+)
 from delaylab.spec.lab import LabSpec
 
+HERE = Places(str, str, str, str, lambda root, path, is_folder: path)
 PATHS = st.text(st.sampled_from('ab/%}{,:7D25 ü"\\'), max_size=20)
 
 
@@ -24,15 +35,33 @@ PATHS = st.text(st.sampled_from('ab/%}{,:7D25 ü"\\'), max_size=20)
 def test_a_reference_becomes_the_path_on_its_machine(one: str, other: str) -> None:
     text = f"x={to_file(one)}:{{folder}},{to_drive(other)}"
     there = {one: "/there/1", other: "/there/2"}
-    places = Places(there.__getitem__, str, lambda path: f"drive of {path}")
+    places = replace(HERE, file=there.__getitem__, drive=lambda path: f"drive of {path}")
     assert filled_in(text, places) == f"x={there[one]}:{{folder}},drive of {other}"
 
 
 @given(PATHS)
 def test_a_reference_in_a_json_text_leaves_it_valid(path: str) -> None:
     text = json.dumps({"image": to_engine_image(path), "name": "box"})
-    found = filled_in(text, Places(str, lambda name: f"copy of {name}", str))
+    found = filled_in(text, replace(HERE, engine_image=lambda name: f"copy of {name}"))
     assert json.loads(found) == {"image": f"copy of {path}", "name": "box"}
+
+
+@given(PATHS, PATHS, st.booleans())
+def test_a_place_in_a_root_file_system_is_one_field_of_a_mount_entry(
+    root: str, path: str, is_folder: bool
+) -> None:
+    asked = list[tuple[str, str, bool]]()
+
+    def inside(*place: Any) -> str:
+        asked.append(place)
+        return path
+
+    entry = f"{to_root(root)} {to_place(root, path, is_folder=is_folder)} none bind"
+    found = filled_in(entry, replace(HERE, root=lambda _: "/there", inside=inside))
+    assert asked == [(root, path, is_folder)]
+    first, place, *_ = found.split(" ")
+    assert (first, found.count(" ")) == ("/there", 3)
+    assert re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), place) == path
 
 
 def planned(
@@ -58,6 +87,10 @@ def planned(
     return tuple(word for agent in plan.agents if agent.guest for word in agent.guest.command)
 
 
+def put_there(_: str) -> str:
+    return "PUT"
+
+
 @pytest.mark.parametrize(
     ("node", "named"),
     [
@@ -72,8 +105,8 @@ def test_all_files_of_this_machine_in_a_command_are_references(
 ) -> None:
     """None is left out: a path of this machine means nothing on another one."""
     words = planned(node)
-    here, put = Places(str, str, str), Places(*[lambda _: "PUT"] * 3)
-    assert all(any(name in filled_in(word, here) for word in words) for name in named)
+    put = Places(put_there, put_there, put_there, put_there, HERE.inside)
+    assert all(any(name in filled_in(word, HERE) for word in words) for name in named)
     there = [filled_in(word, put) for word in words]
     assert not any(name in word for word in there for name in named)
     assert sum(word.count("PUT") for word in there) >= len(named)

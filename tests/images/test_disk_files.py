@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,15 +62,13 @@ def test_another_format_is_named(tmp_path: Path, head: bytes, name: str) -> None
 
 
 @given(head=st.binary(max_size=200), magic=st.booleans())
-def test_any_head_is_refused_in_one_line_or_has_a_format(
+def test_any_head_has_a_format_or_is_bad_input(
     tmp_path_factory: pytest.TempPathFactory, head: bytes, magic: bool
 ) -> None:
     image = tmp_path_factory.getbasetemp() / "any"
     image.write_bytes((disk_files.QCOW2 if magic else b"") + head)
-    try:
+    with suppress(BadInput):
         assert disk_files.check(image).format in {"raw", "qcow2"}
-    except BadInput as error:
-        assert "\n" not in str(error)
 
 
 @NEEDS_QEMU
@@ -100,6 +99,7 @@ def first_bytes(drive: str) -> bytes:
         [*argv, "-drive", f"{drive},if=none,id=root,snapshot=on"],
         input=b'qemu-io root "read -v 0 512"\nquit\n',
         capture_output=True,
+        check=False,
         timeout=60,
     )
     assert b"read 512/512" in done.stdout, done.stdout + done.stderr

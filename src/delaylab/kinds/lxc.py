@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from delaylab.kinds import guest
 from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
-from delaylab.plan.references import to_file
+from delaylab.plan.references import to_file, to_place, to_root
 from delaylab.spec.kinds import LxcNode
 
 PROGRAM = "lxc-start"
 START_DEADLINE_MS = 30_000
 FOLDER = "run/delaylab"
 AGENT = "sbin/delaylab-agent"
+FILTER, FILTER_OF_USERS = (
+    Path(__file__).with_name(f"{name}.seccomp") for name in ("lxc", "lxc-no-users")
+)
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 MEASURING = "bpf"
 """The agent's own capability besides those of the node's programs: for taps at interfaces."""
@@ -65,7 +70,7 @@ def command(node: Node[LxcNode]) -> list[str]:
 def _settings(node: Node[LxcNode]) -> list[tuple[str, str]]:
     programs = ",".join(node.capabilities)
     own = node.spec.image
-    root = to_file(own) if own else guest.image_file("container", node.spec, "rootfs")
+    root = to_root(own) if own else guest.image_file("container", node.spec, "rootfs")
     return [
         ("uts.name", node.name),
         # What the container writes goes to the lab's folder, never into the image.
@@ -75,15 +80,38 @@ def _settings(node: Node[LxcNode]) -> list[tuple[str, str]]:
         ("namespace.share.net", "/proc/{pid}/ns/net"),
         ("mount.auto", "proc:mixed sys:mixed"),
         *_read_only(),
-        ("mount.entry", f"{{folder}}/leash {FOLDER} none bind,ro,create=dir 0 0"),
-        ("mount.entry", f"{{image:agent/program}} {AGENT} none bind,ro,create=file 0 0"),
-        ("mount.entry", "{lab}/hosts etc/hosts none bind,ro,create=file 0 0"),
+        *_mounted(own, "{folder}/leash", FOLDER, is_folder=True),
+        *_mounted(own, "{image:agent/program}", AGENT),
+        *_mounted(own, "{lab}/hosts", "etc/hosts"),
         *_devices(),
         ("console.path", "none"),
         ("apparmor.profile", "unconfined"),
+        ("seccomp.profile", to_file(str(_filter(node)))),
         *_groups(),
         *_limits(node),
     ]
+
+
+def _place(own: str | None, path: str, *, is_folder: bool) -> str:
+    """Return where a place is in the image; delaylab's own has no links on the way to any."""
+    return to_place(own, path, is_folder=is_folder) if own else path
+
+
+def _mounted(
+    own: str | None, source: str, path: str, *, is_folder: bool = False
+) -> list[tuple[str, str]]:
+    """Return the setting that mounts a folder or file of the machine at a place in the image."""
+    place, made = _place(own, path, is_folder=is_folder), "dir" if is_folder else "file"
+    return [("mount.entry", f"{source} {place} none bind,ro,create={made} 0 0")]
+
+
+def _filter(node: Node[LxcNode]) -> Path:
+    """Return the system calls that fail (`lxc.container.conf`, seccomp).
+
+    They are those of Docker's filter that no capability guards, such as keyctl: root's kernel
+    keyring is the machine's. With sys_admin a node may make user namespaces, as in Docker.
+    """
+    return FILTER if "sys_admin" in node.capabilities else FILTER_OF_USERS
 
 
 def _read_only() -> list[tuple[str, str]]:
@@ -94,7 +122,7 @@ def _read_only() -> list[tuple[str, str]]:
 
 def _devices() -> list[tuple[str, str]]:
     # LXC's own /dev has another boot id, but stamps of one clock are recognised by that id.
-    entries = ["tmpfs dev tmpfs mode=755 0 0", "tmpfs dev/shm tmpfs create=dir 0 0"]
+    entries = ["tmpfs dev tmpfs mode=755,create=dir 0 0", "tmpfs dev/shm tmpfs create=dir 0 0"]
     entries += [f"/dev/{name} dev/{name} none bind,create=file 0 0" for name in DEVICES]
     return [("autodev", "0"), ("pty.max", "64"), ("tty.max", "0")] + [
         ("mount.entry", entry) for entry in entries
@@ -107,6 +135,8 @@ def _groups() -> list[tuple[str, str]]:
         ("cgroup.relative", "1"),
         ("cgroup.dir.monitor", "{cgroup}/lxc"),
         ("cgroup.dir.container", "{cgroup}/inside"),
+        # A failed start leaves it; else it would be outside of the lab.
+        ("cgroup.dir.monitor.pivot", "{cgroup}/pivot"),
     ]
 
 

@@ -74,7 +74,7 @@ class _Place:
         vhost = "kvm" in words and VHOST not in self.machine.rights().lacking
         words = [word.replace("{vhost}", ",vhost=on" if vhost else "") for word in words]
         words = [images.resolve(word, self.progress, self.known, self._path) for word in words]
-        places = Places(self._file, self._engine_image, self._drive)
+        places = Places(self._file, self._engine_image, self._drive, self._root, _inside)
         words = [filled_in(word, places) for word in words]
         return replace(guest, command=tuple(words))
 
@@ -94,6 +94,12 @@ class _Place:
         found = disk_files.check(Path(path))
         return found.drive(self._path(Path(path)))
 
+    def _root(self, path: str) -> str:
+        from delaylab.images import root_files  # noqa: PLC0415  few labs have such nodes
+
+        root_files.check(Path(path))
+        return self._path(Path(path))
+
     def _path(self, path: Path) -> str:
         if path not in self.put:
             self.put[path] = str(self.machine.put(path, self.progress))
@@ -111,6 +117,12 @@ class _Place:
         what = "virtual machines" if self.machine is LOCAL else f"virtual machines {on}"
         self.notes.append(_emulated(f"{what} are emulated (TCG), without KVM: {reason}"))
         return EMULATED
+
+
+def _inside(root: str, path: str, is_folder: bool) -> str:
+    from delaylab.images import root_files  # noqa: PLC0415  few labs have such nodes
+
+    return root_files.place_in(Path(root), path, is_folder=is_folder)
 
 
 def is_emulated(plan: Plan) -> bool:
