@@ -14,6 +14,25 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 #![allow(clippy::missing_safety_doc)]
 
+// The unwinder that gcc links in asks for this function of glibc 2.35, so that no older one could load the library.
+// Nothing unwinds here: a panic ends the process. The symbol is hidden, so that the program keeps glibc's own.
+macro_rules! find_no_object {
+    ($fail:literal) => {
+        std::arch::global_asm!(
+            ".globl _dl_find_object",
+            ".hidden _dl_find_object",
+            ".type _dl_find_object, %function",
+            "_dl_find_object:",
+            $fail,
+            "ret",
+        );
+    };
+}
+#[cfg(target_arch = "x86_64")]
+find_no_object!("mov eax, -1");
+#[cfg(target_arch = "aarch64")]
+find_no_object!("mov w0, #-1");
+
 mod asked;
 mod baton;
 mod difference;
