@@ -4,7 +4,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # Where it is set, each command compiles all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-build agent format test test-tools test-pure test-beside test-rust test-crate test-real test-long test-slow controls fuzz bench coverage docs site lock wheel clean
+.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-build agent format test test-tools test-pure test-beside test-rust test-crate test-real test-long test-slow controls fuzz bench coverage docs site lock wheel licences clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -157,6 +157,10 @@ lock:
 	uv pip compile pyproject.toml --extra dev --python-version 3.11 --python-platform linux --only-binary :all: \
 		--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --quiet $(UPGRADE) \
 		--custom-compile-command "make lock" --output-file requirements.txt
+
+# Needs cargo-about. The licence texts of the crates that are linked into what users get, which the wheel has.
+licences:
+	cargo about generate --config tools/licences.toml --workspace --locked --output-file LICENCES-OF-CRATES.txt tools/licences.hbs
 
 wheel: setup
 	$(VENV)/python -m build --wheel --no-isolation --outdir dist
