@@ -138,6 +138,8 @@ setup_python() {
     # Wheels only: the tools that build one from source would come without a hash.
     .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
       --requirement requirements.txt
+    # venv brings its Python's own, with known faults, and nothing here uses it; pip is one of the requirements.
+    .venv/bin/pip uninstall --quiet --yes setuptools
     rm -f "$installed"
     cp requirements.txt "$packages"
   fi
