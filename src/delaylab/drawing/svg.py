@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
+from delaylab.drawing.content_policy import policy_tag
 from delaylab.drawing.font import FONT
 from delaylab.drawing.picture import DrawnLine, Picture, Spot
 from delaylab.drawing.xml import xml
@@ -178,6 +179,8 @@ def page(found: Picture) -> str:
     ]
     drawing = "\n".join([_head(sheet), _style(), *_drawing(sheet), *labels, "</svg>"])
     template = files("delaylab.drawing").joinpath("page.html").read_text()
+    # The policy is of the template's own script: a script in the drawing would not be allowed.
+    template = template.replace("<!-- content policy -->", policy_tag(template))
     return template.replace("TITLE", xml(f"Lab {found.lab}")).replace("<!-- drawing -->", drawing)
 
 

@@ -7,6 +7,7 @@ import re
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from delaylab.drawing.content_policy import policy_tag
 from delaylab.report.style import TEMPLATES
 
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
@@ -25,6 +26,7 @@ def environment() -> Environment:
     )
     found.filters["unbroken"] = unbroken
     found.filters["marked"] = marked
+    found.globals["content_policy"] = Markup(policy_tag())
     return found
 
 

@@ -1,0 +1,48 @@
+"""Every page states what it may load and run: nothing but what is in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from delaylab.cli import app
+from delaylab.drawing.content_policy import policy_tag
+from delaylab.report import templating
+from delaylab.report.style import TEMPLATES
+
+LAB = "lab: drawn\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
+PAGES = sorted(path for path in TEMPLATES.glob("*.j2") if "<!doctype" in path.read_text())
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">')
+
+
+def test_a_picture_runs_its_own_script_alone(tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(LAB)
+    target = tmp_path / "page.html"
+    ran = CliRunner().invoke(app, ["graph", str(tmp_path / "lab.yaml"), "--html", str(target)])
+    assert ran.exit_code == 0
+    page = target.read_text()
+    (policy,) = POLICY.findall(page)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy.partition("script-src")[2]
+
+
+def test_a_page_of_a_report_runs_no_script() -> None:
+    (policy,) = POLICY.findall(policy_tag())
+    assert "script-src 'none'" in policy
+    assert "default-src 'none'" in policy
+    assert templating.environment().globals["content_policy"] == policy_tag()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_template_of_a_page_has_the_policy_first(page: Path) -> None:
+    text = page.read_text()
+    assert "{{ content_policy }}" in text.partition("<title>")[0]
+    assert "<script" not in text
