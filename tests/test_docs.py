@@ -197,3 +197,13 @@ def test_each_limit_is_in_the_file_that_is_named() -> None:
     places = (ROOT, ROOT / "src" / "delaylab", ROOT / "crates" / "agent" / "src")
     missing = [name for name in named if not any((place / name).exists() for place in places)]
     assert missing == []
+
+
+def test_set_up_installs_and_disables_nothing_that_its_page_does_not_name() -> None:
+    script, page = Path("tools/setup.sh").read_text(), Path("docs/set-up.md").read_text()
+    arrays = re.findall(r"^[a-z]+_tools=\((.*?)\)", script, re.MULTILINE | re.DOTALL)
+    packages = {entry.partition(":")[2] for array in arrays for entry in array.split()}
+    services = set(re.findall(r"\S+\.(?:service|socket)\b", script))
+    assert len(packages) > 15
+    assert services
+    assert {name for name in packages | services if f"`{name}`" not in page} == set()
