@@ -30,7 +30,8 @@ const BEGINS: Duration = Duration::from_secs(2);
 const SOON_NS: i64 = 1_000_000_000;
 /// The most bytes of the library.
 const MOST: usize = 64 << 20;
-const NOT_LOADED: &str = "it does not load the library that records, which needs glibc 2.34 or newer";
+const NOT_LOADED: &str =
+    "it does not load the library that records, which needs glibc 2.34 or newer";
 /// The variable that names libraries to load first (ld.so(8)), and the one that names the log (`crates/replay`).
 const PRELOAD: &str = "LD_PRELOAD";
 const RECORD: &str = "DELAYLAB_RECORD";
