@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import polars as pl
 
+from delaylab.agent.table_schemas import SCHEMAS
 from delaylab.agent.tables import decode
 from tests.waiting import PATIENCE_S
 
@@ -92,7 +93,7 @@ class Agent:
             if kind == TABLE:
                 name = payload[1 : 1 + payload[0]].decode()
                 answer.parts.setdefault(name, []).append(payload[1 + payload[0] :])
-                part = decode(name, payload[1 + payload[0] :])
+                part = decode(SCHEMAS[name], payload[1 + payload[0] :])
                 known = answer.tables.get(name)
                 answer.tables[name] = part if known is None else pl.concat([known, part])
                 continue

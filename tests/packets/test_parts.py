@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from delaylab.agent.measuring_requests import Probe
+from delaylab.agent.table_schemas import SCHEMAS
 from delaylab.agent.tables import decode
 from delaylab.agent.tables import joined as whole
 from tests.packets.agents import TABLE, Agent, Answer, Pair, probe
@@ -30,7 +31,7 @@ def next_part(agent: Agent) -> tuple[str, pl.DataFrame]:
         kind, payload = agent.frame()
         if kind == TABLE:
             name = payload[1 : 1 + payload[0]].decode()
-            return name, decode(name, payload[1 + payload[0] :])
+            return name, decode(SCHEMAS[name], payload[1 + payload[0] :])
 
 
 def joined_with(parts: dict[str, list[pl.DataFrame]], answer: Answer) -> dict[str, pl.DataFrame]:
@@ -71,7 +72,7 @@ def test_a_packet_whose_fate_changes_has_another_row_that_counts(joined: Pair) -
     # 4 intervals pass until it is answered, in which at least one part has it as lost.
     assert of_held == ["lost", "late"], RELEASES
     assert len(answer.parts["packets"]) > 1, "else the test shows nothing"
-    packets = whole("packets", answer.parts["packets"], Probe.keys["packets"])
+    packets = whole(SCHEMAS["packets"], answer.parts["packets"], Probe.keys["packets"])
     assert packets["seq"].to_list() == list(range(40))
     fates = dict(packets.select("seq", "outcome").iter_rows())
     assert (fates[HELD], fates[DROPPED]) == ("late", "lost")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from delaylab.agent.replies import Count, Nothing, Reply, Text
+from delaylab.agent.frames import MAX_PAYLOAD
+from delaylab.agent.replies import Count, Listed, Nothing, Reply, Text
 from delaylab.agent.requests import Request
 from delaylab.io.values import Message
 
@@ -28,7 +29,7 @@ class MachineFacts(Reply):
     kernel: Text
     user: Count
     capabilities: Text
-    lacking: list[Text]
+    lacking: Listed[Text]
     cpu: Text
     cpus: Text
     memory_bytes: Count
@@ -42,15 +43,15 @@ class MachineFacts(Reply):
 class FoundProcesses(Reply):
     """The start of each process in clock ticks, None if it has ended; the pid of each child."""
 
-    started: list[Count | None]
-    children: list[Count | None]
+    started: Listed[Count | None]
+    children: Listed[Count | None]
 
 
 class StoredFiles(Reply):
     """The folder of files that are stored on a machine, and the names of those that are not."""
 
     folder: Text
-    missing: list[Text]
+    missing: Listed[Text]
 
 
 class FoundLabs(Reply):
@@ -62,7 +63,7 @@ class FoundLabs(Reply):
 class FoundFiles(Reply):
     """The names in a lab's run directory."""
 
-    names: list[Text]
+    names: Listed[Text]
 
 
 class NotSwept(Reply):
@@ -75,8 +76,8 @@ class NotSwept(Reply):
 class Swept(Reply):
     """The entries that a sweep left in the run directory."""
 
-    foreign: list[Text]
-    failed: list[NotSwept]
+    foreign: Listed[Text]
+    failed: Listed[NotSwept]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,7 @@ class Labs(Request[FoundLabs]):
 
     op = "labs"
     reply = FoundLabs
+    largest = MAX_PAYLOAD
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from delaylab.agent.replies import Count, Reply, Text
+from delaylab.agent.replies import Count, Listed, Named, Reply, Text, Time
 from delaylab.agent.result import AgentError
-from delaylab.dataset.records.base import Listed, Word
+from delaylab.dataset.records.base import Difference, Word
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import Late
 from delaylab.dataset.records.taps import Tap
@@ -57,7 +57,7 @@ class Watch(Reply):
 class Clock(Reply):
     """The time of the agent's kernel, in ns since the Unix epoch."""
 
-    time_ns: int
+    time_ns: Time
 
 
 class Route(Reply):
@@ -70,7 +70,7 @@ class Route(Reply):
     interface: Text
     source: Text | None = None
     gateway: Text | None = None
-    mtu: int
+    mtu: Count
 
 
 class Generated(Reply):
@@ -82,8 +82,8 @@ class Generated(Reply):
     sent: Count
     refused: Count
     slip: Late
-    began_ns: int
-    ended_ns: int
+    began_ns: Time
+    ended_ns: Time
     realtime: bool
     not_realtime: Text | None
 
@@ -101,7 +101,7 @@ class Discarded(Reply):
     None if none were counted: none was asked for, or the kernel lets no BPF programs in.
     """
 
-    interfaces: dict[str, Order] | None = None
+    interfaces: Named[Order] | None = None
 
 
 class InterfaceCounters(Reply):
@@ -121,9 +121,9 @@ class Counters(Reply):
     `time_ns` is when they were read, by the clock of all stamps.
     """
 
-    time_ns: int
-    interfaces: dict[str, InterfaceCounters]
-    snmp: dict[str, dict[str, int]]
+    time_ns: Time
+    interfaces: Named[InterfaceCounters]
+    snmp: Named[Named[Difference]]
 
     def of_interface(self, name: str) -> InterfaceCounters:
         """Return the counters of an interface; raise AgentError if they lack it."""
@@ -159,7 +159,7 @@ class QueueCounters(Reply):
 class Queues(Reply):
     """The outermost queues of interfaces."""
 
-    queues: dict[str, QueueCounters]
+    queues: Named[QueueCounters]
 
 
 class Compute(Reply):
@@ -170,7 +170,7 @@ class Compute(Reply):
     """
 
     units: Count
-    began_ns: int
-    ended_ns: int
+    began_ns: Time
+    ended_ns: Time
     user_ns: Count
     system_ns: Count

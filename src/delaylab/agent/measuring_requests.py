@@ -8,7 +8,23 @@ from typing import ClassVar, Literal
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.requests import Request
+from delaylab.agent.table_schemas import Schema, narrowed
 from delaylab.io.values import JsonObject, Message
+from delaylab.points import SOCKET_POINTS
+
+MOST_STAMPS = 1 << 23
+"""The most stamps that a reflector or a tap sends."""
+METRICS_OF_MACHINE, METRICS_OF_PLACE = 20_000, 10_000
+"""The most rows of the table `hosts` at one time: of the machine, and of each place."""
+MACHINE = "machine"
+"""The place of the metrics of the machine itself."""
+SPARE_SAMPLES = 100
+"""Samples that may come ahead of time: clocks of virtual machines are not this one's."""
+
+
+def _only(probe: int) -> dict[str, tuple[int, int]]:
+    """Return the range of the numbers of one probe, or of all."""
+    return {"probe": (probe, probe)} if probe else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +58,7 @@ class Probe(Request[measuring_replies.Probe]):
     first_seq: int = 0
     linger_ns: int
     late_ns: int
-    stamps: Sequence[str] = ("app", "qdisc", "stack")
+    stamps: Sequence[str] = SOCKET_POINTS
     realtime: bool = False
     batch: int = 0
     mode: Literal["socket", "packet"] = "socket"
@@ -58,6 +74,17 @@ class Probe(Request[measuring_replies.Probe]):
     host: str = ""
     parts_ns: int | None = None
     pairs: bool = False
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: two of a packet's fate, one of each of its stamps."""
+        del after_s
+        return {"packets": 2 * self.count, "stamps": 2 * len(self.stamps) * self.count}.get(table)
+
+    def schema(self, table: str) -> Schema:
+        """Return the schema of a table of the packets that are sent."""
+        seqs = self.first_seq, self.first_seq + self.count - 1
+        numbers = {"probe": (self.probe, self.probe), "seq": seqs}
+        return narrowed(table, numbers, {"point": SOCKET_POINTS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +102,15 @@ class Reflect(Request[measuring_replies.Reflect]):
     stamps: bool
     probe: int
     protocol: Literal["udp", "tcp", "http"] = "udp"
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: those of all packets that a reflector remembers."""
+        del after_s
+        return MOST_STAMPS if table == "stamps" else None
+
+    def schema(self, table: str) -> Schema:
+        """Return the schema of a table of the packets of its probe, 0 for those of any."""
+        return narrowed(table, _only(self.probe), {"point": SOCKET_POINTS})
 
 
 @dataclass(frozen=True)
@@ -120,6 +156,16 @@ class Tap(Request[measuring_replies.Taps]):
     parts_ns: int | None = None
     together: bool = False
 
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: those of all packets that a tap remembers."""
+        del after_s
+        return MOST_STAMPS if table in ("stamps", "repeats") else None
+
+    def schema(self, table: str) -> Schema:
+        """Return the schema of a table of the packets of its probe, 0 for those of any."""
+        points = {"point": [each.point for each in self.interfaces]}
+        return narrowed(table, _only(self.filter.probe), points)
+
 
 @dataclass(frozen=True)
 class WatchedPlace(Message):
@@ -138,6 +184,17 @@ class Watch(Request[measuring_replies.Watch]):
     reply = measuring_replies.Watch
     interval_ns: int
     places: Sequence[WatchedPlace]
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: at each interval so many metrics of each place."""
+        if table != "hosts":
+            return None
+        samples = round(after_s * 1e9 / self.interval_ns) + SPARE_SAMPLES
+        return samples * (METRICS_OF_MACHINE + METRICS_OF_PLACE * len(self.places))
+
+    def schema(self, table: str) -> Schema:
+        """Return the schema of a table of the machine and the watched places."""
+        return narrowed(table, {}, {"place": [MACHINE, *(each.name for each in self.places)]})
 
 
 class Clock(Request[measuring_replies.Clock]):
@@ -227,3 +284,9 @@ class Compute(Request[measuring_replies.Compute]):
     units: int
     every_ns: int = 5_000_000
     hold: bool = False
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: one for each interval that has passed, and the last one."""
+        if table != "progress":
+            return None
+        return min(self.units, round(2 * after_s * 1e9 / self.every_ns)) + SPARE_SAMPLES

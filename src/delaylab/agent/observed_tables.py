@@ -9,6 +9,7 @@ from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 
 from delaylab.agent.result import AgentError
+from delaylab.agent.table_schemas import SCHEMAS
 from delaylab.agent.tables import decode
 from delaylab.forwarding.tables import (
     DISCARD,
@@ -36,9 +37,11 @@ class ObservedTables:
     """The meanings of one observation's numbers; `nodes` has the names of each of its places.
 
     Nodes that share a stack are one place: a change of its table is one of each of them.
+    `label` names the agent in errors.
     """
 
     nodes: Sequence[Sequence[str]]
+    label: str = ""
     _texts: list[str] = field(default_factory=list)
     _sets: dict[int | None, Hops | None] = field(default_factory=lambda: {0: DISCARD, None: None})
 
@@ -49,15 +52,28 @@ class ObservedTables:
         links: dict[tuple[str, str], LinkChange],
     ) -> None:
         """Fill the tables and the states of devices with what came first; `parts` is then empty."""
-        with _reading():
+        with self._reading():
             self._take_start(parts, tables, links)
 
     def take(self, parts: dict[str, list[bytes]]) -> list[Change]:
         """Return the changes that have come, in the order in which they were heard of."""
-        with _reading():
+        with self._reading():
             self._learn(parts)
-            changes = [decode("changes", part) for part in parts.pop("changes", [])]
+            changes = [decode(SCHEMAS["changes"], part) for part in parts.pop("changes", [])]
             return [change for frame in changes for change in self._changes(frame)]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise AgentError for what is wrong with the tables that the block reads."""
+        try:
+            yield
+        except (LookupError, TypeError):
+            why = "it has the number of a text, of next hops or of a node that it did not explain"
+        except ValueError as error:
+            why = str(error)
+        else:
+            return
+        raise AgentError(f"it sent a malformed table of routes: {why}", self.label)
 
     def _take_start(
         self,
@@ -68,7 +84,7 @@ class ObservedTables:
         self._learn(parts)
         texts, sets = self._texts, self._sets
         for part in parts.pop("changes", []):
-            frame = decode("changes", part)
+            frame = decode(SCHEMAS["changes"], part)
             routes = frame.filter(frame["kind"] == ROUTE)
             for key, of_node in routes.group_by("node", maintain_order=True):
                 what, value = of_node["what"].to_list(), of_node["value"].to_list()
@@ -85,7 +101,7 @@ class ObservedTables:
     def _learn(self, parts: dict[str, list[bytes]]) -> None:
         """Learn the texts and sets of next hops that are new; each comes before its number."""
         for part in parts.pop("texts", []):
-            frame = decode("texts", part)
+            frame = decode(SCHEMAS["texts"], part)
             if frame["number"].to_list() != list(
                 range(len(self._texts), len(self._texts) + frame.height)
             ):
@@ -93,7 +109,7 @@ class ObservedTables:
             self._texts += map(_text, frame["text"].to_list())
         new: dict[int, set[NextHop]] = {}
         for part in parts.pop("hops", []):
-            frame = decode("hops", part)
+            frame = decode(SCHEMAS["hops"], part)
             for gateway in frame["gateway"].unique().drop_nulls():
                 ip_address(gateway)
             for set_, device, gateway in frame.iter_rows():
@@ -122,14 +138,3 @@ def _text(text: str) -> str:
         return as_name(text)
     ip_network(text)
     return text
-
-
-@contextmanager
-def _reading() -> Iterator[None]:
-    """Raise AgentError for what is wrong with the tables that the block reads."""
-    import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
-
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise AgentError(f"it sent a malformed table of routes: {error}") from None

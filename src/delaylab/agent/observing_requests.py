@@ -9,6 +9,9 @@ from delaylab.agent.observing_replies import Observed
 from delaylab.agent.requests import Request
 from delaylab.io.values import Message
 
+CHANGES_A_SECOND = 500_000
+"""The most rows that an observer reads in a second."""
+
 
 @dataclass(frozen=True)
 class ObservePlace(Message):
@@ -31,3 +34,8 @@ class Observe(Request[Observed]):
     places: Sequence[ObservePlace]
     room_bytes: int = 4 << 20
     parts_ns: int = 10_000_000
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: those of the largest lab, and of what changes each second."""
+        first = {"texts": 1 << 20, "hops": 1 << 20, "changes": 1 << 24}.get(table)
+        return None if first is None else first + round(after_s * CHANGES_A_SECOND)

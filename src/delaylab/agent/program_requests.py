@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from delaylab.agent.replies import Count, Nothing, Reply, Text
+from delaylab.agent.replies import Count, ExitCode, Listed, Named, Nothing, Reply, Text, Time
 from delaylab.agent.requests import Request
 from delaylab.io.values import Message
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Started(Reply):
     """The process id of each program that was started, by name."""
 
-    pids: dict[Text, Count] = Field(default_factory=dict)
+    pids: Named[Count] = Field(default_factory=dict)
 
 
 RecordingState = Literal["whole", "cut"]
@@ -37,14 +37,14 @@ class ProgramState(Reply):
 
     name: Text
     pid: Count
-    began_ns: int
+    began_ns: Time
     ends: bool = False
-    ended_ns: int | None = None
-    exit: int | None = None
-    killed: int | None = None
+    ended_ns: Time | None = None
+    exit: ExitCode | None = None
+    killed: ExitCode | None = None
     frozen: bool = False
-    ran_ns: int = 0
-    waited_ns: int = 0
+    ran_ns: Count = 0
+    waited_ns: Count = 0
     recording: RecordingState | None = None
 
     @property
@@ -77,15 +77,15 @@ class ProgramStates(Reply):
     """The state of a node, and of each of its programs."""
 
     node: NodeState
-    programs: list[ProgramState] = Field(default_factory=list)
+    programs: Listed[ProgramState] = Field(default_factory=list)
 
 
 class Controlled(Reply):
     """The programs after what was done to them between two times, in ns since 1970."""
 
-    began_ns: int
-    done_ns: int
-    programs: list[ProgramState] = Field(default_factory=list)
+    began_ns: Time
+    done_ns: Time
+    programs: Listed[ProgramState] = Field(default_factory=list)
 
 
 class Ended(Reply):
@@ -102,7 +102,7 @@ class Recorded(Reply):
     """
 
     pid: Count
-    began_ns: int
+    began_ns: Time
     ended: ProgramState | None = None
     cut: bool
     again: bool
@@ -111,16 +111,16 @@ class Recorded(Reply):
 class OrderDone(Reply):
     """An order that was carried out between two times; all times are in ns since 1970."""
 
-    at_ns: int
-    began_ns: int
-    done_ns: int
+    at_ns: Time
+    began_ns: Time
+    done_ns: Time
     failed: Text | None = None
 
 
 class OrdersDone(Reply):
     """The orders that were carried out so far, by time, and the number that are still to come."""
 
-    done: list[OrderDone] = Field(default_factory=list)
+    done: Listed[OrderDone] = Field(default_factory=list)
     left: Count
 
 

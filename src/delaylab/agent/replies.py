@@ -7,15 +7,25 @@ agent really sends.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from delaylab.dataset.records.base import LARGEST, Word
+from delaylab.dataset.records.base import LARGEST, MOST_LISTED, Word
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
+Name = Annotated[str, StringConstraints(max_length=300)]
+"""Name of a program, an interface, a counter or a place."""
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
-
+Time = Annotated[int, Field(ge=0, le=LARGEST)]
+"""Time in ns since 1970, at most in the year 2116: the difference of two fits into 64 bits."""
+Span = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+"""Difference of two times in ns."""
+ExitCode = Annotated[int, Field(ge=0, le=1 << 31)]
+Item = TypeVar("Item")
+Listed = Annotated[list[Item], Field(max_length=MOST_LISTED)]
+"""List from an agent. Each item that is wrong costs memory before the answer is refused."""
+Named = Annotated[dict[Name, Item], Field(max_length=10 * MOST_LISTED)]
 
 PacketOutcome = Literal[
     "replied",
@@ -33,7 +43,9 @@ PacketOutcome = Literal[
 class Reply(BaseModel):
     """The base of all answers."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", populate_by_name=True, defer_build=True, allow_inf_nan=False
+    )
 
 
 class Nothing(Reply):
@@ -51,7 +63,7 @@ class Hello(Reply):
 class Addresses(Reply):
     """The addresses of interfaces with their prefixes, by interface."""
 
-    addresses: dict[Text, list[Text]]
+    addresses: Named[Listed[Text]]
 
 
 class Exit(Reply):
@@ -63,11 +75,11 @@ class Exit(Reply):
     that was never started has none of these.
     """
 
-    exit: int | None = None
-    killed: int | None = None
+    exit: ExitCode | None = None
+    killed: ExitCode | None = None
     written_bytes: Count | None = None
-    began_ns: int | None = None
-    ended_ns: int | None = None
+    began_ns: Time | None = None
+    ended_ns: Time | None = None
     user_ns: Count | None = None
     system_ns: Count | None = None
 
@@ -87,7 +99,7 @@ class BuiltAgent(Reply):
     pid: Count
     start: Count
     socket: Text = ""
-    cgroups: dict[str, str] = {}
+    cgroups: Named[Text] = {}
 
 
 class Built(Reply):
@@ -95,8 +107,8 @@ class Built(Reply):
 
     pid: Count
     start: Count
-    agents: dict[str, BuiltAgent] = {}
-    warnings: list[Text] = []
+    agents: Named[BuiltAgent] = {}
+    warnings: Listed[Text] = []
     elapsed_ns: Count = 0
 
 
@@ -113,10 +125,10 @@ class LivePacket(Reply):
     """
 
     seq: Count
-    handshake_ns: int | None = None
-    rtt_app_ns: int | None = None
-    rtt_stack_ns: int | None = None
-    slip_ns: int | None = None
+    handshake_ns: Span | None = None
+    rtt_app_ns: Span | None = None
+    rtt_stack_ns: Span | None = None
+    slip_ns: Span | None = None
     outcome: PacketOutcome
     source: Text | None = Field(None, alias="from")
     ttl: Count | None = None

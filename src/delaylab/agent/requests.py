@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 from pydantic import BaseModel
 
 from delaylab.agent import replies
+from delaylab.agent.bounded_json import MOST_BYTES
+from delaylab.agent.table_schemas import SCHEMAS, Schema
 from delaylab.io.values import JsonObject, Message
 
 if TYPE_CHECKING:
@@ -30,10 +32,24 @@ class Request(Message, Generic[R_co]):
     reply: ClassVar[type[BaseModel]]
     keys: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Columns that identify a row, by table, if later rows of the table replace earlier ones."""
+    largest: ClassVar[int] = MOST_BYTES
+    """The most bytes of one message that belongs to it."""
 
     def message(self) -> JsonObject:
         """Return the request as JSON values."""
         return {"op": self.op, **super().message()}
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return how many rows of a table may have come `after_s` seconds after the request.
+
+        None for a table that the request does not ask for.
+        """
+        del table, after_s
+        return None
+
+    def schema(self, table: str) -> Schema:
+        """Return the schema of one of its tables, as far as the request says more of it."""
+        return SCHEMAS[table]
 
     def read(self, done: object) -> R_co:
         """Return the answer; raise ValidationError if it is malformed."""

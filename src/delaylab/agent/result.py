@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
 from pydantic import ValidationError
 
 from delaylab.agent import tables
-from delaylab.agent.frames import HEADER, Frame, FrameKind
+from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import R_co, Request
+from delaylab.agent.table_schemas import SCHEMAS, width
 from delaylab.errors import DelaylabError
 
 if TYPE_CHECKING:
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 64 << 20
 """The most bytes of a command's output that are kept in memory for a caller that takes it whole."""
-MOST_OF_TABLES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-"""The most bytes of tables that one request may bring: half of this machine's memory."""
+PART_BYTES, TEXT_BYTES, MOST_REST = 64, 200, 32 << 20
+"""Bytes that each part counts for, texts that each row may have, and the most of all the rest."""
 
 
 class AgentError(DelaylabError):
@@ -40,7 +42,8 @@ class Result(Generic[R_co]):
 
     `raw` is the answer as it was sent, `label` names the agent. `parts` holds the encoded parts of
     each table by the table's name. While the request runs, and after its agent died, `parts` and
-    `table` have what has come so far; the answer comes at the end.
+    `table` have what has come so far; the answer comes at the end. `since_s` is when the request
+    was sent, by the monotonic clock.
     """
 
     request: Request[R_co]
@@ -49,7 +52,10 @@ class Result(Generic[R_co]):
     stdout: bytes = b""
     stderr: bytes = b""
     label: str = ""
+    since_s: float = field(default_factory=time.monotonic)
+    _rows: Counter[str] = field(default_factory=Counter)
     _tables_bytes: int = 0
+    _output: list[Frame] = field(default_factory=list)
 
     @property
     def done(self) -> R_co:
@@ -71,37 +77,59 @@ class Result(Generic[R_co]):
 
         if name not in self.parts:
             raise AgentError(f"the agent sent no table {name!r}", self.label)
+        schema, key = self.request.schema(name), self.request.keys.get(name, ())
         try:
-            return tables.joined(name, self.parts[name], self.request.keys.get(name, ()))
+            return tables.joined(schema, self.parts[name], key)
         except (ValueError, pl.exceptions.PolarsError) as error:
-            what = f"the agent sent a malformed table {name!r}: {error}"
-            raise AgentError(what, self.label) from None
+            raise self._malformed(name, error) from None
 
     def keep_table(self, payload: bytes) -> None:
-        """Add a part of a table; raise AgentError if there is more than memory should hold."""
+        """Add a part of a table, as its frame has it; raise AgentError for what nobody asked for.
+
+        Its header is checked, and that all parts together have no more rows than the request
+        allows. Nothing is decoded yet.
+        """
         length = payload[0] if payload else 0
-        name = payload[1 : 1 + length].decode(errors="replace")
-        self.parts.setdefault(name, []).append(payload[1 + length :])
-        self._tables_bytes += HEADER.size + len(payload)
-        if self._tables_bytes > MOST_OF_TABLES:
-            # Those that were read meanwhile are gone.
-            each = (HEADER.size + len(part) for parts in self.parts.values() for part in parts)
-            self._tables_bytes = sum(each)
-        if self._tables_bytes > MOST_OF_TABLES:
-            what = "its tables are larger than half of this machine's memory"
+        name, part = payload[1 : 1 + length].decode(errors="replace"), payload[1 + length :]
+        most = self.request.most_rows(name, time.monotonic() - self.since_s)
+        if most is None:
+            what = f"it sent a table {name[:30]!r}, for which {self.request.op!r} does not ask"
             raise AgentError(what, self.label)
+        try:
+            rows = tables.check(self.request.schema(name), part).rows
+        except ValueError as error:
+            raise self._malformed(name, error) from None
+        self._rows[name] += rows
+        self._tables_bytes += len(part) + PART_BYTES
+        of_rows = (n * (width(SCHEMAS[each]) + TEXT_BYTES) for each, n in self._rows.items())
+        if self._rows[name] > most or self._tables_bytes - sum(of_rows) > MOST_REST:
+            raise AgentError(f"it sent more of the table {name!r} than was asked for", self.label)
+        kept = self.parts.setdefault(name, [])
+        # One part without rows shows that there is such a table.
+        if rows or not kept:
+            kept.append(part)
 
     def keep_output(self, frame: Frame) -> None:
-        """Add output of a command; raise AgentError if it is too much, or not output at all."""
-        if frame.kind == FrameKind.STDOUT:
-            self.stdout = self._with(self.stdout, frame.payload)
-        elif frame.kind == FrameKind.STDERR:
-            self.stderr = self._with(self.stderr, frame.payload)
-        else:
+        """Keep output of a command until `join_output`; raise AgentError for what is no output."""
+        if frame.kind not in (FrameKind.STDOUT, FrameKind.STDERR):
             raise AgentError("does not speak the protocol: it sent input", self.label)
+        self._output.append(frame)
 
-    def _with(self, kept: bytes, more: bytes) -> bytes:
-        if len(kept) + len(more) > MOST_KEPT:
+    def join_output(self) -> None:
+        """Add the output that was kept to the rest; raise AgentError if that is too much.
+
+        What came at once is added at once: each of its frames may have one byte.
+        """
+        pieces, self._output = self._output, []
+        self.stdout = self._with(self.stdout, FrameKind.STDOUT, pieces)
+        self.stderr = self._with(self.stderr, FrameKind.STDERR, pieces)
+
+    def _with(self, known: bytes, kind: FrameKind, pieces: list[Frame]) -> bytes:
+        more = [frame.payload for frame in pieces if frame.kind == kind]
+        if len(known) + sum(map(len, more)) > MOST_KEPT:
             what = f"the output of {self.request.op!r} is larger than {MOST_KEPT >> 20} MiB"
             raise AgentError(what, self.label)
-        return kept + more
+        return b"".join([known, *more]) if more else known
+
+    def _malformed(self, name: str, error: Exception) -> AgentError:
+        return AgentError(f"the agent sent a malformed table {name!r}: {error}", self.label)

@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from pydantic import BaseModel, ValidationError
 
-from delaylab.agent.frames import HEADER, MAX_PAYLOAD, Decoder, Frame, FrameKind
-from delaylab.agent.messages import ended_by_itself, ends, event_of, object_of, parsed
+from delaylab.agent.frames import Decoder, Frame, FrameKind
+from delaylab.agent.messages import ended_by_itself, event_of, object_of, parsed, shown
 from delaylab.agent.replies import Event, ReadyPort
 from delaylab.agent.requests import Hello, R_co, Request
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.stream import Stream, readable
+from delaylab.agent.waiting_frames import WaitingFrames
 
 _CHUNK = 1 << 20
 STDIN_WINDOW = 128 << 10
 """The most bytes of standard input that may be under way to a command, sent but not yet read."""
 _PIECE = 32 << 10
+MOST_SAID = 20_000
+"""The most characters of each part of an error."""
 FRAME_S = 60.0
 """Seconds that a frame may take from its first byte to its last."""
-MOST_WAITING = 2 * MAX_PAYLOAD
-"""The most bytes of frames that are kept until somebody asks for them."""
 
 
 class Session:
@@ -34,9 +34,8 @@ class Session:
         self.label = label
         self.on_output: Callable[[Frame], None] | None = None
         self._stream = stream
-        self._decoder, self._frames = Decoder(), deque[Frame]()
-        self._waiting_bytes = 0
-        self._kept_s, self._has_end = -math.inf, False
+        self._decoder, self._frames = Decoder(), WaitingFrames()
+        self._kept_s = -math.inf
         self._part_since_s = math.inf
         self._result: Result[BaseModel] = Result(Hello())
         self._under_way = 0
@@ -64,7 +63,7 @@ class Session:
         result = Result(request, label=self.label)
         self._result = result
         self._under_way = 0
-        self._kept_s, self._has_end = -math.inf, False
+        self._kept_s, self._frames.has_end = -math.inf, False
         self._send(request.message())
         return result
 
@@ -110,7 +109,7 @@ class Session:
             self._write(Frame(FrameKind.STDIN, b""))
         while data:
             while not self.room:
-                if self._has_end:
+                if self._frames.has_end:
                     return  # the request has ended: nobody reads the rest
                 left = None if deadline == math.inf else deadline - time.monotonic()
                 if not self._readable(left):
@@ -136,7 +135,7 @@ class Session:
         message = self._message(timeout, time.monotonic())
         if "event" in message:
             return self._event(message)
-        raise AgentError(f"{self._op} ended early: {message.get('done')}", self.label)
+        raise AgentError(f"{self._op} ended early: {shown(message.get('done'))}", self.label)
 
     def port(self, timeout: float) -> int:
         """Return the port at which the request listens, which its next event says.
@@ -201,7 +200,7 @@ class Session:
         if not self._frames and not self._readable(left):
             raise NoAnswer(f"no sign of life within {timeout:g} s", self.label)
         if self.poll_done():
-            raise AgentError(f"it ended: {self._result.raw}", self.label)
+            raise AgentError(f"it ended: {shown(self._result.raw)}", self.label)
 
     def poll_done(self, on_event: Callable[[Event], None] | None = None) -> bool:
         """Process received frames; return True if the request has ended.
@@ -212,7 +211,7 @@ class Session:
         if not self._frames:
             self._hold(self._receive())
         while self._frames:
-            frame = self._next()
+            frame = self._frames.next()
             if frame.kind != FrameKind.MESSAGE:
                 self._keep(frame)
                 continue
@@ -262,7 +261,7 @@ class Session:
             if deadline is not None and time.monotonic() > max(deadline, self._kept_s) + FRAME_S:
                 raise NoAnswer(f"{self._op}: no answer within {timeout:g} s", self.label)
             while self._frames:
-                frame = self._next()
+                frame = self._frames.next()
                 if frame.kind == FrameKind.MESSAGE:
                     return self._parsed(frame)
                 self._keep(frame)
@@ -276,31 +275,26 @@ class Session:
 
         The agent in a guest is the guest's: it may send anything.
         """
+        self._result.join_output()
         try:
-            message = parsed(frame)
+            message = parsed(frame, self._result.request.largest)
         except ValueError as error:
             what = f"does not speak the protocol: it sent a malformed message: {error}"
             raise AgentError(what, self.label) from None
         if "error" in message:
+            said = object_of(message["error"])
             what, why, fix = (
-                str(object_of(message["error"]).get(n, "")) for n in ("what", "why", "fix")
+                str(said.get(name, ""))[:MOST_SAID] for name in ("what", "why", "fix")
             )
             raise AgentError(f"{what}: {why}", self.label, fix)
         return message
 
     def _hold(self, frames: Iterable[Frame]) -> None:
         """Keep frames until they are read; raise AgentError if there are too many of them."""
-        for frame in frames:
-            self._frames.append(frame)
-            self._has_end = self._has_end or ends(frame)
-            self._waiting_bytes += HEADER.size + len(frame.payload)
-        if self._waiting_bytes > MOST_WAITING:
-            raise AgentError(f"it sent more than {MOST_WAITING >> 20} MiB unasked", self.label)
-
-    def _next(self) -> Frame:
-        frame = self._frames.popleft()
-        self._waiting_bytes -= HEADER.size + len(frame.payload)
-        return frame
+        try:
+            self._frames.put(frames)
+        except ValueError as error:
+            raise AgentError(str(error), self.label) from None
 
     def _keep(self, frame: Frame) -> None:
         if frame.payload:
@@ -311,6 +305,8 @@ class Session:
             self.on_output(frame)
         else:
             self._result.keep_output(frame)
+            if not self._frames:
+                self._result.join_output()
 
     def _check_open(self) -> None:
         if self._closed:

@@ -1,31 +1,15 @@
-"""Check that tables have what an agent was asked for, and nothing else.
+"""Check that a probe that has ended accounts for each packet that was scheduled, once.
 
-An agent in a guest is the guest's. It can lie about its own stamps, but it stamps at no point of
-another one, and each packet that was scheduled is accounted for once.
+An agent in a guest is the guest's. What its tables may have is in `agent/table_schemas.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import polars as pl
-from pydantic import BaseModel
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentError, Result
-
-
-def asked_stamps(
-    result: Result[BaseModel], points: Collection[str], name: str = "stamps"
-) -> pl.DataFrame:
-    """Return a table of stamps, its points as text; raise AgentError if it has other points."""
-    table = result.table(name).with_columns(pl.col("point").cast(pl.String))
-    others = sorted(set(table["point"].unique()) - set(points))
-    if others:
-        what = f"the agent sent stamps of {others[0]!r}, for which nobody asked it"
-        raise AgentError(what, result.label)
-    return table
 
 
 def asked_packets(result: Result[measuring_replies.Probe]) -> pl.DataFrame:

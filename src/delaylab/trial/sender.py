@@ -13,9 +13,8 @@ from delaylab.agent.watched import Watched, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
-from delaylab.points import SOCKET_POINTS
 from delaylab.spec.study.model import ClosedLoop, Pace, ProbeSpec
-from delaylab.trial.asked import asked_packets, asked_stamps
+from delaylab.trial.asked import asked_packets
 from delaylab.trial.instruments import Instruments, identifier, port
 from delaylab.trial.machine_states import READY_S
 from delaylab.units import Duration
@@ -54,7 +53,7 @@ class Sender:
         self.clock = done.clock
         known = {warning.message for warning in self.warnings}
         self.warnings += [each for each in done.warnings if each.message not in known]
-        self.stamps.append(asked_stamps(result, SOCKET_POINTS))
+        self.stamps.append(result.table("stamps"))
         self.packets.append(_of_phase(phase, asked_packets(result)))
 
     def burst(self, count: int, interval: Duration) -> Result[measuring_replies.Probe]:

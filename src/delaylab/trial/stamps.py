@@ -10,12 +10,10 @@ from collections.abc import Iterable
 import polars as pl
 
 from delaylab.agent.measuring_replies import Taps
-from delaylab.agent.measuring_requests import Tap
 from delaylab.agent.result import Result
 from delaylab.dataset.records.trial import Repeats
 from delaylab.lab.running import Lab
-from delaylab.points import LEGS, LOCATION, RESPONDER, SENDER, SOCKET_POINTS
-from delaylab.trial.asked import asked_stamps
+from delaylab.points import LEGS, LOCATION, RESPONDER, SENDER
 from delaylab.trial.instruments import Instruments
 from delaylab.trial.sender import Sender
 
@@ -36,12 +34,11 @@ def taken(
     parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
     for reflector, reflected in instruments.reflector.items():
         clock = _of_clock(lab.clock(reflector.label))
-        own_stamps = asked_stamps(reflected, SOCKET_POINTS)
-        parts.append(own_stamps.with_columns(_prefixed(RESPONDER), clock))
+        parts.append(reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
     for session, result in instruments.taps.items():
         clock = _of_clock(lab.clock(session.label))
         parts += [
-            asked_stamps(result, _tapped(result), name).with_columns(clock)
+            result.table(name).with_columns(pl.col("point").cast(pl.String), clock)
             for name in ("stamps", "repeats")[: 2 if again else 1]
         ]
     legs = pl.col("leg").replace_strict(dict(enumerate(LEGS)), return_dtype=pl.String)
@@ -57,7 +54,7 @@ def repeats(taps: Iterable[Result[Taps]], packets: pl.DataFrame) -> list[Repeats
 
     `packets` is the trial's schedule with its phases.
     """
-    parts = [asked_stamps(tap, _tapped(tap), "repeats") for tap in taps]
+    parts = [tap.table("repeats").with_columns(pl.col("point").cast(pl.String)) for tap in taps]
     if not parts:
         return []
     found = (
@@ -90,12 +87,6 @@ def passed(stamps: pl.DataFrame) -> list[Passed]:
     both = request.join(reply, on=("probe", "seq"), how="full", coalesce=True)
     counts = Counter((there, back) for there, back in both.select(LEGS).iter_rows())
     return [pair for pair, _ in counts.most_common()]
-
-
-def _tapped(result: Result[Taps]) -> list[str]:
-    """Return the points at which a tap was asked to stamp packets."""
-    request = result.request
-    return [each.point for each in request.interfaces] if isinstance(request, Tap) else []
 
 
 def _of_clock(name: str) -> pl.Expr:

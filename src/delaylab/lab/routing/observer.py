@@ -178,7 +178,7 @@ def observing(
             sessions.append(session)
             places = [ObservePlace(nodes[0], lab.pid(agent)) for agent, nodes in here.items()]
             request = Observe(places=places, room_bytes=room_bytes)
-            tables = ObservedTables(list(here.values()))
+            tables = ObservedTables(list(here.values()), session.label)
             other: OtherClock | None = None
             if machine.name != LOCAL_MACHINE:
                 sessions.append(machine.session())
@@ -189,7 +189,9 @@ def observing(
             sessions += session, clock
             request = Observe(places=[ObservePlace(nodes[0])], room_bytes=room_bytes)
             result = session.start(request)
-            sources.append(_Source(session, result, ObservedTables([nodes]), OtherClock(clock)))
+            sources.append(
+                _Source(session, result, ObservedTables([nodes], session.label), OtherClock(clock))
+            )
         for source in sources:
             _begun(lab, source)
         yield Observer(sources)
