@@ -25,6 +25,7 @@ from delaylab.agent.requests import Request
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Stream
+from delaylab.trial.asked import asked_packets
 
 FORMATS = {"u8": "B", "u16": "H", "u32": "I", "i64": "q", "f64": "d", "bool": "?"}
 Columns = list[tuple[str, str, list[Any]]]
@@ -104,7 +105,7 @@ REQUESTS: list[tuple[Request[Any], dict[str, Columns], dict[str, Any]]] = [
             probe=1,
             protocol="udp",
             to="::1",
-            count=9,
+            count=2,
             interval_ns=1,
             size=64,
             linger_ns=1,
@@ -116,14 +117,22 @@ REQUESTS: list[tuple[Request[Any], dict[str, Columns], dict[str, Any]]] = [
             "warnings": [{"kind": "clock-step", "message": "m", "remedy": "r", "values": {"x": 1}}],
         },
     ),
-    (Reflect(port=1, ip=4, stamps=True, probe=1), {"stamps": STAMPS}, {"reflected": 2}),
+    (
+        Reflect(port=1, ip=4, stamps=True, probe=1, packets=9),
+        {"stamps": STAMPS},
+        {"reflected": 2, "unsent": 0},
+    ),
     (
         Tap(
             interfaces=[TapInterface(n, n) for n in ("app", "stack")],
-            filter=TapFilter(protocol="udp", ip=4),
+            filter=TapFilter(protocol="udp", ip=4, probe=1, packets=9),
+            repeats=4,
         ),
         {"stamps": STAMPS, "repeats": STAMPS},
-        {"interfaces": [{"point": "vif", "packets": 1, "dropped": 0}], "uncaptured": 0},
+        {
+            "interfaces": [{"point": n, "packets": 1, "dropped": 0} for n in ("app", "stack")],
+            "uncaptured": 0,
+        },
     ),
     (
         Watch(interval_ns=10**8, places=[WatchedPlace("a", 1, {})]),
@@ -183,6 +192,8 @@ def read_all(request: Request[Any], said: bytes) -> Result[Any]:
             tables.take({"changes": result.parts.get("changes", [])})
         for name in result.parts:
             result.table(name)
+        if isinstance(request, Probe):
+            asked_packets(result)
         return result
     finally:
         session.close()

@@ -14,15 +14,16 @@ import pytest
 
 from delaylab.agent import bounded_json
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.measuring_requests import Probe
+from delaylab.agent.measuring_requests import Probe, Tap, TapFilter, TapInterface
 from delaylab.agent.requests import Hello
-from delaylab.agent.result import AgentError
+from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS, width
 from tests.ground import hostile_agent as hostile
 from tests.ground.hostile_agent import CHANGES, PACKETS, REQUESTS, STAMPS, Columns
 
 ROOT = Path(__file__).parents[2]
 PROBE, _, DONE = REQUESTS[0]
+FILTER = TapFilter(protocol="udp", ip=4, probe=1, packets=9)
 MIB_ABOVE = 500
 MOST_ITEMS = bounded_json.MOST_BYTES // bounded_json.BYTES_OF_ITEM
 
@@ -91,7 +92,7 @@ WRONG: dict[str, tuple[str, dict[str, bytes]]] = {
     "no-header": ("it has no header", {"stamps": b"\x06stampsab"}),
     "a-header-without-an-end": ("ends in its header", {"stamps": b"\x06stamps\xff\xff\xff\xff"}),
     "no-name": ("'', for which", {"stamps": b""}),
-    "nothing": ("no table 'stamps'", {}),
+    "nothing": ("no table 'packets'", {}),
 }
 
 
@@ -119,9 +120,42 @@ def test_more_rows_than_were_asked_for_are_refused() -> None:
     most = 2 * len(PROBE.stamps) * PROBE.count
     one = hostile.frame(hostile.table("stamps", STAMPS))
     end = hostile.sent({"packets": hostile.table("packets", PACKETS)}, DONE)
-    assert hostile.read_all(PROBE, most // 4 * one + end).table("stamps").height == most // 4 * 4
+    hostile.read_all(PROBE, one + end)
+    with pytest.raises(AgentError, match=r"packet \d of probe 1 is stamped 3 times at '\w+'$"):
+        hostile.read_all(PROBE, most // 4 * one + end)
     with pytest.raises(AgentError, match=r"^node\.b: it sent more of the table 'stamps'"):
         hostile.read_all(PROBE, (most // 4 + 1) * one + end)
+
+
+def test_a_packet_is_stamped_once_at_each_interface_of_a_point() -> None:
+    twice = Result(
+        Tap(interfaces=[TapInterface("e0", "app"), TapInterface("e1", "app")], filter=FILTER)
+    )
+    once = Result(
+        Tap(interfaces=[TapInterface("e0", "app"), TapInterface("e1", "stack")], filter=FILTER),
+        label="node.b",
+    )
+    at_app = [(n, k, ["app"] * 4 if n == "point" else v) for n, k, v in STAMPS]
+    for result, times in ((once, 1), (twice, 2)):
+        for _ in range(times):
+            result.keep_table(hostile.table("stamps", at_app))
+            result.keep_table(hostile.table("repeats", at_app))
+        assert result.table("stamps").height == 4 * times
+    once.keep_table(hostile.table("repeats", at_app))
+    assert once.table("repeats").height == 8, "a packet may come again and again"
+    once.keep_table(hostile.table("stamps", at_app))
+    with pytest.raises(AgentError, match=r"^node\.b: .* packet \d of probe 1 is stamped 2 times"):
+        once.table("stamps")
+
+
+def test_a_tap_answers_of_its_own_points() -> None:
+    request, _, done = REQUESTS[2]
+    others = [{**each, "point": "vif"} for each in done["interfaces"]]
+    result = Result(request, {**done, "interfaces": others}, label="node.b")
+    with pytest.raises(
+        AgentError, match=r"^node\.b: .* malformed answer to 'tap': it is not of app"
+    ):
+        _ = result.done
 
 
 def test_numbers_that_were_not_explained_are_one_line() -> None:

@@ -38,7 +38,7 @@ def test_a_request_is_stamped_by_program_kernel_and_tap(joined: Pair, ip: int) -
     assert (answer.done["replied"], answer.done["by"]) == (50, "ring")
     assert answer.tables["packets"]["outcome"].to_list() == ["replied"] * 50
     assert set(answer.tables["packets"]["error"]) == {None}
-    assert served.done == {"reflected": 50}
+    assert served.done == {"reflected": 50, "unsent": 0}
     assert left == []
     assert seen.done is not None
     (far,) = seen.done["interfaces"]

@@ -50,7 +50,7 @@ def test_udp_stamps_of_both_ends_are_whole_and_ordered(joined: Pair, ip: int) ->
         answer = sender.run(probe(protocol="udp", to=address(ip, 2), port=port, size=1400))
         reflected = responder.stop()
     assert answer.error is None
-    assert reflected.done == {"reflected": 50}
+    assert reflected.done == {"reflected": 50, "unsent": 0}
     assert_whole_and_ordered(answer.tables["stamps"], SENDER_PATH, 50)
     assert_whole_and_ordered(reflected.tables["stamps"], REFLECTOR_PATH, 50)
     both = pl.concat(

@@ -57,6 +57,8 @@ def test_a_tap_sees_every_packet_between_the_stamps_of_the_sender(
         "dropped": 0,
         "unparsed": 0,
         "repeated": 0,
+        "unkept": 0,
+        "unsent": 0,
     }
     by = "tcx" if form == "tcx" else "ring"
     far |= {"by": by, "queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}

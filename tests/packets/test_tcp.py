@@ -60,7 +60,7 @@ def test_a_handshake_is_stamped_by_program_kernel_and_tap(joined: Pair, ip: int)
     assert answer.done is not None
     assert (answer.done["replied"], answer.done["by"]) == (50, "ring")
     assert answer.tables["packets"]["outcome"].to_list() == ["replied"] * 50
-    assert accepted.done == {"reflected": 50}
+    assert accepted.done == {"reflected": 50, "unsent": 0}
     assert seen.done is not None
     (far,) = seen.done["interfaces"]
     assert (far["packets"], far["unparsed"], far["by"]) == (100, 0, "ring")

@@ -32,9 +32,13 @@ class Probe(Reply):
 
 
 class Reflect(Reply):
-    """The number of packets that a reflector sent back, or of connections that it answered."""
+    """The number of packets that a reflector sent back, or of connections that it answered.
+
+    `unsent` are packets with a sequence number that the probe does not use.
+    """
 
     reflected: Count
+    unsent: Count = 0
 
 
 class Taps(Reply):
@@ -118,31 +122,31 @@ class InterfaceCounters(Reply):
 class Counters(Reply):
     """The counters of a network namespace: by interface, and by protocol as in /proc/net/snmp.
 
-    `time_ns` is when they were read, by the clock of all stamps.
+    `time_ns` is when they were read, by the clock of all stamps. `label` names the agent in errors.
     """
 
     time_ns: Time
     interfaces: Named[InterfaceCounters]
     snmp: Named[Named[Difference]]
 
-    def of_interface(self, name: str) -> InterfaceCounters:
+    def of_interface(self, name: str, label: str) -> InterfaceCounters:
         """Return the counters of an interface; raise AgentError if they lack it."""
         if name not in self.interfaces:
-            raise AgentError(f"it sent no counters of interface {name!r}")
+            raise AgentError(f"it sent no counters of interface {name!r}", label)
         return self.interfaces[name]
 
-    def of_protocol(self, name: str) -> dict[str, int]:
+    def of_protocol(self, name: str, label: str) -> dict[str, int]:
         """Return the counters of a protocol; raise AgentError if they are malformed."""
         found = self.snmp.get(name, {})
         if not found or min(found.values()) < 0:
-            raise AgentError(f"it sent malformed counters of {name}")
+            raise AgentError(f"it sent malformed counters of {name}", label)
         return found
 
-    def counter(self, protocol: str, name: str) -> int:
+    def counter(self, protocol: str, name: str, label: str) -> int:
         """Return one of a protocol's counters; raise AgentError if they lack it."""
-        found = self.of_protocol(protocol)
+        found = self.of_protocol(protocol, label)
         if name not in found:
-            raise AgentError(f"it sent no counter {name!r} of {protocol}")
+            raise AgentError(f"it sent no counter {name!r} of {protocol}", label)
         return found[name]
 
 

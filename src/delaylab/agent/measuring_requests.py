@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from delaylab.agent import measuring_replies
 from delaylab.agent.requests import Request
 from delaylab.agent.table_schemas import Schema, narrowed
+from delaylab.agent.tables import check_once
 from delaylab.io.values import JsonObject, Message
-from delaylab.points import SOCKET_POINTS
+from delaylab.points import LEGS, SOCKET_POINTS
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST_STAMPS = 1 << 23
-"""The most stamps that a reflector or a tap sends."""
+"""The most stamps that a reflector or a tap sends of a probe of any number of packets."""
+OF_REFLECTED = 5
+"""The stamps of a packet at a reflector: two of the request, three of the reply."""
+MOST_REPEATS = 1 << 20
+"""The most rows of the table `repeats`, unless the request says another number."""
 METRICS_OF_MACHINE, METRICS_OF_PLACE = 20_000, 10_000
 """The most rows of the table `hosts` at one time: of the machine, and of each place."""
 MACHINE = "machine"
@@ -22,9 +31,10 @@ SPARE_SAMPLES = 100
 """Samples that may come ahead of time: clocks of virtual machines are not this one's."""
 
 
-def _only(probe: int) -> dict[str, tuple[int, int]]:
-    """Return the range of the numbers of one probe, or of all."""
-    return {"probe": (probe, probe)} if probe else {}
+def _only(probe: int, packets: int) -> dict[str, tuple[int, int]]:
+    """Return the numbers of a probe's packets; 0 stands for any probe, and any number of them."""
+    found = {"probe": (probe, probe)} if probe else {}
+    return found | ({"seq": (0, packets - 1)} if packets else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +88,8 @@ class Probe(Request[measuring_replies.Probe]):
     def most_rows(self, table: str, after_s: float) -> int | None:
         """Return the rows of a table: two of a packet's fate, one of each of its stamps."""
         del after_s
-        return {"packets": 2 * self.count, "stamps": 2 * len(self.stamps) * self.count}.get(table)
+        stamps = len(LEGS) * len(self.stamps) * self.count
+        return {"packets": 2 * self.count, "stamps": stamps}.get(table)
 
     def schema(self, table: str) -> Schema:
         """Return the schema of a table of the packets that are sent."""
@@ -86,13 +97,19 @@ class Probe(Request[measuring_replies.Probe]):
         numbers = {"probe": (self.probe, self.probe), "seq": seqs}
         return narrowed(table, numbers, {"point": SOCKET_POINTS})
 
+    def check(self, name: str, table: pl.DataFrame) -> None:
+        """Raise ValueError if a packet is stamped twice at a point."""
+        if name == "stamps":
+            check_once(table)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reflect(Request[measuring_replies.Reflect]):
     """Send a probe's UDP packets back from a port; with `stamps`, stamp them.
 
-    With `tcp` it accepts connections and closes them, with `http` it answers 204 on each. It does
-    not stamp these.
+    `packets` is how many the probe sends; others have no stamps. 0 is any number. With `tcp` it
+    accepts connections and closes them, with `http` it answers 204 on each. It does not stamp
+    these.
     """
 
     op = "reflect"
@@ -102,15 +119,21 @@ class Reflect(Request[measuring_replies.Reflect]):
     stamps: bool
     probe: int
     protocol: Literal["udp", "tcp", "http"] = "udp"
+    packets: int = 0
 
     def most_rows(self, table: str, after_s: float) -> int | None:
-        """Return the rows of a table: those of all packets that a reflector remembers."""
+        """Return the rows of a table: the stamps of each packet, once."""
         del after_s
-        return MOST_STAMPS if table == "stamps" else None
+        return (OF_REFLECTED * self.packets or MOST_STAMPS) if table == "stamps" else None
 
     def schema(self, table: str) -> Schema:
-        """Return the schema of a table of the packets of its probe, 0 for those of any."""
-        return narrowed(table, _only(self.probe), {"point": SOCKET_POINTS})
+        """Return the schema of a table of the probe's packets."""
+        return narrowed(table, _only(self.probe, self.packets), {"point": SOCKET_POINTS})
+
+    def check(self, name: str, table: pl.DataFrame) -> None:
+        """Raise ValueError if a packet is stamped twice at a point."""
+        if name == "stamps":
+            check_once(table)
 
 
 @dataclass(frozen=True)
@@ -125,7 +148,8 @@ class TapInterface(Message):
 class TapFilter(Message):
     """The packets to capture; 0 in `probe`, `ident` or `port` matches any.
 
-    For `tcp` and `http`, `ident` is the source port of the packet with sequence number 0.
+    `packets` is how many the probe sends; others have no stamps. 0 is any number. For `tcp` and
+    `http`, `ident` is the source port of the packet with sequence number 0.
     """
 
     protocol: str
@@ -133,6 +157,7 @@ class TapFilter(Message):
     probe: int = 0
     ident: int = 0
     port: int = 0
+    packets: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +168,7 @@ class Tap(Request[measuring_replies.Taps]):
     end.
     With `parts_ns` stamps come in parts while it runs, at most one in that time. With `together`
     one ring serves all interfaces: hundreds are then set up in milliseconds, and each packet costs
-    more.
+    more. The table `repeats` has at most so many rows.
     """
 
     op = "tap"
@@ -155,16 +180,34 @@ class Tap(Request[measuring_replies.Taps]):
     tcx: bool = True
     parts_ns: int | None = None
     together: bool = False
+    repeats: int = MOST_REPEATS
 
     def most_rows(self, table: str, after_s: float) -> int | None:
-        """Return the rows of a table: those of all packets that a tap remembers."""
+        """Return the rows of a table: one of each packet by leg and point, and so many repeats."""
         del after_s
-        return MOST_STAMPS if table in ("stamps", "repeats") else None
+        stamps = len(LEGS) * len(self.interfaces) * self.filter.packets or MOST_STAMPS
+        return {"stamps": stamps, "repeats": self.repeats}.get(table)
 
     def schema(self, table: str) -> Schema:
-        """Return the schema of a table of the packets of its probe, 0 for those of any."""
-        points = {"point": [each.point for each in self.interfaces]}
-        return narrowed(table, _only(self.filter.probe), points)
+        """Return the schema of a table of the probe's packets at the points of its interfaces."""
+        numbers = _only(self.filter.probe, self.filter.packets)
+        return narrowed(table, numbers, {"point": self._points})
+
+    def check(self, name: str, table: pl.DataFrame) -> None:
+        """Raise ValueError if a packet is stamped twice at an interface, on one leg."""
+        if name == "stamps":
+            check_once(table, Counter(self._points))
+
+    def read(self, done: object) -> measuring_replies.Taps:
+        """Return the answer; raise ValueError if it is not of these interfaces."""
+        found = super().read(done)
+        if [each.point for each in found.interfaces] != self._points:
+            raise ValueError(f"it is not of {', '.join(self._points)}")
+        return found
+
+    @property
+    def _points(self) -> list[str]:
+        return [each.point for each in self.interfaces]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from delaylab.agent.table_schemas import SCHEMAS, Schema
 from delaylab.io.values import JsonObject, Message
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from delaylab.plan.model import Plan
 
 R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
@@ -51,8 +53,11 @@ class Request(Message, Generic[R_co]):
         """Return the schema of one of its tables, as far as the request says more of it."""
         return SCHEMAS[table]
 
+    def check(self, name: str, table: pl.DataFrame) -> None:
+        """Raise ValueError if the rows of a table cannot all be true."""
+
     def read(self, done: object) -> R_co:
-        """Return the answer; raise ValidationError if it is malformed."""
+        """Return the answer; raise ValueError if it is malformed, as pydantic does."""
         return cast(R_co, self.reply.model_validate(done))
 
 

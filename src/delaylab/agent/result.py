@@ -65,8 +65,10 @@ class Result(Generic[R_co]):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            what = f"it sent a malformed answer to {self.request.op!r}: {where}: {first['msg']}"
-            raise AgentError(what, self.label) from None
+            why = f"{where}: {first['msg']}"
+        except ValueError as error:
+            why = str(error)
+        raise AgentError(f"it sent a malformed answer to {self.request.op!r}: {why}", self.label)
 
     def table(self, name: str) -> pl.DataFrame:
         """Return a table of the result, the parts that have come joined.
@@ -79,9 +81,11 @@ class Result(Generic[R_co]):
             raise AgentError(f"the agent sent no table {name!r}", self.label)
         schema, key = self.request.schema(name), self.request.keys.get(name, ())
         try:
-            return tables.joined(schema, self.parts[name], key)
+            table = tables.joined(schema, self.parts[name], key)
+            self.request.check(name, table)
         except (ValueError, pl.exceptions.PolarsError) as error:
             raise self._malformed(name, error) from None
+        return table
 
     def keep_table(self, payload: bytes) -> None:
         """Add a part of a table, as its frame has it; raise AgentError for what nobody asked for.

@@ -7,7 +7,7 @@ more memory than the header. `decode` then checks each value.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,6 +90,20 @@ def decode(schema: Schema, part: bytes) -> pl.DataFrame:
         except ValueError as error:
             raise ValueError(f"column {column!r} {error}") from None
     return pl.DataFrame(columns)
+
+
+def check_once(stamps: pl.DataFrame, most: Mapping[str, int] | None = None) -> None:
+    """Raise ValueError if a packet is stamped twice at a point, on one leg.
+
+    `most` has the points at which it may be stamped more often: two interfaces may be one point.
+    """
+    import polars as pl  # noqa: PLC0415
+
+    key = ("probe", "seq", "leg", "point")
+    again = stamps.group_by(key).len().filter(pl.col("len") > 1)
+    for probe, seq, _, point, times in again.iter_rows():
+        if times > (most or {}).get(point, 1):
+            raise ValueError(f"packet {seq} of probe {probe} is stamped {times} times at {point!r}")
 
 
 def _rows(given: object, rest: int, each: int) -> int:

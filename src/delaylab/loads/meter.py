@@ -39,7 +39,8 @@ class Meter:
 
     def read(self) -> Reading:
         """Return the counters now."""
-        found = self._session.call(Counters()).done.of_interface(self._interface)
+        counters = self._session.call(Counters()).done
+        found = counters.of_interface(self._interface, self._session.label)
         return Reading(
             time.monotonic(), found.tx_bytes, found.rx_bytes, found.tx_packets, found.rx_packets
         )

@@ -167,9 +167,11 @@ class Sink:
 
     def read(self) -> Arrived:
         """Return the counters now."""
-        done = self._session.call(Counters()).done
-        frames = {link: done.of_interface(name).rx_packets for link, name in self._names.items()}
-        probes = done.counter("Icmp", "InEchos") + done.counter("Udp", "InDatagrams")
+        done, label = self._session.call(Counters()).done, self._session.label
+        frames = {
+            link: done.of_interface(name, label).rx_packets for link, name in self._names.items()
+        }
+        probes = done.counter("Icmp", "InEchos", label) + done.counter("Udp", "InDatagrams", label)
         return Arrived(frames, probes, done.time_ns)
 
     def settled(self, before: Arrived, sent: int) -> Arrived:

@@ -138,7 +138,7 @@ def _begin(
     one, other = pair
     ip = ip_address(at[other]).version
     answerer = machines[other].session()
-    answered = answerer.start(Reflect(port=0, ip=ip, stamps=True, probe=probe))
+    answered = answerer.start(Reflect(port=0, ip=ip, stamps=True, probe=probe, packets=MOST))
     port = answerer.port(READY_S)
     sender = machines[one].session()
     sent = sender.start(

@@ -15,10 +15,14 @@ from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
+from delaylab.points import LEGS
 from delaylab.spec.study.model import FIRST_SOURCE_PORT, ProbeSpec
 from delaylab.trial import captures
 from delaylab.trial.machine_states import READY_S, MachineStates, recording_machines
 
+MOST_TIMES, MOST_AGAIN = 64, 1 << 22
+"""Times that a packet can come again, in a loop; and the most rows of all packets' repeats, unless
+each packet comes again once at each point."""
 PORT = 8462
 """The responder's UDP port, and its TCP port unless the probe has one."""
 
@@ -61,7 +65,12 @@ def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments
         if probe.protocol != "icmp" and not probe.outside:
             reflector = lab.node_session(probe.to)
             reflect = Reflect(
-                port=port(probe), ip=probe.ip, stamps=True, probe=probe_id, protocol=probe.protocol
+                port=port(probe),
+                ip=probe.ip,
+                stamps=True,
+                probe=probe_id,
+                protocol=probe.protocol,
+                packets=probe.packets,
             )
             instruments.reflector[reflector] = reflector.start(reflect)
             reflector.event(READY_S)
@@ -87,12 +96,18 @@ def tap(
         probe=probe_id,
         ident=identifier(probe, probe_id),
         port=port(probe),
+        packets=probe.packets,
     )
     for agent in dict.fromkeys(tap.agent for tap in path.every_tap):
         taps = (tap for tap in path.every_tap if tap.agent == agent)
         wanted = [TapInterface(tap.interface, tap.point) for tap in taps]
         # Nothing is attached to an interface of the machine itself: a ring only listens.
-        request = Tap(interfaces=wanted, filter=packets, tcx=not probe.outside)
+        request = Tap(
+            interfaces=wanted,
+            filter=packets,
+            tcx=not probe.outside,
+            repeats=_repeats(probe, len(wanted)),
+        )
         session = lab.session(agent)
         # Taps of guests give stamps alone.
         if pcap is not None and not agent.startswith(("node.", "xen.")):
@@ -108,7 +123,8 @@ def tap(
         taps = (tap for tap in path.beside if tap.agent == agent)
         wanted = [TapInterface(tap.interface, tap.point) for tap in taps]
         session = lab.session(agent)
-        request = Tap(interfaces=wanted, filter=packets, together=True)
+        repeats = _repeats(probe, len(wanted))
+        request = Tap(interfaces=wanted, filter=packets, together=True, repeats=repeats)
         instruments.taps[session] = session.start(request)
     for session in instruments.taps:
         session.event(READY_S)
@@ -137,6 +153,12 @@ def stop(instruments: Instruments) -> None:
         session.stop()
     for session in instruments.all():
         session.finish(READY_S)
+
+
+def _repeats(probe: ProbeSpec, interfaces: int) -> int:
+    """Return how many times in all a tap keeps packets that it has seen before."""
+    once_each = len(LEGS) * interfaces * probe.packets
+    return max(once_each, min(MOST_TIMES * probe.packets, MOST_AGAIN))
 
 
 def _is_here(lab: Lab, agent: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from delaylab import loads
+from delaylab.agent.measuring_replies import Reflect
 from delaylab.agent.measuring_requests import Counters, Route
-from delaylab.agent.result import AgentError
+from delaylab.agent.result import AgentError, Result
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import (
@@ -28,6 +29,7 @@ from delaylab.plan.agent_names import node_agent
 from delaylab.plan.ways.outside import outside_way
 from delaylab.plan.ways.probe_way import Hop as PlannedHop
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
+from delaylab.points import RESPONDER
 from delaylab.spec.study.combine import Combination
 from delaylab.spec.study.model import ClosedLoop, ProbeSpec
 from delaylab.spec.sysctls import CONGESTION_CONTROL
@@ -150,6 +152,7 @@ def _measurement(
             *done.sender.warnings,
             *lab.warnings,
             *_tap_warnings(taps),
+            *_foreign(taps, done.instruments.reflector.values()),
             *cut_captures(done.instruments),
             *clock_doubts(after.wall_ns - before.wall_ns),
             *work.doubts(loaded.crew),
@@ -221,12 +224,39 @@ def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
     done = session.call(Counters()).done
     session.close()
     # A kernel without IPv6 has no such counters.
-    by_ipv6 = done.of_protocol("Icmp6").get(ECHO_REPLIES_6, 0) if done.snmp.get("Icmp6") else 0
-    return {**done.of_protocol("Icmp"), ECHO_REPLIES_6: by_ipv6}
+    by_6 = done.of_protocol("Icmp6", agent) if done.snmp.get("Icmp6") else {}
+    return {**done.of_protocol("Icmp", agent), ECHO_REPLIES_6: by_6.get(ECHO_REPLIES_6, 0)}
+
+
+def _foreign(taps: list[Tap], reflectors: Iterable[Result[Reflect]]) -> Iterator[Doubt]:
+    """Yield a doubt for each point at which somebody else's packets passed as the probe's."""
+    at_taps = [(tap.point, tap.unsent) for tap in taps]
+    for point, packets in [*at_taps, *((RESPONDER, each.done.unsent) for each in reflectors)]:
+        if packets:
+            yield doubt(
+                DoubtKind.FOREIGN_PACKETS,
+                f"{packets} packets at {point} had the probe's number and a sequence number that "
+                "it does not use: another node sent them",
+                "find out who (`run --pcap`); such a node may also have answered in another's name",
+                point=point,
+                packets=packets,
+            )
 
 
 def _tap_warnings(taps: list[Tap]) -> list[Doubt]:
-    return [
+    again = [
+        doubt(
+            DoubtKind.DROPPED_STAMPS,
+            f"the tap at {tap.point} saw packets again {tap.repeated} times, and did not keep "
+            f"{tap.unkept} of these stamps",
+            "look for a loop, or for a node that sends packets again (`run --pcap`)",
+            point=tap.point,
+            unkept=tap.unkept,
+        )
+        for tap in taps
+        if tap.unkept
+    ]
+    return again + [
         doubt(
             DoubtKind.DROPPED_STAMPS,
             f"the tap at {tap.point} dropped {tap.dropped} packets",

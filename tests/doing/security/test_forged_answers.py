@@ -77,7 +77,10 @@ def tables(old: bytes, new: bytes) -> Forge:
 @pytest.mark.parametrize(
     ("forge", "told"),
     [
-        (answers("counters", lambda done: done.update(snmp={})), "malformed counters of Icmp"),
+        (
+            answers("counters", lambda done: done.update(snmp={})),
+            "node.echo: it sent malformed counters of Icmp",
+        ),
         (
             answers("counters", lambda done: done.update(snmp={"Icmp": {"InMsgs": -(2**63)}})),
             "malformed message: a number is beyond 2⁶²",

@@ -14,6 +14,8 @@ mod observe;
 mod probe;
 mod programs;
 mod reflect;
+mod reply_log;
+mod seen;
 mod tables;
 mod tap;
 mod transport;

@@ -236,6 +236,9 @@ pub(crate) struct Reflect {
     /// The probe whose stamps are returned; 0 for all.
     #[serde(default)]
     pub probe: u32,
+    /// The number of packets that the probe sends: others have no stamps. 0 for any number.
+    #[serde(default)]
+    pub packets: u32,
     #[serde(default)]
     pub protocol: Protocol,
 }
@@ -245,6 +248,8 @@ pub(crate) struct Reflect {
 pub(crate) struct ReflectDone {
     /// The packets that it sent back, or the connections that it answered.
     pub reflected: u64,
+    /// Packets with the probe's number and a sequence number that the probe does not use.
+    pub unsent: u64,
 }
 
 /// Stamp a probe's packets at interfaces.
@@ -268,6 +273,13 @@ pub(crate) struct Tap {
     /// True if one ring serves all interfaces: for many, most of which see few packets or none.
     #[serde(default)]
     pub together: bool,
+    /// The most rows of the table `repeats`.
+    #[serde(default = "most_repeats")]
+    pub repeats: u32,
+}
+
+fn most_repeats() -> u32 {
+    1 << 20
 }
 
 /// An interface and the name of its vantage point.
@@ -293,6 +305,16 @@ pub(crate) struct TapFilter {
     /// The responder's UDP or TCP port.
     #[serde(default)]
     pub port: u16,
+    /// The number of packets that the probe sends: others have no stamps. 0 for any number.
+    #[serde(default)]
+    pub packets: u32,
+}
+
+impl TapFilter {
+    /// Return true if the probe sends a packet with this sequence number.
+    pub(crate) fn sends(&self, seq: u32) -> bool {
+        self.packets == 0 || seq < self.packets
+    }
 }
 
 /// The end of taps.
@@ -314,6 +336,10 @@ pub(crate) struct TapCounts {
     pub unparsed: u64,
     /// Packets that were seen before at the same interface.
     pub repeated: u64,
+    /// Those of them for which the table `repeats` had no room.
+    pub unkept: u64,
+    /// Packets with the probe's number and a sequence number that the probe does not use. They have no stamp.
+    pub unsent: u64,
     pub by: By,
     /// The kind of the interface's outermost queue when the tap started, and at its end.
     pub queue: String,

@@ -25,6 +25,7 @@ class DoubtKind(StrEnum):
     EMULATED = "emulated"
     WORK_FAILED = "work-failed"
     CAPTURE_CUT = "capture-cut"
+    FOREIGN_PACKETS = "foreign-packets"
     CONDITIONS_CHANGED = "conditions-changed"
     FEW_SAMPLES = "few-samples"
     LONG_MEMORY = "long-memory"

@@ -22,6 +22,14 @@ class Tap(Record):
     dropped: Count = Field(description="The number of packets that found the tap's buffer full.")
     unparsed: Count = Field(0, description="The number of packets that are corrupted or fragments.")
     repeated: Count = Field(0, description="The number of packets that were seen before.")
+    unkept: Count = Field(
+        0, description="The number of them that are not in the recording: there were too many."
+    )
+    unsent: Count = Field(
+        0,
+        description="The number of packets with the probe's number and a sequence number that the "
+        "probe does not use: another node sent them. They have no stamp.",
+    )
     by: Literal["tcx", "ring"] = Field(
         "ring",
         description="The method of capture: BPF programs at the interface's traffic control "

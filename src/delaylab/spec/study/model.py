@@ -126,12 +126,11 @@ class ProbeSpec(Spec):
             return self
         if self.held:
             raise ValueError(f"a probe of `protocol: {self.protocol}` has no `held`")
-        packets = self.count + PHASES_AT_REST * self.at_rest
-        if packets > SOURCE_PORTS:
+        if self.packets > SOURCE_PORTS:
             raise ValueError(
                 f"a probe of `protocol: {self.protocol}` sends at most {SOURCE_PORTS} packets in a "
                 f"trial, each from a port of its own; `count` and {PHASES_AT_REST} times `at_rest` "
-                f"are {packets}"
+                f"are {self.packets}"
             )
         return self
 
@@ -167,6 +166,11 @@ class ProbeSpec(Spec):
         if isinstance(self.interval, Duration):
             return self.interval
         return ClosedLoop(self.timeout or self.late)
+
+    @property
+    def packets(self) -> int:
+        """Return how many packets it sends in a trial, in all phases."""
+        return self.count + PHASES_AT_REST * self.at_rest
 
     @property
     def pace_at_rest(self) -> Pace:

@@ -63,6 +63,28 @@ struct Sightings {
     given: usize,
     /// The further ones.
     repeats: Vec<Stamp>,
+    /// The most of the further ones that are kept.
+    most_repeats: usize,
+}
+
+impl Sightings {
+    fn new(most_repeats: u32) -> Self {
+        let stamps = Vec::with_capacity(1 << 16);
+        Self { stamps, given: 0, repeats: Vec::new(), most_repeats: most_repeats as usize }
+    }
+
+    /// Keep a sighting of a packet that the probe sends, as far as there is room; count the others.
+    fn note(&mut self, stamp: Stamp, counter: &mut PacketCounter, filter: &TapFilter) {
+        if !filter.sends(stamp.seq) {
+            counter.unsent += 1;
+        } else if counter.is_new(&stamp) {
+            self.stamps.push(stamp);
+        } else if self.repeats.len() < self.most_repeats {
+            self.repeats.push(stamp);
+        } else {
+            counter.unkept += 1;
+        }
+    }
 }
 
 /// The way in which all taps of a request get their packets.
@@ -97,7 +119,7 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
         .collect::<Result<Vec<_>, _>>()?;
     stamps::settle().context("switch on receive stamps")?;
     session.event(&Event::READY)?;
-    let mut seen = Sightings { stamps: Vec::with_capacity(1 << 16), given: 0, repeats: Vec::new() };
+    let mut seen = Sightings::new(request.repeats);
     let mut parts = Parts {
         points: &points,
         every: request.parts_ns.map(Duration::from_nanos),
@@ -308,9 +330,7 @@ impl Tapped {
                 }
             };
             if let Some(stamp) = stamp {
-                let new = counter.is_new(&stamp);
-                let list = if new { &mut sightings.stamps } else { &mut sightings.repeats };
-                list.push(stamp);
+                sightings.note(stamp, counter, filter);
             }
         };
         let drained = match source.drain(&mut take) {
@@ -351,13 +371,15 @@ impl Tapped {
     fn counts(&mut self, now: InterfaceQueues) -> Result<TapCounts, Failure> {
         let resting = self.resting.as_mut().map_or(Ok(0), Source::dropped);
         let resting = resting.map_err(|error| self.failure(error))?;
-        let PacketCounter { packets, unparsed, repeated, .. } = self.counter;
+        let PacketCounter { packets, unparsed, repeated, unkept, unsent, .. } = self.counter;
         Ok(TapCounts {
             point: self.interface.point.clone(),
             packets,
             dropped: self.dropped + resting,
             unparsed,
             repeated,
+            unkept,
+            unsent,
             by: self.by,
             queue: self.queues.kind.clone(),
             queue_changed: now != self.queues,

@@ -40,10 +40,11 @@ struct Interfaces {
 /// Serve one request: stamp packets at all of its interfaces until the client stops it.
 pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
+    let most_repeats = request.repeats;
     let mut ring = Interfaces::open(request)?;
     stamps::settle().context("switch on receive stamps")?;
     session.event(&Event::READY)?;
-    let mut seen = Sightings { stamps: Vec::new(), given: 0, repeats: Vec::new() };
+    let mut seen = Sightings::new(most_repeats);
     ring.run(&mut seen, session)?;
     let interfaces = ring.counts()?;
     send_stamps(session, &points, seen.stamps.into_iter())?;
@@ -107,8 +108,7 @@ impl Interfaces {
             let Some(&point) = numbers.get(&frame.interface) else { return };
             let counter = &mut tapped[point as usize].counter;
             if let Some(stamp) = counter.parse(&frame, point, filter) {
-                let new = counter.is_new(&stamp);
-                (if new { &mut seen.stamps } else { &mut seen.repeats }).push(stamp);
+                seen.note(stamp, counter, filter);
             }
         });
         drained.map(|_| ()).context("tap all interfaces")
@@ -134,13 +134,15 @@ impl Interfaces {
         let mut counts = Vec::with_capacity(self.tapped.len());
         for place in &self.tapped {
             let now = queues(place.index).context(format!("tap {}", place.interface.name))?;
-            let PacketCounter { packets, unparsed, repeated, .. } = place.counter;
+            let PacketCounter { packets, unparsed, repeated, unkept, unsent, .. } = place.counter;
             counts.push(TapCounts {
                 point: place.interface.point.clone(),
                 packets,
                 dropped: std::mem::take(&mut dropped),
                 unparsed,
                 repeated,
+                unkept,
+                unsent,
                 by: By::Ring,
                 queue: place.queues.kind.clone(),
                 queue_changed: now != place.queues,
