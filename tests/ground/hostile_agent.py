@@ -6,7 +6,8 @@ import json
 import os
 import random
 import struct
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO
 
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.measuring_requests import (
@@ -73,7 +74,8 @@ def table(name: str, columns: Columns) -> bytes:
         about: dict[str, Any] = {"name": column, "type": kind.rstrip("?")}
         if kind in ("text", "label"):
             about["values"] = list(dict.fromkeys(v for v in values if v is not None))
-            numbers = [0xFFFFFFFF if v is None else about["values"].index(v) for v in values]
+            places = {text: number for number, text in enumerate(about["values"])}
+            numbers = [0xFFFFFFFF if v is None else places[v] for v in values]
             body += struct.pack(f"<{len(values)}I", *numbers)
         else:
             if kind.endswith("?"):
@@ -155,8 +157,8 @@ REQUESTS: list[tuple[Request[Any], dict[str, Columns], dict[str, Any]]] = [
 class Said(Stream):
     """What an agent has sent; what it is asked is not kept."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = memoryview(data)
+    def __init__(self, data: BinaryIO) -> None:
+        self._data = data
         self._end, self._other = os.pipe()
         os.close(self._other)  # so that it is always readable
 
@@ -164,8 +166,7 @@ class Said(Stream):
         return self._end
 
     def read(self, most: int) -> bytes:
-        piece, self._data = self._data[:most], self._data[most:]
-        return bytes(piece)
+        return self._data.read(most)
 
     def write(self, data: memoryview) -> int:
         return len(data)
@@ -177,9 +178,9 @@ class Said(Stream):
         return None
 
 
-def read_all(request: Request[Any], said: bytes) -> Result[Any]:
+def read_all(request: Request[Any], said: bytes | BinaryIO) -> Result[Any]:
     """Have a session read what an agent has sent, and each table and the answer of it be read."""
-    session = Session("node.b", Said(said))
+    session = Session("node.b", Said(BytesIO(said) if isinstance(said, bytes) else said))
     try:
         result = session.start(request)
         session.event(1)

@@ -9,8 +9,12 @@ from delaylab.agent.observing_replies import Observed
 from delaylab.agent.requests import Request
 from delaylab.io.values import Message
 
-CHANGES_A_SECOND = 500_000
-"""The most rows that an observer reads in a second."""
+MOST_TEXTS = 1 << 20
+"""The most prefixes and devices of one observation: those of the whole Internet's table."""
+MOST_HOPS, HOPS_OF_PLACE = 1 << 20, 1 << 16
+"""The most next hops in all sets of one observation, and for each of its places."""
+CHANGES_OF_PLACE, CHANGES_A_SECOND = 1 << 20, 10_000
+"""The most changes of each place: at any time, and so many more in each second."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,10 @@ class Observe(Request[Observed]):
     parts_ns: int = 10_000_000
 
     def most_rows(self, table: str, after_s: float) -> int | None:
-        """Return the rows of a table: those of the largest lab, and of what changes each second."""
-        first = {"texts": 1 << 20, "hops": 1 << 20, "changes": 1 << 24}.get(table)
-        return None if first is None else first + round(after_s * CHANGES_A_SECOND)
+        """Return the rows of a table: as many as so many places may have."""
+        places = max(1, len(self.places))
+        return {
+            "texts": MOST_TEXTS,
+            "hops": min(MOST_HOPS, HOPS_OF_PLACE * places),
+            "changes": round(CHANGES_OF_PLACE + CHANGES_A_SECOND * after_s) * places,
+        }.get(table)

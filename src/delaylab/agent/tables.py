@@ -26,6 +26,8 @@ _HEADER, _HEADER_OF_ROW = 1 << 20, 1 << 10
 """The most bytes of a header: a constant, plus so many for each row."""
 SHOWN, MOST_WORDS = 100, 20
 """The most characters of a text that an error shows, and the most words that it might be."""
+MOST_ROWS = 1 << 20
+"""The most rows of one part; an agent sends no more at once."""
 MOST_LABELS = 10_000
 """The most texts that a header has and no row uses: the points of a tap."""
 
@@ -111,6 +113,8 @@ def _rows(given: object, rest: int, each: int) -> int:
     # True is an int, too.
     if type(given) is not int or given * each != rest:
         raise ValueError(f"{rest} bytes are not as many rows as it says, of {each} bytes each")
+    if given > MOST_ROWS:
+        raise ValueError(f"one part has {given} rows, more than {MOST_ROWS}")
     return given
 
 
