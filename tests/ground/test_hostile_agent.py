@@ -17,6 +17,7 @@ import pytest
 from delaylab.agent import bounded_json
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.measuring_requests import Probe, Tap, TapFilter, TapInterface
+from delaylab.agent.replies import LivePacket
 from delaylab.agent.requests import Hello
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS, width
@@ -185,6 +186,19 @@ def test_numbers_that_were_not_explained_are_one_line() -> None:
 def test_an_answer_out_of_range_is_one_line(name: str, value: Any) -> None:
     with pytest.raises(AgentError, match=rf"^node\.b: .* malformed answer to 'probe': {name}"):
         hostile.read_all(PROBE, hostile.sent(tables_of(), {**DONE, name: value}))
+
+
+@pytest.mark.parametrize("source", ["fe80::1%eth0", "192.0.2.1", None])
+def test_the_address_that_answered_may_have_a_zone(source: str | None) -> None:
+    packet = {"seq": 1, "outcome": "replied", "from": source}
+    assert LivePacket.model_validate(packet).source == source
+
+
+@pytest.mark.parametrize("source", ["u8", "", "192.0.2", "\x1b[2J", "::1%" + "x" * 100])
+def test_what_answered_is_an_address(source: str) -> None:
+    said = hostile.message(event={"packet": {"seq": 1, "outcome": "replied", "from": source}})
+    with pytest.raises(AgentError, match=r"^node\.b: .* it sent a malformed event: "):
+        hostile.read_all(PROBE, said)
 
 
 @pytest.mark.parametrize(

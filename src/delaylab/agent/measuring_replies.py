@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from delaylab.agent.replies import Count, Listed, Named, Reply, Text, Time
+from delaylab.agent.replies import Address, Count, Listed, Named, Reply, Text, Time
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.base import Difference, Word
 from delaylab.dataset.records.doubts import Doubt
@@ -72,8 +72,8 @@ class Route(Reply):
     """
 
     interface: Text
-    source: Text | None = None
-    gateway: Text | None = None
+    source: Address | None = None
+    gateway: Address | None = None
     mtu: Count
 
 

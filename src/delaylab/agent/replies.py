@@ -7,13 +7,23 @@ agent really sends.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from delaylab.dataset.records.base import LARGEST, MOST_LISTED, Word
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
+
+
+def _address(text: str) -> str:
+    """Return an IP address as it is, with its zone if it has one; raise ValueError for others."""
+    ip_address(text.partition("%")[0])
+    return text
+
+
+Address = Annotated[str, StringConstraints(max_length=100), AfterValidator(_address)]
 Name = Annotated[str, StringConstraints(max_length=300)]
 """Name of a program, an interface, a counter or a place."""
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -130,7 +140,7 @@ class LivePacket(Reply):
     rtt_stack_ns: Span | None = None
     slip_ns: Span | None = None
     outcome: PacketOutcome
-    source: Text | None = Field(None, alias="from")
+    source: Address | None = Field(None, alias="from")
     ttl: Count | None = None
     error: Text | None = None
     duplicates: Count = 0
