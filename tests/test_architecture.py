@@ -88,20 +88,52 @@ def imports() -> dict[str, set[str]]:
     """Module -> modules of delaylab that it imports, also inside of functions."""
     known = modules()
     return {
-        name: {target for node in ast.walk(ast.parse(path.read_text())) for target in _to(node)}
-        & set(known) - {name}
+        name: imported(path.read_text(), package_of(name, path)) & set(known) - {name}
         for name, path in known.items()
     }
 
 
-def _to(node: ast.AST) -> list[str]:
+def package_of(name: str, path: Path) -> str:
+    """Return the package from which a module's relative imports start."""
+    return name if path.stem == "__init__" else name.rpartition(".")[0]
+
+
+def imported(source: str, package: str) -> set[str]:
+    """Return the modules that a source of a package imports, however it writes their names."""
+    return {target for node in ast.walk(ast.parse(source)) for target in _to(node, package)}
+
+
+def _to(node: ast.AST, package: str) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module:
+    if isinstance(node, ast.ImportFrom):
+        start = package.split(".")[: -(node.level - 1) or None] if node.level else []
+        module = ".".join([*start, *filter(None, [node.module])])
         # A name of a package is a module of its own, or something that the package defines.
-        below = [f"{node.module}.{alias.name}" for alias in node.names]
-        return [each if each in modules() else node.module for each in below]
+        below = [f"{module}.{alias.name}" for alias in node.names]
+        return [each if each in modules() else module for each in below]
     return []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import delaylab.cli.options",
+        "from delaylab.cli import options",
+        "from delaylab.cli.options import Verbs",
+        "from .cli import options",
+        "def later():\n    from .cli.options import Verbs",
+    ],
+)
+def test_an_import_is_seen_however_it_is_written(source: str) -> None:
+    assert imported(source, "delaylab") == {"delaylab.cli.options"}
+    assert package_of("delaylab.progress", SOURCE / "progress.py") == "delaylab"
+
+
+def test_a_relative_import_starts_at_its_own_package() -> None:
+    assert imported("from . import tree", "delaylab.images") == {"delaylab.images.tree"}
+    assert imported("from ..io import files", "delaylab.images") == {"delaylab.io.files"}
+    assert package_of("delaylab.images", SOURCE / "images/__init__.py") == "delaylab.images"
 
 
 def between(place: int, below: str = "") -> set[tuple[str, str]]:
