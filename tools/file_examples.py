@@ -24,10 +24,10 @@ from delaylab.spec.lab import (
     HostSpec,
     LabSpec,
     LinkSpec,
-    MachineSpec,
     UplinkSpec,
     XenSpec,
 )
+from delaylab.spec.machine import MachineSpec
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec

@@ -9,7 +9,7 @@ import pytest
 
 from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.dataset.records.links import EngineReport
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from tests.analysis.engines import direction, engine, verdict
 
 UNDERLAY = {
@@ -116,3 +116,30 @@ def test_pings_count_where_probes_say_nothing(unknown: dict[str, object]) -> Non
     worse = during(unknown, underlay=WORSE, short=0)
     assert "lost 50 of 100 pings" in worse.text
     assert "7.0 ms longer than the least" in worse.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, "no frame passed from machine m1 to m2 during the trial"),
+        (
+            {"small": True},
+            "packets of 1500 bytes did not pass from machine m1 to m2 during the trial; the "
+            "smallest did",
+        ),
+        ({"links": ["other"]}, None),
+        ({"hosts": ["right"]}, None),
+    ],
+)
+def test_a_way_between_machines_that_takes_no_frames_is_a_reason_against_its_links(
+    changes: dict[str, object], says: str | None
+) -> None:
+    """It is one also if no frame came to the link yet."""
+    way = {"machine": "m1", "other": "m2", "hosts": ["left"], "links": ["wan"], "mtu": 1500}
+    closed = [ClosedWay.model_validate({**way, "small": False, **changes})]
+    for frames in (0, 1000):
+        sent = direction(**{"in": {"frames": frames, "bytes": 0}})
+        report = EngineReport.model_validate(engine(directions=[sent]))
+        (found,) = judge([report], closed=closed)
+        assert found.closed == (() if says is None else (says,))
+        assert found.held == (says is None)

@@ -173,6 +173,7 @@ def test_a_tunnel_has_this_form() -> None:
         "mac": tunnel.mac,
         "mtu": 1400,
         "id": identifiers("cut", ["wan"])["wan"],
+        "port": 4789,
         "local": "192.0.2.1",
         "peers": [{"address": "192.0.2.2", "macs": [mac]}],
     }

@@ -2,7 +2,8 @@
  * joined the group on any link; so it leaves to the address that its link has on the LAN, by the address of its
  * sender: of a link of two nodes the other node's, else that of a multicast group of the link's own. Where it arrives
  * it gets its destination back, which follows from its IP destination (RFC 1112, section 6.4). All other frames
- * stay as they are, ARP among them. Compiled to lan.o by compile.sh. */
+ * stay as they are, ARP among them; but those that try the way between two machines end where they arrive. Compiled
+ * to lan.o by compile.sh. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
@@ -11,6 +12,9 @@
 
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+
+/* The EtherType of frames that try the way between two machines: "local experimental" (IEEE 802, 9.2.4). */
+#define TRIED 0x88b5
 
 struct mac {
 	__u8 bytes[ETH_ALEN];
@@ -48,7 +52,7 @@ int leave(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-/* Give a frame to a group its destination back. */
+/* Give a frame to a group its destination back. A packet socket has seen what is dropped here. */
 SEC("classifier")
 int arrive(struct __sk_buff *skb)
 {
@@ -57,6 +61,8 @@ int arrive(struct __sk_buff *skb)
 
 	if (bpf_skb_load_bytes(skb, 0, &header, sizeof(header)))
 		return TC_ACT_UNSPEC;
+	if (header.h_proto == bpf_htons(TRIED))
+		return TC_ACT_SHOT;
 	if (header.h_proto != bpf_htons(ETH_P_IP))
 		return TC_ACT_UNSPEC;
 	if ((header.h_dest[0] & 1) && !is_group(header.h_dest))

@@ -108,6 +108,18 @@ class Discarded(Reply):
     interfaces: Named[Order] | None = None
 
 
+class Cross(Reply):
+    """The end of sending frames to other machines: how many the kernel took."""
+
+    sent: Count
+
+
+class Crossed(Reply):
+    """The end of waiting for frames of other machines: the numbers of those that arrived."""
+
+    arrived: list[Count]
+
+
 class InterfaceCounters(Reply):
     """An interface's counters since it was made, as the kernel has them (rtnetlink(7))."""
 

@@ -297,6 +297,50 @@ class Discard(Request[measuring_replies.Discarded]):
     interfaces: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class CrossingFrame(Message):
+    """A frame that tries a way from machine to machine: the interface that it leaves by, and MACs.
+
+    `size` is in bytes, without the Ethernet header.
+    """
+
+    number: int
+    by: str
+    source: str
+    to: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cross(Request[measuring_replies.Cross]):
+    """Send frames to other machines until `stop`, all of them in each of some rounds."""
+
+    op = "cross"
+    reply = measuring_replies.Cross
+    nonce: int
+    frames: Sequence[CrossingFrame]
+    rounds: int
+
+
+@dataclass(frozen=True)
+class AwaitedFrame(Message):
+    """A frame that is awaited from another machine, by an interface."""
+
+    number: int
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossed(Request[measuring_replies.Crossed]):
+    """Wait for frames of other machines, until all have arrived or the time is over."""
+
+    op = "crossed"
+    reply = measuring_replies.Crossed
+    nonce: int
+    frames: Sequence[AwaitedFrame]
+    timeout_ns: int
+
+
 class Counters(Request[measuring_replies.Counters]):
     """Read the counters of interfaces and protocols."""
 

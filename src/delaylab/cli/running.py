@@ -168,16 +168,18 @@ def link_show(
 
     lab = attach(lab_name)
     # Before the counts: a verdict is about them and the network at that moment.
-    between = underlays.measured_now(lab, name)
+    between, closed = underlays.measured_now(lab, name), underlays.closed_now(lab, name)
     reports = links.shown(lab, name, reset=reset)
     of_hosts = interfaces.reports(lab, name)
     if as_json:
         found = {"interfaces": [asdict(each) for each in of_hosts]} if of_hosts else {}
         if between:
             found["underlays"] = [each.model_dump(mode="json") for each in between]
-        print_json({"engines": links.as_json(reports, between), **found})
+        if closed:
+            found["closed"] = [each.model_dump(mode="json") for each in closed]
+        print_json({"engines": links.as_json(reports, between, closed), **found})
     else:
-        links.print_links(reports, console(), between)
+        links.print_links(reports, console(), between, closed)
         links.print_interfaces(of_hosts, console())
 
 

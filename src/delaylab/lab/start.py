@@ -140,7 +140,14 @@ def _build(
 
 
 def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) -> None:
-    """Start the programs of a lab that is built, and wait until its routers forward rightly."""
+    """Start the programs of a lab that is built, and wait until its routers forward rightly.
+
+    Before that, the ways between machines are tried.
+    """
+    if lab.spec.machines_used:
+        from delaylab.lab.links import crossings  # noqa: PLC0415  most labs have one machine
+
+        crossings.check(lab)
     held = counts_from_ready(lab.spec)
     if held or _is_down_in_a_guest(lab.spec):
         from delaylab.lab.links import link_changes  # noqa: PLC0415  most labs begin with all links

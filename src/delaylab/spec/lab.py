@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import ip_address
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from delaylab.spec.addresses import Address
-from delaylab.spec.base import Cpus, InterfaceName, Name, Shorthand, Spec, SshTarget, no_items
+from delaylab.spec.base import Cpus, Name, Shorthand, Spec, no_items
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
+from delaylab.spec.machine import MachineSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.sysctls import Sysctl, SysctlValue
 from delaylab.spec.this_machine import HERE
 from delaylab.spec.timeline.model import MomentSpec
-from delaylab.units import Duration, Rate, Size
+from delaylab.units import Rate, Size
 
 IpVersion = Literal[4, 6]
 Routes = Literal["shortest", "none"]
 AddressesBy = Literal["names", "places"]
 DataPlane = Literal["vxlan", "ethernet"]
+VXLAN_PORT = 4789
+"""The UDP port of VXLAN (RFC 7348, section 5)."""
 Spoken = bool | Literal["passive"]
 """The part of routers in a protocol on a link; `passive` announces its network alone."""
 Protocol = Literal["ospf", "isis"]
@@ -82,55 +83,6 @@ class XenSpec(Spec):
     )
     scheduler: Literal["credit", "credit2", "null", "rtds"] = Field(
         "credit2", description="Xen's scheduler of domains (its boot parameter `sched`)."
-    )
-
-
-def _names_alone(given: object) -> object:
-    if isinstance(given, dict):
-        raise ValueError(
-            "a machine's interfaces are named in a list: the rates are those of its cards; "
-            "`interfaces` of a host can have others"
-        )
-    return given
-
-
-def _address(given: object) -> Address:
-    """Return an IP address, which may be given as text."""
-    try:
-        return ip_address(str(given))
-    except ValueError:
-        raise ValueError(f"{given!r} is no IPv4 or IPv6 address") from None
-
-
-# `IPvAnyAddress` of pydantic would do, but a lab file took 7 ms longer to read: with it comes all
-# that pydantic knows of URLs.
-MachineAddress = Annotated[Address, BeforeValidator(_address)]
-
-
-class MachineSpec(Spec):
-    """Another machine that carries hosts: any Linux machine that this user reaches by ssh."""
-
-    ssh: SshTarget = Field(
-        description="The machine's name as `ssh` takes it: `lab2`, `root@192.0.2.1` or "
-        "`ssh://root@192.0.2.1:2222`. Keys, ports and jump hosts are those of ssh's own "
-        "configuration."
-    )
-    address: MachineAddress | None = Field(
-        None,
-        description="The address by which the other machines reach it, for links between them; "
-        "left out, it is the one that ssh has reached.",
-    )
-    interfaces: Annotated[list[InterfaceName], BeforeValidator(_names_alone)] = Field(
-        default_factory=no_items,
-        description="The machine's interfaces on the LAN, for `data_plane: ethernet`: links are "
-        "divided among them by their `bandwidth`. Left out, it is the one by which the machine "
-        "reaches the others.",
-    )
-    symmetric: Duration | None = Field(
-        None,
-        description="The largest difference of the least one-way delays to the machine and from "
-        "it, if you know one: clocks are then compared more closely, and figures that rest on it "
-        "say so. Of two machines other than this one both have it. Left out, nothing is assumed.",
     )
 
 
@@ -276,6 +228,13 @@ class LabSpec(Spec):
         "vxlan",
         description="How frames get from one machine to another: `vxlan` puts them into UDP, which "
         "any network carries; `ethernet` sends them as they are, on a LAN that the machines share.",
+    )
+    vxlan_port: int = Field(
+        VXLAN_PORT,
+        ge=1,
+        le=65535,
+        description="The UDP port of `data_plane: vxlan`, which firewalls between the machines "
+        "must let through.",
     )
     hosts: dict[Name, HostSpec] = Field(
         default_factory=dict,

@@ -22,7 +22,8 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab.dataset.records.tables import COMPARISONS
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
+from delaylab.lab.links import crossings
 from delaylab.lab.links.underlays import joined
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
@@ -65,6 +66,7 @@ class Compared:
 
     records: list[ClockComparison] = field(default_factory=list)
     underlays: list[MeasuredUnderlay] = field(default_factory=list)
+    closed: list[ClosedWay] = field(default_factory=list)
     time_sync: list[TimeSync] = field(default_factory=list)
     tables: list[pl.DataFrame] = field(default_factory=list)
 
@@ -87,6 +89,7 @@ def comparing(lab: Lab) -> Iterator[Compared]:
     compared = Compared()
     if not pairs:
         yield compared
+        compared.closed = crossings.closed(lab)
         return
     at = addresses(lab.spec, machines)
     differing = {name for pair in pairs if _differ(clocks, pair) for name in pair}
@@ -105,6 +108,7 @@ def comparing(lab: Lab) -> Iterator[Compared]:
             if _differ(clocks, pair):
                 compared.records.append(_record(each))
                 compared.tables.append(times)
+        compared.closed = crossings.closed(lab)
     finally:
         for each in running:
             each.sender.close()

@@ -148,6 +148,7 @@ def _measurement(
         ahead_ns=done.instruments.machines.ahead_ns,
         time_sync=compared.time_sync,
         underlays=compared.underlays,
+        closed=compared.closed,
         warnings=[
             *done.sender.warnings,
             *lab.warnings,

@@ -72,6 +72,7 @@ def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate]
         or congestion_control(),
         ahead_ns=machines.ahead_ns,
         underlays=compared.underlays,
+        closed=compared.closed,
         links=loaded.links,
         events=loaded.events.records,
     )

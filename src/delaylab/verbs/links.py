@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from delaylab.analysis.links.verdict import Verdict, engine_reasons, judge
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.io.values import JsonObject
 from delaylab.lab.links import link_engines
 from delaylab.lab.links.interfaces import InterfaceReport
@@ -69,13 +69,16 @@ def print_interfaces(reports: list[InterfaceReport], console: Console) -> None:
 
 
 def as_json(
-    reports: list[EngineReport], underlays: Sequence[MeasuredUnderlay] = ()
+    reports: list[EngineReport],
+    underlays: Sequence[MeasuredUnderlay] = (),
+    closed: Sequence[ClosedWay] = (),
 ) -> list[JsonObject]:
     """Return the reports, with a verdict for each direction of a node.
 
-    `underlays` are the networks between machines as measured now.
+    `underlays` are the networks between machines as measured now, `closed` the ways between them
+    that do not take the links' frames.
     """
-    judged = judge(reports, underlays, NOW)
+    judged = judge(reports, underlays, NOW, closed)
     verdicts = {(v.host, v.direction.port, v.direction.receives): v for v in judged}
     return [
         {
@@ -99,15 +102,20 @@ def _engine_fields(report: EngineReport) -> JsonObject:
 
 
 def print_links(
-    reports: list[EngineReport], console: Console, underlays: Sequence[MeasuredUnderlay] = ()
+    reports: list[EngineReport],
+    console: Console,
+    underlays: Sequence[MeasuredUnderlay] = (),
+    closed: Sequence[ClosedWay] = (),
 ) -> None:
     """Print a line per direction: conditions, passed, dropped, lateness, why it did not hold.
 
-    `underlays` are the networks between machines as measured now.
+    `underlays` are the networks between machines as measured now, `closed` the ways between them
+    that do not take the links' frames.
     """
-    verdicts = judge(reports, underlays, NOW)
+    verdicts = judge(reports, underlays, NOW, closed)
     if not verdicts and not any(not report.running for report in reports):
         console.print("no link has conditions")
+        _print_closed(closed, console)
         return
     table = Table(box=None, pad_edge=False)
     for title in ("LINK", "FROM", "CONFIGURED (one way)"):
@@ -130,8 +138,15 @@ def print_links(
         console.print(line, soft_wrap=True)
     for each in underlays:
         console.print(_measured(each), soft_wrap=True)
+    _print_closed(closed, console)
     if (here := backlog()) is not None and here.dropped:
         console.print(f"backlog of this machine's kernel: {here.text}", soft_wrap=True)
+
+
+def _print_closed(closed: Iterable[ClosedWay], console: Console) -> None:
+    """Print a line for each way between machines that does not take the frames of its links."""
+    for each in closed:
+        console.print(f"{each.why(NOW)} (links: {', '.join(each.links)})", soft_wrap=True)
 
 
 def _end(direction: Direction) -> str:
@@ -178,8 +193,8 @@ def _lines(reports: list[EngineReport], verdicts: list[Verdict]) -> Iterator[str
     below = {each.direction.link: each.direction.underlay for each in verdicts}
     yield from (f"{link}: {_below(each)}" for link, each in below.items() if each is not None)
     for verdict in verdicts:
-        if verdict.own or verdict.of_underlay:
-            why = "; ".join((*verdict.own, *verdict.of_underlay))
+        if verdict.of_direction:
+            why = "; ".join(verdict.of_direction)
             yield f"{_direction(verdict)}: not held, because {why}"
         if verdict.direction.moved:
             yield f"{_direction(verdict)}: {_moved(verdict.direction.moved)}"

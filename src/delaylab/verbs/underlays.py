@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.lab.links.underlays import joined, record
 from delaylab.lab.running import Lab
 
@@ -35,3 +35,15 @@ def measured_now(lab: Lab, link: str | None) -> list[MeasuredUnderlay]:
         )
         for found in between(pairs, machines, at)
     ]
+
+
+def closed_now(lab: Lab, link: str | None) -> list[ClosedWay]:
+    """Return the ways between machines that do not take the frames of a lab's links now.
+
+    With `link` those of this link alone. Machines that cannot be reached are left out.
+    """
+    if not lab.spec.machines_used:
+        return []
+    from delaylab.lab.links.crossings import closed  # noqa: PLC0415  most labs have none
+
+    return closed(lab, link)

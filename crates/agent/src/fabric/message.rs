@@ -97,8 +97,6 @@ pub(super) fn bridge(of: &Bridge, index: u32) -> RouteNetlinkMessage {
     RouteNetlinkMessage::NewLink(link)
 }
 
-/// The UDP port of VXLAN (RFC 7348, section 5).
-const VXLAN_PORT: u16 = 4789;
 /// The destination of frames whose address no entry has (`bridge fdb`, bridge(8)).
 const ANY: Mac = Mac([0; 6]);
 
@@ -113,7 +111,7 @@ pub(super) fn tunnel(of: &Tunnel, place: &VethEnd) -> RouteNetlinkMessage {
     };
     // All MAC addresses are known: nothing is learnt from frames, which anybody on the network could send.
     let options =
-        vec![InfoVxlan::Id(of.id), local, InfoVxlan::Port(VXLAN_PORT), InfoVxlan::Learning(false)];
+        vec![InfoVxlan::Id(of.id), local, InfoVxlan::Port(of.port), InfoVxlan::Learning(false)];
     link.attributes.push(LinkAttribute::LinkInfo(vec![
         LinkInfo::Kind(InfoKind::Vxlan),
         LinkInfo::Data(InfoData::Vxlan(options)),

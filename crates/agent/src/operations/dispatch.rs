@@ -7,7 +7,9 @@ use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde_json::Value;
 use tracing::{debug, info, warn};
 
-use super::{compute, discard, exec, generate, observe, probe, programs, reflect, tap, watch};
+use super::{
+    compute, crossing, discard, exec, generate, observe, probe, programs, reflect, tap, watch,
+};
 use crate::network::{addresses, carrier, counters, neighbours, queues, route};
 use crate::protocol::links::LinkRequest;
 use crate::protocol::programs::{Clock, ClockDone, Hello, HelloDone};
@@ -71,6 +73,8 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Probe(it) => run(it, session, probe::serve),
         Request::Generate(it) => run(it, session, generate::serve),
         Request::Discard(it) => run(it, session, discard::serve),
+        Request::Cross(it) => run(it, session, crossing::cross),
+        Request::Crossed(it) => run(it, session, crossing::crossed),
         Request::Reflect(it) => run(it, session, reflect::serve),
         Request::Tap(it) => run(it, session, tap::serve),
         Request::Watch(it) => run(it, session, watch::serve),

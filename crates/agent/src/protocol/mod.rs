@@ -2,6 +2,7 @@
 //!
 //! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
 //! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
+//! - [`crossing`]: those that try whether frames get from one machine to another.
 //! - [`observing`]: the request for the forwarding tables of nodes.
 //! - [`starting`]: those about a node's files and long-lived programs.
 //! - [`links`]: those to an agent that carries links, and the links of a plan.
@@ -10,6 +11,7 @@
 //! - [`running`]: orders of the client and events of the agent while a request runs.
 //! - [`schema`]: all of it as JSON Schema, from which the tables of docs/protocol.md are made.
 
+pub(crate) mod crossing;
 pub(crate) mod generating;
 pub(crate) mod lab;
 pub(crate) mod links;

@@ -19,6 +19,8 @@ pub(crate) struct Tunnel {
     pub mtu: Option<u32>,
     /// The VXLAN network identifier.
     pub id: u32,
+    /// The UDP port that packets are sent to and received at.
+    pub port: u16,
     /// The address of this machine.
     pub local: IpAddr,
     pub peers: Vec<TunnelPeer>,

@@ -124,6 +124,17 @@ impl Program {
         program.finish(wanted.snap)
     }
 
+    /// Build a program for Ethernet frames that accepts those of an EtherType whose payload begins with a number.
+    #[must_use]
+    pub fn of_ether_type(ether_type: u16, magic: u32) -> Self {
+        let mut program = Self::default();
+        program.load(LOAD_U16 | libc::BPF_ABS, ETHER_TYPE);
+        program.require(u32::from(ether_type));
+        program.load(LOAD_U32 | libc::BPF_ABS, NETWORK);
+        program.require(magic);
+        program.finish(u32::MAX)
+    }
+
     /// Build a program that accepts whole frames from these interfaces and rejects all others.
     #[must_use]
     pub fn interfaces(indices: &[u32]) -> Self {

@@ -29,6 +29,37 @@ pub fn bind(fd: BorrowedFd<'_>, interface: u32, protocol: u16) -> io::Result<()>
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// The EtherType that stands for all.
+pub const ALL: u16 = libc::ETH_P_ALL as u16;
+/// The option of linux/if_packet.h that the crate `libc` lacks.
+pub(super) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// Let a packet socket receive only what arrives, not what is sent. Kernels before Linux 4.20 do not know this.
+pub fn ignore_sent(fd: BorrowedFd<'_>) {
+    let _ = set_option(fd.as_raw_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32);
+}
+
+/// Receive a frame: return its whole length, of which the buffer may hold less, and the index of the interface. Fails
+/// with `EAGAIN` if none waits.
+pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, u32)> {
+    // SAFETY: all zeros is a valid sockaddr_ll.
+    let mut from: libc::sockaddr_ll = unsafe { zeroed() };
+    let mut room = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the buffer and the address have room for as many bytes as is said, and outlive the call.
+    let length = unsafe {
+        libc::recvfrom(
+            fd.as_raw_fd(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            libc::MSG_TRUNC,
+            (&raw mut from).cast(),
+            &raw mut room,
+        )
+    };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    Ok((length, from.sll_ifindex.cast_unsigned()))
+}
+
 /// Mark all packets that a socket sends (`SO_MARK`, socket(7)).
 pub fn mark(fd: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
     set_option(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MARK, &mark)

@@ -13,7 +13,6 @@ use super::option::{pending_error, set_option};
 use super::packet_socket;
 
 /// The options of linux/if_packet.h that the crate `libc` lacks.
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_AUXDATA: libc::c_int = 8;
 /// The status of a frame whose VLAN tag the card has taken out.
@@ -46,7 +45,7 @@ impl PassingFrames {
     pub fn open(interface: u32) -> io::Result<Self> {
         let socket = packet_socket::open()?;
         let fd = socket.as_raw_fd();
-        for option in [PACKET_IGNORE_OUTGOING, PACKET_VNET_HDR, PACKET_AUXDATA] {
+        for option in [packet_socket::PACKET_IGNORE_OUTGOING, PACKET_VNET_HDR, PACKET_AUXDATA] {
             set_option(fd, libc::SOL_PACKET, option, &1i32)?;
         }
         // Refused beyond the system's limit without rights: then fewer frames may wait.

@@ -32,6 +32,7 @@ OF_UNDERLAY = (
     "give the link a longer delay, or put its nodes on one machine; `down` and `up` measure the "
     "network anew (docs/machines.md)"
 )
+CLOSED = "see what firewalls and the network must let through (docs/machines.md)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def trial_links(
     """
     found = []
     received = _received(trial)
-    for verdict in judge(trial.links, trial.underlays):
+    for verdict in judge(trial.links, trial.underlays, closed=trial.closed):
         seen = measured(ways, verdict.direction, received.get(verdict.direction.link, {}))
         # The kernel's queues do not report lateness, so only the probe's packets can tell.
         more = () if verdict.direction.late.count else tuple(_missed(seen))
@@ -130,6 +131,7 @@ def link_doubts(links: Iterable[TrialLink]) -> list[Doubt]:
             ("", link.verdict.of_engine, REMEDY),
             (f"{link.verdict.name}: ", link.verdict.own, REMEDY),
             (f"{link.verdict.name}: ", link.verdict.of_underlay, OF_UNDERLAY),
+            (f"{link.verdict.name}: ", link.verdict.closed, CLOSED),
         )
         for why in reasons
     ]

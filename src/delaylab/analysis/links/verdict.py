@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delaylab.analysis.links.downtimes import LinkDowntime, not_up
 from delaylab.analysis.links.lateness import Lateness, lateness
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
 from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport, Underlay
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.spec.conditions.engine import NOTHING, Rate
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
@@ -64,6 +64,7 @@ class Verdict:
     carried no frame has no reason of its engine's, unless the engine is down. `downtimes` are the
     times in which an end of the link was down or silent on purpose, which are no reason. `crossed`
     are the networks between machines that the direction's frames cross, as measured meanwhile.
+    `closed` says which ways between machines take none of its frames, whether or not any came.
     `late` is how late its frames are at their receiver, `at_fault` the hosts of the engines with
     reasons.
     """
@@ -81,11 +82,17 @@ class Verdict:
     downtimes: LinkDowntime | None = None
     of_underlay: tuple[str, ...] = ()
     crossed: tuple[MeasuredUnderlay, ...] = ()
+    closed: tuple[str, ...] = ()
 
     @property
     def why(self) -> tuple[str, ...]:
-        """Return all reasons against it: the engine's, this direction's own, the underlay's."""
-        return (*self.of_engine, *self.own, *self.of_underlay)
+        """Return all reasons against it: the engine's, and those of this direction alone."""
+        return (*self.of_engine, *self.of_direction)
+
+    @property
+    def of_direction(self) -> tuple[str, ...]:
+        """Return the reasons of this direction: its own, the underlay's, that a way is closed."""
+        return (*self.own, *self.of_underlay, *self.closed)
 
     @property
     def held(self) -> bool:
@@ -119,23 +126,28 @@ def judge(
     engines: Iterable[EngineReport],
     underlays: Iterable[MeasuredUnderlay] = (),
     when: str = "during the trial",
+    closed: Iterable[ClosedWay] = (),
 ) -> list[Verdict]:
     """Return a verdict for each direction in which a node sends, or receives with conditions.
 
     `underlays` are the networks between machines as measured since `up`; `when` says when that was.
+    `closed` are the ways between machines that did not take the links' frames then.
     """
-    engines, underlays = list(engines), list(underlays)
+    engines, underlays, closed = list(engines), list(underlays), list(closed)
     downtimes = not_up(engines)
     reasons = {engine.host: tuple(engine_reasons(engine)) for engine in engines}
     return [
-        _judge(
-            engine,
-            direction,
-            lateness(engine, direction, engines, _known(crossed)),
-            reasons,
-            downtimes.get(direction.link),
-            crossed,
-            when,
+        replace(
+            _judge(
+                engine,
+                direction,
+                lateness(engine, direction, engines, _known(crossed)),
+                reasons,
+                downtimes.get(direction.link),
+                crossed,
+                when,
+            ),
+            closed=tuple(each.why(when) for each in _closed(engine, direction, closed)),
         )
         for engine in engines
         for direction in engine.of_nodes
@@ -152,6 +164,16 @@ def _crossed(
     return tuple(
         each for each in underlays if engine.host in each.hosts and direction.link in each.links
     )
+
+
+def _closed(
+    engine: EngineReport, direction: Direction, closed: Iterable[ClosedWay]
+) -> Iterator[ClosedWay]:
+    """Yield the ways between machines that did not take what a node sends."""
+    if not direction.receives:
+        for each in closed:
+            if engine.host in each.hosts and direction.link in each.links:
+                yield each
 
 
 def engine_reasons(engine: EngineReport) -> Iterator[str]:

@@ -27,7 +27,7 @@ from delaylab.dataset.records.events import EventRecord
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Flow, HeldRate, Search
 from delaylab.dataset.records.taps import Tap
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.dataset.records.ways import MOST_WAYS, Way, of_earlier
 from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.spec.conditions.engine import NOTHING, check_configured
@@ -259,6 +259,11 @@ class Measurement(Record):
         [],
         description="The network between each two machines during the trial; empty on one machine "
         "and in records of versions that measured it before the lab was up only.",
+    )
+    closed: Listed[ClosedWay] = Field(
+        [],
+        description="The ways between machines that did not take the links' frames when the trial "
+        "ended.",
     )
     links: Listed[EngineReport] = Field(
         [], description="The report of each host's link engine, counted under load."

@@ -1,4 +1,4 @@
-"""Record of the network between two machines during a trial, as `trial.json` keeps it."""
+"""Records of the network between two machines during a trial, as `trial.json` keeps them."""
 
 from __future__ import annotations
 
@@ -31,3 +31,24 @@ class MeasuredUnderlay(Record):
     p99_rtt_ns: Nanoseconds | None = Field(
         None, description="The round trip that one of 100 exceeds."
     )
+
+
+class ClosedWay(Record):
+    """A way from one machine to another that did not take the frames of its links.
+
+    It was tried by frames of the smallest and of the full size.
+    """
+
+    machine: Word = Field(description="The machine that sent the frames.")
+    other: Word = Field(description="The machine where they did not arrive.")
+    hosts: Listed[Word] = Field([], description="The lab's hosts on the machine that sent.")
+    links: Listed[Word] = Field([], description="The links whose frames take this way.")
+    mtu: Count = Field(description="The bytes of the links' longest packets.")
+    small: bool = Field(description="True if the smallest frames did arrive.")
+
+    def why(self, when: str) -> str:
+        """Return in words what did not pass."""
+        way = f"from machine {self.machine} to {self.other} {when}"
+        if self.small:
+            return f"packets of {self.mtu} bytes did not pass {way}; the smallest did"
+        return f"no frame passed {way}"

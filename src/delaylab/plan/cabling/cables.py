@@ -217,8 +217,10 @@ class Cables:
             own = tuple(dict.fromkeys(macs[machine]))
             self.lan.add(LanPort(wire, tunnel, link.name, mac, mtu, here, peers, own, ""))
             return TapPoint(wire, tunnel, "tunnel")
-        identifier = self._stacks.vnis[link.name]
-        self.tunnels.append(Tunnel(wire, tunnel, link.name, mac, mtu, identifier, here, peers))
+        identifier, port = self._stacks.vnis[link.name], self._stacks.lab.vxlan_port
+        self.tunnels.append(
+            Tunnel(wire, tunnel, link.name, mac, mtu, identifier, port, here, peers)
+        )
         return TapPoint(wire, tunnel, "tunnel")
 
     def _add_card(self, cable: TapDevice) -> None:

@@ -26,7 +26,8 @@ class TunnelPeer:
 class Tunnel:
     """A link's way to other machines: its frames by VXLAN over the network of `machine`.
 
-    `id` is the VXLAN network identifier. `local` is the machine's address, empty until it is known.
+    `id` is the VXLAN network identifier, `port` the UDP port. `local` is the machine's address,
+    empty until it is known.
     """
 
     agent: str
@@ -35,6 +36,7 @@ class Tunnel:
     mac: str
     mtu: int
     id: int
+    port: int
     machine: str
     peers: tuple[TunnelPeer, ...]
     local: str = ""
@@ -93,6 +95,7 @@ def _tunnel_message(tunnel: Tunnel) -> JsonObject:
         "mac": tunnel.mac,
         "mtu": tunnel.mtu,
         "id": tunnel.id,
+        "port": tunnel.port,
         "local": tunnel.local or tunnel.machine,
         "peers": [
             {"address": peer.address or peer.machine, "macs": list(peer.macs)}

@@ -168,7 +168,7 @@ def _verdict(verdict: Verdict) -> str:
     if not verdict.of_engine:
         return verdict.text
     said = f"not held, because of the engine of {', '.join(verdict.at_fault)} (see there)"
-    return "; ".join([said, *verdict.own, *verdict.of_underlay])
+    return "; ".join([said, *verdict.of_direction])
 
 
 def _late(link: TrialLink) -> str:
