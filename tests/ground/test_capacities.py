@@ -101,6 +101,7 @@ def test_with_across_no_two_nodes_of_a_host_meet_there(drawn: dict[str, object])
 @settings(max_examples=60, deadline=None)
 @given(labs())
 def test_interfaces_are_the_same_on_whatever_machine_a_host_is(drawn: dict[str, Any]) -> None:
+    drawn["mtu"] = 1500
     here = plan_of(yaml.safe_dump(drawn))
     for host in ("h1", "h2"):
         drawn["hosts"][host] |= {"machine": "m"}

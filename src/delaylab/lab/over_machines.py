@@ -17,6 +17,7 @@ from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.cluster_files import forget
 from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, remember
+from delaylab.machines.room import mtus
 from delaylab.machines.ssh import SshMachine
 from delaylab.machines.underlay import addresses, check, lan_interfaces, round_trips
 from delaylab.plan.build import build
@@ -27,6 +28,7 @@ from delaylab.plan.parts import parts, tunnels
 from delaylab.progress import Progress
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.mtus import with_mtus
 from delaylab.spec.part import on_machine
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -91,7 +93,10 @@ def _start(
         other.begin()
     rights = {key: machine.rights() for key, machine in others.items()}
     _check_distinct(others)
-    plan = build(spec, KINDS, LOCAL.rights(), name=name, machines=rights)
+    found = mtus(spec, machines)
+    fitted = with_mtus(spec, found)
+    plan = build(fitted, KINDS, LOCAL.rights(), name=name, machines=rights)
+    plan = replace(plan, mtus=found)
     files.check_files(spec)
     for key, machine in machines.items():
         packages.check_packages([spec], machine, key)

@@ -19,13 +19,12 @@ from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
 from delaylab.plan.cabling.outward import LanPort, Tunnel
 from delaylab.plan.conditions.underlay import RoundTrips
+from delaylab.spec.mtus import VXLAN_HEADERS
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.spec.lab import LabSpec
 
-OVERHEAD = {4: 50, 6: 70}
-"""The bytes that VXLAN adds to a packet: Ethernet 14, VXLAN 8, UDP 8, and IP (RFC 7348, 5)."""
 LOOPBACK = "lo"
 PINGS = 100
 """The number of pings between two machines: the p99 of their round trips is one of them."""
@@ -103,7 +102,7 @@ def _check_pair(
     if isinstance(tunnel, LanPort):
         _check_lan(tunnel, pair, route)
         return
-    room = route.mtu - OVERHEAD[ip_address(address).version]
+    room = route.mtu - VXLAN_HEADERS[ip_address(address).version]
     if tunnel.mtu > room:
         raise DoesNotFit(
             f"packets of link {tunnel.link} have up to {tunnel.mtu} bytes, and {room} are left "

@@ -22,6 +22,7 @@ from itertools import chain
 from delaylab.errors import BadInput
 from delaylab.plan.cells import BITS, cell_of
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.mtus import mtu_of
 from delaylab.spec.names import named_links
 
 POOL4 = ipaddress.ip_network("198.18.0.0/15")
@@ -32,10 +33,11 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class PlannedLink:
-    """A link of a lab with its name, and the addresses of its members, with prefix."""
+    """A link of a lab with its name, its MTU, and the addresses of its members, with prefix."""
 
     name: str
     spec: LinkSpec
+    mtu: int
     addresses: Mapping[str, tuple[str, ...]]
 
 
@@ -86,7 +88,7 @@ def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
     for name, link in named_links(lab):
         if link.addresses:
             given = {node: tuple(texts) for node, texts in link.given_addresses.items()}
-            links.append(PlannedLink(name, link, given))
+            links.append(PlannedLink(name, link, mtu_of(lab, link), given))
             continue
         owners = list(dict.fromkeys(stacks[node] for node in link.members))
         addresses: dict[str, list[str]] = {owner: [] for owner in owners}
@@ -96,7 +98,7 @@ def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
         if 6 in lab.ip:
             _on_link6(name, link, cell, blocks6, addresses)
         of_members = {node: tuple(addresses[stacks[node]]) for node in link.members}
-        links.append(PlannedLink(name, link, of_members))
+        links.append(PlannedLink(name, link, mtu_of(lab, link), of_members))
     routers: dict[str, str] = {}
     for node, spec in lab.nodes.items():
         if spec.forwards:

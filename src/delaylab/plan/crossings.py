@@ -10,6 +10,7 @@ from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.kept import KeptPlan
 from delaylab.points import TUNNEL
 from delaylab.spec.lab import LabSpec
+from delaylab.spec.mtus import mtu_of
 from delaylab.spec.names import by_name
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -66,6 +67,7 @@ def _of_links(lab: LabSpec, plan: KeptPlan) -> Iterator[Crossing]:
         for each in plan.on_link(name):
             machine = plan.machines.get(each.host, LOCAL_MACHINE)
             ends.setdefault(machine, {}).setdefault(each.mac, each)
+        mtu = plan.mtus.get(name) or mtu_of(lab, link)
         for machine, other in permutations(ends, 2):
             ours, theirs = ends[machine].values(), ends[other].values()
             count = max(len(ours), len(theirs))
@@ -73,7 +75,7 @@ def _of_links(lab: LabSpec, plan: KeptPlan) -> Iterator[Crossing]:
             if leaves is None or arrives is None:
                 continue
             for one, to in islice(zip(cycle(ours), cycle(theirs), strict=False), count):
-                yield Crossing(machine, other, (name,), link.mtu, leaves, arrives, one.mac, to.mac)
+                yield Crossing(machine, other, (name,), mtu, leaves, arrives, one.mac, to.mac)
 
 
 def _tunnel(ends: Iterable[Attachment]) -> TapPoint | None:

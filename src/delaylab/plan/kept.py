@@ -93,7 +93,8 @@ class KeptPlan:
     the agents that pass sessions on to an agent in a container or a machine. `in_machine` are those
     whose network is the machine's own. `machines` are the machines of hosts that are not on this
     one. `underlays` are the networks below links of two nodes on two machines, by link.
-    `interfaces` are those of hosts by which links leave.
+    `interfaces` are those of hosts by which links leave. `mtus` are those of links for which the
+    file states none, as machines' cards leave them.
     """
 
     lab: str
@@ -104,6 +105,7 @@ class KeptPlan:
     machines: dict[str, str] = field(default_factory=dict)
     underlays: dict[str, LinkUnderlay] = field(default_factory=dict)
     interfaces: tuple[HostInterface, ...] = ()
+    mtus: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def _links(self) -> dict[str, tuple[Attachment, ...]]:

@@ -30,6 +30,7 @@ from delaylab.plan.routes.reach import Stacks
 from delaylab.plan.routes.static import StaticRoutes
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.mtus import mtu_of
 from delaylab.spec.names import by_name, costs
 from delaylab.spec.this_machine import HERE
 from delaylab.spec.timeline.model import ChangeSpec
@@ -123,7 +124,7 @@ class Network:
             from delaylab.plan.conditions.conditioned import ConditionedLink  # noqa: PLC0415  many have none
 
             timeline = tuple(self._timeline[link.name])
-            whole = ConditionedLink(link.name, link.spec, tuple(attachments), timeline)
+            whole = ConditionedLink(link.name, link.spec, link.mtu, tuple(attachments), timeline)
             whole.check()
             self.conditioned.append(whole)
             self._exact += self._cables.laid[laid_before:]
@@ -290,7 +291,7 @@ class Network:
     def real_interface(self, node: str, name: str) -> RealInterface:
         """Return the interface of this machine that a node is, with the node's only card."""
         (card,) = self.attachments[node]
-        return RealInterface(name, card.device, by_name(self.lab)[card.link].mtu)
+        return RealInterface(name, card.device, mtu_of(self.lab, by_name(self.lab)[card.link]))
 
     def _of_systems(self) -> Iterator[Attachment]:
         """Yield the attachments of all nodes but those that are interfaces of this machine."""

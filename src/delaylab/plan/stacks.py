@@ -76,7 +76,7 @@ class NodeStacks:
 
     def end(self, agent: str, name: str, link: PlannedLink) -> End:
         """Return the end of a cable, with its fixed MAC address."""
-        return End(agent, name, self.mac(agent, name), link.spec.mtu)
+        return End(agent, name, self.mac(agent, name), link.mtu)
 
     def mac(self, agent: str, name: str) -> str:
         """Return the fixed MAC address of an interface."""

@@ -13,6 +13,7 @@ from delaylab.spec.check_interfaces import check_host_interfaces
 from delaylab.spec.conditions.check import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.mtus import stated
 from delaylab.spec.names import (
     NamedLinks,
     Names,
@@ -217,14 +218,17 @@ def _check_members(
 
 def _check_mtu(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
     """Refuse an MTU that a card of the link's nodes cannot have."""
-    from_file = origins(lab)
+    from_file, mtu = origins(lab), stated(lab, link)
+    if mtu is None:
+        return
     for node in dict.fromkeys(from_file[name] for name in link.members if name in from_file):
         most = largest_mtu(lab.nodes[node])
-        if link.mtu > most:
+        if mtu > most:
             card = in_words(lab.nodes[node])
             what = f"the card of node {node!r} ({card}) takes an MTU of {most} at most"
             fix = "give the link a smaller `mtu:`, or the node another kind or `nic:`"
-            raise document.refuse(what, (*at, "mtu"), fix)
+            where = (*at, "mtu") if link.mtu is not None else at
+            raise document.refuse(what, where, fix)
 
 
 def _check_link_names(

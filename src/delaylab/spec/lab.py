@@ -142,8 +142,12 @@ class LinkSpec(ConditionsSpec):
         description="The link's name, and that of its nodes' interfaces to it. Left out, it is "
         "made of its members: `a-b`, of `join` `lan-a`; for a second link of the same, `a-b-2`.",
     )
-    mtu: int = Field(
-        1500, ge=1280, le=65535, description="The maximum transmission unit of the link, in bytes."
+    mtu: int | None = Field(
+        None,
+        ge=1280,
+        le=65535,
+        description="The maximum transmission unit of the link, in bytes. Left out, it is the "
+        "lab's.",
     )
     cost: int = Field(
         1,
@@ -243,6 +247,14 @@ class LabSpec(Spec):
     nodes: dict[Name, NodeSpec] = Field(min_length=1, description="The nodes by name.")
     links: list[LinkSpec] = Field(
         default_factory=no_items, description="The links that join the nodes."
+    )
+    mtu: int | None = Field(
+        None,
+        ge=1280,
+        le=65535,
+        description="The maximum transmission unit of links that state none, in bytes. Left out, "
+        "it is 1500. A link between machines then has what their cards and the tunnel leave, if "
+        "that is less: 1450 of 1500.",
     )
     ip: list[IpVersion] = Field(
         default=[4], min_length=1, description="The IP versions that nodes get addresses of."

@@ -106,9 +106,25 @@ def test_packets_that_the_path_is_too_short_for_are_found_by_up(two: Lan) -> Non
         ]
         # A virtual cable takes a VLAN's tag more than its MTU.
         assert 1450 <= int(found[1]) <= 1454
-        two.up(LAB.replace("mtu: 1500", f"mtu: {found[1]}"))
+        two.up(LAB.replace(", mtu: 1500", "") + f"mtu: {found[1]}\n")
         size = int(found[1]) - 28
         pings(two, "a", "b.wan", "-s", str(size), "-M", "do")
+
+
+def test_links_between_machines_have_what_their_cards_and_the_tunnel_leave(two: Lan) -> None:
+    card = ("-n", f"{two.user}-m2", "link", "set", "eth0", "mtu")
+    ip(*card, "1500")
+    try:
+        two.up(LAB.replace("mtu: 1500", "loss: 0%"))
+        found = [mtu(two, node, link) for node, link in (("a", "wan"), ("b", "wan"), ("c", "lan"))]
+    finally:
+        ip(*card, str(MTU))
+    assert found == [1450, 1450, 1400]
+
+
+def mtu(two: Lan, node: str, link: str) -> int:
+    shown = two.delaylab("exec", node, "--", "ip", "-j", "link", "show", link).stdout
+    return int(json.loads(shown)[0]["mtu"])
 
 
 def test_a_udp_port_that_a_firewall_drops_is_found_by_up_and_another_one_works(two: Lan) -> None:

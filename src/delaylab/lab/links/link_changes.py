@@ -21,6 +21,7 @@ from delaylab.spec.conditions.engine import Conditions, made_of
 from delaylab.spec.conditions.merge import merge
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.conditions.round_trip import delay_ns, tries
+from delaylab.spec.mtus import mtu_of
 from delaylab.spec.names import by_name
 from delaylab.spec.timeline.steps import changes_of_links
 
@@ -189,7 +190,10 @@ def require(lab: Lab, link: str) -> None:
 def _conditioned(lab: Lab, link: str) -> ConditionedLink:
     if lab.plan.has_engine(link):
         timeline = tuple(each for each in changes_of_links(lab.spec) if each.link == link)
-        return ConditionedLink(link, by_name(lab.spec)[link], lab.plan.on_link(link), timeline)
+        spec = by_name(lab.spec)[link]
+        ends = lab.plan.on_link(link)
+        mtu = lab.plan.mtus.get(link) or mtu_of(lab.spec, spec)
+        return ConditionedLink(link, spec, mtu, ends, timeline)
     if lab.plan.on_link(link):
         fix = "give it one in the lab file, such as `state: up` or `delay: 0s`"
         raise BadInput(f"link {link!r} has no conditions: the kernel carries it", fix=fix)

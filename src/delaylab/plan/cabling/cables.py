@@ -193,7 +193,7 @@ class Cables:
         )
         spec = self._stacks.lab.hosts[host].uplink
         if spec:
-            self.queues.append(_queue(agent, uplink, spec, link.spec.mtu))
+            self.queues.append(_queue(agent, uplink, spec, link.mtu))
         self.capacities.add(link, host, node, uplink, far)
         return TapPoint(agent, uplink, "uplink"), TapPoint(wire, far, "wire")
 
@@ -212,7 +212,7 @@ class Cables:
             for other, theirs in macs.items()
             if other != machine
         )
-        mtu = link.spec.mtu
+        mtu = link.mtu
         if self._stacks.lab.data_plane == "ethernet":
             own = tuple(dict.fromkeys(macs[machine]))
             self.lan.add(LanPort(wire, tunnel, link.name, mac, mtu, here, peers, own, ""))

@@ -51,7 +51,7 @@ class Capacities:
         """Add a link's uplink; `node` is its only one on a host where each leaves by its own."""
         interface = self._chosen.get((link.name, host, node))
         if interface is not None:
-            self._uplinks[host, interface].append(_Uplink(link.name, near, far, link.spec.mtu))
+            self._uplinks[host, interface].append(_Uplink(link.name, near, far, link.mtu))
 
     def operations(self) -> Iterator[Capacity]:
         """Yield the two queues of each interface by which a link leaves."""

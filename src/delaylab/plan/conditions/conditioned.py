@@ -57,6 +57,7 @@ class ConditionedLink:
 
     name: str
     link: LinkSpec
+    mtu: int
     attachments: tuple[Attachment, ...]
     timeline: tuple[ChangeSpec, ...] = ()
 
@@ -192,7 +193,7 @@ def _engine_link(link: ConditionedLink, part: HostPorts) -> EngineLink:
         here = part.macs
         far = (each.mac for each in link.attachments if each.mac not in here)
         members.append(Port(part.uplink, None, None, None, tuple(dict.fromkeys(far)), NOTHING))
-    return EngineLink(link.name, link.link.mtu, tuple(members))
+    return EngineLink(link.name, link.mtu, tuple(members))
 
 
 def _remote_card(end: Attachment) -> RemoteCard | None:

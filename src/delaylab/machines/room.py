@@ -1,0 +1,77 @@
+"""The room that the network between machines leaves for the packets of links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from itertools import permutations
+
+from delaylab.agent.measuring_requests import Route
+from delaylab.agent.result import AgentError
+from delaylab.machines.machine import Machine
+from delaylab.machines.underlay import addresses
+from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.mtus import USUAL, VXLAN_HEADERS, machines_on, stated
+from delaylab.spec.names import named_links
+
+LEAST = 1280
+"""The smallest MTU of a link (RFC 8200, section 5)."""
+ANSWER_S = 30.0
+Pair = tuple[str, str]
+
+
+def mtus(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, int]:
+    """Return the MTUs that machines leave for links between them of which the file states none.
+
+    They are 1500 at most. Cards that a file names for `data_plane: ethernet` are not asked.
+    """
+    crossing = {
+        name: pairs
+        for name, link in named_links(lab)
+        if stated(lab, link) is None and (pairs := _pairs(lab, link))
+    }
+    # Links between machines need root, which is said later on.
+    if not crossing or not all(machine.rights().root for machine in machines.values()):
+        return {}
+    at = addresses(lab, machines)
+    room = _room(lab, {pair for pairs in crossing.values() for pair in pairs}, machines, at)
+    return {
+        name: max(LEAST, min(USUAL, *(room.get(pair, USUAL) for pair in pairs)))
+        for name, pairs in crossing.items()
+    }
+
+
+def _pairs(lab: LabSpec, link: LinkSpec) -> list[Pair]:
+    """Return the pairs of machines between which a link's frames go, each direction apart."""
+    return list(permutations(sorted(machines_on(lab, link)), 2))
+
+
+def _room(
+    lab: LabSpec, pairs: Iterable[Pair], machines: Mapping[str, Machine], at: Mapping[str, str]
+) -> dict[Pair, int]:
+    """Return the longest packet that a card and a tunnel take between two machines, in bytes.
+
+    All are asked at once. A machine without a route to another one is left out: that is said later
+    on.
+    """
+    asked = []
+    found: dict[Pair, int] = {}
+    try:
+        for pair in pairs:
+            named = lab.machines[pair[0]].interfaces if pair[0] in lab.machines else []
+            if lab.data_plane == "ethernet" and named:
+                continue
+            session = machines[pair[0]].session()
+            asked.append((pair, session, session.start(Route(to=at[pair[1]]))))
+        for pair, session, route in asked:
+            try:
+                session.finish(ANSWER_S)
+            except AgentError:
+                continue
+            headers = VXLAN_HEADERS[ip_address(at[pair[1]]).version]
+            taken = headers if lab.data_plane == "vxlan" else 0
+            found[pair] = route.done.mtu - taken
+    finally:
+        for _, session, _ in asked:
+            session.close()
+    return found
