@@ -13,7 +13,7 @@ from delaylab.lab import files, memory, packages
 from delaylab.lab.cpus import check_cpus
 from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.lab.running import Lab
-from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
+from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.cluster_files import forget
 from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, remember
@@ -94,8 +94,10 @@ def _start(
     rights = {key: machine.rights() for key, machine in others.items()}
     _check_distinct(others)
     found = mtus(spec, machines)
+    # Another lab of this name may be on the same LAN, or have a part on one of the machines.
+    token = lab_token.drawn()
     fitted = with_mtus(spec, found)
-    plan = build(fitted, KINDS, LOCAL.rights(), name=name, machines=rights)
+    plan = build(fitted, KINDS, LOCAL.rights(), name=name, machines=rights, token=token)
     plan = replace(plan, mtus=found)
     files.check_files(spec)
     for key, machine in machines.items():

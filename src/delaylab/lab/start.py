@@ -17,7 +17,7 @@ from delaylab.lab.cpus import check_cpus
 from delaylab.lab.links.link_engines import eased
 from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.lab.running import Lab
-from delaylab.machines import LOCAL, Keeper, LabRecord, Machine
+from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
 from delaylab.plan.build import build
 from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
@@ -114,7 +114,10 @@ def _build(
 
         return over_machines.start(spec, name, progress=progress)
     rights = machine.rights()
-    plan = build(spec, KINDS, rights, name=name, accounting=accounting)
+    # Nodes that are interfaces of this machine bring the lab's frames to a LAN with others.
+    outside = any(node.outside is not None for node in spec.nodes.values())
+    token = lab_token.of_this_machine() if outside else ""
+    plan = build(spec, KINDS, rights, name=name, accounting=accounting, token=token)
     files.check_files(spec)
     packages.check_packages([spec])
     check_cpus(spec, machine)

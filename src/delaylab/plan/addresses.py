@@ -214,7 +214,8 @@ class _Blocks:
 def mac(lab: str, *parts: str) -> str:
     """Return a fixed, locally administered MAC address for these names.
 
-    A random one in each run would leave stale ARP entries.
+    A random one in each run would leave stale ARP entries. `lab` is the lab's name, with its token
+    where its frames may meet those of a lab of the same name.
     """
     digest = hashlib.blake2b("/".join((lab, *parts)).encode(), digest_size=5).digest()
     return "02:" + digest.hex(":")

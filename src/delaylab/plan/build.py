@@ -81,20 +81,22 @@ def build(
     name: str | None = None,
     accounting: bool = False,
     machines: Mapping[str, Rights] = MappingProxyType({}),
+    token: str = "",
 ) -> Plan:
     """Return the plan of a lab.
 
     `name` is the name of the running lab, by default the file's. With `accounting` every agent has
     a cgroup, so that CPU time can be told apart by node; this takes time in large labs, and cgroups
     need root. `rights` are those on this machine, `machines` those on the lab's others, as far as
-    they are known. Raises NotHere if one of the nodes cannot run on its machine, and BadInput if a
-    node cannot forward.
+    they are known. `token` tells the lab from others of its name where their frames meet: MAC
+    addresses, tunnels' identifiers and multicast groups are made of both. Raises NotHere if one of
+    the nodes cannot run on its machine, and BadInput if a node cannot forward.
     """
     name = name or lab.lab
     rights_of = RightsOf(lab, rights, machines)
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
     refuse_what_cannot_run(lab, kinds, rights_of)
-    network = Network(name, lab, kinds)
+    network = Network(name, lab, kinds, token)
     stacks = {node: network.stack(node) for node in lab.nodes}
     assigned = assign(lab, stacks)
     for link in assigned.links:

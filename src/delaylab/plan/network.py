@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 class Network:
     """A collector of the operations that a lab's links need."""
 
-    def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind]) -> None:
+    def __init__(
+        self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], token: str = ""
+    ) -> None:
         self.lab = lab
         self.attachments: dict[str, list[Attachment]] = {node: [] for node in lab.nodes}
         self.wires: dict[str | None, None] = {}
@@ -51,7 +53,7 @@ class Network:
         self.loopbacks: dict[str, list[str]] = {}
         """Node that forwards -> the addresses of its loopback, with prefix."""
         self.conditioned: list[ConditionedLink] = []
-        self._stacks = NodeStacks(name, lab, kinds)
+        self._stacks = NodeStacks(name, lab, kinds, token)
         self._cables = Cables(self._stacks)
         self._addresses: dict[Address, None] = {}
         self._exact: list[Veth | TapDevice] = []

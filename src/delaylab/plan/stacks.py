@@ -1,7 +1,8 @@
 """The network of each node's stack, and the names of interfaces there.
 
 A name is made of the names of node and link alone. So a node or link that is added or removed
-changes no name of another interface, and no MAC address, which is made of the name.
+changes no name of another interface, and no MAC address, which is made of the name and of the lab's
+token.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ TAKEN = frozenset({"lo", "all", "default"})
 class NodeStacks:
     """The networks and interface names of a lab."""
 
-    def __init__(self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind]) -> None:
+    def __init__(
+        self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], token: str = ""
+    ) -> None:
         self.name, self.lab = name, lab
+        self.full_name = f"{name}/{token}" if token else name
+        """The lab's name with its token, which no other lab has."""
         self._kinds = {node: kinds[spec.kind] for node, spec in lab.nodes.items()}
         self.hosts = {node: lab.host_of(node) for node in lab.nodes}
         """A node -> the name of its host."""
@@ -41,7 +46,7 @@ class NodeStacks:
         self.machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         """The agent in this machine's own network namespace, if a node is in that stack."""
         of_links = [link for link, _ in named_links(lab)] if lab.machines else []
-        self.vnis = identifiers(name, of_links)
+        self.vnis = identifiers(self.full_name, of_links)
         """A link -> its VXLAN network identifier, in a lab over several machines."""
         self.networks = {node: self._find_network(node) for node in lab.nodes}
 
@@ -80,7 +85,7 @@ class NodeStacks:
 
     def mac(self, agent: str, name: str) -> str:
         """Return the fixed MAC address of an interface."""
-        return mac(self.name, agent, name)
+        return mac(self.full_name, agent, name)
 
     def next_number(self, agent: str, name: str) -> int:
         """Take the agent's next free number for names that begin with `name`, from 0 on."""

@@ -15,6 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from delaylab.kinds import KINDS
+from delaylab.plan.build import build
+from delaylab.plan.kind import Rights
+from delaylab.spec.load import lab_from
+from delaylab.spec.source import parse
 from tests.doing.own_machine import BEHIND, HERE, Machine, fastest_ms, ip, machine, within
 from tests.waiting import wait_until
 
@@ -104,12 +109,23 @@ def test_a_stream_passes_whole_whatever_a_card_has_put_together(machine: Machine
 def test_nothing_stays_of_a_lab_whose_keeper_was_killed(machine: Machine) -> None:
     before = machine.eth1()
     machine.up(LAB)
+    mac = mac_of_router(machine)
     os.kill(machine.state()["keeper"], signal.SIGKILL)
     wait_until(lambda: machine.eth1() == before)
     assert "no lab is up" in machine.run("ps")
     machine.up(LAB)
+    # The same lab on another machine of that LAN has others; computers there may remember this one.
+    assert mac_of_router(machine) == mac
+    plan = build(lab_from(parse(LAB, "lab.yaml")), KINDS, Rights(root=True))
+    assert mac != plan.attachment("r", "wan").mac
     machine.run("down", "edge")
     assert machine.eth1() == before
+
+
+def mac_of_router(machine: Machine) -> str:
+    """Return the MAC address by which the computer behind the interface knows the lab."""
+    show = ("exec", "--lab", "edge", "r", "--", "ip", "-j", "link", "show", "wan")
+    return str(json.loads(machine.run(*show))[0]["address"])
 
 
 def test_a_node_ends_with_the_process_of_its_interface(machine: Machine) -> None:

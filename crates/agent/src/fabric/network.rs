@@ -271,7 +271,7 @@ impl<'a> Network<'a> {
         }
         // A lab has one data plane: all are tunnels, or none is.
         let on_lan = self.outward.iter().any(|(interface, _)| interface.lan().is_some());
-        let explained = |failure| if on_lan { super::outward::explained(failure) } else { failure };
+        let explained = |failure| super::outward::explained(failure, on_lan);
         let socket = local::open()?;
         let mut batch = Batch::new(&socket);
         for (interface, netns) in &self.outward {

@@ -19,12 +19,19 @@ pub(super) enum Outward<'a> {
     Groups(&'a Groups),
 }
 
-/// Return the kernel's refusal to make a port on a LAN, with a remedy if the kernel does not know what the port needs.
-pub(super) fn explained(failure: Failure) -> Failure {
-    let old = [Errno::EINVAL, Errno::EOPNOTSUPP]
-        .iter()
-        .any(|errno| failure.why.starts_with(errno.desc()));
-    if old { failure.fix(OLD_KERNEL) } else { failure }
+const TAKEN: &str = "another VXLAN of this machine has its identifier and port: run `up` again, which draws others, \
+                     or choose another `vxlan_port:`";
+
+/// Return the kernel's refusal to make such interfaces, with a remedy if there is one.
+pub(super) fn explained(failure: Failure, on_lan: bool) -> Failure {
+    let is = |errno: Errno| failure.why.starts_with(errno.desc());
+    if on_lan && (is(Errno::EINVAL) || is(Errno::EOPNOTSUPP)) {
+        failure.fix(OLD_KERNEL)
+    } else if !on_lan && is(Errno::EEXIST) {
+        failure.fix(TAKEN)
+    } else {
+        failure
+    }
 }
 
 impl<'a> Outward<'a> {

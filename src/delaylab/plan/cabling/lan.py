@@ -24,7 +24,7 @@ class Lan:
         self._stacks = stacks
         self.ports: list[LanPort] = []
         links = dict(named_links(stacks.lab)) if stacks.lab.data_plane == "ethernet" else {}
-        self._groups = groups(stacks.name, links)
+        self._groups = groups(stacks.full_name, links)
         self._needs = {
             name: link.bandwidth.bps if link.bandwidth else 1 for name, link in links.items()
         }

@@ -18,8 +18,8 @@ FLOODED = 256
 def identifiers(lab: str, links: Iterable[str]) -> dict[str, int]:
     """Return the VXLAN network identifier of each link: from 1 on, no two the same.
 
-    It is made of the names of lab and link, so that an edit changes that of no other link, unless
-    two meet: the later one by name then takes the next number that is free.
+    It is made of the names of the link and of the lab, with its token. So an edit changes that of
+    no other link, unless two meet: the later one by name then takes the next number that is free.
     """
     return {link: number + 1 for link, number in _numbers(lab, links, IDENTIFIERS).items()}
 
