@@ -121,11 +121,11 @@ def test_pings_count_where_probes_say_nothing(unknown: dict[str, object]) -> Non
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({}, "no frame passed from machine m1 to m2 during the trial"),
+        ({}, "no frame passed from machine m1 to m2 when the trial ended"),
         (
             {"small": True},
-            "packets of 1500 bytes did not pass from machine m1 to m2 during the trial; the "
-            "smallest did",
+            "packets of 1500 bytes did not pass from machine m1 to m2 when the trial ended; "
+            "the smallest did",
         ),
         ({"links": ["other"]}, None),
         ({"hosts": ["right"]}, None),

@@ -10,11 +10,16 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from subprocess import STDOUT
+from textwrap import indent
 
 import pytest
 
+from delaylab.analysis.links.fidelity import trial_links
+from delaylab.dataset.store import read_study
 from tests.doing.machines.ssh_machines import MTU, NEEDED, Lan, machines, pings, two
 from tests.doing.own_machine import ip, within
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = NEEDED
 __all__ = ["machines", "two"]
@@ -172,6 +177,42 @@ def test_frames_that_try_the_way_reach_no_node_and_show_a_way_that_closes(
     assert [each["small"] for each in shown["closed"]] == [False, False]
     sent = [each for one in shown["engines"] for each in one["directions"] if each["node"]]
     assert [each["held"] for each in sent] == [False, False]
+
+
+STUDY = f"""\
+study: meanwhile
+lab:
+{indent(LAB, "  ")}
+repeat: 1
+work: [{{name: rest, on: a, command: [sleep, "4.25"]}}]
+"""
+
+
+@pytest.mark.slow
+def test_a_way_that_closes_during_a_trial_is_in_its_verdict(two: Lan) -> None:
+    (two.folder / "study.yaml").write_text(STUDY)
+    command = two.command("run", "study.yaml", "--out", "out")
+    with subprocess.Popen(
+        command, cwd=two.folder, env=two.environment, stdout=subprocess.PIPE, stderr=STDOUT
+    ) as run:
+
+        def works() -> bool:
+            """Return True once the trial's work is at work: the lab is up."""
+            assert run.poll() is None, run.communicate()
+            return "sleep 4.25" in two.on("m1", "ps", "-eo", "args")
+
+        wait_until(works)
+        with blocked(two, "m2", "ipproto", "udp", "dport", str(VXLAN)):
+            said, _ = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 0, said
+    (trial,) = read_study(two.folder / "out").trials
+    assert {(each.machine, each.other, each.small) for each in trial.closed} == {
+        ("m1", "m2", False),
+        ("m2", "m1", False),
+    }
+    why = {each.verdict.direction.node: each.verdict.closed for each in trial_links(trial)}
+    assert why["a"] == ("no frame passed from machine m1 to m2 when the trial ended",)
+    assert why["b"] == ("no frame passed from machine m2 to m1 when the trial ended",)
 
 
 def entered(two: Lan) -> dict[str, int]:

@@ -37,6 +37,8 @@ MOVED_NS = MEDIAN_LATE_NS
 trial and the one that is subtracted: it moves a link's delay as lateness does."""
 PROBES_OF = P99_OF
 """Smallest number of probes during a trial that replace the pings of `up`."""
+DURING, ENDED = "during the trial", "when the trial ended"
+"""The times at which a trial measures the network between machines, and tries the ways there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def _used(direction: Direction) -> bool:
 def judge(
     engines: Iterable[EngineReport],
     underlays: Iterable[MeasuredUnderlay] = (),
-    when: str = "during the trial",
+    when: str = DURING,
     closed: Iterable[ClosedWay] = (),
 ) -> list[Verdict]:
     """Return a verdict for each direction in which a node sends, or receives with conditions.
@@ -147,7 +149,10 @@ def judge(
                 crossed,
                 when,
             ),
-            closed=tuple(each.why(when) for each in _closed(engine, direction, closed)),
+            closed=tuple(
+                each.why(ENDED if when == DURING else when)
+                for each in _closed(engine, direction, closed)
+            ),
         )
         for engine in engines
         for direction in engine.of_nodes
