@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import polars as pl
 import pytest
 
 from delaylab.agent.result import AgentError
 from delaylab.dataset import store
+from delaylab.dataset.intact import set_lost_aside
 from delaylab.dataset.records.tables import COMPARISONS, PROGRESS
 from delaylab.dataset.records.trial import Measurement, Repeats
+from delaylab.lab.running import Lab
 from delaylab.spec.study.load import load_study
 from delaylab.study import executor, runner
 from delaylab.study.order import begin, plan_trials
@@ -52,6 +56,30 @@ def impossible() -> Recording:
 
 def without_rows() -> Recording:
     return recorded(time_ns=pl.Series([[]])[0][0])
+
+
+@pytest.mark.parametrize("cut_off", [True, False])
+def test_a_trial_that_a_machine_was_cut_off_in_is_marked_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_off: bool
+) -> None:
+    """The error itself may come from anywhere, such as an agent that says no more."""
+    (tmp_path / "few.yaml").write_text(STUDY)
+    study = load_study(tmp_path / "few.yaml")
+    planned = plan_trials(study, "quick", {})
+    out = begin(study, "quick", planned, tmp_path / "run")
+    machine = SimpleNamespace(is_cut_off=lambda: cut_off)
+
+    def started(bench: executor.Bench, _: object) -> None:
+        bench._lab = cast("Lab", SimpleNamespace(machines={"m2": machine}, close=lambda: None))
+
+    monkeypatch.setattr(executor.Bench, "lab", started)
+    monkeypatch.setattr(executor, "_measured", lambda *_: refused())
+    with executor.Here() as here:
+        runner.run(out, planned, here, lambda _: None, lambda _: None)
+    lost = ["m2" if cut_off else None] * 2
+    assert [trial.lost for trial in store.read_study(out).trials] == lost
+    assert len(set_lost_aside(out)) == 2 * cut_off
+    assert len(store.finished(out)) == 2 - 2 * cut_off
 
 
 @pytest.mark.parametrize(

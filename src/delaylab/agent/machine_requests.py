@@ -20,11 +20,14 @@ from delaylab.io.values import Message
 class MachineFacts(Reply):
     """A machine, and the rights of this user there; memory and disk in bytes.
 
-    `identity` is the same for two names of one machine. `capabilities` is a mask in hexadecimal.
+    `identity` is the same for two names of one machine until it restarts; `machine_id` and
+    `host_keys` stay the same then. `capabilities` is a mask in hexadecimal.
     `connection` is sshd's `SSH_CONNECTION`: the client's address and port, then the machine's.
     """
 
     identity: Text
+    machine_id: Text = ""
+    host_keys: tuple[Text, ...] = ()
     hostname: Text
     kernel: Text
     user: Count

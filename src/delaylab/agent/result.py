@@ -36,6 +36,15 @@ class AgentGone(AgentError):
     """The end of the agent's stream in the middle of a request."""
 
 
+class Unreachable(AgentGone):
+    """A machine that cannot be reached, or cannot be any more; `where` names it."""
+
+    @property
+    def machine(self) -> str:
+        """Return the name of the machine."""
+        return self.where.removeprefix("machine ")
+
+
 @dataclass
 class Result(Generic[R_co]):
     """The result of a request: its answer, its tables, the output of a command.

@@ -120,17 +120,26 @@ def run(
         print_json({**numbers, "directory": str(folder), "report": str(report)})
     else:
         console().print(f"\ndataset  {folder}\nreport   {report}", soft_wrap=True)
+    if lost := sorted({each.record.lost for each in outcomes if each.record.lost}):
+        again = resume_command(folder, loaded.paper_text if loaded else paper, pcap=pcap)
+        what = f"trials failed since a machine was lost: {', '.join(lost)}"
+        print_error(f"delaylab: {what}; run them again with: {again}")
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(1)
 
 
 def _prepare_to_resume(folder: Path, repeat: int | None) -> None:
-    """Set damaged trials aside, which are then run again, and add repeats if they are wanted."""
-    from delaylab.dataset.intact import set_aside
+    """Set aside what is then run again: trials that are damaged, or failed by a lost machine.
+
+    Add repeats if they are wanted.
+    """
+    from delaylab.dataset.intact import set_aside, set_lost_aside
     from delaylab.verbs import studies
 
     for damage in set_aside(folder):
         print_error(f"delaylab: {damage}")
+    if lost := set_lost_aside(folder):
+        print_error(f"delaylab: run again, since a machine was lost: {', '.join(lost)}")
     if repeat is not None:
         studies.extend(folder, repeat)
 

@@ -272,25 +272,60 @@ def down(
     everything: Annotated[
         bool, typer.Option("--all", help="Stop all labs, and remove what killed labs left.")
     ] = False,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SSH",
+            help="First find the labs that this machine, reached by ssh, has a part of, as "
+            "`ps --machine` does; may be repeated.",
+        ),
+    ] = None,
+    forget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MACHINE",
+            help="Give up the lab's part on this machine if it cannot be reached; may be repeated.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Stop a lab and remove everything that belongs to it."""
+    """Stop a lab and remove everything that belongs to it.
+
+    Of a lab over several machines, the parts on all machines that can be reached are taken down.
+    The lab stays known while a part is left, unless that is given up with --forget.
+    """
     from delaylab.verbs import labs
     from delaylab.verbs.progress_bar import bar
 
     with bar(console(stderr=True)) as progress:
-        gone, left = labs.down(name, progress, everything=everything)
+        done = labs.down(
+            name,
+            progress,
+            everything=everything,
+            machines=machine or [],
+            forgotten=forget or [],
+        )
+    left = done.left
     if as_json:
-        failed = [str(remains) for remains in left.failed]
-        print_json({"down": gone, "failed": failed, "foreign": left.foreign})
+        remains = [str(each) for each in left.failed]
+        failed = [*map(str, done.failed), *remains]
+        print_json(
+            {"down": done.labs, "failed": failed, "foreign": left.foreign, "parts": done.parts}
+        )
     else:
-        console().print(f"down: {', '.join(gone) or 'nothing was up'}")
+        if done.labs or not (done.failed or done.parts):
+            console().print(f"down: {', '.join(done.labs) or 'nothing was up'}")
+        for lab, parts in done.parts.items():
+            for part, said in parts.items():
+                console().print(f"{lab}: machine {part}: {said}", soft_wrap=True)
         if everything and left.foreign:
             console().print(f"not a lab's, left alone: {', '.join(left.foreign)}")
-    for remains in left.failed:
-        print_error(f"delaylab: cannot be removed: {remains}")
+    for error in done.failed:
+        print_error(f"delaylab: {error}")
+    for each in left.failed:
+        print_error(f"delaylab: cannot be removed: {each}")
     # Remains of another lab are reported, but this one is down.
-    if any(everything or remains.lab in gone for remains in left.failed):
+    if done.failed or any(everything or each.lab in done.labs for each in left.failed):
         raise typer.Exit(1)
 
 

@@ -70,15 +70,33 @@ def set_aside(directory: Path) -> list[BadInput]:
         return [_renamed(directory, each) for each in read_intact(directory).damaged]
 
 
-def _renamed(directory: Path, damage: BadInput) -> BadInput:
-    trial = trial_of(damage)
+def set_lost_aside(directory: Path) -> list[str]:
+    """Rename the folders of trials that a lost machine let fail, as `set_aside` does.
+
+    Return their names.
+    """
+    with locked(directory):
+        lost = [trial.id for trial in read_study(directory).trials if trial.lost is not None]
+        for trial in lost:
+            _rename(directory, trial, "lost")
+        return lost
+
+
+def _rename(directory: Path, trial: str, why: str) -> Path:
+    """Give the folder of a trial another name, which no reader takes for a trial's; return it."""
     place = directory / "trials" / trial
-    to = (place.with_name(f".damaged-{number}-{trial}") for number in count(1))
+    to = (place.with_name(f".{why}-{number}-{trial}") for number in count(1))
     free = next(each for each in to if not each.exists())
     try:
         place.rename(free)
     except OSError as error:
         raise DelaylabError(f"cannot be renamed: {error.strerror}", str(place)) from None
+    return free
+
+
+def _renamed(directory: Path, damage: BadInput) -> BadInput:
+    trial = trial_of(damage)
+    free = _rename(directory, trial, "damaged")
     what = f"trial {trial} is {_reason(damage)}; it is kept as {free.name}, and is measured again"
     return BadInput(what, str(directory / "trials"))
 

@@ -17,6 +17,7 @@ from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.cluster_files import forget
 from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, remember
+from delaylab.machines.identity import MachineIdentity, identity, identity_by
 from delaylab.machines.room import mtus
 from delaylab.machines.ssh import SshMachine
 from delaylab.machines.underlay import addresses, check, lan_interfaces, round_trips
@@ -115,7 +116,10 @@ def _start(
     for other in others.values():
         other.prepare(name)
     record = LabRecord(
-        spec_json=spec.model_dump_json(by_alias=True), plan_json=written(plan), created=time.time()
+        spec_json=spec.model_dump_json(by_alias=True),
+        plan_json=written(plan),
+        created=time.time(),
+        machines={key: _identity(machine) for key, machine in machines.items()},
     )
     by_machine = parts(plan, at, lan_interfaces(tunnels(plan), machines, at))
     for key, part_plan in by_machine.items():
@@ -143,6 +147,12 @@ def _start(
     running.spec, running.plan = spec, plan
     running.know_parts()
     return Lab(running, notes, booted), RememberedKeeper(name, file, joint), plan.daemons
+
+
+def _identity(machine: Machine) -> MachineIdentity:
+    if isinstance(machine, SshMachine):
+        return identity_by(machine.facts, machine.target)
+    return identity(machine.session(), None)
 
 
 def _target(machine: Machine) -> str | None:

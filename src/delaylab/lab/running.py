@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.machines import Machine, RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.spec.this_machine import LOCAL_MACHINE
@@ -72,6 +72,17 @@ class Lab:
     def machines(self) -> Mapping[str, Machine]:
         """Return the machines that carry the lab, by their names in it."""
         return self._running.places
+
+    def why_not_whole(self) -> DelaylabError | None:
+        """Return why the lab is not up as a whole, with the command to use now; None if it is."""
+        return self._running.why_not_whole()
+
+    def is_over(self) -> bool:
+        """Return True, and forget the lab, if it has ended on all of its machines."""
+        if not self._running.has_ended():
+            return False
+        self._running.take_down()
+        return True
 
     def is_lost(self, agent: str) -> bool:
         """Return True for an agent whose machine cannot be reached, or has lost the lab."""

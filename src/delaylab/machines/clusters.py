@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -14,14 +15,24 @@ from delaylab.agent.replies import Built
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.machines import cluster_files, registry
+from delaylab.io.printable import one_line
+from delaylab.machines import cluster_files
+from delaylab.machines.connection import Connection
+from delaylab.machines.identity import identity
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import LabRecord, Machine, OtherVersion, RunningLab
+from delaylab.machines.machine import LabRecord, Machine, RunningLab
 from delaylab.machines.ssh import SshMachine
+from delaylab.spec.this_machine import LOCAL_MACHINE
+
+UNKNOWN = ""
+"""The `ssh` of a machine of which nobody here has said how it is reached."""
 
 
 class PartFile(BaseModel):
-    """A part of a lab: how its machine is reached, None for this one, and its keeper's answer."""
+    """A part of a lab: how its machine is reached, None for this one, and its keeper's answer.
+
+    The answer is made of the plan for a part that was never reached from here: without processes.
+    """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -41,6 +52,34 @@ class ClusterFile(BaseModel):
 
 class PartGone(AgentGone):
     """A part of a lab that is not on its machine any more."""
+
+
+class OtherMachine(AgentGone):
+    """A name that ssh knows, but not for the machine that has the part of the lab."""
+
+
+class UnknownMachine(SshMachine):
+    """A machine of a lab of which nobody here has said how ssh reaches it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, UNKNOWN)
+
+    def begin(self) -> None:
+        """Do nothing."""
+
+    @property
+    def connection(self) -> Connection:
+        """Raise OtherMachine."""
+        what = "it is not known here how ssh reaches it"
+        raise OtherMachine(what, f"machine {self.name}", "delaylab ps --machine SSH")
+
+
+@dataclass(frozen=True)
+class PartEnd:
+    """The outcome of taking down a part of a lab; `left` is the reason if it is still up."""
+
+    said: str = "taken down"
+    left: DelaylabError | None = None
 
 
 class ClusterAccess:
@@ -71,34 +110,8 @@ class ClusterAccess:
         return self._lab.part(self._lab.place_of(agent)).access.connect(agent)
 
     def stop(self) -> None:
-        """Take down the parts on all machines that can be reached, and forget the lab.
-
-        Raises DelaylabError with the machines on which a part is left; the lab is known until none
-        is left.
-        """
-        machines = self._lab.machines
-        # A thread for each: every one waits for its machine alone.
-        with ThreadPoolExecutor(len(machines)) as side_by_side:
-            ended = side_by_side.map(self._why_left, machines)
-            left = {
-                machine: error
-                for machine, error in zip(machines, ended, strict=True)
-                if error is not None
-            }
-        if left:
-            self._lab.note_ended(each for each in machines if each not in left)
-            why = "; ".join(f"{name}: {error.what}" for name, error in left.items())
-            again = f"once it is back: delaylab down {self._lab.name}"
-            raise DelaylabError(f"its part is still on {why}", f"lab {self._lab.name}", again)
-        cluster_files.forget(self._lab.name)
-
-    def _why_left(self, machine: str) -> DelaylabError | None:
-        """Take down the part on a machine; return why it is left there, or None."""
-        try:
-            self._lab.end_part(machine)
-        except DelaylabError as error:
-            return error
-        return None
+        """Take down the parts on all machines that can be reached, and forget the lab."""
+        self._lab.take_down()
 
 
 class ClusterLab(RunningLab):
@@ -114,10 +127,9 @@ class ClusterLab(RunningLab):
         ]
         joint = Built(pid=first.pid, start=first.start, agents=agents, warnings=warnings)
         super().__init__(name, LOCAL, ClusterAccess(self), file.record, joint)
-        self._file = file
+        self.file = file
         self._machines: dict[str, Machine] = {
-            place: LOCAL if part.ssh is None else SshMachine(place, part.ssh)
-            for place, part in file.parts.items()
+            place: _machine(file, place, part.ssh) for place, part in file.parts.items()
         }
         self._machines.update(known or {})
         self._place_of = {
@@ -128,7 +140,7 @@ class ClusterLab(RunningLab):
     @property
     def machines(self) -> list[str]:
         """Return the names of the machines that have a part of the lab."""
-        return [name for name in self._file.parts if name not in self._file.ended]
+        return [name for name in self.file.parts if name not in self.file.ended]
 
     @property
     def places(self) -> Mapping[str, Machine]:
@@ -136,20 +148,42 @@ class ClusterLab(RunningLab):
         return self._machines
 
     @cached_property
-    def unreachable(self) -> dict[str, str]:
-        """Return the machines whose part of the lab cannot be reached, each with the reason."""
-        for name in self.machines:
-            machine = self._machines[name]
-            if isinstance(machine, SshMachine):
-                with suppress(DelaylabError):
-                    machine.begin()
-        found: dict[str, str] = {}
+    def lost(self) -> dict[str, DelaylabError]:
+        """Return why parts of the lab cannot be reached, by the names of their machines in it."""
+        self._begin()
+        found: dict[str, DelaylabError] = {}
         for name in self._machines:
             try:
                 self.part(name)
             except DelaylabError as error:
-                found[name] = error.what
+                found[name] = error
         return found
+
+    @property
+    def unreachable(self) -> dict[str, str]:
+        """Return the machines whose part of the lab cannot be reached, each with the reason."""
+        return {self._machines[name].name: error.what for name, error in self.lost.items()}
+
+    def why_not_whole(self) -> DelaylabError | None:
+        """Return why the lab is not up as a whole, with the command to use now; None if it is."""
+        where = f"lab {self.name}"
+        left = {name: error for name, error in self.lost.items() if name not in self.file.ended}
+        why = "; ".join(f"on {self._machines[name].name}: {e.what}" for name, e in left.items())
+        if self.file.ended:
+            done = ", ".join(self._machines[name].name for name in sorted(self.file.ended))
+            still = why or f"on {', '.join(self._machines[name].name for name in self.machines)}"
+            return DelaylabError(f"was taken down on {done}, not {still}", where, self._out(left))
+        if not left:
+            return None
+        if all(isinstance(error, PartGone) for error in left.values()):
+            again = f"delaylab down {self.name} takes down the rest; then up again"
+        else:
+            again = self._out(left)
+        return DelaylabError(f"is up, but not {why}", where, again)
+
+    def has_ended(self) -> bool:
+        """Return True if every machine answers that the lab has ended there."""
+        return all(isinstance(self.lost.get(name), PartGone) for name in self._machines)
 
     def place_of(self, agent: str) -> str:
         """Return the name of the machine of an agent; BadInput if the lab has none of this name."""
@@ -163,7 +197,7 @@ class ClusterLab(RunningLab):
 
     def know_parts(self) -> None:
         """Take the parts on all machines as they were built just now, without asking for them."""
-        for place, part in self._file.parts.items():
+        for place, part in self.file.parts.items():
             machine = self._machines[place]
             access = machine.access(self.name, part.built)
             record = self.record
@@ -171,32 +205,145 @@ class ClusterLab(RunningLab):
 
     def part(self, place: str) -> RunningLab:
         """Return the part of the lab on a machine; raise DelaylabError if it is not there."""
-        if place in self._file.ended:
-            raise PartGone("the lab was taken down there", f"machine {place}")
+        machine = self._machines[place]
+        if place in self.file.ended:
+            raise PartGone("the lab was taken down there", f"machine {machine.name}")
         if place not in self._parts:
-            machine = self._machines[place]
-            found = next((lab for lab in machine.labs() if lab.name == self.name), None)
-            if found is None or found.record.created != self.record.created:
-                raise PartGone("the lab has ended there", f"machine {place}")
+            found = same_lab(machine, self, place)
+            if found is None:
+                raise self._gone(place)
             self._parts[place] = found
         return self._parts[place]
 
-    def end_part(self, place: str) -> None:
-        """Take down the part of the lab on a machine; one that has ended already is swept up."""
+    def _gone(self, place: str) -> AgentGone:
+        """Return why a machine that answers has no part of the lab."""
+        machine, ssh = self._machines[place], self.file.parts[place].ssh
+        before = self.record.machines.get(place)
+        now = identity(machine.session(), ssh)
+        where = f"machine {machine.name}"
+        if before is not None and before.differs(now):
+            what = f"ssh's {ssh!r} is another machine than the one with this part of the lab"
+            return OtherMachine(what, where, "delaylab ps --machine SSH")
+        if before is not None and before.has_restarted(now):
+            return PartGone("it has restarted, and the lab has ended there", where)
+        return PartGone("the lab has ended there", where)
+
+    def take_down(self, forgotten: Collection[str] = ()) -> dict[str, str]:
+        """Take down the parts on all machines that can be reached, and forget the lab.
+
+        Parts on `forgotten` machines are given up if these cannot be reached. Return what happened
+        on each machine. Raises DelaylabError with the machines on which a part is left; the lab is
+        known until none is left.
+        """
+        given_up = {self._place(name) for name in forgotten}
+        machines = self.machines
+        self._begin()
+        # A thread for each: every one waits for its machine alone.
+        with ThreadPoolExecutor(max(len(machines), 1)) as side_by_side:
+            ends = dict(zip(machines, side_by_side.map(self._end, machines), strict=True))
+        left: dict[str, DelaylabError] = {}
+        for place, end in ends.items():
+            if end.left is not None and place in given_up:
+                ends[place] = PartEnd(self._given_up(place, end.left))
+            elif end.left is not None:
+                left[place] = end.left
+        ended = [place for place in machines if place not in left]
+        said = {self._machines[place].name: ends[place].said for place in ended}
+        if left:
+            self._note_ended(ended)
+            done = [f"{text} on {name}" for name, text in said.items()]
+            why = "; ".join(f"{self._machines[name].name}: {e.what}" for name, e in left.items())
+            what = "; ".join([*done, f"its part is still on {why}"])
+            raise DelaylabError(what, f"lab {self.name}", self._out(left))
+        cluster_files.forget(self.name)
+        return said
+
+    def _begin(self) -> None:
+        """Begin to connect to all machines, so that they are waited for at once."""
+        for name in self.machines:
+            machine = self._machines[name]
+            if isinstance(machine, SshMachine):
+                with suppress(DelaylabError):
+                    machine.begin()
+
+    def _place(self, name: str) -> str:
+        """Return a machine's name in the lab by that, its own name, or ssh's."""
+        for place, part in self.file.parts.items():
+            if name in (place, self._machines[place].name, part.ssh):
+                return place
+        known = ", ".join(self.file.parts)
+        raise BadInput(f"lab {self.name!r} has no machine {name!r}", fix=f"one of: {known}")
+
+    def _end(self, place: str) -> PartEnd:
+        """Take down the part on a machine; one that has ended already is swept up."""
         try:
-            self.part(place).access.stop()
-        except PartGone:
-            self._machines[place].sweep()
+            try:
+                self.part(place).access.stop()
+            except PartGone as gone:
+                self._machines[place].sweep()
+                return PartEnd(gone.what)
+        except DelaylabError as error:
+            return PartEnd(left=error)
+        return PartEnd()
+
+    def _given_up(self, place: str, why: DelaylabError) -> str:
+        ssh = self.file.parts[place].ssh or "SSH"
+        return (
+            f"given up: {why.what}. What it has of the lab stays there until it restarts, "
+            f"or until: delaylab down {self.name} --machine {ssh}"
+        )
+
+    def _out(self, left: Mapping[str, DelaylabError]) -> str:
+        """Return the command that takes down what is left of the lab, and how to give it up."""
+        down = f"delaylab down {self.name}"
+        lost = {name for name, error in left.items() if not isinstance(error, PartGone)}
+        if not lost:
+            return down
+        # What was never reached from here may have another name for this user's ssh.
+        unnamed = any(
+            isinstance(left[name], OtherMachine) or not self.file.parts[name].built.pid
+            for name in lost
+        )
+        found = (
+            f"{down} --machine SSH, as ssh reaches it here"
+            if unnamed
+            else f"once it is back: {down}"
+        )
+        forget = " ".join(f"--forget {self._machines[name].name}" for name in sorted(lost))
+        return f"{found}; if it never comes back: {down} {forget}"
 
     def ssh(self, agent: str) -> str | None:
         """Return how the machine of an agent is reached; None if it is this one."""
-        return self._file.parts[self.place_of(agent)].ssh
+        return self.file.parts[self.place_of(agent)].ssh
 
-    def note_ended(self, places: Iterable[str]) -> None:
+    def _note_ended(self, places: Iterable[str]) -> None:
         """Remember that the parts on these machines were taken down."""
-        ended = self._file.ended.union(places)
-        self._file = self._file.model_copy(update={"ended": ended})
-        remember(self.name, self._file)
+        ended = self.file.ended.union(places)
+        self.file = self.file.model_copy(update={"ended": ended})
+        remember(self.name, self.file)
+
+
+def same_lab(machine: Machine, lab: RunningLab, place: str) -> RunningLab | None:
+    """Return the part of a lab that is of the machine `place` in it, if this machine has that."""
+    wanted = lab.name, lab.record.created, place
+    for each in machine.labs():
+        if (each.name, each.record.created, each.record.machine) == wanted:
+            return each
+    return None
+
+
+def _machine(file: ClusterFile, place: str, ssh: str | None) -> Machine:
+    """Return the machine of a part of a lab."""
+    if ssh is None:
+        return LOCAL
+    name = place
+    if place == LOCAL_MACHINE:
+        # The machine that started the lab, of which another one has learnt.
+        about = file.record.machines.get(place)
+        name = one_line(about.host) if about is not None and about.host else "starter"
+        while name in file.parts:
+            name += "'"
+    return UnknownMachine(name) if ssh == UNKNOWN else SshMachine(name, ssh)
 
 
 def _agents(part: PartFile) -> list[tuple[str, object]]:
@@ -217,48 +364,3 @@ def running() -> Iterator[ClusterLab]:
     for name, text in cluster_files.read_all():
         with suppress(ValidationError):
             yield ClusterLab(name, ClusterFile.model_validate_json(text))
-
-
-def adopt(target: str) -> list[str]:
-    """Remember the labs of which a machine, reached by ssh, has a part; return their names.
-
-    How the others are reached says the lab file. Raises DelaylabError if a machine of such a lab
-    cannot be reached, or if the lab has a part on the machine that started it. Of a lab of another
-    version, whose file cannot be read, only the part on this machine is known: to take it down.
-    """
-    first, found = SshMachine(target, target), []
-    registry.make()
-    for part in first.labs():
-        if part.is_part and part.name not in {lab.name for lab in running()}:
-            remember(part.name, _whole_or_part(part, target))
-            found.append(part.name)
-    return found
-
-
-def _whole_or_part(part: RunningLab, target: str) -> ClusterFile:
-    try:
-        return _whole(part, target)
-    except OtherVersion:
-        own = PartFile(ssh=target, built=part.keeper)
-        return ClusterFile(record=part.record, parts={str(part.record.machine): own})
-
-
-def _whole(part: RunningLab, target: str) -> ClusterFile:
-    """Return the file of the lab of a part that was found on a machine."""
-    lab, own = part.spec, part.record.machine
-    if any(host.machine is None for host in lab.hosts.values()):
-        what = f"lab {part.name!r} has a part on the machine that started it"
-        raise DelaylabError(what, fix="use it from there")
-    parts: dict[str, PartFile] = {}
-    for name in lab.machines_used:
-        ssh = target if name == own else lab.machines[name].ssh
-        parts[name] = PartFile(ssh=ssh, built=_same(part, SshMachine(name, ssh)).keeper)
-    return ClusterFile(record=part.record, parts=parts)
-
-
-def _same(part: RunningLab, machine: SshMachine) -> RunningLab:
-    """Return the part that a machine has of the lab of another part."""
-    for lab in machine.labs():
-        if (lab.name, lab.record.created) == (part.name, part.record.created):
-            return lab
-    raise PartGone(f"has no part of lab {part.name!r} any more", f"machine {machine.name}")

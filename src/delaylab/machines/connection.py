@@ -22,7 +22,7 @@ from typing import IO
 
 from delaylab.agent.binary import agent_path
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.result import AgentGone
+from delaylab.agent.result import Unreachable
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Descriptors
 from delaylab.errors import NotHere
@@ -82,10 +82,6 @@ WHY_FAILED = {
     "folder on a file system without noexec",
 }
 """Fixes for the failures that the script names."""
-
-
-class Unreachable(AgentGone):
-    """A machine that cannot be reached, or cannot be any more."""
 
 
 class Connection:
@@ -156,6 +152,10 @@ class Connection:
             raise self.lost() from None
         end = Descriptors(ours.fileno(), ours.fileno(), ours.close, self._why_ended)
         return Session(label, end)
+
+    def has_ended(self) -> bool:
+        """Return True if the connection carries no more sessions."""
+        return self._trunk is not None and self._trunk.poll() is not None
 
     def lost(self) -> Unreachable:
         """Return the error of a connection that has ended, with the last words of ssh."""

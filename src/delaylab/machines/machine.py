@@ -6,7 +6,7 @@ that run on it goes through this interface. `LocalMachine` is the one that this 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.machines.identity import MachineIdentity
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.sweep import SweepResult
 from delaylab.progress import Progress
@@ -33,7 +34,7 @@ class LabRecord(BaseModel):
 
     Spec and plan are JSON in a string each, so that only who needs one of them reads it. `created`
     is in seconds since the Unix epoch. `machine` is the name of the machine in a lab over several,
-    of which this is one part; empty for a whole lab.
+    of which this is one part; empty for a whole lab. `machines` are all of them, by these names.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -42,6 +43,7 @@ class LabRecord(BaseModel):
     plan_json: str = ""
     created: float = 0.0
     machine: str = ""
+    machines: dict[str, MachineIdentity] = {}
 
 
 class Access(Protocol):
@@ -98,6 +100,26 @@ class RunningLab:
     @property
     def unreachable(self) -> dict[str, str]:
         """Return the machines whose part of the lab cannot be reached, each with the reason."""
+        return {}
+
+    def why_not_whole(self) -> DelaylabError | None:
+        """Return why the lab is not up as a whole, with the command to use now; None if it is."""
+        return None
+
+    def has_ended(self) -> bool:
+        """Return True if nothing is left of the lab on any of its machines."""
+        return False
+
+    def take_down(self, forgotten: Collection[str] = ()) -> dict[str, str]:
+        """Take the lab down, but for its parts on machines that are forgotten if they are lost.
+
+        Return what happened on each machine of a lab over several. Raises DelaylabError if a part
+        is left, BadInput if a forgotten machine has no part of the lab.
+        """
+        if forgotten:
+            what = f"lab {self.name!r} is on this machine alone"
+            raise BadInput(what, fix=f"delaylab down {self.name}")
+        self.access.stop()
         return {}
 
     @cached_property
@@ -192,6 +214,10 @@ class Machine(Protocol):
 
         Returns None if there is no such child.
         """
+
+    def is_cut_off(self) -> bool:
+        """Return True if the connection to the machine has ended, though nobody ended it here."""
+        return False
 
     def session(self) -> Session:
         """Start an agent outside of all labs; it ends with the session."""

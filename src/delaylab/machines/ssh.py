@@ -85,6 +85,10 @@ class SshMachine(Machine):
             self._greeted = True
         return self._connection
 
+    def is_cut_off(self) -> bool:
+        """Return True if the connection to the machine has ended, though nobody ended it here."""
+        return self._greeted and self._connection is not None and self._connection.has_ended()
+
     def close(self) -> None:
         """End the connection; the next question connects anew."""
         if self._connection is not None:
@@ -229,7 +233,7 @@ class SshMachine(Machine):
         """Check that a lab of this name can start; return what a sweep could not remove."""
         left = self.sweep()
         if name in {lab.name for lab in self.labs()}:
-            fix = f"delaylab ps --machine {self.target}, then delaylab down {name}"
+            fix = f"delaylab down {name} --machine {self.target}"
             raise DelaylabError(f"lab {name!r} is up there already", f"machine {self.name}", fix)
         return left
 

@@ -11,6 +11,7 @@ from typing import Protocol
 import polars as pl
 
 from delaylab import loads
+from delaylab.agent.result import Unreachable
 from delaylab.dataset import store
 from delaylab.dataset.records.tables import TABLES
 from delaylab.dataset.records.trial import Measurement, TrialRecord
@@ -65,6 +66,11 @@ class Bench:
             self._lab, self._held, self._spec = held.__enter__(), held, spec
         return self._lab
 
+    def lost(self) -> str | None:
+        """Return the name of a machine of the lab to which the connection has ended, if one has."""
+        machines = {} if self._lab is None else self._lab.machines
+        return next((name for name, each in machines.items() if each.is_cut_off()), None)
+
     def end_trial(self) -> None:
         """Close all sessions; the lab keeps running."""
         if self._lab is not None:
@@ -116,7 +122,7 @@ class Here(Executor):
         self, item: Planned, rates: BlockRates, captures: Path | None, on_start: OnStart
     ) -> Outcome:
         started = now()
-        status, reason = "failed", ""
+        status, reason, lost = "failed", "", None
         for _ in range(TRIES):
             try:
                 found = rates.of(item, self._bench.lab)
@@ -129,16 +135,19 @@ class Here(Executor):
                 status, reason = "skipped", one_line(str(error))
                 break
             except UNRECORDABLE as error:
+                lost = None
                 line = (str(error).strip() or "no reason given").splitlines()[0]
                 reason = f"what was measured cannot be recorded: {type(error).__name__}: {line}"
                 self._bench.close()
             except DelaylabError as error:
                 reason = one_line(str(error))
+                lost = error.machine if isinstance(error, Unreachable) else self._bench.lost()
                 self._bench.close()
             else:
                 return Outcome(item, record, tables)
         empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
-        return Outcome(item, _record(item, started, Measurement(), status, reason), empty)
+        record = _record(item, started, Measurement(), status, reason)
+        return Outcome(item, record.model_copy(update={"lost": lost}), empty)
 
 
 def _measured(lab: Lab, item: Planned, pcap: Path | None, rates: list[loads.FoundRate]) -> Recorded:

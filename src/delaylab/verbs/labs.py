@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -14,7 +14,7 @@ from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import LabDescription, describe
 from delaylab.lab.running import Lab
-from delaylab.machines import LOCAL, SweepResult, find, running_labs
+from delaylab.machines import LOCAL, RunningLab, SweepResult, find, running_labs
 from delaylab.progress import Progress
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -36,13 +36,26 @@ def described(one: Lab) -> JsonObject:
 
 
 def find_on(machines: Sequence[str]) -> None:
-    """Find the labs over several machines that these, reached by ssh, have a part of."""
-    if not machines:
-        return
-    from delaylab.machines import clusters  # noqa: PLC0415  few labs are over several machines
+    """Find the labs over several machines that these, reached by ssh, have a part of.
 
-    for target in machines:
-        clusters.adopt(target)
+    Raises DelaylabError, with all others found, if a lab there has the name of one known here.
+    """
+    for target, others in _found_on(machines).items():
+        for part in others:
+            what = (
+                f"its part of a lab {part.name!r} is not of the lab of this name that is known here"
+            )
+            fix = f"delaylab down {part.name} --machine {target} takes it down"
+            raise DelaylabError(what, f"machine {target}", fix)
+
+
+def _found_on(machines: Sequence[str]) -> dict[str, list[RunningLab]]:
+    """Find labs by their parts on machines; return the parts of labs of known names, by machine."""
+    if not machines:
+        return {}
+    from delaylab.machines import adoption  # noqa: PLC0415  few labs are over several machines
+
+    return {target: adoption.adopt(target) for target in machines}
 
 
 def print_started(lab: Lab, console: Console) -> None:
@@ -74,6 +87,8 @@ def _print_states(labs: list[Lab], known: list[LabDescription], console: Console
     for one, about in zip(labs, known, strict=True):
         for machine, why in about.unreachable.items():
             console.print(f"{one.name}: machine {machine}: {why}", style="red", soft_wrap=True)
+        if about.unreachable and (error := one.why_not_whole()) is not None:
+            console.print(f"{one.name}: {error.fix}", soft_wrap=True)
         for agent, why in about.dead.items():
             console.print(f"{one.name}: agent {agent} is dead: {why}", style="red")
         if about.dead:
@@ -125,28 +140,73 @@ def _states(one: Lab) -> list[EngineState]:
     return states(one)
 
 
+@dataclass(frozen=True)
+class Down:
+    """The outcome of `down`: labs that are down, those that are not, and remains of killed labs.
+
+    `parts` says what happened on each machine of a lab over several.
+    """
+
+    labs: list[str]
+    parts: dict[str, dict[str, str]]
+    failed: list[DelaylabError]
+    left: SweepResult
+
+
 def down(
-    name: str | None, progress: Progress, *, everything: bool
-) -> tuple[list[str], SweepResult]:
+    name: str | None,
+    progress: Progress,
+    *,
+    everything: bool,
+    machines: Sequence[str] = (),
+    forgotten: Sequence[str] = (),
+) -> Down:
     """Take one lab down, or all labs of this user.
 
-    Return the names of the labs taken down, and what a sweep of remains had to leave in place.
+    A lab that was started elsewhere is found by its part on one of `machines`, as ssh reaches them.
+    Its machines that are `forgotten` are given up if they cannot be reached.
     """
-    if name is not None and everything:
-        raise BadInput(f"--all stops every lab, not only {name}", fix="give either NAME or --all")
-    labs = (
-        running_labs()
-        if everything
-        else [find(running_labs(), name, "say which: --lab NAME, or --all")]
-    )
-    failed: list[DelaylabError] = []
+    if everything and (name is not None or forgotten):
+        what = f"--all stops every lab, not only {name}" if name else "--forget is for one lab"
+        raise BadInput(what, fix="give either NAME or --all")
+    others = _found_on(machines)
+    older = {
+        target: part for target, parts in others.items() for part in parts if part.name == name
+    }
+    if older:
+        return _older_down(older)
+    labs = running_labs() if everything else [_named(name)]
+    gone, parts, failed = [], {}, []
     for done, one in enumerate(labs):
         progress(f"stopping {one.name}", done / len(labs))
         try:
-            one.access.stop()
+            parts[one.name] = one.take_down(forgotten)
+            gone.append(one.name)
+        except BadInput:
+            raise
         except DelaylabError as error:
             failed.append(error)
-    left = LOCAL.sweep()
-    if failed:
-        raise failed[0]
-    return [one.name for one in labs], left
+    return Down(gone, {lab: said for lab, said in parts.items() if said}, failed, LOCAL.sweep())
+
+
+def _named(name: str | None) -> RunningLab:
+    """Return a running lab, which another machine may have started with a part on this one."""
+    labs = running_labs()
+    if name is not None and name not in {lab.name for lab in labs}:
+        here = {lab.name for lab in LOCAL.labs() if lab.is_part}
+        if name in here:
+            from delaylab.machines import adoption  # noqa: PLC0415  few labs are over several
+
+            adoption.adopt_here()
+            labs = running_labs()
+    return find(labs, name, "say which: --lab NAME, or --all")
+
+
+def _older_down(parts: Mapping[str, RunningLab]) -> Down:
+    """Take down parts of labs whose name is that of a lab that is known here, which stays."""
+    said = {}
+    for target, part in parts.items():
+        part.access.stop()
+        said[target] = "an older lab of this name: taken down; the one that is up stays"
+    (name,) = {part.name for part in parts.values()}
+    return Down([], {name: said}, [], LOCAL.sweep())

@@ -14,7 +14,8 @@ def measured_now(lab: Lab, link: str | None) -> list[MeasuredUnderlay]:
 
     With `link` those of this link alone. Machines that cannot be reached are left out.
     """
-    machines = {name: each for name, each in lab.machines.items() if name not in lab.unreachable}
+    lost = lab.unreachable
+    machines = {name: each for name, each in lab.machines.items() if each.name not in lost}
     pairs = [
         pair
         for pair in combinations(machines, 2)

@@ -24,14 +24,13 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
     """Bring a lab up; of one that is up, bring up those links that are down.
 
     A lab that was brought up goes down again if the block ends with an exception; one that was up
-    stays. Raise DelaylabError if the lab of this name that is up is of another file, or has dead
-    agents.
+    stays. Raise DelaylabError if the lab of this name that is up is of another file, has dead
+    agents, or has lost a machine. One that has ended on all of its machines is started anew.
     """
     lab = {one.name: one for one in attach_all()}.get(spec.lab if name is None else name)
-    if lab is not None:
-        for machine, why in lab.unreachable.items():
-            again = f"delaylab up, once it is back; or delaylab down {lab.name}"
-            raise DelaylabError(f"lab {lab.name!r} is up, but {why}", f"machine {machine}", again)
+    if lab is not None and not lab.is_over():
+        if (why := lab.why_not_whole()) is not None:
+            raise why
         gone = health.dead(lab)
         if gone:
             again = f"take it down, then up again: delaylab down {lab.name}"

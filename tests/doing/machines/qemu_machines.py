@@ -44,6 +44,8 @@ chmod 755 /run/sshd
 printf '%s\\n' "$KEY" > /root/.ssh/authorized_keys
 printf '%s\\n' "$HOST_KEY" > /run/host_key
 chmod 600 /run/host_key
+# Where delaylab's agent looks for what the machine is, also after a restart.
+ssh-keygen -y -f /run/host_key > /etc/ssh/ssh_host_ed25519_key.pub
 cat > /run/sshd_config <<END
 HostKey /run/host_key
 PidFile none

@@ -76,6 +76,11 @@ if [ -n "$GROUP" ]; then
 fi
 for place in /root /run /tmp; do mount -t tmpfs -o mode=755 tmpfs $place; done
 chmod 1777 /tmp
+if [ -e /etc/machine-id ]; then
+    # Which machine this is, also after a restart: that of this one is the user's.
+    echo "$NAME" | md5sum | cut -c-32 > /run/machine-id
+    mount --bind /run/machine-id /etc/machine-id
+fi
 mkdir -p /run/sshd /root/.ssh
 printf '%s\\n' "$KEY" > /root/.ssh/authorized_keys
 printf '%s\\n' "$HOST_KEY" > /run/host_key
@@ -217,6 +222,7 @@ class Lan:
                 "KEY": key,
                 "HOST_KEY": host_key,
                 "ADDRESS": self.address(name),
+                "NAME": self._namespace(name),
                 "GROUP": self._namespace(name) if self.cgroups else "",
                 "MORE": f"SetEnv {CLOCK}={self.clocks[name]}" if name in self.clocks else "",
             },

@@ -190,7 +190,7 @@ def test_a_lab_of_this_name_that_is_up_there_is_not_touched(
         two.up(LAB)
         before = two.labs()
     said = two.up(LAB, code=1)
-    assert "machine m1: lab 'pair' is up there already (delaylab ps --machine m1" in said
+    assert "machine m1: lab 'pair' is up there already (delaylab down pair --machine m1)" in said
     two.delaylab("ps", "--machine", "m1")
     assert [node["pid"] for lab in two.labs() for node in lab["nodes"]] == [
         node["pid"] for lab in before for node in lab["nodes"]

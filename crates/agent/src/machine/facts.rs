@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use delaylab_os::clock;
 use delaylab_os::files::folder::free_bytes;
@@ -34,6 +34,8 @@ pub(crate) fn describe(request: Machine, _: &mut Session) -> Result<MachineDone,
     let above = run_directory.ancestors().find(|place| place.exists());
     Ok(MachineDone {
         identity,
+        machine_id: text("/etc/machine-id").unwrap_or_default(),
+        host_keys: host_keys(),
         hostname: text("/proc/sys/kernel/hostname").context(what)?,
         kernel: format!("Linux {}", text("/proc/sys/kernel/osrelease").context(what)?),
         user: namespace::user().0,
@@ -58,6 +60,23 @@ pub(crate) fn processes(request: Processes, _: &mut Session) -> Result<Processes
         started: request.pids.iter().map(|&pid| started(pid)).collect(),
         children: request.children.iter().map(|child| find(child).ok().flatten()).collect(),
     })
+}
+
+/// Return the public keys of this machine's sshd (`sshd(8)`, FILES). They say which machine it is, also after a restart.
+fn host_keys() -> Vec<String> {
+    let files = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|file| file.path());
+    let is_key = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("ssh_host_") && name.ends_with("_key.pub")
+    };
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(path).ok()?;
+        // Without the comment, which names the machine that made the key.
+        Some(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+    };
+    let mut found: Vec<_> = files.filter(is_key).filter_map(read).collect();
+    found.sort();
+    found
 }
 
 /// Return the start of a process; `None` if there is none or it is a zombie.

@@ -36,6 +36,10 @@ pub(crate) struct Machine {
 pub(crate) struct MachineDone {
     /// The boot and the network namespace: two machines with the same are one.
     pub identity: String,
+    /// `/etc/machine-id`; empty if there is none.
+    pub machine_id: String,
+    /// The public keys of its sshd in `/etc/ssh`, sorted.
+    pub host_keys: Vec<String>,
     pub hostname: String,
     /// The kernel's name and release.
     pub kernel: String,

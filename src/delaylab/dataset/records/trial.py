@@ -334,6 +334,11 @@ class TrialHead(Record):
         "names CPUs that the machine lacks. Neither has data."
     )
     reason: Text | None = Field(None, description="The reason for `failed` or `skipped`.")
+    lost: Text | None = Field(
+        None,
+        description="The machine of the lab that could not be reached any more, if the trial "
+        "failed by that. `run --resume` measures such a trial again.",
+    )
     started: Text | None = Field(None, description="The time when the trial began, in ISO 8601.")
     ended: Text | None = Field(None, description="The time when the trial ended, in ISO 8601.")
 
