@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import NotHere
+from delaylab.io.side_by_side import side_by_side
 from delaylab.kinds import KINDS
 from delaylab.lab import files, memory, packages
 from delaylab.lab.cpus import check_cpus
@@ -92,7 +93,8 @@ def _start(
     progress(f"connecting to {', '.join(others)}", 0)
     for other in others.values():
         other.begin()
-    rights = {key: machine.rights() for key, machine in others.items()}
+    found = side_by_side(lambda other: other.rights(), others.values())
+    rights = dict(zip(others, found, strict=True))
     _check_distinct(others)
     found = mtus(spec, machines)
     # Another lab of this name may be on the same LAN, or have a part on one of the machines.
@@ -101,11 +103,7 @@ def _start(
     plan = build(fitted, KINDS, LOCAL.rights(), name=name, machines=rights, token=token)
     plan = replace(plan, mtus=found)
     files.check_files(spec)
-    for key, machine in machines.items():
-        packages.check_packages([spec], machine, key)
-        part = on_machine(spec, key)
-        check_cpus(part, machine)
-        memory.check_memory(part, machine)
+    side_by_side(lambda each: _check_fits(spec, *each), machines.items())
     plan, notes, booted = _with_guests(plan, machines, progress)
     at = _addresses(spec, plan, machines)
     plan, measured = measured_underlay(
@@ -113,8 +111,7 @@ def _start(
     )
     notes += _note_on_underlay(plan, measured)
     left = LOCAL.prepare(name)
-    for other in others.values():
-        other.prepare(name)
+    side_by_side(lambda other: other.prepare(name), others.values())
     record = LabRecord(
         spec_json=spec.model_dump_json(by_alias=True),
         plan_json=written(plan),
@@ -147,6 +144,14 @@ def _start(
     running.spec, running.plan = spec, plan
     running.know_parts()
     return Lab(running, notes, booted), RememberedKeeper(name, file, joint), plan.daemons
+
+
+def _check_fits(spec: LabSpec, key: str, machine: Machine) -> None:
+    """Raise NotHere if a machine lacks what its part of the lab needs."""
+    packages.check_packages([spec], machine, key)
+    part = on_machine(spec, key)
+    check_cpus(part, machine)
+    memory.check_memory(part, machine)
 
 
 def _identity(machine: Machine) -> MachineIdentity:

@@ -12,6 +12,7 @@ from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import Machine, RunningLab
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.spec.this_machine import LOCAL_MACHINE
@@ -142,13 +143,16 @@ class Lab:
         for agent in self.keeper.agents:
             if not self.is_lost(agent):
                 places[self.machine_of(agent)].append(agent)
-        ended: set[str] = set()
-        for machine, agents in places.items():
+
+        def ended(place: tuple[Machine, list[str]]) -> list[str]:
+            machine, agents = place
             about = [self.keeper.agents[agent] for agent in agents]
             starts = machine.starts([each.pid for each in about])
             pairs = zip(agents, about, starts, strict=True)
-            ended |= {agent for agent, each, start in pairs if start != each.start}
-        return [agent for agent in self.keeper.agents if agent in ended]
+            return [agent for agent, each, start in pairs if start != each.start]
+
+        found = {agent for each in side_by_side(ended, places.items()) for agent in each}
+        return [agent for agent in self.keeper.agents if agent in found]
 
     def session(self, agent: str) -> Session:
         """Open a new session with an agent; `close` closes it at the latest."""

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from delaylab.agent.replies import Built, BuiltAgent
 from delaylab.errors import DelaylabError
+from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import registry
 from delaylab.machines.clusters import (
     UNKNOWN,
@@ -79,11 +80,9 @@ def _whole_or_part(part: RunningLab, ssh: str | None) -> ClusterFile:
     own = PartFile(ssh=ssh, built=part.keeper)
     place = part.record.machine
     try:
-        others = {
-            name: _other(part, name, about)
-            for name, about in _machines(part).items()
-            if name != place
-        }
+        abouts = {name: about for name, about in _machines(part).items() if name != place}
+        found = side_by_side(lambda each: _other(part, *each), abouts.items())
+        others = dict(zip(abouts, found, strict=True))
     except OtherVersion:
         others = {}
     return ClusterFile(record=part.record, parts={place: own, **others})

@@ -17,6 +17,7 @@ from delaylab.agent.result import AgentError, Result
 from delaylab.agent.stream import Loop
 from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
+from delaylab.io.side_by_side import side_by_side
 from delaylab.machines.keeper import Keeper, build_deadline_s
 
 if TYPE_CHECKING:
@@ -42,23 +43,19 @@ class JointKeeper(Keeper):
 
     def keep(self) -> None:
         """Keep all parts; if one cannot be kept, end the others, and say which it was."""
-        kept: list[tuple[Machine, Keeper]] = []
         with deferred():
-            for machine, keeper in self._keepers:
-                try:
-                    keeper.keep()
-                except DelaylabError as error:
-                    self._end(kept)
-                    raise machine.explained(error) from None
-                kept.append((machine, keeper))
+            failed = side_by_side(_why_not_kept, self._keepers)
+            if any(failed):
+                side_by_side(self._end, zip(self._keepers, failed, strict=True))
+                raise next(error for error in failed if error is not None)
 
-    def _end(self, kept: Sequence[tuple[Machine, Keeper]]) -> None:
-        """End all parts; those that are `kept` no longer end with their keepers' sessions."""
-        for machine, _ in kept:
-            with suppress(DelaylabError):
+    def _end(self, part: tuple[tuple[Machine, Keeper], DelaylabError | None]) -> None:
+        """End a part; one that is kept no longer ends with its keeper's session."""
+        (machine, keeper), failed = part
+        with suppress(DelaylabError):
+            if failed is None:
                 _stop(machine, self._lab)
-        for _, keeper in self._keepers[len(kept) :]:
-            with suppress(DelaylabError):
+            else:
                 keeper.release()
 
     def release(self) -> None:
@@ -147,6 +144,16 @@ def _checked(part: Part, result: Result[Built]) -> Built:
         what = "it built other agents than those of its plan"
         raise DelaylabError(what, f"machine {part.machine.name}")
     return built
+
+
+def _why_not_kept(part: tuple[Machine, Keeper]) -> DelaylabError | None:
+    """Keep a part from now on; return why that failed, or None."""
+    machine, keeper = part
+    try:
+        keeper.keep()
+    except DelaylabError as error:
+        return machine.explained(error)
+    return None
 
 
 def _stop(machine: Machine, name: str) -> None:

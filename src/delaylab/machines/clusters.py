@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.printable import one_line
+from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import cluster_files
 from delaylab.machines.connection import Connection
 from delaylab.machines.identity import identity
@@ -26,6 +26,9 @@ from delaylab.spec.this_machine import LOCAL_MACHINE
 
 UNKNOWN = ""
 """The `ssh` of a machine of which nobody here has said how it is reached."""
+
+MOST_NAMED = 3
+"""The most machines that a message names."""
 
 
 class PartFile(BaseModel):
@@ -99,11 +102,15 @@ class ClusterAccess:
 
     def names(self) -> list[str]:
         """Return the names of what is in the lab's folders; those of lost machines are left out."""
-        found: list[str] = []
-        for machine in self._lab.machines:
-            with suppress(DelaylabError):
-                found += self._lab.part(machine).access.names()
-        return sorted(set(found))
+
+        def names(machine: str) -> list[str]:
+            try:
+                return self._lab.part(machine).access.names()
+            except DelaylabError:
+                return []
+
+        found = side_by_side(names, self._lab.machines)
+        return sorted({name for part in found for name in part})
 
     def connect(self, agent: str) -> Session:
         """Open a session with an agent; raise AgentGone if there is none."""
@@ -151,13 +158,17 @@ class ClusterLab(RunningLab):
     def lost(self) -> dict[str, DelaylabError]:
         """Return why parts of the lab cannot be reached, by the names of their machines in it."""
         self._begin()
-        found: dict[str, DelaylabError] = {}
-        for name in self._machines:
+
+        def why(name: str) -> DelaylabError | None:
             try:
                 self.part(name)
             except DelaylabError as error:
-                found[name] = error
-        return found
+                return error
+            return None
+
+        reasons = side_by_side(why, self._machines)
+        found = zip(self._machines, reasons, strict=True)
+        return {name: error for name, error in found if error is not None}
 
     @property
     def unreachable(self) -> dict[str, str]:
@@ -168,7 +179,7 @@ class ClusterLab(RunningLab):
         """Return why the lab is not up as a whole, with the command to use now; None if it is."""
         where = f"lab {self.name}"
         left = {name: error for name, error in self.lost.items() if name not in self.file.ended}
-        why = "; ".join(f"on {self._machines[name].name}: {e.what}" for name, e in left.items())
+        why = _few(f"on {self._machines[name].name}: {e.what}" for name, e in left.items())
         if self.file.ended:
             done = ", ".join(self._machines[name].name for name in sorted(self.file.ended))
             still = why or f"on {', '.join(self._machines[name].name for name in self.machines)}"
@@ -238,9 +249,7 @@ class ClusterLab(RunningLab):
         given_up = {self._place(name) for name in forgotten}
         machines = self.machines
         self._begin()
-        # A thread for each: every one waits for its machine alone.
-        with ThreadPoolExecutor(max(len(machines), 1)) as side_by_side:
-            ends = dict(zip(machines, side_by_side.map(self._end, machines), strict=True))
+        ends = dict(zip(machines, side_by_side(self._end, machines), strict=True))
         left: dict[str, DelaylabError] = {}
         for place, end in ends.items():
             if end.left is not None and place in given_up:
@@ -252,8 +261,8 @@ class ClusterLab(RunningLab):
         if left:
             self._note_ended(ended)
             done = [f"{text} on {name}" for name, text in said.items()]
-            why = "; ".join(f"{self._machines[name].name}: {e.what}" for name, e in left.items())
-            what = "; ".join([*done, f"its part is still on {why}"])
+            why = _few(f"{self._machines[name].name}: {e.what}" for name, e in left.items())
+            what = "; ".join([_few(done), f"its part is still on {why}"][not done :])
             raise DelaylabError(what, f"lab {self.name}", self._out(left))
         cluster_files.forget(self.name)
         return said
@@ -309,7 +318,9 @@ class ClusterLab(RunningLab):
             if unnamed
             else f"once it is back: {down}"
         )
-        forget = " ".join(f"--forget {self._machines[name].name}" for name in sorted(lost))
+        names = [self._machines[name].name for name in sorted(lost)]
+        forget = " ".join(f"--forget {name}" for name in names[:MOST_NAMED])
+        forget += " …" if len(names) > MOST_NAMED else ""
         return f"{found}; if it never comes back: {down} {forget}"
 
     def ssh(self, agent: str) -> str | None:
@@ -330,6 +341,13 @@ def same_lab(machine: Machine, lab: RunningLab, place: str) -> RunningLab | None
         if (each.name, each.record.created, each.record.machine) == wanted:
             return each
     return None
+
+
+def _few(parts: Iterable[str]) -> str:
+    """Return what is said of some machines, of many only the first."""
+    each = list(parts)
+    more = len(each) - MOST_NAMED
+    return "; ".join(each[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _machine(file: ClusterFile, place: str, ssh: str | None) -> Machine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,9 +10,10 @@ from ipaddress import ip_address
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
+from delaylab.agent.measuring_replies import Route as FoundRoute
 from delaylab.agent.measuring_requests import Probe, Route
 from delaylab.agent.replies import Event
-from delaylab.agent.result import AgentError
+from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError, DoesNotFit, NotHere
 from delaylab.machines.machine import Machine
@@ -31,6 +32,10 @@ PINGS = 100
 PING_EVERY_NS = 2_000_000
 LATE_NS = 500_000_000
 PINGS_S = 10.0
+ROUTE_S = 30.0
+"""Seconds that a machine has to say by which interface packets leave."""
+AT_ONCE = 200
+"""The most routes that are asked for at once: a session takes a file each."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,9 @@ def addresses(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, str]:
         if source is None:
             raise NotHere(f"has no address on the way to {first}", "this machine")
         found[LOCAL_MACHINE] = source
-    for name, address in found.items():
-        if _route(machines[name], address).interface != LOOPBACK:
+    routes = _routes([(machines[name], address) for name, address in found.items()])
+    for (name, address), route in zip(found.items(), routes, strict=True):
+        if route.interface != LOOPBACK:
             fix = f"machines: {name}: address: ADDRESS"
             raise NotHere(f"{address} is not its own address", f"machine {name}", fix)
     return found
@@ -78,21 +84,22 @@ def check(
         for peer in tunnel.peers:
             pair = tunnel.machine, peer.machine
             longest[pair] = max(longest.get(pair, tunnel), tunnel, key=lambda each: each.mtu)
-    for pair in permutations(machines, 2):
-        if pair in longest:
-            _check_pair(longest[pair], pair, _route(machines[pair[0]], at[pair[1]]), at[pair[1]])
+    pairs = [pair for pair in permutations(machines, 2) if pair in longest]
+    routes = _routes([(machines[here], at[there]) for here, there in pairs])
+    for pair, route in zip(pairs, routes, strict=True):
+        _check_pair(longest[pair], pair, route, at[pair[1]])
 
 
 def lan_interfaces(
     tunnels: Iterable[Tunnel | LanPort], machines: Mapping[str, Machine], at: Mapping[str, str]
 ) -> dict[str, str]:
     """Return each machine's interface on the LAN, for links that name none."""
-    found: dict[str, str] = {}
+    wanted: dict[str, str] = {}
     for tunnel in tunnels:
-        here = tunnel.machine
-        if isinstance(tunnel, LanPort) and not tunnel.by and here not in found:
-            found[here] = _route(machines[here], at[tunnel.peers[0].machine]).interface
-    return found
+        if isinstance(tunnel, LanPort) and not tunnel.by:
+            wanted.setdefault(tunnel.machine, at[tunnel.peers[0].machine])
+    routes = _routes([(machines[here], address) for here, address in wanted.items()])
+    return {here: route.interface for here, route in zip(wanted, routes, strict=True)}
 
 
 def _check_pair(
@@ -206,12 +213,32 @@ def _reached(machine: SshMachine) -> str:
 
 
 def _route(machine: Machine, address: str) -> UnderlayRoute:
-    session = machine.session()
+    return _routes([(machine, address)])[0]
+
+
+def _routes(wanted: Sequence[tuple[Machine, str]]) -> list[UnderlayRoute]:
+    """Return the route from each machine to an address; all machines are asked at once."""
+    found: list[UnderlayRoute] = []
+    for first in range(0, len(wanted), AT_ONCE):
+        asked: list[tuple[Machine, str, Session, Result[FoundRoute]]] = []
+        try:
+            for machine, address in wanted[first : first + AT_ONCE]:
+                session = machine.session()
+                asked.append((machine, address, session, session.start(Route(to=address))))
+            found += [_answered(*each) for each in asked]
+        finally:
+            for _, _, session, _ in asked:
+                session.close()
+    return found
+
+
+def _answered(
+    machine: Machine, address: str, session: Session, result: Result[FoundRoute]
+) -> UnderlayRoute:
     try:
-        found = session.call(Route(to=address)).done
+        session.finish(ROUTE_S)
+        route = result.done
     except AgentError as error:
         what = f"has no route to {address}: {error.what}"
         raise DelaylabError(what, f"machine {machine.name}") from None
-    finally:
-        session.close()
-    return UnderlayRoute(found.interface, found.source, found.gateway, found.mtu)
+    return UnderlayRoute(route.interface, route.source, route.gateway, route.mtu)

@@ -13,6 +13,7 @@ from delaylab.dataset import store
 from delaylab.dataset.records.study import Extension, MachineRecord, Origin, StudyRecord
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder, new_folder
+from delaylab.io.side_by_side import side_by_side
 from delaylab.lab.packages import check_packages
 from delaylab.machines import LOCAL
 from delaylab.spec.study.combine import Combination, StudyFile, combinations
@@ -153,14 +154,14 @@ def _others(planned: Iterable[Planned]) -> dict[str, MachineRecord]:
         return {}
     from delaylab.machines.ssh import SshMachine  # noqa: PLC0415  most labs have one machine
 
-    found = {}
-    for name, target in targets.items():
-        machine = SshMachine(name, target)
+    def described(machine: tuple[str, str]) -> MachineRecord:
+        reached = SshMachine(*machine)
         try:
-            found[name] = machine.describe()
+            return reached.describe()
         finally:
-            machine.close()
-    return found
+            reached.close()
+
+    return dict(zip(targets, side_by_side(described, targets.items()), strict=True))
 
 
 def extend(directory: Path, study: StudyFile, repeat: int) -> None:

@@ -13,6 +13,7 @@ from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.errors import BadInput
+from delaylab.io.side_by_side import side_by_side
 from delaylab.lab.running import Lab
 
 PATIENCE_S = 30.0
@@ -41,10 +42,19 @@ def reports(lab: Lab, *, reset: bool = False, within_s: float = PATIENCE_S) -> l
             asked[agent] = error
     # All engines are asked before any answer is awaited, so several that hang cost one wait.
     asked_s = time.monotonic()
+    found = {agent: _answer(agent, answer, within_s, asked_s) for agent, answer in asked.items()}
+    pids = side_by_side(lambda each: _pid(lab, *each), found.items())
     return [
-        _report(lab, agent, _answer(agent, answer, within_s, asked_s))
-        for agent, answer in asked.items()
+        _report(lab, agent, report, pid)
+        for (agent, report), pid in zip(found.items(), pids, strict=True)
     ]
+
+
+def _pid(lab: Lab, agent: str, found: EngineReport) -> int | None:
+    """Return the pid on its machine of an engine, which knows only its pid in the lab."""
+    if not found.running or found.pid is None:
+        return None
+    return lab.machine_of(agent).child(lab.pid(agent), found.pid)
 
 
 def _answer(
@@ -68,15 +78,12 @@ def _answer(
     return found
 
 
-def _report(lab: Lab, agent: str, found: EngineReport) -> EngineReport:
+def _report(lab: Lab, agent: str, found: EngineReport, pid: int | None) -> EngineReport:
     """Return a report with what this machine knows of the engine and of its links' ends."""
     host = agent.removeprefix("link.")
     known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
     if found.running:
-        inside = found.pid
-        known["pid"] = (
-            None if inside is None else lab.machine_of(agent).child(lab.pid(agent), inside)
-        )
+        known["pid"] = pid
         for each in found.directions:
             each.complete(nodes=_behind(lab, host, each), underlay=_underlay(lab, each))
     return found.model_copy(update=known)
