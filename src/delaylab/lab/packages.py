@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from delaylab.agent.machine_requests import Machine as AskMachine
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
 from delaylab.errors import NotHere
@@ -15,6 +16,8 @@ from delaylab.spec.lab import LabSpec
 from delaylab.spec.part import on_machine
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
+PROGRAMS = {"frr": "/usr/lib/frr/zebra", "bird2": "bird", "iperf3": "iperf3"}
+"""Programs that delaylab starts on nodes, by their packages: one must be there as well."""
 QUERY = "dpkg-query"
 NO_PROGRAM = 127
 """The exit code of env(1) if it does not find the program."""
@@ -48,11 +51,40 @@ def check_packages(
 
 
 def not_installed(packages: set[str], machine: Machine = LOCAL) -> set[str]:
-    """Return which of these packages the distribution says are not installed on a machine.
+    """Return which of these packages are not installed on a machine, as the distribution says.
 
-    Raises NotHere on a system without Debian's packages, TooSlow or AgentError if it does not
-    answer.
+    One whose program delaylab starts is not installed either if that is not there. Raises NotHere
+    for others on a system without Debian's packages, TooSlow or AgentError if it does not answer.
     """
+    lacking = without_program(packages, machine)
+    try:
+        return lacking | _not_installed(packages - lacking, machine)
+    except NotHere:
+        if packages <= PROGRAMS.keys():
+            return lacking
+        raise
+
+
+def without_program(packages: Collection[str], machine: Machine = LOCAL) -> set[str]:
+    """Return which of these packages have a known program that a machine does not have."""
+    programs = {PROGRAMS[each]: each for each in packages if each in PROGRAMS}
+    if not programs:
+        return set()
+    if machine is LOCAL:
+        return {package for name, package in programs.items() if shutil.which(name) is None}
+    session = machine.session()
+    try:
+        found = session.call(AskMachine(programs=sorted(programs)), LIMIT_S).done.lacking
+    except AgentError as error:
+        raise machine.explained(error) from None
+    finally:
+        session.close()
+    return {programs[name] for name in found if name in programs}
+
+
+def _not_installed(packages: set[str], machine: Machine) -> set[str]:
+    if not packages:
+        return set()
     argv = [QUERY, "--show", "--showformat", "${Package} ${db:Status-Status}\\n", *sorted(packages)]
     out = _said_here(argv) if machine is LOCAL else _said_there(argv, machine)
     states = (line.split() for line in out.splitlines())

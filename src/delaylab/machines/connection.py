@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import select
 import socket
 import subprocess
@@ -49,9 +50,11 @@ OPTIONS = {
     "RemoteCommand": "none",
     "ControlMaster": "no",
     "PermitLocalCommand": "no",
+    "LogLevel": "ERROR",
 }
-"""Options of ssh (ssh_config(5)): no questions, no forwardings, and an end when the machine is
-gone. All others are the user's."""
+"""Options of ssh (ssh_config(5)): no questions, no forwardings, an end when the machine is gone,
+and no banners or warnings, which would be taken for the cause of a failure. All others are the
+user's."""
 TRUNK_ENDS_S = 0.3
 """Seconds within which the trunk ends after its sessions, if it is not only one of these that did.
 """
@@ -60,7 +63,8 @@ ENDS_S = 5.0
 MARK = "delaylab-machine"
 """The first word of the answers of the machine's shell."""
 SCRIPT = """\
-umask 077; say() {{ printf "\\n%s %s\\n" {mark} "$*"; }}; say $(uname -s) $(uname -m); \
+umask 077; echo {mark} >&2; say() {{ printf "\\n%s %s\\n" {mark} "$*"; }}; \
+say $(uname -s) $(uname -m); \
 d="${{XDG_CACHE_HOME:-$HOME/.cache}}/delaylab"; f="$d/agent-{sum}"; \
 whole() {{ [ -O "$f" ] && echo "{sum}  $f" | sha256sum -c >/dev/null 2>&1; }}; \
 fail() {{ say failed "$*"; exit 1; }}; \
@@ -75,6 +79,8 @@ whole || {{ e=$(ulimit -f); rm -f "$f"; fail write $e; }}; \
 Each answer is a line of its own, whatever a login shell has printed before it, such as the title of
 a terminal without a newline.
 """
+NOTICE = re.compile("^warning: |setlocale: |perl: warning|unable to resolve host", re.IGNORECASE)
+"""Lines that programs print while they go on."""
 WHY_FAILED = {
     "folder": "own ~/.cache/delaylab there",
     "write": "make room in ~/.cache/delaylab there",
@@ -279,7 +285,9 @@ class _LastWords:
     def last_line(self) -> str:
         """Return the last line, made safe to print; empty if there is none."""
         self._reader.join(0.5)  # the stream of a process that has ended ends soon
-        lines = [line for line in self._kept.decode(errors="replace").splitlines() if line.strip()]
+        # Before the mark the login shell may have complained, such as of a locale.
+        said = self._kept.rpartition(f"{MARK}\n".encode())[2].decode(errors="replace")
+        lines = [line for line in said.splitlines() if line.strip() and not NOTICE.search(line)]
         # ssh says which key has changed in the lines before its last one.
         wanted = [line for line in lines if "HOST IDENTIFICATION HAS CHANGED" in line]
         first = [" ".join(wanted[0].strip("@ ").split())] if wanted else []

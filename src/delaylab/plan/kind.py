@@ -23,6 +23,8 @@ TUN = "/dev/net/tun"
 KVM, VHOST = "/dev/kvm", "/dev/vhost-net"
 DEVICES = (TUN, KVM, VHOST)
 """Devices that nodes use if they are there; virtual machines need the first."""
+CAPABILITIES: tuple[Capability, ...] = ("net_admin", "net_raw", "setpcap", "sys_admin")
+"""Capabilities that root needs for any lab: its namespaces, their networks, and nodes with less."""
 OfKind = TypeVar("OfKind", bound=NodeSpec)
 """The class of a kind's entries in a lab file."""
 
@@ -39,6 +41,15 @@ class Rights:
     """Capabilities that programs started by this user's processes can have."""
     amx: bool = False
     """True if the CPU has AMX, whose registers make a process's state larger than 8 KiB."""
+
+    def why_no_lab(self) -> str | None:
+        """Return which capabilities root lacks for any lab, as in a container, or None.
+
+        Without root a lab is in a user namespace, which has all of them.
+        """
+        names = (each for each in CAPABILITIES if self.root and each not in self.capabilities)
+        lacking = ", ".join(f"CAP_{each.upper()}" for each in names)
+        return f"root lacks {lacking} there, which every lab needs" if lacking else None
 
     def why_not(self, *needs: str) -> str | None:
         """Return which of these programs and devices is missing, with a remedy, or None."""

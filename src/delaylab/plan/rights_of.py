@@ -15,6 +15,7 @@ from delaylab.units import Multiple
 
 UNKNOWN = Rights(root=True)
 """The rights on a machine that was not asked: a plan can be printed without it."""
+PRIVILEGED = "if it is a container: start it with them, as by `docker run --privileged`"
 A_STACK_OF_ITS_OWN = "name a host in the lab file, which is then a namespace; or take kind netns"
 
 
@@ -45,6 +46,7 @@ class RightsOf:
 
 def refuse_what_cannot_run(lab: LabSpec, kinds: Mapping[str, AnyKind], rights_of: RightsOf) -> None:
     """Raise NotHere if the rights do not allow a node, and BadInput if its stack does not."""
+    _refuse_without_capabilities(lab, rights_of)
     for node, spec in lab.nodes.items():
         own, kind = rights_of.node(node), kinds[spec.kind]
         machine = lab.machine_of(lab.host_of(node))
@@ -55,6 +57,16 @@ def refuse_what_cannot_run(lab: LabSpec, kinds: Mapping[str, AnyKind], rights_of
         _refuse_for_rights(node, spec, own)
         if not lab.hosts and not kind.own_stack:
             _refuse_in_the_machines_stack(node, spec)
+
+
+def _refuse_without_capabilities(lab: LabSpec, rights_of: RightsOf) -> None:
+    """Raise NotHere for the first machine on which root may not start a lab, with what it lacks."""
+    rights = {f"machine {name}": rights_of.machines.get(name) for name in lab.machines_used}
+    if not lab.hosts or any(host.machine is None for host in lab.hosts.values()):
+        rights = {"this machine": rights_of.here, **rights}
+    for machine, own in rights.items():
+        if own is not None and (why := own.why_no_lab()):
+            raise NotHere(why, machine, PRIVILEGED)
 
 
 def _refuse_for_rights(node: str, spec: NodeSpec, own: Rights) -> None:

@@ -6,11 +6,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from delaylab.agent.requests import Hello
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, NotHere
+from delaylab.lab.packages import not_installed
 from delaylab.machines.ssh import SshMachine
 from delaylab.plan.kind import KVM, VHOST
+from delaylab.plan.rights_of import PRIVILEGED
 from delaylab.progress import Progress
+from delaylab.spec.kinds import HostedNode
+from delaylab.spec.lab import LabSpec
 from delaylab.spec.load import load_lab
+from delaylab.spec.part import on_machine
 from delaylab.verbs import kind_trial
 from delaylab.verbs.checks import Check
 from delaylab.verbs.doctor import known_kinds, of_kernel, of_kind
@@ -18,6 +23,13 @@ from delaylab.verbs.doctor import known_kinds, of_kernel, of_kind
 MEBIBYTE = 1 << 20
 USES = {KVM: "virtual machines run, and are not emulated", VHOST: "their cards are faster on KVM"}
 """Uses of devices that no kind needs."""
+
+PACKAGES = {
+    "frr": "`routing:` of nodes with the machine's programs",
+    "bird2": "`routing: {by: bird}` of such nodes",
+    "iperf3": "work and loads of `tcp` there",
+}
+"""Packages that nodes of the machine's own programs need for what delaylab starts there."""
 
 
 def examine(
@@ -33,9 +45,10 @@ def examine(
     All kinds are tried, or only these; one whose image is not built only if `build_images` is true.
     Raises BadInput if the lab file has no such machine, or for an unknown kind.
     """
-    target, wanted = name, known_kinds(kinds)
+    target, wanted, lab = name, known_kinds(kinds), None
     if lab_file is not None:
-        known = load_lab(lab_file).machines
+        lab = load_lab(lab_file)
+        known = lab.machines
         if name not in known:
             fix = f"one of: {', '.join(known)}" if known else "name one in `machines:`"
             raise BadInput(f"no machine {name!r}", str(lab_file), fix)
@@ -44,6 +57,7 @@ def examine(
     progress(f"connecting to {name}", 0)
     try:
         checks = [*_connection(machine), *_rights(machine), *of_kernel(machine)]
+        checks += _packages(machine, lab)
         return [*checks, *_kinds(machine, wanted, progress, build_images=build_images)]
     finally:
         machine.close()
@@ -64,9 +78,33 @@ def _rights(machine: SshMachine) -> list[Check]:
     why = "" if rights.root else "a link to another machine needs root there"
     fix = "" if rights.root else "let ssh reach it as root"
     lacking = {path: "it cannot be used" if path in rights.lacking else "" for path in USES}
+    labs = rights.why_no_lab() or ""
     return [
+        Check("right", "labs", not labs, "namespaces and their networks", labs, PRIVILEGED),
         Check("right", "links to other machines", rights.root, "VXLAN, plain Ethernet", why, fix),
         *(Check("device", path, not why, USES[path], why) for path, why in lacking.items()),
+    ]
+
+
+def _packages(machine: SshMachine, lab: LabSpec | None) -> list[Check]:
+    """Check what nodes with the machine's own programs may need, and what those of a lab do need.
+
+    What only a guest's image needs is not looked for.
+    """
+    uses = dict(PACKAGES)
+    nodes = {} if lab is None else on_machine(lab, machine.name).nodes
+    for node, spec in nodes.items():
+        if isinstance(spec, HostedNode) and not spec.own_root:
+            uses |= dict.fromkeys(spec.packages or (), f"needed by node {node}")
+    try:
+        lacking = not_installed(set(uses), machine)
+    except NotHere as error:
+        return [Check("package", ", ".join(uses), False, "", error.what, error.fix)]
+    return [
+        Check("package", each, False, use, "not installed there", f"apt-get install {each} there")
+        if each in lacking
+        else Check("package", each, True, use)
+        for each, use in uses.items()
     ]
 
 

@@ -18,6 +18,7 @@ from delaylab.machines import LOCAL, Machine
 from delaylab.plan.agent_names import machine_agent, node_agent
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
+from delaylab.plan.rights_of import PRIVILEGED
 from delaylab.progress import Progress
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.study.combine import Combination
@@ -71,6 +72,8 @@ def kind(
     Images that it needs are built only if `build_images` is true. The lab is on another `machine`
     if one is given, and `rights` are those there.
     """
+    if why_not := rights.why_no_lab():
+        return Tried(name, False, why_not, PRIVILEGED)
     not_elsewhere = KINDS[name].not_elsewhere if machine else None
     reason = not_elsewhere or KINDS[name].here(rights).can_run(rights, False)
     if reason:
