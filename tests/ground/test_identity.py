@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delaylab.agent.machine_requests import MachineFacts
 from delaylab.machines.identity import MachineIdentity, identity_by
+from delaylab.machines.reach import Reach
 
 KEYS = ("ssh-ed25519 AAAA", "ssh-rsa BBBB")
 PLAIN = MachineFacts(
@@ -29,7 +30,7 @@ def identity(
     ssh: str = "m1", *, boot: str = "1/2", machine_id: str = "id", host: str = "one"
 ) -> MachineIdentity:
     changed = {"identity": boot, "machine_id": machine_id, "hostname": host}
-    return identity_by(PLAIN.model_copy(update=changed), ssh)
+    return identity_by(PLAIN.model_copy(update=changed), Reach(ssh=ssh))
 
 
 def test_a_machine_is_the_same_whatever_ssh_calls_it() -> None:

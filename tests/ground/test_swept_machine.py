@@ -6,6 +6,7 @@ import pytest
 
 from delaylab.agent.machine_requests import Swept
 from delaylab.agent.requests import Request
+from delaylab.machines.reach import Reach
 from delaylab.machines.ssh import SshMachine
 
 
@@ -18,5 +19,5 @@ def test_a_sweep_that_leaves_nothing_asks_for_no_facts(monkeypatch: pytest.Monke
         return Swept(foreign=["notes"], failed=[])
 
     monkeypatch.setattr(SshMachine, "ask", ask)
-    assert SshMachine("m1", "m1").sweep().foreign == ("notes",)
+    assert SshMachine("m1", Reach(ssh="m1")).sweep().foreign == ("notes",)
     assert asked == ["Sweep"]

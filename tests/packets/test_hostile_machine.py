@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.errors import DelaylabError
 from delaylab.machines import ssh as ssh_machine
+from delaylab.machines.reach import Reach
 from delaylab.machines.ssh import SshMachine
 
 GREETING = f"delaylab-machine Linux {os.uname().machine}\ndelaylab-machine there\n".encode()
@@ -50,7 +51,7 @@ def asked(script: Path, greeting: bytes, answers: bytes = b"") -> str:
     """Ask a machine for its labs and its facts; return what a user is told."""
     script.with_name("script.greeting").write_bytes(greeting)
     script.with_name("script.answers").write_bytes(answers)
-    machine = SshMachine("m1", "m1")
+    machine = SshMachine("m1", Reach(ssh="m1"))
     try:
         machine.labs()
         machine.rights()

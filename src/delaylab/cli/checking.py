@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from delaylab.cli.options import FileKind, Json, app, console, print_json
+from delaylab.cli.options import FileKind, Json, Sudo, app, console, print_json
 from delaylab.errors import BadInput
 
 
@@ -42,6 +42,7 @@ def doctor(
     lab: Annotated[
         Path | None, typer.Option("--lab", metavar="FILE", help="The lab file for --machine.")
     ] = None,
+    sudo: Sudo = False,
     as_json: Json = False,
 ) -> None:
     """Check which node kinds, taps, work and tools run on this machine; say how to get the rest."""
@@ -50,7 +51,7 @@ def doctor(
     if lab is not None and machine is None:
         raise BadInput("--lab is for --machine", fix="name a machine of the lab")
     if machine is not None:
-        _examine_machine(machine, lab, kind, build=build, as_json=as_json)
+        _examine_machine(machine, lab, kind, build=build, sudo=sudo, as_json=as_json)
         return
     if study is not None:
         _examine_study(study, as_json=as_json)
@@ -66,14 +67,14 @@ def doctor(
 
 
 def _examine_machine(
-    name: str, lab: Path | None, kinds: list[str] | None, *, build: bool, as_json: bool
+    name: str, lab: Path | None, kinds: list[str] | None, *, build: bool, sudo: bool, as_json: bool
 ) -> None:
     from delaylab.verbs import doctor as verb
     from delaylab.verbs.doctor_machine import examine
     from delaylab.verbs.progress_bar import bar
 
     with bar(console(stderr=True)) as progress:
-        checks = examine(name, lab, progress, kinds, build_images=build)
+        checks = examine(name, lab, progress, kinds, build_images=build, sudo=sudo)
     if as_json:
         print_json(verb.as_json(checks))
     else:

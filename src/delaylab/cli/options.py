@@ -131,6 +131,10 @@ OneLab = Annotated[
     str | None,
     typer.Argument(metavar="LAB", help="The name of the lab; not needed if only one is up."),
 ]
+Sudo = Annotated[
+    bool,
+    typer.Option("--sudo", help="Start the agent on --machine as root by sudo (`sudo: true`)."),
+]
 Scale = Annotated[
     str,
     typer.Option(help="The size of the study: `quick`, or one that it defines, such as `paper`."),

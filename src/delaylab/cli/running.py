@@ -16,6 +16,7 @@ from delaylab.cli.options import (
     LabFile,
     NamesLab,
     OneLab,
+    Sudo,
     app,
     console,
     link,
@@ -126,6 +127,7 @@ def ps(
             "from now on, as if they had been started from here; may be repeated.",
         ),
     ] = None,
+    sudo: Sudo = False,
     as_json: Json = False,
 ) -> None:
     """List running labs: nodes, processes, addresses, and whether links keep their conditions.
@@ -137,7 +139,7 @@ def ps(
     from delaylab.lab.attach import attach_all
     from delaylab.verbs.labs import described, find_on, print_labs
 
-    find_on(machine or [])
+    find_on(machine or [], sudo=sudo)
     labs = attach_all()
     if as_json:
         print_json({"labs": [described(one) for one in labs]})
@@ -280,6 +282,7 @@ def down(
             "`ps --machine` does; may be repeated.",
         ),
     ] = None,
+    sudo: Sudo = False,
     forget: Annotated[
         list[str] | None,
         typer.Option(
@@ -303,6 +306,7 @@ def down(
             progress,
             everything=everything,
             machines=machine or [],
+            sudo=sudo,
             forgotten=forget or [],
         )
     left = done.left

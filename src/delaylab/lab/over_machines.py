@@ -17,10 +17,12 @@ from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.cluster_files import forget
-from delaylab.machines.clusters import ClusterFile, ClusterLab, PartFile, remember
+from delaylab.machines.clusters import ClusterLab, remember
 from delaylab.machines.identity import MachineIdentity, identity, identity_by
+from delaylab.machines.lab_parts import ClusterFile, part_file
+from delaylab.machines.reach import Reach
 from delaylab.machines.room import mtus
-from delaylab.machines.ssh import SshMachine
+from delaylab.machines.ssh import SshMachine, reach_of
 from delaylab.machines.underlay import addresses, check, lan_interfaces, round_trips
 from delaylab.plan.build import build
 from delaylab.plan.conditions.underlay import RoundTrips, measured_underlay
@@ -77,7 +79,7 @@ def start(
 
 def _machines(spec: LabSpec) -> dict[str, Machine]:
     """Return the machines that carry hosts, this one included if it does."""
-    others = {name: SshMachine(name, spec.machines[name].ssh) for name in spec.machines_used}
+    others = {name: SshMachine(name, reach_of(spec.machines[name])) for name in spec.machines_used}
     here = any(host.machine is None for host in spec.hosts.values())
     return {**({LOCAL_MACHINE: LOCAL} if here else {}), **others}
 
@@ -136,7 +138,7 @@ def _start(
     file = ClusterFile(
         record=record,
         parts={
-            key: PartFile(ssh=_target(machines[key]), built=answer)
+            key: part_file(_reach(machines[key]), answer)
             for key, answer in zip(by_machine, built, strict=True)
         },
     )
@@ -156,12 +158,12 @@ def _check_fits(spec: LabSpec, key: str, machine: Machine) -> None:
 
 def _identity(machine: Machine) -> MachineIdentity:
     if isinstance(machine, SshMachine):
-        return identity_by(machine.facts, machine.target)
+        return identity_by(machine.facts, machine.reach)
     return identity(machine.session(), None)
 
 
-def _target(machine: Machine) -> str | None:
-    return machine.target if isinstance(machine, SshMachine) else None
+def _reach(machine: Machine) -> Reach | None:
+    return machine.reach if isinstance(machine, SshMachine) else None
 
 
 def _check_distinct(machines: Mapping[str, SshMachine]) -> None:

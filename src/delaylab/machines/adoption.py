@@ -14,31 +14,27 @@ from delaylab.agent.replies import Built, BuiltAgent
 from delaylab.errors import DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import registry
-from delaylab.machines.clusters import (
-    UNKNOWN,
-    ClusterFile,
-    ClusterLab,
-    PartFile,
-    remember,
-    running,
-    same_lab,
-)
+from delaylab.machines.clusters import ClusterLab, remember, running
 from delaylab.machines.identity import MachineIdentity, identity
+from delaylab.machines.lab_parts import UNKNOWN, ClusterFile, PartFile, part_file, same_lab
 from delaylab.machines.local import LOCAL
 from delaylab.machines.machine import Machine, OtherVersion, RunningLab
+from delaylab.machines.reach import Reach
 from delaylab.machines.ssh import SshMachine
 from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.spec.base import SshTarget
+from delaylab.spec.machine import MachineSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
-def adopt(target: str) -> list[RunningLab]:
+def adopt(target: str, *, sudo: bool = False) -> list[RunningLab]:
     """Know the labs of which a machine, reached by ssh, has a part, from now on.
 
     Of a lab that is known already, that machine is reached by this name from now on. Return the
     parts of other labs, whose names are those of labs that are known here.
     """
-    return _adopt(SshMachine(target, target), target)
+    reach = Reach(ssh=target, sudo=sudo)
+    return _adopt(SshMachine(target, reach), reach)
 
 
 def adopt_here() -> list[RunningLab]:
@@ -46,7 +42,7 @@ def adopt_here() -> list[RunningLab]:
     return _adopt(LOCAL, None)
 
 
-def _adopt(machine: Machine, ssh: str | None) -> list[RunningLab]:
+def _adopt(machine: Machine, reach: Reach | None) -> list[RunningLab]:
     registry.make()
     known = {lab.name: lab for lab in running()}
     others = []
@@ -55,29 +51,29 @@ def _adopt(machine: Machine, ssh: str | None) -> list[RunningLab]:
             continue
         lab = known.get(part.name)
         if lab is None:
-            remember(part.name, _whole_or_part(part, ssh))
+            remember(part.name, _whole_or_part(part, reach))
         elif lab.record.created == part.record.created:
-            _join(lab, part, ssh)
+            _join(lab, part, reach)
         else:
             others.append(part)
     return others
 
 
-def _join(lab: ClusterLab, part: RunningLab, ssh: str | None) -> None:
+def _join(lab: ClusterLab, part: RunningLab, reach: Reach | None) -> None:
     """Remember how the machine of a part is reached, and the part as its keeper built it."""
     place, file = part.record.machine, lab.file
-    parts = {**file.parts, place: PartFile(ssh=ssh, built=part.keeper)}
+    parts = {**file.parts, place: part_file(reach, part.keeper)}
     joined = {"parts": parts, "ended": file.ended - {place}}
     remember(lab.name, file.model_copy(update=joined))
 
 
-def _whole_or_part(part: RunningLab, ssh: str | None) -> ClusterFile:
+def _whole_or_part(part: RunningLab, reach: Reach | None) -> ClusterFile:
     """Return the file of the lab of a part.
 
     Of a lab of another version, which does not name its machines, only this part is known: to take
     it down.
     """
-    own = PartFile(ssh=ssh, built=part.keeper)
+    own = part_file(reach, part.keeper)
     place = part.record.machine
     try:
         abouts = {name: about for name, about in _machines(part).items() if name != place}
@@ -93,7 +89,7 @@ def _machines(part: RunningLab) -> dict[str, MachineIdentity]:
     if part.record.machines:
         return part.record.machines
     lab = part.spec  # its record is of an earlier version, which did not name them
-    found = {name: MachineIdentity(ssh=lab.machines[name].ssh) for name in lab.machines_used}
+    found = {name: _reached_as(lab.machines[name]) for name in lab.machines_used}
     if any(host.machine is None for host in lab.hosts.values()):
         found[LOCAL_MACHINE] = MachineIdentity()
     return found
@@ -102,16 +98,22 @@ def _machines(part: RunningLab) -> dict[str, MachineIdentity]:
 def _other(part: RunningLab, place: str, about: MachineIdentity) -> PartFile:
     """Return another part of the lab of a part, as its keeper built it if it can be reached."""
     machine: Machine
+    reach: Reach | None = None
     if about.is_surely(identity(LOCAL.session(), None)):
-        machine, ssh = LOCAL, None
+        machine = LOCAL
     elif about.ssh is not None and _is_target(about.ssh):
-        machine, ssh = SshMachine(place, about.ssh), about.ssh
+        reach = Reach(ssh=about.ssh, sudo=about.sudo, cache=about.cache)
+        machine = SshMachine(place, reach)
     else:
-        return PartFile(ssh=UNKNOWN, built=_planned(part, place))
+        return part_file(Reach(ssh=UNKNOWN), _planned(part, place))
     found = None
     with suppress(DelaylabError):
         found = same_lab(machine, part, place)
-    return PartFile(ssh=ssh, built=_planned(part, place) if found is None else found.keeper)
+    return part_file(reach, _planned(part, place) if found is None else found.keeper)
+
+
+def _reached_as(spec: MachineSpec) -> MachineIdentity:
+    return MachineIdentity(ssh=spec.ssh, sudo=spec.sudo, cache=spec.cache)
 
 
 def _is_target(ssh: str) -> bool:

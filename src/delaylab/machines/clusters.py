@@ -8,73 +8,29 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from delaylab.agent.replies import Built
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.io.printable import one_line
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import cluster_files
-from delaylab.machines.connection import Connection
 from delaylab.machines.identity import identity
+from delaylab.machines.lab_parts import (
+    ClusterFile,
+    OtherMachine,
+    PartFile,
+    PartGone,
+    machine_of,
+    same_lab,
+)
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import LabRecord, Machine, RunningLab
+from delaylab.machines.machine import Machine, RunningLab
 from delaylab.machines.ssh import SshMachine
-from delaylab.spec.this_machine import LOCAL_MACHINE
-
-UNKNOWN = ""
-"""The `ssh` of a machine of which nobody here has said how it is reached."""
 
 MOST_NAMED = 3
 """The most machines that a message names."""
-
-
-class PartFile(BaseModel):
-    """A part of a lab: how its machine is reached, None for this one, and its keeper's answer.
-
-    The answer is made of the plan for a part that was never reached from here: without processes.
-    """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
-
-    ssh: str | None
-    built: Built
-
-
-class ClusterFile(BaseModel):
-    """The file of a lab over several machines, and those whose part was taken down already."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
-
-    record: LabRecord
-    parts: dict[str, PartFile]
-    ended: frozenset[str] = frozenset()
-
-
-class PartGone(AgentGone):
-    """A part of a lab that is not on its machine any more."""
-
-
-class OtherMachine(AgentGone):
-    """A name that ssh knows, but not for the machine that has the part of the lab."""
-
-
-class UnknownMachine(SshMachine):
-    """A machine of a lab of which nobody here has said how ssh reaches it."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, UNKNOWN)
-
-    def begin(self) -> None:
-        """Do nothing."""
-
-    @property
-    def connection(self) -> Connection:
-        """Raise OtherMachine."""
-        what = "it is not known here how ssh reaches it"
-        raise OtherMachine(what, f"machine {self.name}", "delaylab ps --machine SSH")
 
 
 @dataclass(frozen=True)
@@ -136,7 +92,7 @@ class ClusterLab(RunningLab):
         super().__init__(name, LOCAL, ClusterAccess(self), file.record, joint)
         self.file = file
         self._machines: dict[str, Machine] = {
-            place: _machine(file, place, part.ssh) for place, part in file.parts.items()
+            place: machine_of(file, place, part.reach) for place, part in file.parts.items()
         }
         self._machines.update(known or {})
         self._place_of = {
@@ -228,12 +184,12 @@ class ClusterLab(RunningLab):
 
     def _gone(self, place: str) -> AgentGone:
         """Return why a machine that answers has no part of the lab."""
-        machine, ssh = self._machines[place], self.file.parts[place].ssh
+        machine, part = self._machines[place], self.file.parts[place]
         before = self.record.machines.get(place)
-        now = identity(machine.session(), ssh)
+        now = identity(machine.session(), part.reach)
         where = f"machine {machine.name}"
         if before is not None and before.differs(now):
-            what = f"ssh's {ssh!r} is another machine than the one with this part of the lab"
+            what = f"ssh's {part.ssh!r} is another machine than the one with this part of the lab"
             return OtherMachine(what, where, "delaylab ps --machine SSH")
         if before is not None and before.has_restarted(now):
             return PartGone("it has restarted, and the lab has ended there", where)
@@ -296,10 +252,11 @@ class ClusterLab(RunningLab):
         return PartEnd()
 
     def _given_up(self, place: str, why: DelaylabError) -> str:
-        ssh = self.file.parts[place].ssh or "SSH"
+        reach = self.file.parts[place].reach
+        option = reach.option if reach is not None and reach.ssh else "--machine SSH"
         return (
             f"given up: {why.what}. What it has of the lab stays there until it restarts, "
-            f"or until: delaylab down {self.name} --machine {ssh}"
+            f"or until: delaylab down {self.name} {option}"
         )
 
     def _out(self, left: Mapping[str, DelaylabError]) -> str:
@@ -325,7 +282,8 @@ class ClusterLab(RunningLab):
 
     def ssh(self, agent: str) -> str | None:
         """Return how the machine of an agent is reached; None if it is this one."""
-        return self.file.parts[self.place_of(agent)].ssh
+        reach = self.file.parts[self.place_of(agent)].reach
+        return None if reach is None else reach.words
 
     def _note_ended(self, places: Iterable[str]) -> None:
         """Remember that the parts on these machines were taken down."""
@@ -334,34 +292,11 @@ class ClusterLab(RunningLab):
         remember(self.name, self.file)
 
 
-def same_lab(machine: Machine, lab: RunningLab, place: str) -> RunningLab | None:
-    """Return the part of a lab that is of the machine `place` in it, if this machine has that."""
-    wanted = lab.name, lab.record.created, place
-    for each in machine.labs():
-        if (each.name, each.record.created, each.record.machine) == wanted:
-            return each
-    return None
-
-
 def _few(parts: Iterable[str]) -> str:
     """Return what is said of some machines, of many only the first."""
     each = list(parts)
     more = len(each) - MOST_NAMED
     return "; ".join(each[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _machine(file: ClusterFile, place: str, ssh: str | None) -> Machine:
-    """Return the machine of a part of a lab."""
-    if ssh is None:
-        return LOCAL
-    name = place
-    if place == LOCAL_MACHINE:
-        # The machine that started the lab, of which another one has learnt.
-        about = file.record.machines.get(place)
-        name = one_line(about.host) if about is not None and about.host else "starter"
-        while name in file.parts:
-            name += "'"
-    return UnknownMachine(name) if ssh == UNKNOWN else SshMachine(name, ssh)
 
 
 def _agents(part: PartFile) -> list[tuple[str, object]]:

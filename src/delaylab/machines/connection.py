@@ -28,6 +28,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import Descriptors
 from delaylab.errors import NotHere
 from delaylab.io.printable import one_line
+from delaylab.machines.reach import Reach
 
 CONNECT_S = 15
 GREETING_S = 30.0
@@ -64,16 +65,17 @@ MARK = "delaylab-machine"
 """The first word of the answers of the machine's shell."""
 SCRIPT = """\
 umask 077; echo {mark} >&2; say() {{ printf "\\n%s %s\\n" {mark} "$*"; }}; \
-say $(uname -s) $(uname -m); \
-d="${{XDG_CACHE_HOME:-$HOME/.cache}}/delaylab"; f="$d/agent-{sum}"; \
+say $(uname -s) $(uname -m) $SSH_CONNECTION; \
+d="{folder}"; f="$d/agent-{sum}"; \
 whole() {{ [ -O "$f" ] && echo "{sum}  $f" | sha256sum -c >/dev/null 2>&1; }}; \
 fail() {{ say failed "$*"; exit 1; }}; \
 mkdir -p "$d" && [ -O "$d" ] && chmod go-w "$d" || fail folder; \
-if whole && [ -x "$f" ]; then say there; else say wanted; \
+if whole && [ -x "$f" ]; then :; else say wanted; \
 head -c {size} > "$f.$$" && chmod 700 "$f.$$" && mv -f "$f.$$" "$f" || \
 {{ e=$(ulimit -f); rm -f "$f.$$"; fail write $e; }}; \
 whole || {{ e=$(ulimit -f); rm -f "$f"; fail write $e; }}; \
-"$f" --version >/dev/null 2>&1 || {{ rm -f "$f"; fail run; }}; say there; fi; exec "$f" hub"""
+"$f" --version >/dev/null 2>&1 || {{ rm -f "$f"; fail run; }}; fi; \
+{may}say there; exec {sudo}"$f" hub"""
 """The command of the machine's shell. The agent is checked each time before it is run.
 
 Each answer is a line of its own, whatever a login shell has printed before it, such as the title of
@@ -81,11 +83,13 @@ a terminal without a newline.
 """
 NOTICE = re.compile("^warning: |setlocale: |perl: warning|unable to resolve host", re.IGNORECASE)
 """Lines that programs print while they go on."""
+HOME_CACHE = "${XDG_CACHE_HOME:-$HOME/.cache}"
+MAY_SUDO = 'sudo -n "$f" --version >/dev/null || fail sudo $(id -un) "$d"; '
 WHY_FAILED = {
     "folder": "own ~/.cache/delaylab there",
     "write": "make room in ~/.cache/delaylab there",
-    "run": "programs cannot be run from ~/.cache/delaylab there: set XDG_CACHE_HOME there to a "
-    "folder on a file system without noexec",
+    "run": "programs cannot be run from ~/.cache/delaylab there: name a folder on a file system "
+    "without noexec in the lab file, `cache: /var/tmp/delaylab`, or set XDG_CACHE_HOME there",
 }
 """Fixes for the failures that the script names."""
 
@@ -93,15 +97,27 @@ WHY_FAILED = {
 class Connection:
     """One ssh to a machine. `begin` starts it, `greet` waits until it can carry sessions."""
 
-    def __init__(self, name: str, target: str) -> None:
-        self.name, self.target = name, target
+    def __init__(self, name: str, reach: Reach) -> None:
+        self.name, self.target = name, reach.ssh
+        self._reach = reach
+        self.address_words: list[str] = []
+        """sshd's `SSH_CONNECTION`, which an agent that sudo has started does not know."""
         content, self._sum = _agent()
         self._size = len(content)
-        script = SCRIPT.format(mark=MARK, sum=self._sum, size=self._size)
+        folder = reach.cache or f"{HOME_CACHE}/delaylab{'-sudo' if reach.sudo else ''}"
+        sudo = "sudo -n " if reach.sudo else ""
+        script = SCRIPT.format(
+            mark=MARK,
+            sum=self._sum,
+            size=self._size,
+            folder=folder,
+            sudo=sudo,
+            may=MAY_SUDO if reach.sudo else "",
+        )
         options = [word for name, to in OPTIONS.items() for word in ("-o", f"{name}={to}")]
         try:
             self._ssh = subprocess.Popen(
-                ["ssh", *options, "--", target, f"exec sh -c '{script}'"],
+                ["ssh", *options, "--", self.target, f"exec sh -c '{script}'"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -194,6 +210,8 @@ class Connection:
 
     def _require_same_kind(self, said: str) -> None:
         own = os.uname()
+        words = said.split()
+        said, self.address_words = " ".join(words[:2]), words[2:]
         if said != f"{own.sysname} {own.machine}":
             what = f"it is {one_line(said)}; the agent here is for {own.sysname} {own.machine}"
             raise NotHere(what, self._where, "take machines of this one's architecture")
@@ -234,7 +252,11 @@ class Connection:
     def _not_put_there(self, why: list[str]) -> NotHere:
         """Return the error for a machine that does not take the agent, or cannot run it."""
         self._await_end()
-        kind, limit = [*why, "", ""][:2]
+        kind, limit, folder = [*why, "", "", ""][:3]
+        if kind == "sudo":
+            rule = f"{one_line(limit)} ALL=(root) NOPASSWD: {one_line(folder)}/agent-*"
+            what = f"sudo does not start the agent there: {self._last_words()}"
+            return NotHere(what, self._where, f"allow it in its sudoers: {rule}")
         fix = WHY_FAILED.get(kind, WHY_FAILED["write"])
         if kind == "write" and limit.isdecimal():
             fix = f"files may not be larger than {int(limit) // 2} KiB there (ulimit -f): raise it"

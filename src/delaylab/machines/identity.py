@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from delaylab.io.printable import one_line
+from delaylab.machines.reach import Reach
 
 if TYPE_CHECKING:
     from delaylab.agent.machine_requests import MachineFacts
@@ -18,7 +19,8 @@ class MachineIdentity(BaseModel):
     """A machine of a lab: its host name, the machine itself, the boot, and its name for ssh.
 
     `machine` stays the same when it restarts, `boot` does not; each is empty if it is not known.
-    `ssh` is how the user who started the lab reaches it, None for the machine that started it.
+    `ssh`, `sudo` and `cache` are how the user who started the lab reaches it (`Reach`); `ssh` is
+    None for the machine that started it.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -27,6 +29,8 @@ class MachineIdentity(BaseModel):
     machine: str = ""
     boot: str = ""
     ssh: str | None = None
+    sudo: bool = False
+    cache: str | None = None
 
     def differs(self, now: MachineIdentity) -> bool:
         """Return True if `now` is certainly another machine."""
@@ -41,21 +45,22 @@ class MachineIdentity(BaseModel):
         return bool(self.boot) and self.is_surely(now) and self.boot != now.boot
 
 
-def identity(session: Session, ssh: str | None) -> MachineIdentity:
+def identity(session: Session, reach: Reach | None) -> MachineIdentity:
     """Ask the machine of a session which one it is; raise DelaylabError if it does not answer."""
     from delaylab.agent.machine_requests import Machine as AskMachine  # noqa: PLC0415  seldom used
 
     try:
-        return identity_by(session.call(AskMachine()).done, ssh)
+        return identity_by(session.call(AskMachine()).done, reach)
     finally:
         session.close()
 
 
-def identity_by(facts: MachineFacts, ssh: str | None) -> MachineIdentity:
+def identity_by(facts: MachineFacts, reach: Reach | None) -> MachineIdentity:
     """Return the identity of the machine that these facts are of."""
     # A hash, since the id is for the machine itself (machine-id(5)).
     marks = "\n".join([facts.machine_id, *facts.host_keys]).strip()
     machine = hashlib.sha256(marks.encode()).hexdigest()[:32] if marks else ""
     # Without the network namespace, which is another one for a login into a container.
     boot, _, _ = facts.identity.partition("/")
-    return MachineIdentity(host=one_line(facts.hostname), machine=machine, boot=boot, ssh=ssh)
+    way = {} if reach is None else reach.model_dump()
+    return MachineIdentity(host=one_line(facts.hostname), machine=machine, boot=boot, **way)

@@ -35,6 +35,7 @@ from delaylab.machines.keeper import Keeper
 from delaylab.machines.lab_json import LabFile
 from delaylab.machines.local import cpu_numbers
 from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab
+from delaylab.machines.reach import Reach
 from delaylab.machines.registry import STOP_DEADLINE_S
 from delaylab.machines.sweep import Remains, SweepResult
 from delaylab.progress import Progress
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from delaylab.dataset.records.study import MachineRecord
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
+    from delaylab.spec.machine import MachineSpec
 
 ANSWER_S = 30.0
 
@@ -50,8 +52,8 @@ ANSWER_S = 30.0
 class SshMachine(Machine):
     """A machine that is reached by ssh, connected when it is first asked."""
 
-    def __init__(self, name: str, target: str) -> None:
-        self._name, self.target = name, target
+    def __init__(self, name: str, reach: Reach) -> None:
+        self._name, self.reach, self.target = name, reach, reach.ssh
         self._connection: Connection | None = None
         self._greeted = False
         self._failure: DelaylabError | None = None
@@ -64,7 +66,7 @@ class SshMachine(Machine):
     def begin(self) -> None:
         """Start to connect, unless it is connected; `connection` waits for the end of it."""
         if self._connection is None:
-            self._connection = Connection(self.name, self.target)
+            self._connection = Connection(self.name, self.reach)
 
     @property
     def connection(self) -> Connection:
@@ -233,7 +235,7 @@ class SshMachine(Machine):
         """Check that a lab of this name can start; return what a sweep could not remove."""
         left = self.sweep()
         if name in {lab.name for lab in self.labs()}:
-            fix = f"delaylab down {name} --machine {self.target}"
+            fix = f"delaylab down {name} {self.reach.option}"
             raise DelaylabError(f"lab {name!r} is up there already", f"machine {self.name}", fix)
         return left
 
@@ -289,6 +291,11 @@ class SshMachine(Machine):
             for one in left.failed
         )
         return SweepResult(tuple(left.foreign), tuple(failed))
+
+
+def reach_of(spec: MachineSpec) -> Reach:
+    """Return how a machine of a lab file is reached."""
+    return Reach(ssh=spec.ssh, sudo=spec.sudo, cache=spec.cache)
 
 
 @dataclass(frozen=True)

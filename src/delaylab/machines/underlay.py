@@ -203,7 +203,7 @@ def _note(found: list[int], event: Event) -> None:
 
 def _reached(machine: SshMachine) -> str:
     """Return the address at which ssh has reached a machine, as its sshd states it."""
-    words = machine.facts.connection.split()
+    words = machine.facts.connection.split() or machine.connection.address_words
     try:
         return str(ip_address(words[2]))
     except (IndexError, ValueError):

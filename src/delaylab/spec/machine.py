@@ -1,4 +1,4 @@
-"""The model of another machine in a lab file."""
+"""Model of another machine that carries hosts of a lab."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from delaylab.spec.addresses import Address
-from delaylab.spec.base import InterfaceName, Spec, SshTarget, no_items
+from delaylab.spec.base import InterfaceName, Spec, SshTarget, no_items, spelled
 from delaylab.units import Duration
 
 
@@ -34,6 +34,10 @@ def _address(given: object) -> Address:
 MachineAddress = Annotated[Address, BeforeValidator(_address)]
 
 
+CACHE = r"^(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)+$"
+"""The syntax of a folder for the agent: no character that a shell gives a meaning."""
+
+
 class MachineSpec(Spec):
     """Another machine that carries hosts: any Linux machine that this user reaches by ssh."""
 
@@ -41,6 +45,16 @@ class MachineSpec(Spec):
         description="The machine's name as `ssh` takes it: `lab2`, `root@192.0.2.1` or "
         "`ssh://root@192.0.2.1:2222`. Keys, ports and jump hosts are those of ssh's own "
         "configuration."
+    )
+    sudo: bool = Field(
+        False,
+        description="Start the agent there as root, by `sudo`, for machines that take no login of "
+        "root. What sudoers needs says docs/machines.md.",
+    )
+    cache: Annotated[str, spelled(CACHE, "an absolute path", most=200)] | None = Field(
+        None,
+        description="The folder there for the agent and for images, if the user's home cannot "
+        "run programs (noexec) or is too small. Left out, it is `~/.cache/delaylab`.",
     )
     address: MachineAddress | None = Field(
         None,

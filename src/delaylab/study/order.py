@@ -16,6 +16,7 @@ from delaylab.io.files import empty_folder, new_folder
 from delaylab.io.side_by_side import side_by_side
 from delaylab.lab.packages import check_packages
 from delaylab.machines import LOCAL
+from delaylab.spec.machine import MachineSpec
 from delaylab.spec.study.combine import Combination, StudyFile, combinations
 from delaylab.spec.study.scale import repeats
 
@@ -146,16 +147,17 @@ def begin(
 def _others(planned: Iterable[Planned]) -> dict[str, MachineRecord]:
     """Return what the other machines of the trials' labs say of themselves, by name."""
     targets = {
-        name: lab.machines[name].ssh
+        name: lab.machines[name]
         for lab in {id(each.combination.lab): each.combination.lab for each in planned}.values()
         for name in lab.machines_used
     }
     if not targets:
         return {}
-    from delaylab.machines.ssh import SshMachine  # noqa: PLC0415  most labs have one machine
+    from delaylab.machines.ssh import SshMachine, reach_of  # noqa: PLC0415  most labs have one machine
 
-    def described(machine: tuple[str, str]) -> MachineRecord:
-        reached = SshMachine(*machine)
+    def described(machine: tuple[str, MachineSpec]) -> MachineRecord:
+        name, spec = machine
+        reached = SshMachine(name, reach_of(spec))
         try:
             return reached.describe()
         finally:

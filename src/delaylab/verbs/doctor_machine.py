@@ -8,7 +8,8 @@ from pathlib import Path
 from delaylab.agent.requests import Hello
 from delaylab.errors import BadInput, NotHere
 from delaylab.lab.packages import not_installed
-from delaylab.machines.ssh import SshMachine
+from delaylab.machines.reach import Reach
+from delaylab.machines.ssh import SshMachine, reach_of
 from delaylab.plan.kind import KVM, VHOST
 from delaylab.plan.rights_of import PRIVILEGED
 from delaylab.progress import Progress
@@ -39,21 +40,22 @@ def examine(
     kinds: Sequence[str] | None = None,
     *,
     build_images: bool = False,
+    sudo: bool = False,
 ) -> list[Check]:
     """Try a machine: a name of the lab file, or, without one, a name that ssh knows.
 
     All kinds are tried, or only these; one whose image is not built only if `build_images` is true.
     Raises BadInput if the lab file has no such machine, or for an unknown kind.
     """
-    target, wanted, lab = name, known_kinds(kinds), None
+    reach, wanted, lab = Reach(ssh=name, sudo=sudo), known_kinds(kinds), None
     if lab_file is not None:
         lab = load_lab(lab_file)
         known = lab.machines
         if name not in known:
             fix = f"one of: {', '.join(known)}" if known else "name one in `machines:`"
             raise BadInput(f"no machine {name!r}", str(lab_file), fix)
-        target = known[name].ssh
-    machine = SshMachine(name, target)
+        reach = reach_of(known[name])
+    machine = SshMachine(name, reach)
     progress(f"connecting to {name}", 0)
     try:
         checks = [*_connection(machine), *_rights(machine), *of_kernel(machine)]

@@ -130,7 +130,7 @@ def _combination(name: str, protocol: str, machine: SshMachine | None) -> Combin
     lab = LabSpec.model_validate(
         {
             "lab": "doctor",
-            "machines": {TRIED: {"ssh": machine.target}} if machine else {},
+            "machines": {TRIED: machine.reach.model_dump()} if machine else {},
             "hosts": {NEAR: on, FAR: on},
             "nodes": {
                 "probe": {"kind": name, "host": NEAR},

@@ -35,12 +35,12 @@ def described(one: Lab) -> JsonObject:
     return {**asdict(describe(one)), "engines": [asdict(state) for state in _states(one)]}
 
 
-def find_on(machines: Sequence[str]) -> None:
+def find_on(machines: Sequence[str], *, sudo: bool = False) -> None:
     """Find the labs over several machines that these, reached by ssh, have a part of.
 
     Raises DelaylabError, with all others found, if a lab there has the name of one known here.
     """
-    for target, others in _found_on(machines).items():
+    for target, others in _found_on(machines, sudo=sudo).items():
         for part in others:
             what = (
                 f"its part of a lab {part.name!r} is not of the lab of this name that is known here"
@@ -49,13 +49,13 @@ def find_on(machines: Sequence[str]) -> None:
             raise DelaylabError(what, f"machine {target}", fix)
 
 
-def _found_on(machines: Sequence[str]) -> dict[str, list[RunningLab]]:
+def _found_on(machines: Sequence[str], *, sudo: bool) -> dict[str, list[RunningLab]]:
     """Find labs by their parts on machines; return the parts of labs of known names, by machine."""
     if not machines:
         return {}
     from delaylab.machines import adoption  # noqa: PLC0415  few labs are over several machines
 
-    return {target: adoption.adopt(target) for target in machines}
+    return {target: adoption.adopt(target, sudo=sudo) for target in machines}
 
 
 def print_started(lab: Lab, console: Console) -> None:
@@ -159,6 +159,7 @@ def down(
     *,
     everything: bool,
     machines: Sequence[str] = (),
+    sudo: bool = False,
     forgotten: Sequence[str] = (),
 ) -> Down:
     """Take one lab down, or all labs of this user.
@@ -169,7 +170,7 @@ def down(
     if everything and (name is not None or forgotten):
         what = f"--all stops every lab, not only {name}" if name else "--forget is for one lab"
         raise BadInput(what, fix="give either NAME or --all")
-    others = _found_on(machines)
+    others = _found_on(machines, sudo=sudo)
     older = {
         target: part for target, parts in others.items() for part in parts if part.name == name
     }
