@@ -185,7 +185,7 @@ def test_packets_over_machines_have_their_way_where_daemons_route(
         (shown,) = json.loads(two.delaylab("show", folder, "--json").stdout)["combinations"]
     assert "way-unknown" not in printed
     counts = {(each["layer"], each["at"]): each["n"] for each in shown["segments"]}
-    expected = [("underlay", "abc"), ("router", "b"), ("underlay", "bd")]
+    expected = [("underlay", "abc, local to m1"), ("router", "b"), ("underlay", "bd, m1 to m2")]
     assert [counts.get(layer) for layer in expected] == [shown["answered"]] * 3, counts
 
 

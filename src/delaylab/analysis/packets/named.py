@@ -25,6 +25,7 @@ from delaylab.points import (
     router_side,
 )
 from delaylab.spec.kinds import facts_of
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 ONLY = ""
 """The link of a way whose record names none."""
@@ -51,7 +52,7 @@ def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
                 by_link=not carried.isdisjoint(links := _links(trial, part)),
                 one_host=crossing.isdisjoint(links),
             ),
-            at=_at(trial, part),
+            at=", ".join(filter(None, [_at(trial, part), _between_machines(trial, part)])),
         )
         for part in segments.segments(answered, trial.way, _in_host_stack(trial))
     ]
@@ -102,6 +103,23 @@ def _at(trial: TrialRecord, part: Segment) -> str:
     names = [name for hop in hops for name in (hop.link, hop.end)][:-1]
     passed = _passed(trial.way, part)
     return ", ".join(names[place - 1] for place in passed if 0 < place <= len(names))
+
+
+def _between_machines(trial: TrialRecord, part: Segment) -> str:
+    """Return the machines whose wires a segment begins or ends at; "" in a lab on one machine."""
+    wires = {point: place.at for point, place in trial.places.items() if _is_wire(place.at)}
+    if len(set(wires.values())) < 2 or part.leg == "turn":
+        return ""
+    machines = dict.fromkeys(
+        wires[point].partition(".")[2] or LOCAL_MACHINE
+        for point in (part.start, part.end)
+        if point in wires
+    )
+    return " to ".join(machines)
+
+
+def _is_wire(agent: str) -> bool:
+    return agent == WIRE or agent.startswith(f"{WIRE}.")
 
 
 def _links(trial: TrialRecord, part: Segment) -> list[str]:
