@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -91,6 +92,12 @@ class Runs:
         folder.mkdir()
         return delaylab(*case.build(folder), folder=folder)
 
+    @cached_property
+    def report_s(self) -> float:
+        """The CPU time of a whole report of the valid dataset."""
+        place = shutil.copytree(self._folder / "valid", self._folder / "reported")
+        return delaylab("report", str(place), folder=self._folder).cpu_s
+
     def folder(self, case: Case) -> Path:
         return self._folder / re.sub(r"\W", "-", case.name)
 
@@ -117,7 +124,9 @@ def test_it_is_refused_in_one_line(runs: Runs, case: Case) -> None:
     assert "Traceback" not in done.err + done.out
     assert case.says in lines[0]
     assert len(lines[0]) < 1000
-    assert done.cpu_s < TIMES * imports_s(), done
+    # The trials that are not damaged are reported all the same.
+    reported_s = runs.report_s if "report.html" in done.out else 0.0
+    assert done.cpu_s < TIMES * imports_s() + reported_s, done
     assert done.peak_mib < PEAK_MIB, done
 
 
