@@ -76,11 +76,15 @@ if [ -n "$GROUP" ]; then
 fi
 for place in /root /run /tmp; do mount -t tmpfs -o mode=755 tmpfs $place; done
 chmod 1777 /tmp
+# Which machine this is, also after a restart; what this machine has is the user's. A container
+# may lack the first file.
 if [ -e /etc/machine-id ]; then
-    # Which machine this is, also after a restart: that of this one is the user's.
     echo "$NAME" | md5sum | cut -c-32 > /run/machine-id
     mount --bind /run/machine-id /etc/machine-id
 fi
+cp -r /etc/ssh /run/etc-ssh
+echo "ssh-ed25519 key-of-$NAME" > /run/etc-ssh/ssh_host_ed25519_key.pub
+mount --bind /run/etc-ssh /etc/ssh
 mkdir -p /run/sshd /root/.ssh
 printf '%s\\n' "$KEY" > /root/.ssh/authorized_keys
 printf '%s\\n' "$HOST_KEY" > /run/host_key
