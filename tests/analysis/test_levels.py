@@ -95,7 +95,9 @@ def test_drift_from_block_to_block_is_in_both_trials_of_a_pair(tmp_path: Path) -
 
 @pytest.mark.parametrize("drifts", [(0,), (0, 1)])
 def test_too_few_blocks_are_not_paired(tmp_path: Path, drifts: tuple[float, ...]) -> None:
-    for each in medians(of(study(tmp_path, drifts))):
+    found = list(medians(of(study(tmp_path, drifts))))
+    assert {each.level for each in found} == {"lxc", "docker"}
+    for each in found:
         assert each.blocks == 0
         assert isfinite(each.effect.interval[0])
 

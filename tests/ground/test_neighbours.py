@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -44,8 +45,10 @@ def test_a_lab_with_more_neighbours_than_room_is_noted(room: int | None, said: b
 
 
 def test_this_machine_says_how_many_it_keeps() -> None:
-    room = LOCAL.most_neighbours()
-    assert room is None or room > 0
+    """None stands for a machine whose setting cannot be read, as in a user's own network."""
+    setting = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
+    expected = int(setting.read_text()) if setting.exists() else None
+    assert LOCAL.most_neighbours() == expected
 
 
 def routers(count: int) -> Plan:

@@ -105,6 +105,7 @@ def test_every_form_of_the_report_says_what_an_effect_is_of(place: Path, page: s
 
 def test_every_claim_of_ours_says_what_its_effect_is_of() -> None:
     criteria = [each for _, claim in claims().values() for each in claim.criteria]
+    assert criteria
     assert all(each.quantity and each.needs for each in criteria)
 
 

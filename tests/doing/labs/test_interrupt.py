@@ -131,7 +131,9 @@ moments = pytest.mark.parametrize(
 
 
 @moments
-def test_up(delaylab: Run, tmp_path: Path, run_directory: Path, moments: int) -> None:
+def test_up_leaves_nothing_at_any_moment(
+    delaylab: Run, tmp_path: Path, run_directory: Path, moments: int
+) -> None:
     (tmp_path / "lab.yaml").write_text(LAB)
     sweep = Sweep(tmp_path, str(run_directory), ["up", "lab.yaml"])
     sweep.undo = lambda: delaylab("down", "interrupted")
@@ -139,7 +141,9 @@ def test_up(delaylab: Run, tmp_path: Path, run_directory: Path, moments: int) ->
 
 
 @moments
-def test_run(tmp_path: Path, run_directory: Path, moments: int) -> None:
+def test_run_leaves_nothing_at_any_moment(
+    tmp_path: Path, run_directory: Path, moments: int
+) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     argv = ["run", "study.yaml", "--only", "environment=netns", "--only", "load=rest"]
     Sweep(tmp_path, str(run_directory), argv).run(moments)
@@ -147,30 +151,38 @@ def test_run(tmp_path: Path, run_directory: Path, moments: int) -> None:
 
 
 @moments
-def test_ping(tmp_path: Path, run_directory: Path, moments: int) -> None:
+def test_ping_leaves_nothing_at_any_moment(
+    tmp_path: Path, run_directory: Path, moments: int
+) -> None:
     argv = ["ping", "-c", "200", "-i", "5ms", "127.0.0.1"]
     Sweep(tmp_path, str(run_directory), argv).run(moments)
 
 
 @moments
-def test_exec(up: Up, tmp_path: Path, run_directory: Path, moments: int) -> None:
+def test_exec_ends_its_command_at_any_moment(
+    up: Up, tmp_path: Path, run_directory: Path, moments: int
+) -> None:
     name = up("lab: held\nnodes: {a: {}, b: {}}\nlinks:\n  - {between: [a, b], name: wan}\n")
     before = {*our_processes(str(run_directory))}
-    argv = ["exec", "--lab", name, "a", "--", "sleep", "1"]
+    # Without Ctrl-C it would outlast every wait of this test.
+    argv = ["exec", "--lab", name, "a", "--", "sleep", str(2 * PATIENCE_S)]
+    interrupted = 0
     for number in range(moments):
         process = Sweep(tmp_path, "", argv).start()
         time.sleep(1.2 * number / moments)
         os.kill(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=PATIENCE_S)
         if SETTING_UP not in said:  # then Python had not come to delaylab yet
-            assert process.returncode in {0, INTERRUPTED, -signal.SIGINT}, said
+            assert process.returncode in {INTERRUPTED, -signal.SIGINT}, said
+            interrupted += process.returncode == INTERRUPTED
         wait_until_gone(lambda: {*our_processes(str(run_directory))} - before)
+    assert interrupted > moments // 4
 
 
 @NEEDS_APT
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_image_build(tmp_path: Path) -> None:
+def test_a_build_of_an_image_leaves_nothing_at_any_moment(tmp_path: Path) -> None:
     """Images are made anew each time, and a build that was finished counts."""
     cache = tmp_path / "cache"
     cache.mkdir()

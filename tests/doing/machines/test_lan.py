@@ -238,14 +238,14 @@ def test_arp_stays_as_it_is_and_reaches_its_link_only(three: Lan) -> None:
 
 
 def test_a_lab_that_is_killed_leaves_the_interface_as_it_was(three: Lan) -> None:
-    before = {name: interface(three, name) for name in three.names}
+    before = interface(three, "m2")
     three.up(LAB)
     assert interface(three, "m2")[0] > 0
     for line in three.on("m2", "ps", "-eo", "pid,args").splitlines():
         pid, _, args = line.strip().partition(" ")
         if "delaylab" in args:
             three.on("m2", "kill", "-9", pid)
-    wait_until(lambda: interface(three, "m2") == before["m2"], why=lambda: interface(three, "m2"))
+    wait_until(lambda: interface(three, "m2") == before, why=lambda: interface(three, "m2"))
     three.delaylab("down", "plain")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,8 @@ def test_a_node_named_as_this_machine_is_the_node(delaylab: Run, tmp_path: Path,
 def test_rootless_nodes_know_each_other_by_name(nobody: Run, tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(NAMED)
     nobody("up", str(tmp_path / "lab.yaml"))
-    nobody("exec", "a", "--", "ping", "-c", "1", "-W", "2", "s")
+    for node, other in permutations(("a", "s"), 2):
+        nobody("exec", node, "--", "ping", "-c", "1", "-W", "20", other)
 
 
 @pytest.mark.parametrize("kind", ["lxc", "docker"])

@@ -143,6 +143,7 @@ def test_every_scheduled_packet_is_accounted_for_at_every_point(result: Path) ->
     for trial in study.trials:
         found = account(tapped(study, trial), [trial])
         assert found.scheduled == 80
+        assert len(found.points) == len(columns(trial.way))
         for point in found.points:
             assert point.seen + point.unseen + point.lost == 80, point
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from itertools import chain, permutations
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,11 @@ def test_every_pair_of_neighbours_can_ping(delaylab: Run, name: str) -> None:
     for node in up["nodes"]:
         for interface in node["interfaces"]:
             ends.setdefault(interface["link"], []).append((node["name"], interface["addresses"]))
-    for (near, _), *others in ends.values():
-        for _, addresses in others:
-            for address in addresses:
-                argv = ("ping", "-c", "1", "-W", "20", address.split("/")[0])
-                delaylab("exec", near, "--", *argv)
+    assert ends
+    for (near, _), (_, addresses) in chain(*(permutations(of, 2) for of in ends.values())):
+        for address in addresses:
+            argv = ("ping", "-c", "1", "-W", "20", address.split("/")[0])
+            delaylab("exec", near, "--", *argv)
 
 
 def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
