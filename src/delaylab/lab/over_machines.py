@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import NotHere
@@ -98,7 +99,8 @@ def _start(
     rights_of_each = side_by_side(lambda other: other.rights(), others.values())
     rights = dict(zip(others, rights_of_each, strict=True))
     _check_distinct(others)
-    mtu_by_link = mtus(spec, machines)
+    of_machines = cache(lambda: addresses(spec, machines))
+    mtu_by_link = mtus(spec, machines, of_machines)
     # Another lab of this name may be on the same LAN, or have a part on one of the machines.
     token = lab_token.drawn()
     fitted = with_mtus(spec, mtu_by_link)
@@ -107,7 +109,7 @@ def _start(
     files.check_files(spec)
     side_by_side(lambda each: _check_fits(spec, *each), machines.items())
     plan, notes, booted = _with_guests(plan, machines, progress)
-    at = _addresses(spec, plan, machines)
+    at = _addresses(plan, machines, of_machines)
     plan, measured = measured_underlay(
         plan, lambda: round_trips(tunnels(plan), machines, at) if at else []
     )
@@ -176,10 +178,12 @@ def _check_distinct(machines: Mapping[str, SshMachine]) -> None:
             raise NotHere(what, f"machine {name}", "put both hosts on one of them")
 
 
-def _addresses(spec: LabSpec, plan: Plan, machines: Mapping[str, Machine]) -> dict[str, str]:
+def _addresses(
+    plan: Plan, machines: Mapping[str, Machine], asked: Callable[[], dict[str, str]]
+) -> dict[str, str]:
     """Return the addresses of the machines for links between them; none if there is no such link.
 
-    Raises NotHere if such a link cannot be made.
+    `asked` returns those of all machines. Raises NotHere if such a link cannot be made.
     """
     wanted = tunnels(plan)
     if not wanted:
@@ -188,7 +192,7 @@ def _addresses(spec: LabSpec, plan: Plan, machines: Mapping[str, Machine]) -> di
         if not machines[name].rights().root:
             what = "a link to another machine needs root there"
             raise NotHere(what, f"machine {name}", "let ssh reach it as root")
-    at = addresses(spec, machines)
+    at = asked()
     check(wanted, machines, at)
     return at
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 from itertools import permutations
 
 from delaylab.agent.measuring_requests import Route
 from delaylab.agent.result import AgentError
 from delaylab.machines.machine import Machine
-from delaylab.machines.underlay import addresses
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.mtus import USUAL, VXLAN_HEADERS, machines_on, stated
 from delaylab.spec.names import named_links
@@ -20,10 +19,13 @@ ANSWER_S = 30.0
 Pair = tuple[str, str]
 
 
-def mtus(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, int]:
+def mtus(
+    lab: LabSpec, machines: Mapping[str, Machine], addresses: Callable[[], Mapping[str, str]]
+) -> dict[str, int]:
     """Return the MTUs that machines leave for links between them of which the file states none.
 
     They are 1500 at most. Cards that a file names for `data_plane: ethernet` are not asked.
+    `addresses` returns those of the machines.
     """
     crossing = {
         name: pairs
@@ -33,7 +35,7 @@ def mtus(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, int]:
     # Links between machines need root, which is said later on.
     if not crossing or not all(machine.rights().root for machine in machines.values()):
         return {}
-    at = addresses(lab, machines)
+    at = addresses()
     room = _room(lab, {pair for pairs in crossing.values() for pair in pairs}, machines, at)
     return {
         name: max(LEAST, min(USUAL, *(room.get(pair, USUAL) for pair in pairs)))

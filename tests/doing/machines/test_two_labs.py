@@ -95,8 +95,7 @@ def test_a_second_lab_of_one_name_on_the_same_machines_is_refused(
     with as_user(run_directory):
         said = four.up(text.replace("m1", "m3"), code=1)
     assert said.splitlines() == [
-        "delaylab: machine y: lab 'pair' is up there already (delaylab ps --machine m2, then "
-        "delaylab down pair)"
+        "delaylab: machine y: lab 'pair' is up there already (delaylab down pair --machine m2)"
     ]
     assert answered(four) == [PINGS, 0]
     four.wait_until_gone("m3")
