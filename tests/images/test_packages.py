@@ -78,6 +78,22 @@ def test_a_disk_holds_the_tree(cache: Path, use: Use, tmp_path: Path) -> None:
 
 
 @NEEDS_APT
+def test_a_package_that_apt_has_downloaded_already_is_needed_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """apt lists what it would download, without what is in its own folder of archives."""
+    (package,) = apt.look_up(["xz-utils"])
+    version = package.version.replace(":", "%3a")
+    archive = tmp_path / f"xz-utils_{version}_{apt.architecture()}.deb"
+    (tmp_path / "partial").mkdir()
+    with archive.open("wb") as file:
+        file.truncate(package.size_bytes)
+    (tmp_path / "apt.conf").write_text(f'Dir::Cache::Archives "{tmp_path}";\n')
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    assert "xz-utils" in apt.needed(["xz-utils"])
+
+
+@NEEDS_APT
 def test_what_is_needed_is_chosen_as_apt_chooses(cache: Path) -> None:
     """The list has one of two alternatives, and what every system has is part of it."""
     found = apt.needed(["povray"])

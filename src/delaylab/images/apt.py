@@ -26,11 +26,12 @@ URI_LINE = re.compile(r"'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+) (?P<digest>
 STATUS_LINE = re.compile(r"dlstatus:\d+:(?P<percent>[\d.]+):")
 # Unpacked, a package takes about four times its size; archive and content coexist for a while.
 ROOM_FOR_EACH_BYTE = 5
-# Options by which apt resolves dependencies as on a system with no package installed. Its caches
-# are not written: they would hold that system, and are root's.
+# Options by which apt resolves dependencies as on a system with no package installed, and none in
+# its folder of archives. Its caches are not written: they would hold that system, and are root's.
 ON_AN_EMPTY_SYSTEM = [
     *("-o", "Dir::State::status=/dev/null", "-o", "Dir::State::extended_states=/dev/null"),
     *("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", "-o", "Debug::NoLocking=1"),
+    *("-o", "Dir::Cache::Archives=/dev/null"),
 ]
 # The second form is for a virtual package, which several others provide.
 UNKNOWN = re.compile(r"(?:Unable to locate package |Package ')([a-z0-9][a-z0-9+.-]*)")
