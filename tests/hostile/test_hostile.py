@@ -24,9 +24,9 @@ from tests.hostile.generated import GENERATED
 from tests.hostile.maps import MAPS
 
 HERE = Path(__file__).parent
-TIMES, PEAK_MIB = 1.0, 300.0
+TIMES, PEAK_MIB = 1.5, 300.0
 """The most CPU time of a refusal, as a multiple of what importing all verbs costs, and the most
-memory."""
+memory. On CPUs that others use, one and the same command may take a third more CPU time."""
 
 
 def of_files(folder: str, *verb: str) -> Iterator[Case]:
