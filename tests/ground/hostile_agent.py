@@ -155,7 +155,7 @@ REQUESTS: list[tuple[Request[Any], dict[str, Columns], dict[str, Any]]] = [
 
 
 class Said(Stream):
-    """What an agent has sent; what it is asked is not kept."""
+    """Stream with an agent's answers, which drops all requests."""
 
     def __init__(self, data: BinaryIO) -> None:
         self._data = data

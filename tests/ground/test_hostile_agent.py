@@ -347,7 +347,7 @@ def test_a_flood_takes_bounded_memory(name: str, tmp_path: Path) -> None:
 
 
 def flooded(name: str, flood: Path) -> None:
-    """Print what reading a flood is told, and how much memory it took above what it had."""
+    """Print the error of reading a flood, and the memory that reading it took."""
     request, tables, done = REQUESTS[-1] if name in OF_ROUTES else REQUESTS[0]
     parts = {name: hostile.table(name, columns) for name, columns in tables.items()}
     hostile.read_all(request, hostile.sent(parts, done))

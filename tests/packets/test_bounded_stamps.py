@@ -1,4 +1,4 @@
-"""What an instrument keeps is bounded by what the probe sends, whoever sends in its name."""
+"""Taps and reflectors keep a bounded number of stamps, also if another node forges packets."""
 
 from __future__ import annotations
 

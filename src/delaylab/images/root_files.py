@@ -1,7 +1,7 @@
 """Places in a user's root file system, found as a program in it would find them.
 
-LXC follows the links of a root file system from outside, where `/etc -> /srv` is this machine's
-`/srv`, and makes there what it mounts on. So it is told places on whose way there is no link.
+LXC creates its mount points from outside of the container. There a link `/etc -> /srv` leads to
+`/srv` of this machine. So LXC is given paths without links.
 """
 
 from __future__ import annotations

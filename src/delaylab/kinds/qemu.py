@@ -80,8 +80,9 @@ class Qemu(guest.VirtualMachine[QemuNode]):
         words += ["-device", f"virtio-serial-{bus}"]
         words += ["-chardev", "socket,id=agent,fd={stream}"]
         words += ["-device", f"virtserialport,chardev=agent,name={PORT}"]
-        words += _disk("root", root, bus) if root else []
-        words += _disk("scratch", SCRATCH_IMAGE, bus) if spec.scratch else []
+        if root:
+            words += _disk("root", root if spec.image else _raw(root), bus)
+        words += _disk("scratch", _raw(SCRATCH_IMAGE), bus) if spec.scratch else []
         for card in node.cards:
             netdev = f"n-{card.card.name}"
             tap = f"tap,id={netdev},ifname={card.host.name},script=no,downscript=no"
@@ -110,10 +111,13 @@ def _card(nic: str, microvm: bool, netdev: str, mac: str) -> str:
     return f"{DEVICES.get(nic, nic)},netdev={netdev},mac={mac},romfile="
 
 
-def _disk(name: str, image: str, bus: str) -> list[str]:
+def _raw(image: str) -> str:
+    """Return the file of a drive with one of delaylab's images; a user's own is `to_drive`."""
+    return f"file={image},format=raw"
+
+
+def _disk(name: str, file: str, bus: str) -> list[str]:
     """Return the options of a disk; writes go to a file in TMPDIR that has no name (snapshot)."""
-    # A user's own image comes with its format (`to_drive`).
-    file = image if image.startswith("{drive:") else f"file={image},format=raw"
     drive = f"{file},if=none,id={name},snapshot=on"
     return ["-drive", drive, "-device", f"virtio-blk-{bus},drive={name}"]
 

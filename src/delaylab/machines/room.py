@@ -22,10 +22,10 @@ Pair = tuple[str, str]
 def mtus(
     lab: LabSpec, machines: Mapping[str, Machine], addresses: Callable[[], Mapping[str, str]]
 ) -> dict[str, int]:
-    """Return the MTUs that machines leave for links between them of which the file states none.
+    """Return an MTU for each link between machines that has none in the file.
 
-    They are 1500 at most. Cards that a file names for `data_plane: ethernet` are not asked.
-    `addresses` returns those of the machines.
+    It is what the machines' cards and the tunnel leave, 1500 at most. Cards that a file names for
+    `data_plane: ethernet` are not asked. `addresses` returns the machines' addresses.
     """
     crossing = {
         name: pairs

@@ -79,5 +79,5 @@ def _of_links(lab: LabSpec, plan: KeptPlan) -> Iterator[Crossing]:
 
 
 def _tunnel(ends: Iterable[Attachment]) -> TapPoint | None:
-    """Return the interface by which nodes of one machine reach the others on their link."""
+    """Return the tunnel's interface on one machine, given the attachments of its nodes."""
     return next((step for each in ends if (step := each.step(TUNNEL))), None)

@@ -93,7 +93,7 @@ def bridge(place: str, *argv: str) -> None:
 
 
 def refused(two: Lan, text: str) -> list[str]:
-    """Return the lines by which `up` refuses a lab; nothing is left behind."""
+    """Return the error lines of an `up` that is refused and leaves nothing behind."""
     said = two.up(text, code=3)
     two.wait_until_gone()
     return [line.removeprefix("delaylab: ") for line in said.splitlines()]

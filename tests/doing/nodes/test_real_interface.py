@@ -123,7 +123,7 @@ def test_nothing_stays_of_a_lab_whose_keeper_was_killed(machine: Machine) -> Non
 
 
 def mac_of_router(machine: Machine) -> str:
-    """Return the MAC address by which the computer behind the interface knows the lab."""
+    """Return the lab's MAC address, as the computer behind the interface knows it."""
     show = ("exec", "--lab", "edge", "r", "--", "ip", "-j", "link", "show", "wan")
     return str(json.loads(machine.run(*show))[0]["address"])
 

@@ -40,8 +40,8 @@ pub(crate) fn port(index: u32, learning: bool) -> RouteNetlinkMessage {
     change_of_port(index, vec![group, InfoBridgePort::Learning(learning)])
 }
 
-/// Let a bridge send frames for a MAC address by this port for good: it learns others beside it, but does not
-/// believe a frame that comes with this address by another port.
+/// Keep a MAC address behind a port of a bridge: a frame with this source address from another port does not move it.
+/// The bridge goes on learning other addresses.
 pub(crate) fn hold(mac: Mac, port: u32) -> RouteNetlinkMessage {
     let mut message = NeighbourMessage::default();
     message.header.family = AddressFamily::Bridge;

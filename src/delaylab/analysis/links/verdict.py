@@ -88,7 +88,7 @@ class Verdict:
 
     @property
     def why(self) -> tuple[str, ...]:
-        """Return all reasons against it: the engine's, and those of this direction alone."""
+        """Return the engine's reasons and this direction's own why conditions were not kept."""
         return (*self.of_engine, *self.of_direction)
 
     @property
