@@ -18,7 +18,7 @@ from delaylab.dataset.records.links import Direction
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.resolve import lab_of
 
 LINK = "w"
 SECONDS = 10
@@ -215,7 +215,7 @@ def _beside_a_flood(delay: str) -> str:
 def _lab(links: list[dict[str, Any]], *, cpus: bool) -> Iterator[Lab]:
     nodes = {"cpus": [NODES_CPU]} if cpus else {}
     engine = {"cpus": [ENGINE_CPU]} if cpus else {}
-    spec = LabSpec.model_validate(
+    spec = lab_of(
         {
             "lab": "conditions",
             "nodes": {NEAR: nodes, FAR: nodes},

@@ -25,7 +25,7 @@ from benches.pair import need
 from benches.section import Section
 from delaylab import images
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.resolve import lab_of
 
 COUNT = 8
 WIDTHS = (2, COUNT)
@@ -107,7 +107,7 @@ def running_engine(folder: Path) -> Iterator[docker.DockerClient]:
 
 
 def _delaylab(client: docker.DockerClient, kind: str) -> Times:
-    spec = LabSpec.model_validate(
+    spec = lab_of(
         {
             "lab": "many",
             "hosts": {"here": {}},

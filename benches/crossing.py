@@ -55,7 +55,7 @@ def run() -> Section:
     return section
 
 
-def _chain(delay: str | None) -> delaylab.LabSpec:
+def _chain(delay: str | None) -> delaylab.Lab:
     return delaylab.generate("line", {"nodes": ROUTERS}, delay=delay).lab
 
 

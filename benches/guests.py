@@ -17,7 +17,8 @@ from delaylab.errors import DelaylabError
 from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import lab_of
 
 ROUNDS = 5
 MEMORY = "168MiB"
@@ -34,10 +35,10 @@ class Case:
     more: tuple[tuple[str, str], ...] = ()
     engine: bool = False
 
-    def spec(self) -> LabSpec:
+    def spec(self) -> Lab:
         """Return the guests on one link with a namespace that answers them."""
         guests = {f"g{i}": {"kind": self.kind, **dict(self.more)} for i in range(self.count)}
-        return LabSpec.model_validate(
+        return lab_of(
             {
                 "lab": "guests",
                 "nodes": {NEAR: {}, **guests},

@@ -20,7 +20,8 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.kept import KeptPlan
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
 
 RUN = "/run/labs"
 VM = "vm"
@@ -75,12 +76,12 @@ class Machine:
 class Inside:
     """Lab in a virtual machine."""
 
-    def __init__(self, machine: Machine, spec: LabSpec) -> None:
+    def __init__(self, machine: Machine, spec: resolved.Lab) -> None:
         self._machine, self.plan = machine, build(spec, KINDS, Rights(root=True))
         self._fabric = machine.open(AGENT, "fabric")
         request = Build(
-            lab=spec.lab,
-            dir=f"{RUN}/{spec.lab}",
+            lab=spec.name,
+            dir=f"{RUN}/{spec.name}",
             rootless=False,
             record={},
             plan=self.plan,
@@ -102,7 +103,7 @@ class Inside:
 def machine(modules: tuple[str, ...], *, vcpus: int = 2) -> Iterator[Machine]:
     """Start a machine with the distribution's kernel and these modules loaded."""
     node = {"kind": "qemu", "vcpus": vcpus, "memory": "384MiB"}
-    spec = LabSpec.model_validate({"lab": "outer", "hosts": {"sut": {}}, "nodes": {VM: node}})
+    spec = lab_of({"lab": "outer", "hosts": {"sut": {}}, "nodes": {VM: node}})
     with temporary(spec, accounting=False) as lab:
         inside = Machine(lab)
         inside.load(*modules)
@@ -111,7 +112,7 @@ def machine(modules: tuple[str, ...], *, vcpus: int = 2) -> Iterator[Machine]:
 
 
 @contextmanager
-def lab_in(inside: Machine, spec: LabSpec) -> Iterator[Inside]:
+def lab_in(inside: Machine, spec: resolved.Lab) -> Iterator[Inside]:
     """Bring a lab up in the machine; take it down at the end."""
     lab = Inside(inside, spec)
     try:

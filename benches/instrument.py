@@ -17,8 +17,8 @@ from delaylab.dataset.records.ways import Way
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.instruments import listening, stop, switch_taps, tap
 from delaylab.trial.rest import alternate, schedule
 from delaylab.trial.sender import Sender
@@ -30,7 +30,7 @@ HOSTS: dict[str, dict[str, object]] = {"here": {}, "there": {}}
 
 def run() -> Section:
     """Measure the taps' cost many times, with taps switched and with taps that stay on, in turn."""
-    spec = LabSpec.model_validate(
+    spec = lab_of(
         {
             "lab": "tapcost",
             "hosts": HOSTS,

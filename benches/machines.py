@@ -19,7 +19,7 @@ from delaylab.plan.build import build
 from delaylab.plan.cabling.outward import Tunnel
 from delaylab.plan.model import Bridge, Veth
 from delaylab.plan.rights_of import UNKNOWN
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 NODES, LINKS = 500, 1000

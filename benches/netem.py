@@ -21,7 +21,7 @@ from delaylab.agent.measuring_requests import Generate, Tap, TapFilter, TapInter
 from delaylab.agent.session import Session
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.resolve import lab_of
 
 T = TypeVar("T")
 NEAR, FAR, LINK = "near", "far", "wan"
@@ -115,7 +115,7 @@ class Place:
         """Bring up two nodes on a link."""
         link = {"between": [NEAR, FAR], "name": LINK, **conditions}
         lab = {"lab": "netem", "nodes": {NEAR: {}, FAR: {}}, "links": [link], "engine": engine}
-        spec = LabSpec.model_validate(lab)
+        spec = lab_of(lab)
         where = lab_in(self.inside, spec) if self.inside else temporary(spec, accounting=False)
         with where as bed:
             yield bed

@@ -14,7 +14,7 @@ from delaylab.agent.result import Result
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.resolve import lab_of
 
 NEAR, FAR = "near", "far"
 
@@ -29,7 +29,7 @@ def need(*programs: str) -> None:
 @contextmanager
 def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
     """Bring up a lab of two nodes on one cable; the block gets it and the far node's address."""
-    spec = LabSpec.model_validate(
+    spec = lab_of(
         {
             "lab": "bench",
             "nodes": {NEAR: {"cpus": cpus}, FAR: {"cpus": cpus}},

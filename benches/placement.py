@@ -16,7 +16,7 @@ from delaylab.placement.groups import Groups, grouped
 from delaylab.placement.improve import repaired
 from delaylab.placement.partition import metis, partition
 from delaylab.placement.worst_fit import worst_fit
-from delaylab.spec.placed import problem_of
+from delaylab.resolve.hosts import problem_of
 from delaylab.spec.placing import PlacementSpec
 
 NODES_OF_A_HOST = 10

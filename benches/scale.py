@@ -14,7 +14,7 @@ from benches.section import Section
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
 from delaylab.plan.build import build
-from delaylab.spec.load import load_lab
+from delaylab.resolve.load import load_lab
 
 DOUBLINGS = 4
 ROUNDS = 3

@@ -12,7 +12,7 @@ from delaylab.agent.measuring_requests import Tap, TapFilter, TapInterface
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.attachment import TapPoint
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.resolve import lab_of
 
 CORE = 1
 COUNT = 20_000
@@ -24,7 +24,7 @@ TAPS = ((0, "–"), (1, "tcx"), (3, "tcx"), (1, "ring"), (3, "ring"))
 
 def run() -> Section:
     """Measure echo round trips at full speed without taps, with one and with three, in turn."""
-    spec = LabSpec.model_validate(
+    spec = lab_of(
         {
             "lab": "taps",
             "nodes": {NEAR: {"cpus": [CORE]}, FAR: {"cpus": [CORE]}},

@@ -57,7 +57,7 @@ for module in pkgutil.walk_packages(delaylab.__path__, "delaylab."):
 from delaylab.__main__ import main
 from delaylab.dataset.records import study, trial
 from delaylab.spec import lab
-from delaylab.spec.study import model as study_file
+from delaylab.study_file import model as study_file
 for model in (study.StudyRecord, trial.TrialRecord, lab.LabSpec, study_file.StudySpec):
     model.model_rebuild()
 gc.freeze()

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -17,8 +19,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 PAPERS = SOURCE.parent / "delaylab_papers"
 ROOT = SOURCE.parent.parent
 ORDER = [
-    *("errors", "progress", "units", "version", "points", "io", "placement", "spec", "drawing"),
-    *("forwarding", "dataset"),
+    *("errors", "progress", "units", "version", "points", "io", "placement", "spec", "resolve"),
+    *("study_file", "drawing", "forwarding", "dataset"),
     *(
         "topology",
         "routing",
@@ -66,6 +68,8 @@ MEANING_MAY_USE = MEANING | {
     "points",
     "io",
     "spec",
+    "resolve",
+    "study_file",
     "drawing",
     "forwarding",
     "dataset",
@@ -195,11 +199,31 @@ def test_meaning_never_imports_doing(room: str) -> None:
     assert {b for a, b in between(1) if a == room} <= MEANING_MAY_USE
 
 
+OF_FILES = re.compile(r"\b(LabSpec|LinkSpec|conditions_of|named_links|written_out)\b")
+"""Names for a lab as its file says it, and for values that follow from it."""
+MAY_READ_FILES = {"spec", "resolve", "study_file"}
+
+
+def readers_of_files(sources: Mapping[str, str]) -> set[str]:
+    """Return the rooms whose sources name a lab as its file says it."""
+    return {room for room, text in sources.items() if OF_FILES.search(text)}
+
+
+def test_a_lab_is_resolved_once() -> None:
+    """All other rooms take a `Lab`, in which every name and condition is worked out."""
+    sources: dict[str, str] = defaultdict(str)
+    for name, path in modules().items():
+        if name.count(".") and path != SOURCE / "verbs/schema.py":  # prints the file's schema
+            sources[name.split(".")[1]] += path.read_text()
+    assert readers_of_files(sources) == MAY_READ_FILES
+    assert readers_of_files({"plan": "def build(lab: LabSpec) -> Plan: ..."}) == {"plan"}
+
+
 def test_verbs_of_labs_load_no_tables() -> None:
     heavy = ("polars", "pyarrow", "numpy", "scipy", "altair", "docker")
     script = (
         "import sys; from delaylab import cli, machines; from delaylab.plan import build; "
-        "from delaylab.spec import load; from delaylab.lab import start; "
+        "from delaylab.resolve import load; from delaylab.lab import start; "
         "from delaylab.verbs import execute, labs, links, underlays; "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
@@ -246,9 +270,9 @@ from delaylab.plan.build import build
 import delaylab.plan.conditions.conditioned, delaylab.plan.daemons
 from delaylab.plan.kind import Rights
 from delaylab.papers.studies import find, names
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.load import load_lab
-from delaylab.spec.study.load import load_study
+from delaylab.study_file.combine import combinations
+from delaylab.resolve.load import load_lab
+from delaylab.study_file.load import load_study
 
 labs = [load_lab(Path(name)) for name in sys.argv[2:]]
 for name in names():

@@ -13,12 +13,12 @@ from delaylab.dataset.records.rates import HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.errors import BadInput
 from delaylab.lab.running import Lab
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.load import load_study
-from delaylab.spec.study.loads import LoadSpec
+from delaylab.resolve import lab as resolved
 from delaylab.study import estimate
 from delaylab.study.block_rates import BlockRates, recalled
 from delaylab.study.order import Planned, begin, plan_trials
+from delaylab.study_file.load import load_study
+from delaylab.study_file.loads import LoadSpec
 from tests.controls.world import record
 
 STUDY = """
@@ -49,14 +49,14 @@ class Searches:
     """Stands for the search: each call finds another rate, and is counted with its lab."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.labs: list[LabSpec] = []
+        self.labs: list[resolved.Lab] = []
         monkeypatch.setattr(loads, "find_rate", self._find)
 
-    def start(self, spec: LabSpec) -> Lab:
+    def start(self, spec: resolved.Lab) -> Lab:
         return cast(Lab, spec)
 
     def _find(self, lab: Lab, load: LoadSpec) -> HeldRate:
-        self.labs.append(cast(LabSpec, lab))
+        self.labs.append(cast(resolved.Lab, lab))
         return rate(len(self.labs))
 
 
@@ -79,7 +79,7 @@ def test_a_block_searches_once_for_each_size_without_the_delay(
     assert len(searches.labs) == len(used) == 4
     assert all(len(found) == 1 for found in used.values())
     # The factors' first levels: the link without its delay.
-    assert {str(lab.links[0].delay) for lab in searches.labs} == {"0ns"}
+    assert {str(lab.written.links[0].delay) for lab in searches.labs} == {"0ns"}
 
 
 @pytest.mark.agent

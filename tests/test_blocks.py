@@ -17,7 +17,7 @@ import yaml
 
 from delaylab.cli import app
 from delaylab.errors import BadInput
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from tests.test_docs import ROOT
 

@@ -14,10 +14,10 @@ from tools.profile_table import PAGE, table
 
 from delaylab.cli import app
 from delaylab.kinds import KINDS
+from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from tests.plain import plain
 from tests.test_architecture import ORDER
@@ -55,7 +55,9 @@ def test_the_page_of_claims_is_made_from_their_declarations() -> None:
 def test_the_example_of_conditions_is_one() -> None:
     text = PAGE.read_text().split("```yaml\n")[1].split("```")[0]
     lab = lab_from(parse(text, "docs/links.md"))
-    assert plain(conditions_of(lab.links[0], "shop").message())["rate"] == {"bps": 8_000_000}
+    assert plain(conditions_of(lab.written.links[0], "shop").message())["rate"] == {
+        "bps": 8_000_000
+    }
 
 
 def test_every_condition_is_in_the_table_of_fields() -> None:

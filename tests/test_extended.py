@@ -8,8 +8,8 @@ import pytest
 
 from delaylab.dataset import store
 from delaylab.errors import BadInput
-from delaylab.spec.study.load import load_study
 from delaylab.study.order import begin, plan_trials
+from delaylab.study_file.load import load_study
 from delaylab.verbs import studies
 
 STUDY = """\

@@ -16,9 +16,9 @@ from delaylab.dataset.intact import set_lost_aside
 from delaylab.dataset.records.tables import COMPARISONS, PROGRESS
 from delaylab.dataset.records.trial import Measurement, Repeats
 from delaylab.lab.running import Lab
-from delaylab.spec.study.load import load_study
 from delaylab.study import executor, runner
 from delaylab.study.order import begin, plan_trials
+from delaylab.study_file.load import load_study
 from delaylab.trial.recording import Recording
 from tests import synthetic
 from tests.synthetic import Condition

@@ -22,8 +22,8 @@ from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import parse
-from delaylab.spec.study.model import StudySpec
 from delaylab.spec.variants import all_fields
+from delaylab.study_file.model import StudySpec
 
 DOCS = Path(__file__).parent.parent / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()

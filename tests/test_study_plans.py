@@ -16,8 +16,8 @@ from delaylab.images import kvm
 from delaylab.images.kvm import Probed
 from delaylab.kinds import KINDS
 from delaylab.papers import studies
-from delaylab.spec.study.load import load_study
 from delaylab.study import estimate, fits, order
+from delaylab.study_file.load import load_study
 from delaylab.trial.rest import schedule
 from delaylab.units import Duration
 from delaylab.verbs import kind_round_trips

@@ -15,7 +15,7 @@ BEGIN = "## Reference\n"
 INTRODUCTION = (
     "`File` is a path: `str | os.PathLike[str]`. `Condition` is a value as in a lab file.\n"
 )
-SHOWN_WITHOUT_MEMBERS = ("Finding", "LabSpec", "TrialRecord")
+SHOWN_WITHOUT_MEMBERS = ("Finding", "Lab", "TrialRecord")
 """Types of the dataset and of files: their own modules say what they hold."""
 WIDTH = 96
 

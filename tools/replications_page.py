@@ -35,8 +35,8 @@ from delaylab.papers.findings import findings
 from delaylab.papers.loading import claims
 from delaylab.papers.studies import find
 from delaylab.progress import silent
-from delaylab.spec.study.load import load_study
 from delaylab.study import fits, order
+from delaylab.study_file.load import load_study
 from delaylab.verbs.foreseen import foreseen
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         attach,
         up,
     )
-    from delaylab.api.loading import LabSpec, LoadedStudy, load
+    from delaylab.api.loading import Lab, LoadedStudy, load
     from delaylab.api.maps import LabFile, generate, import_map
     from delaylab.api.pings import ping
     from delaylab.api.studies import run
@@ -35,8 +35,8 @@ __all__ = [
     "Dataset",
     "DelaylabError",
     "Finding",
+    "Lab",
     "LabFile",
-    "LabSpec",
     "Link",
     "LoadedStudy",
     "Node",
@@ -69,7 +69,7 @@ _MODULES = {
         "attach",
         "up",
     ),
-    "api.loading": ("LabSpec", "LoadedStudy", "load"),
+    "api.loading": ("Lab", "LoadedStudy", "load"),
     "api.maps": ("LabFile", "generate", "import_map"),
     "api.pings": ("ping",),
     "api.studies": ("run",),

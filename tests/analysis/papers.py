@@ -11,8 +11,8 @@ from delaylab.analysis.group import Group
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.papers.studies import find
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
 from tests import synthetic
 from tests.synthetic import Condition, Delay
 

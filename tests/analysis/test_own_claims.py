@@ -14,8 +14,8 @@ from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.own import COLUMNS, claim_of
 from delaylab.analysis.group import Group
 from delaylab.errors import BadInput
-from delaylab.spec.study.claims import ClaimSpec, Limit
-from delaylab.spec.study.load import load_study
+from delaylab.study_file.claims import ClaimSpec, Limit
+from delaylab.study_file.load import load_study
 from tests.controls.world import group, lognormal
 from tests.grouped import of_packets
 

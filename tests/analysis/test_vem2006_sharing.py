@@ -10,9 +10,9 @@ import pytest
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
-from delaylab.spec.study.work import CommandWork
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
+from delaylab.study_file.work import CommandWork
 from delaylab_papers.vem2006.sharing import measures, tables
 from delaylab_papers.vem2006.sharing.claims import CLAIMS
 from delaylab_papers.vem2006.sharing.world import Truth

@@ -57,7 +57,7 @@ def test_labs_and_pings_load_no_tables() -> None:
 
 def test_a_file_is_a_lab_or_a_study() -> None:
     lab = delaylab.load(EXAMPLES / "testbed.yaml")
-    assert isinstance(lab, delaylab.LabSpec)
+    assert isinstance(lab, delaylab.Lab)
     assert list(lab.nodes) == ["probe", "noisy", "echo"]
     study = delaylab.load("quickstart")
     assert isinstance(study, delaylab.LoadedStudy)

@@ -15,8 +15,8 @@ from delaylab.analysis.claims.imagined import Design
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
 from tests.controls.world import Random
 
 Kind = Literal["published", "null", "opposite", "half"]

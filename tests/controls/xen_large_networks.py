@@ -8,8 +8,8 @@ from functools import cache
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
 from delaylab_papers.xen_large_networks.measures import XEN
 from delaylab_papers.xen_large_networks.mpi_measures import REAL
 from delaylab_papers.xen_large_networks.mpi_world import MpiTruth

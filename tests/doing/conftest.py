@@ -23,7 +23,7 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.plan.kind import TUN
-from delaylab.spec.study.combine import Combination
+from delaylab.study_file.combine import Combination
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests import command as command_line

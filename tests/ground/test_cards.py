@@ -3,7 +3,7 @@
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 
@@ -23,7 +23,7 @@ from delaylab.spec.source import parse
 def test_an_mtu_that_a_card_cannot_have_is_refused(node: str, largest: int) -> None:
     given = node.strip("{}")
     text = f"lab: x\nnodes: {{a: {{}}, b: {{{given}}}}}\nlinks:\n  - {{join: [a, b], mtu: {{}}}}\n"
-    assert lab_from(parse(text.replace("{}}\n", f"{largest}}}\n"), "lab.yaml")).links[0].mtu
+    assert lab_from(parse(text.replace("{}}\n", f"{largest}}}\n"), "lab.yaml")).written.links[0].mtu
     if largest < 65_535:
         says = f"lab.yaml:4: the card of node 'b' .* takes an MTU of {largest} at most"
         with pytest.raises(BadInput, match=says):

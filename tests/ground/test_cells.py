@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.plan.cells import BITS, WINDOW, cell_of
+from delaylab.resolve.cells import BITS, WINDOW, cell_of
 from delaylab.spec.places import PlaceSpec
 
 longitudes = st.floats(-180, 180, allow_nan=False)

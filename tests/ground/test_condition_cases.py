@@ -12,11 +12,11 @@ import yaml
 from pydantic import ValidationError
 
 from delaylab.errors import BadInput
+from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.check import why_not_in_kernel
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.engine import Conditions, EngineForm
 from delaylab.spec.conditions.merge import merge
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from tests.plain import plain
 
@@ -48,7 +48,7 @@ def read(said: dict[str, Any], engine: str = "own") -> dict[str, Any]:
         "links": [{"between": ["a", "b"], **said}],
     }
     made = lab_from(parse(yaml.safe_dump(lab), "lab.yaml"))
-    return dict(plain(conditions_of(made.links[0], "a").message()))
+    return dict(plain(conditions_of(made.written.links[0], "a").message()))
 
 
 def refused(said: dict[str, Any], engine: str = "own") -> None:

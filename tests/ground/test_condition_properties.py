@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
+from delaylab.resolve.load import lab_from
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.merge import merge, without
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.conditions.words import as_words
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.units import Duration, Rate, Share, Size
 from tests.ground.test_conditions import VALIDATOR
@@ -89,15 +89,15 @@ def test_conditions_round_trip(said: dict[str, Any]) -> None:
 def test_what_one_side_names_is_all_that_differs(
     link: dict[str, Any], side: dict[str, Any]
 ) -> None:
-    lab = LabSpec.model_validate(
+    lab = lab_of(
         {
             "lab": "x",
             "nodes": {"a": {}, "b": {}},
             "links": [{"between": ["a", "b"], **link, "from": {"b": side}}],
         }
     )
-    named = lab.links[0].sent_from["b"].named().message()
-    a, b = (plain(conditions_of(lab.links[0], node).message()) for node in "ab")
+    named = lab.written.links[0].sent_from["b"].named().message()
+    a, b = (plain(conditions_of(lab.written.links[0], node).message()) for node in "ab")
     for key, value in named.items():
         before = {key: a[key]} if key in a else {}
         assert b.get(key) == merged(before, {key: value}).get(key)

@@ -8,12 +8,12 @@ import jsonschema
 import pytest
 
 from delaylab.errors import BadInput
+from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.profiles import profiles
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.timeline.steps import changes_of_links
 from delaylab.verbs.schema import schema
+from tests.ground.timelines import changes_of_links
 from tests.plain import plain
 
 VALIDATOR = jsonschema.Draft202012Validator(schema("lab"))
@@ -29,7 +29,7 @@ links:
 def direction(more: str, node: str = "a") -> dict[str, Any]:
     """What is asked of what a node sends on a link with these lines."""
     lab = lab_from(parse(LAB + "".join(f"    {line}\n" for line in more.splitlines()), "lab.yaml"))
-    return dict(plain(conditions_of(lab.links[0], node).message()))
+    return dict(plain(conditions_of(lab.written.links[0], node).message()))
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_a_profile_on_a_broadcast_link_says_its_way() -> None:
     with pytest.raises(BadInput, match="say dsl/up or dsl/down"):
         lab_from(parse(text + "profile: dsl\n", "lab.yaml"))
     lab = lab_from(parse(text + "from: {a: {profile: dsl/up}}\n", "lab.yaml"))
-    assert plain(conditions_of(lab.links[0], "a").message())["rate"]["bps"] == 384_000
-    assert plain(conditions_of(lab.links[0], "b").message()) == {}
+    assert plain(conditions_of(lab.written.links[0], "a").message())["rate"]["bps"] == 384_000
+    assert plain(conditions_of(lab.written.links[0], "b").message()) == {}
 
 
 @pytest.mark.parametrize("name", profiles())
@@ -250,5 +250,5 @@ def test_a_node_that_stands_for_many_is_written_out() -> None:
             "lab.yaml",
         )
     )
-    assert plain(conditions_of(lab.links[0], "box-2").message()) == {"delay_ns": 1_000_000}
+    assert plain(conditions_of(lab.written.links[0], "box-2").message()) == {"delay_ns": 1_000_000}
     assert [change.node for change in changes_of_links(lab)] == ["box-1", "box-2"]

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from delaylab.errors import BadInput
+from delaylab.resolve.load import load_lab
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.files import READERS
 from delaylab.spec.conditions.trace import TraceSpec, read_trace
-from delaylab.spec.load import load_lab
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
+from delaylab.spec.lab import LabSpec
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
 from delaylab.units import Rate
 from tests.plain import plain
 
@@ -87,14 +88,14 @@ def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
     trace.write_bytes(b"\xef\xbb\xbfseconds,rate\r\n0,10Mbit\r\n0.5,2Mbit\r\n")
     assert read_trace(trace)["points"] == [[0, 10**7], [5 * 10**8, 2 * 10**6]]
     lab.write_bytes(b"\xef\xbb\xbf" + LAB.replace("\n", "\r\n").encode())
-    assert load_lab(lab).lab == "x"
+    assert load_lab(lab).name == "x"
 
 
 def test_a_trace_repeats_after_its_end_or_not_at_all(tmp_path: Path) -> None:
     write(tmp_path, "seconds,ms\n0,1\n2,5\n", "trace.csv")
     lab = write(tmp_path, LAB + "    trace: {file: trace.csv, repeat: 3s}\n", "lab.yaml")
     assert (
-        plain(conditions_of(load_lab(lab).links[0], "a").message())["trace"]["period_ns"]
+        plain(conditions_of(load_lab(lab).written.links[0], "a").message())["trace"]["period_ns"]
         == 3 * 10**9
     )
     lab.write_text(LAB + "    trace: {file: trace.csv, repeat: 1s}\n")
@@ -185,7 +186,7 @@ def test_files_are_found_beside_the_lab_and_needed_once(tmp_path: Path) -> None:
     lab = load_lab(path)
     for name in ("up.trace", "bursts.txt", "shape.txt"):
         (tmp_path / name).unlink()
-    again = type(lab).model_validate_json(lab.model_dump_json(by_alias=True))
+    again = LabSpec.model_validate_json(lab.written.model_dump_json(by_alias=True))
     found = plain(conditions_of(again.links[0], "b").message())
     assert found["trace"]["at_ns"] == [1_000_000, 2_000_000]
     assert found["loss"]["runs"] == [3, 1]
@@ -206,7 +207,7 @@ def test_a_study_changes_conditions_by_the_links_name(tmp_path: Path) -> None:
     found = load_study(study)
     (tmp_path / "slow.trace").unlink()
     long, slow = (
-        plain(conditions_of(each.lab.links[0], "a").message())
+        plain(conditions_of(each.lab.written.links[0], "a").message())
         for each in combinations(found, "quick")
     )
     assert long == {"delay_ns": 9_000_000}

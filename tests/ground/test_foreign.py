@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import Document, parse
-from delaylab.spec.study.load import study_from
+from delaylab.study_file.load import study_from
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/**/*.yaml"))
 WRONG: tuple[object, ...] = (

@@ -25,7 +25,7 @@ from delaylab.drawing.picture import Picture, States, picture
 from delaylab.drawing.stress import Place
 from delaylab.drawing.svg import STATES, Sheet, box_of, page, svg
 from delaylab.drawing.text import lines
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs import kept_places
 

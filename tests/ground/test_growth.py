@@ -13,7 +13,7 @@ import pytest
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs.plans import print_plan
 

@@ -12,7 +12,7 @@ from delaylab.plan.build import build
 from delaylab.plan.cabling.outward import Groups, LanPort, Tunnel
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 ROOT = Rights(root=True)

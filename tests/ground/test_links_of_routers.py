@@ -115,7 +115,7 @@ def test_links_of_a_lab_with_daemons_can_be_taken_down() -> None:
     """A lab without them, and one with the kernel's links, keep links without conditions."""
     lab, plan = planned(PASSIVE)
     assert sorted(plan.conditioned) == ["a", "b", "c", "d"], "nobody else is on `stub`"
-    assert {each.state for each in lab.links if each.name != "stub"} == {"up"}
+    assert {each.state for each in lab.written.links if each.name != "stub"} == {"up"}
     _, kernel = planned(PASSIVE.replace("ip: [4, 6]", "ip: [4, 6]\nengine: kernel"))
     assert kernel.conditioned == []
     _, static = planned(PASSIVE.replace("routing: {ospf: {}}\n", ""))

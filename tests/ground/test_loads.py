@@ -7,10 +7,10 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.spec.kinds import QemuNode
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import Combination, combinations
-from delaylab.spec.study.load import study_from
-from delaylab.spec.study.loads import CpuLoad, FramesLoad, HeldFramesLoad
-from delaylab.spec.study.scale import repeats
+from delaylab.study_file.combine import Combination, combinations
+from delaylab.study_file.load import study_from
+from delaylab.study_file.loads import CpuLoad, FramesLoad, HeldFramesLoad
+from delaylab.study_file.scale import repeats
 from delaylab.units import Size
 
 STUDY = """\

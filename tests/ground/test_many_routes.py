@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from delaylab.errors import BadInput
-from delaylab.plan.addresses import POOL4
 from delaylab.plan.model import Route
 from delaylab.plan.routes import many as many_routes
 from delaylab.plan.routes.networks import Table
+from delaylab.resolve.addresses import POOL4
 from tests.ground.test_routers import planned
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.spec.load import lab_from
-from delaylab.spec.mtus import mtu_of
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 HOSTS = """\
@@ -33,4 +32,4 @@ def test_a_link_has_its_own_mtu_or_the_lab_s_or_what_a_tunnel_leaves(
     more: str, expected: list[int]
 ) -> None:
     lab = lab_from(parse(f"{HOSTS}{more}\n", "lab.yaml"))
-    assert [mtu_of(lab, link) for link in lab.links] == expected
+    assert [link.mtu for link in lab.links.values()] == expected

@@ -9,7 +9,7 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import SLIRP, Rights
 from delaylab.plan.model import Nat, Plan
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 LAB = """\

@@ -29,9 +29,9 @@ from delaylab.placement import (
 )
 from delaylab.placement.groups import grouped
 from delaylab.placement.partition import partition
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
-from delaylab.spec.placed import placement_of
+from delaylab.resolve.hosts import placement_of
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 GBIT = 10**9
@@ -183,7 +183,7 @@ links:
 """
 
 
-def lab(text: str = LAB) -> LabSpec:
+def lab(text: str = LAB) -> Lab:
     return lab_from(parse(text, "lab.yaml"))
 
 

@@ -8,12 +8,12 @@ from delaylab.errors import BadInput
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 
-def lab(at: str = "", link: str = "") -> LabSpec:
+def lab(at: str = "", link: str = "") -> Lab:
     text = f"lab: x\nnodes:\n  a: {{{at}}}\n  b: {{}}\nlinks:\n  - {{between: [a, b]{link}}}\n"
     return lab_from(parse(text, "x.yaml"))
 

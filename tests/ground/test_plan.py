@@ -21,21 +21,22 @@ from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Veth
 from delaylab.plan.ways.probe_way import probe_way
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
-from delaylab.spec.study.model import ProbeSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
-from delaylab.spec.timeline.steps import changes_of_links
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
+from delaylab.study_file.model import ProbeSpec
+from tests.ground.timelines import changes_of_links
 from tests.plain import plain
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT, USER = Rights(root=True), Rights(root=False)
 
 
-def planned(text: str, rights: Rights = ROOT) -> tuple[LabSpec, Plan]:
+def planned(text: str, rights: Rights = ROOT) -> tuple[Lab, Plan]:
     lab = lab_from(parse(text, "lab.yaml"))
     return lab, build(lab, KINDS, rights)
 
@@ -202,7 +203,7 @@ def test_every_interface_name_is_new_in_its_network_and_fits() -> None:
         {"between": [names[n], names[(n + 7) % 40]]} for n in range(40)
     ]
     links += [{"join": names, "name": f"a-rather-long-link-name-{n}"} for n in range(3)]
-    lab = LabSpec.model_validate({"lab": "big", "nodes": nodes, "links": links})
+    lab = lab_of({"lab": "big", "nodes": nodes, "links": links})
     made = build(lab, KINDS, ROOT)
     ends = [end for op in made.operations if isinstance(op, Veth) for end in op.ends]
     assert len({(end.agent, end.name) for end in ends}) == len(ends) == 2 * (40 + 3 * 40)
@@ -247,7 +248,7 @@ def test_a_kind_whose_program_is_missing_says_what_to_install(
 def test_addresses_differ_and_links_are_subnets_of_their_own() -> None:
     nodes: dict[str, dict[str, str]] = {f"n{n}": {} for n in range(50)}
     links = [{"between": [f"n{n}", f"n{(n + 1) % 50}"]} for n in range(50)]
-    lab = LabSpec.model_validate({"lab": "ring", "nodes": nodes, "links": links, "ip": [4, 6]})
+    lab = lab_of({"lab": "ring", "nodes": nodes, "links": links, "ip": [4, 6]})
     made = build(lab, KINDS, ROOT)
     addresses = [a for each in made.every_attachment for a in each.addresses]
     assert len(set(addresses)) == len(addresses) == 200
@@ -296,7 +297,7 @@ links:
 timeline: [{at: 1s, link: lan-hub, set: {delay: 9ms}}]
 """
     lab, _ = planned(text)
-    assert [link.name for link in lab.links] == ["hub-leaf-1", "hub-leaf-2", "lan-hub"]
+    assert [link.name for link in lab.written.links] == ["hub-leaf-1", "hub-leaf-2", "lan-hub"]
     assert [change.link for change in changes_of_links(lab)] == ["lan-hub"]
 
 

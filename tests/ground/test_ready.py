@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from delaylab.errors import BadInput
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 

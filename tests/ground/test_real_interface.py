@@ -10,10 +10,10 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Address, Plan, RealInterface, Route
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import study_from
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import study_from
 from tests.plain import plain
 
 LAB = """\

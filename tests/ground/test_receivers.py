@@ -10,13 +10,13 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.conditions.engine_links import EngineLinks
 from delaylab.plan.kind import Rights
+from delaylab.resolve.delays import round_trip_ns
+from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of, received_by
-from delaylab.spec.conditions.round_trip import round_trip_ns
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import study_from
-from delaylab.spec.timeline.steps import changes_of_links
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import study_from
+from tests.ground.timelines import changes_of_links
 from tests.plain import plain
 
 LAB = """\
@@ -39,7 +39,7 @@ def engine_of(text: str) -> EngineLinks:
 
 
 def test_what_a_node_receives_has_conditions_of_its_own_and_none_of_the_link() -> None:
-    (link,) = lab_from(parse(LAB, "lab.yaml")).links
+    (link,) = lab_from(parse(LAB, "lab.yaml")).written.links
     assert plain(conditions_of(link, "a").message()) == {"delay_ns": 2_000_000}
     assert plain(conditions_of(link, "b").message()) == {"delay_ns": 1_000_000}
     assert plain(received_by(link, "a").message()) == {}
@@ -62,9 +62,9 @@ def test_only_receivers_with_conditions_are_in_the_plan_and_those_of_the_timelin
 
 def test_a_profile_in_the_words_of_a_receiver_is_that_of_the_other_end() -> None:
     text = "lab: p\nnodes: {home: {}, shop: {}}\nlinks:\n  - between: [home, shop]\n    to: {%s}\n"
-    (link,) = lab_from(parse(text % "home: {profile: dsl}", "lab.yaml")).links
+    (link,) = lab_from(parse(text % "home: {profile: dsl}", "lab.yaml")).written.links
     assert plain(received_by(link, "home").message())["rate"] == {"bps": 1_500_000}
-    (link,) = lab_from(parse(text % "shop: {profile: dsl}", "lab.yaml")).links
+    (link,) = lab_from(parse(text % "shop: {profile: dsl}", "lab.yaml")).written.links
     assert plain(received_by(link, "shop").message())["rate"] == {"bps": 384_000}
 
 
@@ -80,7 +80,7 @@ timeline:
   - {at: 1s, link: spoke, to: box, set: {delay: 3ms}}
 """
     lab = lab_from(parse(text, "lab.yaml"))
-    delays = [plain(received_by(link, link.members[1]).message()) for link in lab.links]
+    delays = [plain(received_by(link, link.members[1]).message()) for link in lab.written.links]
     assert [each["delay_ns"] for each in delays] == [1_000_000, 2_000_000, 1_000_000]
     assert [(each.link, each.to) for each in changes_of_links(lab)] == [
         (f"spoke-{number}", f"box-{number}") for number in (1, 2, 3)
@@ -109,7 +109,7 @@ def test_a_factor_sets_what_a_node_receives() -> None:
         )
     )
     losses = [
-        plain(received_by(each.lab.links[0], "b").message())["loss"]["share"]
+        plain(received_by(each.lab.written.links[0], "b").message())["loss"]["share"]
         for each in combinations(study, "quick")
     ]
     assert losses == [0.3, 0.9]

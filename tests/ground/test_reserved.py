@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from delaylab.errors import DelaylabError
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.reserved import reserved_cpus
 from delaylab.spec.source import parse
 
 MINE = "host: any, cpus: [1], reserved: true"
 
 
-def lab(nodes: str, rest: str = "") -> LabSpec:
+def lab(nodes: str, rest: str = "") -> Lab:
     hosts = "hosts: {any: {}, own: {cpus: [0]}}"
     return lab_from(parse(f"lab: l\n{hosts}\nnodes: {{{nodes}}}\n{rest}", "lab.yaml"))
 
@@ -36,7 +36,7 @@ def lab(nodes: str, rest: str = "") -> LabSpec:
 def test_cpus_are_reserved_by_those_who_say_so(
     nodes: str, reserved: list[tuple[list[int], list[str]]]
 ) -> None:
-    assert reserved_cpus(lab(nodes)) == reserved
+    assert reserved_cpus(lab(nodes).nodes) == reserved
 
 
 def test_the_engine_of_a_lab_without_hosts_is_kept_off_too() -> None:

@@ -6,8 +6,8 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Neighbours
-from delaylab.spec.conditions.round_trip import round_trip_ns
-from delaylab.spec.load import lab_from
+from delaylab.resolve.delays import round_trip_ns
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 LAB = """\

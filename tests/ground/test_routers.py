@@ -21,15 +21,15 @@ from delaylab.plan.routes.least_cost import routes
 from delaylab.plan.routes.reach import Stacks
 from delaylab.plan.ways.path import NodePath, node_path
 from delaylab.plan.ways.probe_way import Hop, probe_way
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import Document, parse
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import study_from
-from delaylab.spec.study.loads import FramesLoad, LoadSpec
-from delaylab.spec.study.model import ProbeSpec
-from delaylab.spec.timeline.steps import changes_of_links
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import study_from
+from delaylab.study_file.loads import FramesLoad, LoadSpec
+from delaylab.study_file.model import ProbeSpec
+from tests.ground.timelines import changes_of_links
 
 FAN = """
 lab: fan
@@ -43,18 +43,20 @@ timeline:
 """
 
 
-def planned(text: str) -> tuple[LabSpec, Plan]:
+def planned(text: str) -> tuple[Lab, Plan]:
     lab = lab_from(parse(text, "lab.yaml"))
     return lab, build(lab, KINDS, Rights(root=True))
 
 
 def test_a_link_to_a_node_that_stands_for_many_is_one_to_each() -> None:
     lab, _ = planned(FAN)
-    assert [(link.name, link.members) for link in lab.links] == [
+    assert [(link.name, link.members) for link in lab.written.links] == [
         *((f"in-{n}", ["source", f"router-{n}"]) for n in (1, 2, 3)),
         *((f"out-{n}", [f"router-{n}", "sink"]) for n in (1, 2, 3)),
     ]
-    assert [list(link.sent_from) for link in lab.links[:3]] == [[f"router-{n}"] for n in (1, 2, 3)]
+    assert [list(link.sent_from) for link in lab.written.links[:3]] == [
+        [f"router-{n}"] for n in (1, 2, 3)
+    ]
     changes = [(change.link, change.node) for change in changes_of_links(lab)]
     assert changes == [
         *((f"in-{n}", f"router-{n}") for n in (1, 2, 3)),
@@ -129,13 +131,13 @@ links:
 
 def test_counted_nodes_are_joined_one_by_one_and_by_name() -> None:
     lab, made = planned(COUNTED)
-    assert [(link.name, link.members) for link in lab.links] == [
+    assert [(link.name, link.members) for link in lab.written.links] == [
         ("pair-1", ["a-1", "b-1"]),
         ("pair-2", ["a-2", "b-2"]),
         ("single", ["c", "b-1"]),
         ("core", ["b-1", "b-2"]),
     ]
-    delays = [conditions_of(link, link.members[1]).delay_ns for link in lab.links[:2]]
+    delays = [conditions_of(link, link.members[1]).delay_ns for link in lab.written.links[:2]]
     assert delays == [1_000_000, 2_000_000], "what is said of one node overrides the others'"
     assert node_path(made, lab, "c", "a-2").links == ("single", "core", "pair-2")
     data = {

@@ -23,13 +23,12 @@ from delaylab.plan.model import Plan, Route
 from delaylab.plan.routed_topology import judged, topology, why_unforeseen
 from delaylab.plan.ways.path import node_paths
 from delaylab.plan.ways.probe_way import probe_way
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.routing import router
 from delaylab.routing.adjacencies import changes
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
-from delaylab.spec.names import by_name
 from delaylab.spec.source import parse
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.study_file.model import ProbeSpec
 
 SQUARE = """
 lab: square
@@ -47,7 +46,7 @@ links:
 """
 
 
-def planned(text: str) -> tuple[LabSpec, Plan]:
+def planned(text: str) -> tuple[Lab, Plan]:
     lab = lab_from(parse(text, "lab.yaml"))
     return lab, build(lab, KINDS, Rights(root=True))
 
@@ -58,9 +57,9 @@ def config(text: str, node: str = "r-1") -> str:
     return next(iter(plan.daemons[node].files.values())).content
 
 
-def both_ends(lab: LabSpec, link: str) -> set[End]:
+def both_ends(lab: Lab, link: str) -> set[End]:
     """Return the ends of a link, as faults name them."""
-    return {(node, link) for node in by_name(lab)[link].members}
+    return {(node, link) for node in lab.links[link].members}
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from delaylab.analysis.compared.numbers import numbers_of
 from delaylab.errors import BadInput
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
-from delaylab.spec.study.series import levels_of
+from delaylab.resolve.lab import Lab
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
+from delaylab.study_file.series import levels_of
 from delaylab.units import BASES, Amount, Duration, Rate, Size, amount_of, text_of
 
 STUDY = """\
@@ -32,19 +33,19 @@ def study(tmp_path: Path, delay: str) -> Any:
     return load_study(path)
 
 
+def _delay(lab: Lab) -> object:
+    return lab.written.links[0].delay
+
+
 def test_each_value_is_a_level_that_sets_it(tmp_path: Path) -> None:
     loaded = study(tmp_path, "{set: links.wan.delay, values: [1ms, 20ms, 300us]}")
-    found = {
-        each.levels["delay"]: each.lab.links[0].delay for each in combinations(loaded, "quick")
-    }
+    found = {each.levels["delay"]: _delay(each.lab) for each in combinations(loaded, "quick")}
     assert found == {
         "1ms": Duration(1_000_000),
         "20ms": Duration(20_000_000),
         "300us": Duration(300_000),
     }
-    other = {
-        each.levels["delay"]: each.lab.links[0].delay for each in combinations(loaded, "other")
-    }
+    other = {each.levels["delay"]: _delay(each.lab) for each in combinations(loaded, "other")}
     assert other == found | {"1ms": Duration(2_000_000)}
 
 

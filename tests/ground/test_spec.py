@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, names
+from delaylab.resolve.load import lab_from
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.kinds import FACTS
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study, study_from
-from delaylab.spec.study.loads import LoadSpec
-from delaylab.spec.study.model import ClosedLoop, ProbeSpec
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study, study_from
+from delaylab.study_file.loads import LoadSpec
+from delaylab.study_file.model import ClosedLoop, ProbeSpec
 from delaylab.units import Duration
 
 LAB = """\
@@ -40,8 +40,8 @@ def test_a_lab_is_read_as_written() -> None:
     lab = lab_from(parse(LAB, "lab.yaml"))
     assert list(lab.nodes) == ["probe", "noisy", "echo"]
     assert lab.nodes["probe"].cpus == [1]
-    assert lab.links[0].members == ["probe", "noisy", "echo"]
-    assert lab.links[1].members == ["probe", "echo"]
+    assert lab.written.links[0].members == ["probe", "noisy", "echo"]
+    assert lab.written.links[1].members == ["probe", "echo"]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_a_lab_file_is_found_beside_its_study(tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     study.write_text("study: s\nlab: lab.yaml\nprobe: {from: probe, to: echo}\n")
     (only,) = combinations(load_study(study), "quick")
-    assert only.lab.lab == "testbed"
+    assert only.lab.name == "testbed"
     study.write_text("study: s\nlab: other.yaml\nprobe: {from: probe, to: echo}\n")
     with pytest.raises(BadInput, match=r"study.yaml:2: no lab file .*other.yaml"):
         load_study(study)
@@ -380,8 +380,8 @@ def labs(draw: st.DrawFn) -> dict[str, object]:
 def test_labs_round_trip(lab: dict[str, object]) -> None:
     """As YAML text -> lab -> the record that a running lab keeps -> the same lab."""
     read_back = lab_from(parse(yaml.safe_dump(lab), "lab.yaml"))
-    record = json.loads(json.dumps(read_back.model_dump(mode="json", by_alias=True)))
-    assert LabSpec.model_validate(record) == read_back
+    record = json.loads(json.dumps(read_back.written.model_dump(mode="json", by_alias=True)))
+    assert lab_of(record) == read_back
     assert {name: dict(node)["kind"] for name, node in lab["nodes"].items()} == {  # type: ignore[attr-defined]
         name: node.kind for name, node in read_back.nodes.items()
     }

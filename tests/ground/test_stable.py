@@ -10,7 +10,8 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.kind import Rights
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import lab_of, resolve
 
 NODES = [f"n{number}" for number in range(8)]
 KINDS_OF_NODES = ["netns", "lxc", "qemu", "native"]
@@ -26,7 +27,7 @@ links = st.lists(
 )
 
 
-def lab(links: list[Link], kinds: list[str], *, named: bool, addresses: str = "names") -> LabSpec:
+def lab(links: list[Link], kinds: list[str], *, named: bool, addresses: str = "names") -> Lab:
     given = [
         link if not named else {**link, "name": f"w{number}"} for number, link in enumerate(links)
     ]
@@ -39,16 +40,16 @@ def lab(links: list[Link], kinds: list[str], *, named: bool, addresses: str = "n
         for number, (name, kind) in enumerate(zip(NODES, kinds, strict=True))
     }
     whole = {"lab": "x", "hosts": {"h": {}}, "ip": [4, 6], "addresses": addresses}
-    return LabSpec.model_validate({**whole, "nodes": nodes, "links": given})
+    return lab_of({**whole, "nodes": nodes, "links": given})
 
 
-def planned(spec: LabSpec) -> KeptPlan:
+def planned(spec: Lab) -> KeptPlan:
     return build(spec, KINDS, Rights(root=True))
 
 
-def without(spec: LabSpec, *left_out: int) -> LabSpec:
-    kept = [link for number, link in enumerate(spec.links) if number not in left_out]
-    return spec.model_copy(update={"links": kept})
+def without(spec: Lab, *left_out: int) -> Lab:
+    kept = [link for number, link in enumerate(spec.written.links) if number not in left_out]
+    return resolve(spec.written.model_copy(update={"links": kept}))
 
 
 def interfaces(plan: KeptPlan) -> Known:

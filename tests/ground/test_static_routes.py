@@ -10,10 +10,10 @@ from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
 from delaylab.plan.ways.probe_way import probe_way
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.study_file.model import ProbeSpec
 
 LAB = """
 lab: routed
@@ -31,7 +31,7 @@ links:
 """
 
 
-def planned(route: str) -> tuple[LabSpec, Plan]:
+def planned(route: str) -> tuple[Lab, Plan]:
     lab = lab_from(parse(LAB.replace("ROUTE", route), "lab.yaml"))
     return lab, build(lab, KINDS, Rights(root=True))
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab, Order
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.spec.timeline.model import ChangeSpec
-from delaylab.spec.timeline.steps import (
-    Order,
-    changes_of_links,
-    conditioned,
-    counts_from_ready,
-    steps,
-)
+from tests.ground.timelines import changes_of_links
 
 LAB = """
 lab: x
@@ -32,7 +26,7 @@ timeline: [TIMELINE]
 SECOND = 10**9
 
 
-def lab(timeline: str) -> LabSpec:
+def lab(timeline: str) -> Lab:
     return lab_from(parse(LAB.replace("TIMELINE", timeline), "lab.yaml"))
 
 
@@ -47,8 +41,14 @@ def test_links_go_down_at_both_ends_and_come_back() -> None:
         *((1, f"spoke-{n}", node, "down") for n in (1, 2, 3) for node in (f"r-{n}", "hub")),
         *((2, "north", node, "up") for node in ("r-1", "r-2")),
     ]
-    assert conditioned(found) == {"north", "east", "spoke-1", "spoke-2", "spoke-3"}
-    assert not counts_from_ready(found)
+    assert {name for name, link in found.links.items() if link.conditioned} == {
+        "north",
+        "east",
+        "spoke-1",
+        "spoke-2",
+        "spoke-3",
+    }
+    assert not found.counts_from_ready
 
 
 def test_a_flap_is_down_for_its_time() -> None:
@@ -71,14 +71,14 @@ def test_a_silent_link_keeps_its_carrier() -> None:
 def test_a_killed_node_takes_its_cables_down_at_both_ends() -> None:
     """On a switch the others keep their carrier."""
     found = lab("{at: 1s, kill: r-1}, {at: 2s, start: r-1}")
-    first, second = steps(found)
+    first, second = found.steps
     cables = {("r-1", "north"), ("r-2", "north"), ("r-1", "spoke-1"), ("hub", "spoke-1")}
     assert first.ends == dict.fromkeys({*cables, ("r-1", "lan")}, "down")
     assert first.dead == {"r-1"}
     assert first.orders == (Order(SECOND, "r-1", "kill"),)
     assert second.ends == {}
     assert second.orders == (Order(2 * SECOND, "r-1", "start"),)
-    assert counts_from_ready(found)
+    assert found.counts_from_ready
 
 
 def test_a_cable_stays_down_until_both_ends_have_power_and_the_link_is_up() -> None:
@@ -86,17 +86,17 @@ def test_a_cable_stays_down_until_both_ends_have_power_and_the_link_is_up() -> N
         "{at: 1s, kill: [r-1, r-2]}, {at: 2s, start: r-1}, {at: 3s, down: north}, "
         "{at: 4s, start: r-2}, {at: 5s, up: north}"
     )
-    of_north = [each.ends.get(("r-1", "north")) for each in steps(found)]
+    of_north = [each.ends.get(("r-1", "north")) for each in found.steps]
     assert of_north == ["down", "down", "down", "down", None]
 
 
 def test_a_stopped_node_is_silent_and_goes_on() -> None:
     found = lab("{at: 1s, stop: r-3}, {at: 2s, start: r-3}, {at: 3s, restart: r-3, for: 500ms}")
-    frozen, _, _, _ = steps(found)
+    frozen, _, _, _ = found.steps
     assert frozen.ends == dict.fromkeys(
         [("r-3", "east"), ("r-3", "spoke-3"), ("r-3", "lan")], "silent"
     )
-    assert [(each.at_ns / SECOND, each.do) for step in steps(found) for each in step.orders] == [
+    assert [(each.at_ns / SECOND, each.do) for step in found.steps for each in step.orders] == [
         (1, "freeze"),
         (2, "continue"),
         (3, "kill"),
@@ -106,7 +106,7 @@ def test_a_stopped_node_is_silent_and_goes_on() -> None:
 
 def test_an_event_of_a_program_leaves_links_alone() -> None:
     found = lab("{at: 1s, kill: r, programs: [nap]}, {at: 2s, start: r-2, programs: [nap]}")
-    first, second = steps(found)
+    first, second = found.steps
     assert [(each.node, each.do, each.programs) for each in first.orders] == [
         (f"r-{n}", "kill", ("nap",)) for n in (1, 2, 3)
     ]
@@ -116,7 +116,7 @@ def test_an_event_of_a_program_leaves_links_alone() -> None:
 
 def test_events_of_one_time_are_one_step() -> None:
     found = lab("{at: 1s, kill: r-1}, {at: 1s, down: east}, {at: 1s, link: lan, set: {delay: 1ms}}")
-    (step,) = steps(found)
+    (step,) = found.steps
     assert step.events == (0, 1)
     assert {change.link for change in step.changes} == {"north", "spoke-1", "east", "lan"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from delaylab.forwarding.fates import Interval
 from delaylab.lab.timeline import Happened
-from delaylab.spec.timeline.steps import Step
+from delaylab.resolve.lab import Step
 from delaylab.trial.event_tables import while_running
 
 

@@ -16,7 +16,7 @@ from delaylab.plan.conditions.underlay import (
 )
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 ROOT = Rights(root=True)

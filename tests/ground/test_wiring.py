@@ -10,7 +10,7 @@ from delaylab.plan.kept import KeptPlan
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Bridge, Route
 from delaylab.plan.wiring import destinations, link_local, wiring
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 LAB = """

@@ -18,8 +18,8 @@ from delaylab.dataset import store
 from delaylab.drawing.xml import xml
 from delaylab.errors import BadInput
 from delaylab.io.printable import one_line, printable
+from delaylab.resolve.load import lab_from
 from delaylab.spec import limits
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.units import Duration, Multiple, Quantity, Rate, Share, Size
 from tests import synthetic

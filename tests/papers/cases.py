@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
 from tests import synthetic
 from tests.synthetic import Condition, lognormal
 

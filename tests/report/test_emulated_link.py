@@ -14,7 +14,7 @@ from delaylab.analysis.claims.own import claim_of
 from delaylab.charts.layer_table import layers
 from delaylab.dataset.store import read_study
 from delaylab.report.html import write_report
-from delaylab.spec.study.claims import ClaimSpec
+from delaylab.study_file.claims import ClaimSpec
 from tests import synthetic
 from tests.report.cases import LINKS
 from tests.synthetic import Clock, Condition, constant

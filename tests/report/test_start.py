@@ -15,7 +15,7 @@ from tests.synthetic import Condition, constant
 
 OF_NEITHER = (
     *("scipy", "statsmodels", "pandas", "yaml"),
-    *("delaylab.spec.lab", "delaylab.spec.study.combine", "delaylab.topology.formats"),
+    *("delaylab.spec.lab", "delaylab.study_file.combine", "delaylab.topology.formats"),
     *("delaylab.plan", "delaylab.routing", "delaylab.machines", "delaylab.verbs.study_file"),
 )
 """Libraries and models that read files, which a dataset does not need."""

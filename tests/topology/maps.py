@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.topology import formats
 from delaylab.topology.lab import MapLab
@@ -47,7 +47,7 @@ def of_text(
     return checked(found, None, options)
 
 
-def spec(found: MapLab) -> LabSpec:
+def spec(found: MapLab) -> Lab:
     """Return the lab of the file that an import writes."""
     return lab_from(parse(text_of(found), "made.yaml"))
 
@@ -59,7 +59,7 @@ def links(found: MapLab) -> Links:
     """Return the links by the labels of their ends, in an order of their own."""
     label = {node.name: node.label or node.name for node in found.map.nodes}
     rows = []
-    for link in spec(found).links:
+    for link in spec(found).written.links:
         a, b = link.members
         back = link.sent_from[b].delay if b in link.sent_from else link.delay
         ends = [(label[a], str(link.delay)), (label[b], str(back))]

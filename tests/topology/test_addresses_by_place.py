@@ -42,5 +42,5 @@ def test_many_routers_on_the_earth_get_addresses_by_place(
     nodes: int, coordinates: str, by: str
 ) -> None:
     made = of_text(zoo(nodes, coordinates))
-    assert spec(made).addresses == by
+    assert spec(made).addresses_by == by
     assert any("addresses follow" in line for line in made.assumptions) == (by == "places")

@@ -94,7 +94,7 @@ def test_a_great_circle_is_as_long_as_known() -> None:
 def test_a_kilometre_may_take_longer() -> None:
     text = (SAMPLES / "small-sndlib.txt").read_text()
     usual, slow = (of_text(text, Options(km_delay=Duration(ns))) for ns in (5000, 10000))
-    for one, other in zip(spec(usual).links, spec(slow).links, strict=True):
+    for one, other in zip(spec(usual).written.links, spec(slow).written.links, strict=True):
         assert one.delay is not None
         assert other.delay is not None
         assert int(other.delay) == pytest.approx(2 * int(one.delay), abs=2000)
@@ -195,14 +195,14 @@ def test_weights_may_be_left_aside() -> None:
 def test_capacities_may_be_enforced() -> None:
     text = (SAMPLES / "small.brite").read_text()
     found = spec(of_text(text, Options(rate=True)))
-    assert [link.rate is not None for link in found.links] == [True, True, False]
-    assert all(link.rate is None for link in spec(of_text(text)).links)
+    assert [link.rate is not None for link in found.written.links] == [True, True, False]
+    assert all(link.rate is None for link in spec(of_text(text)).written.links)
 
 
 def test_a_delay_may_be_given_to_links_without_one() -> None:
     text = (SAMPLES / "small.cch").read_text()
     found = of_text(text, Options(delay=Duration(2_000_000)))
-    assert {str(link.delay) for link in spec(found).links} == {"2ms"}
+    assert {str(link.delay) for link in spec(found).written.links} == {"2ms"}
 
 
 def test_a_kind_may_be_given() -> None:

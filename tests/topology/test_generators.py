@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import delaylab
 from delaylab.errors import BadInput
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 from delaylab.topology.generators import GENERATORS, Parameter
 from tests.command import delaylab as command
 
@@ -43,10 +43,10 @@ COUNTS = {
 }
 
 
-def graph(lab: LabSpec) -> nx.MultiGraph:
+def graph(lab: Lab) -> nx.MultiGraph:
     found = nx.MultiGraph()
     found.add_nodes_from(lab.nodes)
-    found.add_edges_from(link.members for link in lab.links)
+    found.add_edges_from(link.members for link in lab.written.links)
     return found
 
 
@@ -61,7 +61,7 @@ def test_it_has_the_size_that_was_asked_for(shape: str) -> None:
     assert len(lab.nodes) == nodes
     assert links is None or len(lab.links) == links
     assert nx.is_connected(graph(lab))
-    assert all(len(str(link.name)) <= 15 for link in lab.links)
+    assert all(len(str(link.name)) <= 15 for link in lab.written.links)
 
 
 def test_shapes_are_what_they_are_called() -> None:
@@ -113,8 +113,8 @@ def test_each_link_draws_from_the_range() -> None:
     made = delaylab.generate(
         "grid", {"rows": 8, "columns": 8}, delay="1ms..10ms", rate="1Mbit..1Gbit"
     )
-    delays = [int(link.delay) for link in made.lab.links if link.delay is not None]
-    rates = [int(link.rate.limit) for link in made.lab.links if link.rate is not None]
+    delays = [int(link.delay) for link in made.lab.written.links if link.delay is not None]
+    rates = [int(link.rate.limit) for link in made.lab.written.links if link.rate is not None]
     assert len(delays) == len(rates) == 2 * 8 * 7
     assert all(1_000_000 <= delay <= 10_000_000 for delay in delays)
     assert all(10**6 <= rate <= 10**9 for rate in rates)
@@ -126,7 +126,7 @@ def test_a_larger_network_keeps_the_delays_of_its_links() -> None:
     small, large = (
         {
             link.name: link.delay
-            for link in delaylab.generate("line", {"nodes": n}, delay="1ms..9ms").lab.links
+            for link in delaylab.generate("line", {"nodes": n}, delay="1ms..9ms").lab.written.links
         }
         for n in (5, 9)
     )

@@ -176,7 +176,7 @@ def test_the_order_of_lines_changes_no_name(network: list[Link], seed: int) -> N
     random.Random(seed).shuffle(lines)
     one, other = (spec(of_text("\n".join(each))) for each in (text.splitlines(), lines))
     assert set(one.nodes) == set(other.nodes)
-    assert {link.name for link in one.links} == {link.name for link in other.links}
+    assert {link.name for link in one.written.links} == {link.name for link in other.written.links}
 
 
 @given(network=networks(), more=networks())
@@ -186,8 +186,8 @@ def test_lines_at_the_end_change_no_name(network: list[Link], more: list[Link]) 
     before = spec(of_text(rocketfuel(network)[0]))
     after = spec(of_text(rocketfuel([*network, *others])[0]))
     assert list(after.nodes)[: len(before.nodes)] == list(before.nodes)
-    names = [link.name for link in before.links]
-    assert [link.name for link in after.links][: len(names)] == names
+    names = [link.name for link in before.written.links]
+    assert [link.name for link in after.written.links][: len(names)] == names
 
 
 LABELS = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(

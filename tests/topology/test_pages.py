@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import study_from
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import study_from
 from delaylab.topology.formats import FORMATS
 from delaylab.topology.generators import GENERATORS
 from delaylab.topology.in_studies import with_maps

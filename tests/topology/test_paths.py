@@ -19,7 +19,7 @@ from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 
 AS1755 = Path(__file__).parents[2] / "examples" / "as1755"
 EUROPE = "topohub:backbone/europe"
@@ -37,8 +37,8 @@ class Hop:
 class Routers:
     """The routing tables of a planned lab, followed as a kernel follows them."""
 
-    def __init__(self, lab: LabSpec, plan: Plan) -> None:
-        links = {link.name: link for link in lab.links}
+    def __init__(self, lab: Lab, plan: Plan) -> None:
+        links = {link.name: link for link in lab.written.links}
         self._owner: dict[int, tuple[str, int, int]] = {}
         self.loopback: dict[str, int] = {}
         node_of = {planned.stack: name for name, planned in plan.nodes.items()}
@@ -83,7 +83,7 @@ class Routers:
         return found
 
 
-def routers(lab: LabSpec) -> Routers:
+def routers(lab: Lab) -> Routers:
     return Routers(lab, build(lab, KINDS, Rights(root=True)))
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
+from delaylab.spec.lab import LinkSpec
 from delaylab.spec.source import parse
 from delaylab.topology.lab import MapLab
 from delaylab.topology.options import Costs, Options
@@ -37,23 +38,23 @@ def made(folder: Path, weights: str | None, latencies: str | None = None) -> Map
     return imported(str(folder), "net", None, Options())
 
 
-def lab(found: MapLab) -> LabSpec:
+def lab(found: MapLab) -> Lab:
     return lab_from(parse(text_of(found), "made.yaml"))
 
 
 def links(found: MapLab) -> dict[str, LinkSpec]:
-    return {str(link.name): link for link in lab(found).links}
+    return {str(link.name): link for link in lab(found).written.links}
 
 
 def test_a_map_of_a_provider_is_whole() -> None:
     found = imported(str(AS1755), None, None, Options())
     network = lab(found)
-    assert network.lab == "as1755"
+    assert network.name == "as1755"
     assert (len(network.nodes), len(network.links)) == (87, 161)
     assert all(node.forwards for node in network.nodes.values())
-    assert all(len(str(link.name)) <= 15 for link in network.links)
-    assert len({link.name for link in network.links}) == 161
-    assert {str(link.delay) for link in network.links if link.delay} >= {"1ms", "29ms"}
+    assert all(len(str(link.name)) <= 15 for link in network.written.links)
+    assert len({link.name for link in network.written.links}) == 161
+    assert {str(link.delay) for link in network.written.links if link.delay} >= {"1ms", "29ms"}
     assert any("costs are 2 times the weights" in text for text in found.assumptions)
     assert found.map.problems == ()
 
@@ -86,7 +87,7 @@ def test_latencies_alone_give_costs_of_delays(tmp_path: Path) -> None:
 def test_costs_may_be_hops(tmp_path: Path) -> None:
     (tmp_path / "weights.intra").write_text(WEIGHTS)
     found = imported(str(tmp_path), "net", None, Options(cost=Costs.HOPS))
-    assert {link.cost for link in lab(found).links} == {1}
+    assert {link.cost for link in lab(found).written.links} == {1}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_every_line_of_no_use_is_named(tmp_path: Path) -> None:
 
 def test_weights_that_are_too_large_are_scaled(tmp_path: Path) -> None:
     found = made(tmp_path, WEIGHTS.replace("7.5", "131070"))
-    assert {link.cost for link in lab(found).links} == {2, 65535}
+    assert {link.cost for link in lab(found).written.links} == {2, 65535}
     assert any("scaled" in text for text in found.assumptions)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.spec.source import Document, parse
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import study_from
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import study_from
 from delaylab.topology.generators import GENERATORS
 from delaylab.topology.in_studies import with_maps
 from delaylab.verbs.schema import schema
@@ -43,8 +43,8 @@ def test_a_factor_varies_the_number_of_routers() -> None:
         "five": (5, 4),
         "five-cut": (5, 4),
     }
-    assert {str(link.delay) for link in found["five"].links} == {"2ms"}
-    assert [str(link.delay) for link in found["five-cut"].links] == ["None"] * 3 + ["3ms"]
+    assert {str(link.delay) for link in found["five"].written.links} == {"2ms"}
+    assert [str(link.delay) for link in found["five-cut"].written.links] == ["None"] * 3 + ["3ms"]
 
 
 OF_PARAMETERS = """\
@@ -62,7 +62,7 @@ probe: {from: r1, to: r3}
 def labs_of(text: str) -> dict[str, list[str]]:
     """Return the delays of each level's links."""
     return {
-        "/".join(each.levels.values()): [str(link.delay) for link in each.lab.links]
+        "/".join(each.levels.values()): [str(link.delay) for link in each.lab.written.links]
         for each in combinations(study_from(study(text)), "quick")
     }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab.agent.program_requests import ProgramState
-from delaylab.api.loading import File, LabSpec, LoadedStudy, lab_of
+from delaylab.api.loading import File, LoadedStudy, lab_of
 from delaylab.api.pings import options
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.attach import attach as attach_lab
@@ -16,8 +16,8 @@ from delaylab.lab.links import link_engines
 from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
+from delaylab.resolve import lab as resolved
 from delaylab.spec.conditions.words import one_line
-from delaylab.spec.names import by_name
 from delaylab.spec.programs import ProgramSpec
 from delaylab.spec.source import Document, validate
 from delaylab.units import Duration
@@ -263,7 +263,7 @@ class RunningLab:
     @property
     def links(self) -> list[str]:
         """Return the names of the links."""
-        return list(by_name(self._lab.spec))
+        return list(self._lab.spec.links)
 
     def link(self, name: str) -> Link:
         """Return the link of this name.
@@ -282,7 +282,7 @@ def attach(name: str | None = None) -> RunningLab:
     return RunningLab(attach_lab(name, fix="say which: delaylab.attach(NAME)"))
 
 
-def up(lab: LabSpec | LoadedStudy | File) -> AbstractContextManager[RunningLab]:
+def up(lab: resolved.Lab | LoadedStudy | File) -> AbstractContextManager[RunningLab]:
     """Run a lab for the length of a `with` block.
 
     `lab` is what `load` returns, or the path of its file. The lab gets a name of its own, so that
@@ -294,6 +294,6 @@ def up(lab: LabSpec | LoadedStudy | File) -> AbstractContextManager[RunningLab]:
 
 
 @contextmanager
-def _up(lab: LabSpec) -> Iterator[RunningLab]:
+def _up(lab: resolved.Lab) -> Iterator[RunningLab]:
     with temporary(lab, accounting=False) as running:
         yield RunningLab(running)

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
-from delaylab.spec.source import read
-from delaylab.spec.study.load import study_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
+from delaylab.spec.source import Document, read
+from delaylab.study_file.load import study_from
 from delaylab.topology.in_studies import with_maps
 from delaylab.verbs.study_file import LoadedStudy, checked
 
-__all__ = ["LabSpec", "LoadedStudy", "load"]
+__all__ = ["Lab", "LoadedStudy", "load"]
 
 File = str | os.PathLike[str]
+Data = Mapping[str, object]
+"""A lab or a study as Python objects, in the form of its file."""
 
 
-def load(path: File, *, paper: File | None = None) -> LabSpec | LoadedStudy:
-    """Return the checked lab or study of a file.
+def load(path: File | Data, *, paper: File | None = None) -> Lab | LoadedStudy:
+    """Return the checked lab or study of a file, or of the same data as Python objects.
 
     A study may also be given by its name (`quickstart`) or by its paper's folder, whose code is
     then imported. `paper` is a paper's folder or the name of an installed one. Raise BadInput, with
     file and line, for an invalid file.
     """
-    text = os.fspath(path)
-    document = read(find(text))
+    if isinstance(path, Mapping):
+        text, document = "", Document("the given data", dict(path), {})
+    else:
+        text = os.fspath(path)
+        document = read(find(text))
     if isinstance(document.data, dict) and "study" in document.data:
         return checked(study_from(with_maps(document)), text, os.fspath(paper) if paper else None)
     return lab_from(document)
 
 
-def lab_of(given: LabSpec | LoadedStudy | File) -> LabSpec:
+def lab_of(given: Lab | LoadedStudy | File) -> Lab:
     """Return a lab that is given as such or by its file; raise BadInput for a study."""
     loaded = load(given) if isinstance(given, str | os.PathLike) else given
     if isinstance(loaded, LoadedStudy):
@@ -40,9 +46,9 @@ def lab_of(given: LabSpec | LoadedStudy | File) -> LabSpec:
     return loaded
 
 
-def study_of(given: LabSpec | LoadedStudy | File, paper: File | None) -> LoadedStudy:
+def study_of(given: Lab | LoadedStudy | File, paper: File | None) -> LoadedStudy:
     """Return a study that is given as such, by name, file or folder; raise BadInput for a lab."""
     loaded = load(given, paper=paper) if isinstance(given, str | os.PathLike) else given
-    if isinstance(loaded, LabSpec):
-        raise BadInput("it is a lab, not a study", loaded.lab, "delaylab.up")
+    if isinstance(loaded, Lab):
+        raise BadInput("it is a lab, not a study", loaded.name, "delaylab.up")
     return loaded

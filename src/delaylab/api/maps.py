@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from delaylab.api.loading import File, LabSpec
+from delaylab.api.loading import File, Lab
 from delaylab.errors import BadInput
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.topology.generators import Request
 from delaylab.topology.lab import MapLab
 from delaylab.topology.options import Coordinates, Costs, Options, Shape
@@ -26,7 +26,7 @@ class LabFile:
     The remarks are those that `delaylab import` prints: numbers, assumptions, malformed lines.
     """
 
-    lab: LabSpec
+    lab: Lab
     text: str
     remarks: tuple[str, ...]
 

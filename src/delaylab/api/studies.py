@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from delaylab.api.datasets import Dataset, dataset_of
-from delaylab.api.loading import File, LabSpec, LoadedStudy, study_of
+from delaylab.api.loading import File, Lab, LoadedStudy, study_of
 from delaylab.dataset.store import read_study
 from delaylab.io.console import terminal
 from delaylab.verbs import studies
 
 
 def run(
-    study: LoadedStudy | LabSpec | File,
+    study: LoadedStudy | Lab | File,
     *,
     scale: str = "quick",
     only: Mapping[str, Iterable[str]] | None = None,

@@ -77,7 +77,7 @@ def graph(
     Pictures have the places of the file (`at:`); else each node keeps the place that it had in the
     last picture, and new ones find theirs among them.
     """
-    from delaylab.spec.load import load_lab
+    from delaylab.resolve.load import load_lab
     from delaylab.verbs.graph import draw
     from delaylab.verbs.pictures import Targets
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from delaylab.errors import BadInput
-from delaylab.spec.conditions.directions import conditions_of, received_by
+from delaylab.resolve.lab import Lab
 from delaylab.spec.conditions.words import one_line
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import named_links
 
 NO_DEVICES: Mapping[tuple[str, str], str] = MappingProxyType({})
 # Largest number of nodes of a drawing: more is no picture any more.
@@ -64,13 +62,13 @@ class Graph:
         return max((link.lane for link in self.links), default=-1) + 1
 
 
-def graph(lab: LabSpec, devices: Mapping[tuple[str, str], str] = NO_DEVICES) -> Graph:
+def graph(lab: Lab, devices: Mapping[tuple[str, str], str] = NO_DEVICES) -> Graph:
     """Return the layout of a lab; raise `BadInput` if it is too large to draw.
 
     `devices` are the names of interfaces, by node and link.
     """
     if len(lab.nodes) > MOST_NODES:
-        raise BadInput(f"{len(lab.nodes)} nodes; at most {MOST_NODES} are drawn", lab.lab)
+        raise BadInput(f"{len(lab.nodes)} nodes; at most {MOST_NODES} are drawn", lab.name)
     hosts: dict[str, list[DrawnNode]] = {}
     for name in lab.nodes:
         hosts.setdefault(lab.host_of(name), [])
@@ -82,10 +80,10 @@ def graph(lab: LabSpec, devices: Mapping[tuple[str, str], str] = NO_DEVICES) -> 
                 row += 1
     rows = {node.name: node.row for nodes in hosts.values() for node in nodes}
     titles = {(host if lab.hosts else "this machine"): nodes for host, nodes in hosts.items()}
-    return Graph(lab.lab, titles, _links(lab, rows, devices))
+    return Graph(lab.name, titles, _links(lab, rows, devices))
 
 
-def _about(lab: LabSpec, name: str) -> str:
+def _about(lab: Lab, name: str) -> str:
     node = lab.nodes[name]
     parts: list[str] = [f"interface {node.outside}" if node.outside else node.kind]
     if node.forwards:
@@ -94,20 +92,22 @@ def _about(lab: LabSpec, name: str) -> str:
 
 
 def _links(
-    lab: LabSpec, rows: dict[str, int], devices: Mapping[tuple[str, str], str]
+    lab: Lab, rows: dict[str, int], devices: Mapping[tuple[str, str], str]
 ) -> list[DrawnLink]:
     ends: list[int] = []  # of each lane, the last row that it is taken at
     lanes: dict[int, int] = {}
-    reach = {i: sorted(rows[name] for name in link.members) for i, link in enumerate(lab.links)}
+    reach = {
+        i: sorted(rows[name] for name in link.members) for i, link in enumerate(lab.links.values())
+    }
     for index in sorted(reach, key=lambda i: (reach[i][0], reach[i][-1])):
         first, last = reach[index][0], reach[index][-1]
         lane = next((n for n, end in enumerate(ends) if end < first), len(ends))
         ends[lane : lane + 1] = [last]
         lanes[index] = lane
     found = []
-    for index, (name, link) in enumerate(named_links(lab)):
-        said = {member: one_line(conditions_of(link, member)) for member in link.members}
-        to = {member: one_line(received_by(link, member)) for member in link.received_by}
+    for index, (name, link) in enumerate(lab.links.items()):
+        said = {member: one_line(sent.first) for member, sent in link.sent.items()}
+        to = {member: one_line(received.first) for member, received in link.received.items()}
         place = reach[index], lanes[index]
         named = [_end(each, devices.get((each, name), name), name) for each in link.members]
         found.append(DrawnLink(index + 1, name, named, *place, [*_said(said), *_received(to)]))

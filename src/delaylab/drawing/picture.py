@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from delaylab.drawing import stress
 from delaylab.drawing.layout import NO_DEVICES, DrawnLink, Graph
 from delaylab.drawing.stress import Place
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 
 BORDER, BETWEEN = 0.45, 0.35
 """The space between a host's nodes and its box, and between boxes."""
@@ -90,7 +90,7 @@ class Picture:
 
 
 def picture(
-    lab: LabSpec,
+    lab: Lab,
     found: Graph,
     kept: Mapping[str, Place],
     devices: Mapping[tuple[str, str], str] = NO_DEVICES,
@@ -100,9 +100,7 @@ def picture(
     now = states or States()
     about = {node.name: node.about for nodes in found.hosts.values() for node in nodes}
     host_of = {node.name: host for host, nodes in found.hosts.items() for node in nodes}
-    members = {
-        link.name: list(spec.members) for link, spec in zip(found.links, lab.links, strict=True)
-    }
+    members = {name: list(link.members) for name, link in lab.links.items()}
     hubs = {name: HUB + name for name, ends in members.items() if len(ends) != 2}
     edges = [
         (end, hubs[name]) if name in hubs else (end, ends[1 - at])
@@ -134,7 +132,7 @@ def picture(
     return Picture(found.lab, spots, lines, corners, to_keep)
 
 
-def _of_file(lab: LabSpec) -> dict[str, Place] | None:
+def _of_file(lab: Lab) -> dict[str, Place] | None:
     """Return the places that a lab file has; None if it lacks some, or mixes earth and plane."""
     found: dict[str, Place] = {}
     earthly = set()

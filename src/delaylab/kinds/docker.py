@@ -7,11 +7,11 @@ from pathlib import Path
 
 from delaylab.kinds import guest
 from delaylab.kinds.lxc import START_DEADLINE_MS
-from delaylab.plan.agent_names import GUEST, NEW, engine_agent, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
 from delaylab.plan.quota import quota_us
 from delaylab.plan.references import to_engine_image, to_file
+from delaylab.resolve.agent_names import GUEST, NEW, engine_agent, node_agent
 from delaylab.spec.kinds import DockerNode
 
 PROGRAM = "dockerd"

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
-from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import TUN, Kind, Node, OfKind, Rights
 from delaylab.plan.model import Agent, Guest
 from delaylab.plan.references import to_file
+from delaylab.resolve.agent_names import node_agent
 from delaylab.spec.kinds import HostedNode, ImageNode, KernelNode, QemuNode, XenNode
 from delaylab.units import MEBIBYTE
 

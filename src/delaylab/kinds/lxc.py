@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.kinds import guest
-from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
 from delaylab.plan.references import to_file, to_place, to_root
+from delaylab.resolve.agent_names import NEW, node_agent
 from delaylab.spec.kinds import LxcNode
 
 PROGRAM = "lxc-start"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent
+from delaylab.resolve.agent_names import node_agent
 from delaylab.spec.kinds import NativeNode
 
 NEEDS_ROOT = "its host is this machine itself, whose interfaces only root may add to; "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from delaylab.plan.agent_names import NEW, node_agent
 from delaylab.plan.kind import Kind, Node
 from delaylab.plan.model import Agent
+from delaylab.resolve.agent_names import NEW, node_agent
 from delaylab.spec.kinds import NetnsNode
 
 

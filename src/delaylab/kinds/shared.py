@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from delaylab.kinds.native import NEEDS_ROOT, REMEDY
-from delaylab.plan.agent_names import node_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent
+from delaylab.resolve.agent_names import node_agent
 from delaylab.spec.kinds import SharedNode
 
 

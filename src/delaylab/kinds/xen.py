@@ -10,9 +10,9 @@ from delaylab.io.values import JsonObject
 from delaylab.kinds import domain, guest
 from delaylab.kinds.domain import BOOT_DEADLINE_MS
 from delaylab.kinds.qemu import PORT, PROGRAM
-from delaylab.plan.agent_names import machine_agent
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
+from delaylab.resolve.agent_names import machine_agent
 from delaylab.spec.kinds import XenNode
 from delaylab.spec.lab import XenSpec
 

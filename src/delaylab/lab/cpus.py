@@ -7,14 +7,12 @@ from itertools import pairwise
 
 from delaylab.errors import DoesNotFit
 from delaylab.machines import Machine
+from delaylab.resolve.lab import Lab
 from delaylab.spec.kinds import QemuNode
-from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import Location
 
 
-def check_cpus(
-    lab: LabSpec, machine: Machine, where: Callable[[Location], str] | None = None
-) -> None:
+def check_cpus(lab: Lab, machine: Machine, where: Callable[[Location], str] | None = None) -> None:
     """Raise DoesNotFit for the first CPU that a machine lacks.
 
     `where` turns a part of the lab file into its place, such as `lab.yaml:7`.
@@ -35,7 +33,7 @@ def _text(cpus: list[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in ranges)
 
 
-def _named(lab: LabSpec) -> Iterator[tuple[Location, list[int]]]:
+def _named(lab: Lab) -> Iterator[tuple[Location, list[int]]]:
     yield ("engine", "cpus"), lab.engine.cpus or []
     for name, host in lab.hosts.items():
         yield ("hosts", name, "cpus"), host.cpus or []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from delaylab.lab import health
 from delaylab.lab.programs.folders import with_programs
 from delaylab.lab.running import Lab
-from delaylab.plan.agent_names import node_agent
+from delaylab.resolve.agent_names import node_agent
 
 if TYPE_CHECKING:
     from delaylab.agent.program_requests import ProgramStates

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.errors import BadInput
+from delaylab.resolve.lab import Lab
 from delaylab.spec.kinds import ImageNode, KernelNode, NodeSpec
-from delaylab.spec.lab import LabSpec
 
 
-def check_files(lab: LabSpec) -> None:
+def check_files(lab: Lab) -> None:
     """Raise BadInput for the first image, kernel or initrd of a node that cannot be used."""
     for name, spec in lab.nodes.items():
         for field, path in _files(spec):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaylab.errors import DoesNotFit
 from delaylab.kinds import KINDS
 from delaylab.machines import Machine
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 from delaylab.units import MEBIBYTE
 
 LEFT_FOR_OTHERS = 512 * MEBIBYTE
@@ -14,7 +14,7 @@ PART_FOR_OTHERS = 4
 """A quarter of what is free stays so on machines that have little."""
 
 
-def check_memory(lab: LabSpec, machine: Machine) -> None:
+def check_memory(lab: Lab, machine: Machine) -> None:
     """Raise DoesNotFit if the lab's nodes need more memory than is available."""
     rights = machine.rights()
     needed = sum(KINDS[spec.kind].here(rights).memory(spec) for spec in lab.nodes.values())
@@ -24,6 +24,6 @@ def check_memory(lab: LabSpec, machine: Machine) -> None:
         raise DoesNotFit(
             f"its {len(lab.nodes)} nodes need {needed // MEBIBYTE} MiB of memory, "
             f"{available // MEBIBYTE} MiB can be had",
-            f"lab {lab.lab}",
+            f"lab {lab.name}",
             "fewer nodes, or less `memory:` for each",
         )

@@ -13,9 +13,7 @@ from delaylab.lab.links import link_changes
 from delaylab.lab.links.link_changes import Wanted
 from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
-from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.model import ConditionsSpec
-from delaylab.spec.names import by_name
 
 NodeDeed = Literal["stop", "start", "kill", "restart"]
 STATES = {
@@ -96,11 +94,11 @@ def _mended(lab: Lab, node: str, links: Sequence[str]) -> list[Wanted]:
     """
     states = programs.node_states(lab)
     dead = {name for name, found in states.items() if found.node == "killed" and name != node}
-    given = by_name(lab.spec)
+    given = lab.spec.links
     return [
-        _wanted(lab, node, link, STATES[conditions_of(given[link], node).state or "up"])
+        _wanted(lab, node, link, STATES[given[link].sent[node].first.state or "up"])
         for link in links
-        if given[link].between is None or not dead & set(given[link].members)
+        if not given[link].is_pair or not dead & set(given[link].members)
     ]
 
 
@@ -113,7 +111,7 @@ def _wanted(lab: Lab, node: str, link: str, state: ConditionsSpec) -> Wanted:
 
     Only a cable between two loses the carrier at both ends; others are on a switch.
     """
-    both = by_name(lab.spec)[link].between is not None and state.state != "silent"
+    both = lab.spec.links[link].is_pair and state.state != "silent"
     return Wanted(link, None if both else node, state)
 
 

@@ -31,10 +31,8 @@ from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
 from delaylab.plan.parts import parts, tunnels
 from delaylab.progress import Progress
+from delaylab.resolve import lab as resolved
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.mtus import with_mtus
-from delaylab.spec.part import on_machine
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 MOST_PAIRS = 3
@@ -65,7 +63,7 @@ class RememberedKeeper(Keeper):
 
 
 def start(
-    spec: LabSpec, name: str, *, progress: Progress
+    spec: resolved.Lab, name: str, *, progress: Progress
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
     """Build a lab on all its machines, or undo it on all and raise DelaylabError."""
     machines = _machines(spec)
@@ -78,7 +76,7 @@ def start(
         raise
 
 
-def _machines(spec: LabSpec) -> dict[str, Machine]:
+def _machines(spec: resolved.Lab) -> dict[str, Machine]:
     """Return the machines that carry hosts, this one included if it does."""
     others = {name: SshMachine(name, reach_of(spec.machines[name])) for name in spec.machines_used}
     here = any(host.machine is None for host in spec.hosts.values())
@@ -86,7 +84,7 @@ def _machines(spec: LabSpec) -> dict[str, Machine]:
 
 
 def _start(
-    spec: LabSpec,
+    spec: resolved.Lab,
     name: str,
     machines: dict[str, Machine],
     *,
@@ -103,7 +101,7 @@ def _start(
     mtu_by_link = mtus(spec, machines, of_machines)
     # Another lab of this name may be on the same LAN, or have a part on one of the machines.
     token = lab_token.drawn()
-    fitted = with_mtus(spec, mtu_by_link)
+    fitted = spec.with_mtus(mtu_by_link)
     plan = build(fitted, KINDS, LOCAL.rights(), name=name, machines=rights, token=token)
     plan = replace(plan, mtus=mtu_by_link)
     files.check_files(spec)
@@ -117,14 +115,14 @@ def _start(
     left = LOCAL.prepare(name)
     side_by_side(lambda other: other.prepare(name), others.values())
     record = LabRecord(
-        spec_json=spec.model_dump_json(by_alias=True),
+        spec_json=spec.record(),
         plan_json=written(plan),
         created=time.time(),
         machines={key: _identity(machine) for key, machine in machines.items()},
     )
     by_machine = parts(plan, at, lan_interfaces(tunnels(plan), machines, at))
     for key, part_plan in by_machine.items():
-        nodes = on_machine(spec, key).nodes
+        nodes = spec.on_machine(key).nodes
         own = replace(part_plan, nodes={each: plan.nodes[each] for each in nodes})
         notes += note_on_neighbours(own, machines[key])
     notes += [
@@ -150,10 +148,10 @@ def _start(
     return Lab(running, notes, booted), RememberedKeeper(name, file, joint), plan.daemons
 
 
-def _check_fits(spec: LabSpec, key: str, machine: Machine) -> None:
+def _check_fits(spec: resolved.Lab, key: str, machine: Machine) -> None:
     """Raise NotHere if a machine lacks what its part of the lab needs."""
     packages.check_packages([spec], machine, key)
-    part = on_machine(spec, key)
+    part = spec.on_machine(key)
     check_cpus(part, machine)
     memory.check_memory(part, machine)
 

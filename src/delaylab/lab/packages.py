@@ -11,9 +11,8 @@ from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
 from delaylab.errors import NotHere
 from delaylab.machines import LOCAL, Machine
+from delaylab.resolve.lab import Lab
 from delaylab.spec.kinds import HostedNode
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.part import on_machine
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 PROGRAMS = {"frr": "/usr/lib/frr/zebra", "bird2": "bird", "iperf3": "iperf3"}
@@ -26,7 +25,7 @@ LIMIT_S = 60.0
 
 
 def check_packages(
-    labs: Iterable[LabSpec], machine: Machine = LOCAL, name: str = LOCAL_MACHINE
+    labs: Iterable[Lab], machine: Machine = LOCAL, name: str = LOCAL_MACHINE
 ) -> None:
     """Raise NotHere for the first node whose programs are the machine's and are not installed.
 
@@ -35,7 +34,7 @@ def check_packages(
     wanted = [
         (node, spec.kind, package)
         for lab in labs
-        for node, spec in on_machine(lab, name).nodes.items()
+        for node, spec in lab.on_machine(name).nodes.items()
         if isinstance(spec, HostedNode) and not spec.own_root
         for package in spec.packages or ()
     ]

@@ -14,13 +14,13 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import Machine, RunningLab
-from delaylab.plan.agent_names import host_agent, node_agent
+from delaylab.resolve.agent_names import host_agent, node_agent
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.lab.routing.ready import Converged
     from delaylab.plan.kept import KeptPlan, PlannedNode
-    from delaylab.spec.lab import LabSpec
+    from delaylab.resolve import lab as resolved
 
 
 class Lab:
@@ -43,7 +43,7 @@ class Lab:
         self._clocks: dict[str, str] = {}
 
     @property
-    def spec(self) -> LabSpec:
+    def spec(self) -> resolved.Lab:
         """Return the checked lab file."""
         return self._running.spec
 

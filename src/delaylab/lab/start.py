@@ -23,11 +23,9 @@ from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
+from delaylab.resolve import lab as resolved
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.spec.conditions.directions import conditions_of
-from delaylab.spec.lab import LabSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
-from delaylab.spec.timeline.steps import counts_from_ready
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 """The name of a running lab: a file's, and never an option of the commands that take it."""
@@ -43,7 +41,7 @@ def check_name(name: str) -> str:
 
 @contextmanager
 def starting(
-    spec: LabSpec,
+    spec: resolved.Lab,
     *,
     name: str | None = None,
     progress: Progress = silent,
@@ -54,11 +52,11 @@ def starting(
     If the block ends with an exception, such as Ctrl-C, the lab is removed. Raises BadInput if
     `name` cannot be the lab's.
     """
-    name = check_name(spec.lab if name is None else name)
+    name = check_name(spec.name if name is None else name)
     lab, keeper, daemons = _build(machine, spec, name, accounting=False, progress=progress)
     try:
         _begin(lab, daemons, progress)
-        if counts_from_ready(spec):
+        if spec.counts_from_ready:
             from delaylab.lab import timeline  # noqa: PLC0415  most labs have no such timeline
 
             timeline.begin(lab)
@@ -72,7 +70,7 @@ def starting(
 
 @contextmanager
 def temporary(
-    spec: LabSpec,
+    spec: resolved.Lab,
     *,
     accounting: bool = True,
     progress: Progress = silent,
@@ -82,7 +80,7 @@ def temporary(
 
     A timeline that counts from when the lab is ready has not begun yet.
     """
-    name = f"{spec.lab[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
+    name = f"{spec.name[:20]}-{os.getpid():x}-{time.monotonic_ns() & 0xFFFFFF:06x}"
     lab, keeper, daemons = _build(machine, spec, name, accounting=accounting, progress=progress)
     try:
         _begin(lab, daemons, progress)
@@ -94,7 +92,7 @@ def temporary(
             machine.sweep()
 
 
-def not_applied(spec: LabSpec, rights: Rights) -> list[Doubt]:
+def not_applied(spec: resolved.Lab, rights: Rights) -> list[Doubt]:
     """Return a note for each host whose Xen cannot be as the lab file says: it runs already."""
     if not rights.dom0:
         return []
@@ -107,7 +105,7 @@ def not_applied(spec: LabSpec, rights: Rights) -> list[Doubt]:
 
 
 def _build(
-    machine: Machine, spec: LabSpec, name: str, *, accounting: bool, progress: Progress
+    machine: Machine, spec: resolved.Lab, name: str, *, accounting: bool, progress: Progress
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
     if spec.machines_used:
         from delaylab.lab import over_machines  # noqa: PLC0415  few labs are over several
@@ -125,7 +123,9 @@ def _build(
     machine_stack.check_addresses(plan, machine)
     plan, notes, booted = _with_guests(plan, machine, progress)
     record = LabRecord(
-        spec_json=spec.model_dump_json(by_alias=True), plan_json=written(plan), created=time.time()
+        spec_json=spec.record(),
+        plan_json=written(plan),
+        created=time.time(),
     )
     left = machine.prepare(name)
     notes += [*not_applied(spec, rights), *note_on_neighbours(plan, machine)]
@@ -151,7 +151,7 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
         from delaylab.lab.links import crossings  # noqa: PLC0415  most labs have one machine
 
         crossings.check(lab)
-    held = counts_from_ready(lab.spec)
+    held = lab.spec.counts_from_ready
     if held or _is_down_in_a_guest(lab.spec):
         from delaylab.lab.links import link_changes  # noqa: PLC0415  most labs begin with all links
 
@@ -177,12 +177,12 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
         first.resume_notifications(lab, daemons)
 
 
-def _is_down_in_a_guest(spec: LabSpec) -> bool:
+def _is_down_in_a_guest(spec: resolved.Lab) -> bool:
     """Return True if a link begins down at a virtual machine, which does not see its cable."""
     return any(
-        spec.nodes[node].carrier != "port" and conditions_of(link, node).state == "down"
-        for link in spec.links
-        for node in link.members
+        spec.nodes[node].carrier != "port" and sent.first.state == "down"
+        for link in spec.links.values()
+        for node, sent in link.sent.items()
     )
 
 

@@ -16,9 +16,9 @@ from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
-from delaylab.plan.agent_names import node_agent
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.timeline.steps import Step, counts_from_ready, steps
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.agent_names import node_agent
+from delaylab.resolve.lab import Step
 
 LEAD_NS = 50_000_000
 """The time from an order to begin until the timeline begins, and that for each node with orders."""
@@ -47,7 +47,7 @@ class Timeline:
 
     def __init__(self, lab: Lab, began_ns: int, clocks: Mapping[str, int]) -> None:
         self._lab, self.began_ns, self._ahead_ns = lab, began_ns, clocks
-        self.steps = steps(lab.spec)
+        self.steps = lab.spec.steps
 
     def planned_ns(self, step: Step) -> int:
         """Return the time at which a step is to happen."""
@@ -113,7 +113,7 @@ def at_rest(lab: Lab) -> None:
 
     A timeline that does not wait until the lab is ready begins here, as it did when the lab began.
     """
-    if counts_from_ready(lab.spec):
+    if lab.spec.counts_from_ready:
         link_changes.hold_timeline(lab)
     else:
         link_changes.start_timeline(lab)
@@ -121,7 +121,7 @@ def at_rest(lab: Lab) -> None:
 
 def begin(lab: Lab) -> Timeline:
     """Begin the timeline of a lab, in place of the one that may be under way."""
-    planned = steps(lab.spec)
+    planned = lab.spec.steps
     nodes = sorted({order.node for step in planned for order in step.orders})
     clocks = {
         node: _ahead_ns(lab, node) if _other_kernel(lab, node) else lab.ahead_ns(node_agent(node))
@@ -155,9 +155,9 @@ def restore(lab: Lab) -> None:
             programs.control(lab, node, "start")
 
 
-def nodes_of(lab: LabSpec) -> set[str]:
+def nodes_of(lab: resolved.Lab) -> set[str]:
     """Return the nodes that have events of their own in a lab's timeline."""
-    return {order.node for step in steps(lab) for order in step.orders}
+    return {order.node for step in lab.steps for order in step.orders}
 
 
 def _other_kernel(lab: Lab, node: str) -> bool:

@@ -18,15 +18,15 @@ from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, FoundRate, Running
 from delaylab.loads.stressors import stressor
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.loads import (
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.loads import (
     FramesLoad,
     HeldFramesLoad,
     LoadSpec,
     NetworkLoad,
     StressorLoad,
 )
-from delaylab.spec.study.work import TcpWork
+from delaylab.study_file.work import TcpWork
 
 __all__ = [
     "Achieved",

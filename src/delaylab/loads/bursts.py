@@ -10,8 +10,8 @@ from delaylab.agent.measuring_replies import Order
 from delaylab.lab.running import Lab
 from delaylab.loads.generator import Generator, Sent
 from delaylab.loads.streams import Arrived, Sink, Stream, streams
-from delaylab.plan.agent_names import node_agent
-from delaylab.spec.study.loads import FramesLoad
+from delaylab.resolve.agent_names import node_agent
+from delaylab.study_file.loads import FramesLoad
 
 WARMING_PER_S, WARMING_S = 1000, 0.2
 """Rate in frames/s and length in seconds of a first burst."""

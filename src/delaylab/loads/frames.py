@@ -11,7 +11,7 @@ from delaylab.loads import held_rate
 from delaylab.loads.bursts import Sending
 from delaylab.loads.state import Achieved, Running
 from delaylab.loads.streams import counted, judged
-from delaylab.spec.study.loads import FramesLoad, HeldFramesLoad
+from delaylab.study_file.loads import FramesLoad, HeldFramesLoad
 
 READINGS, IN_TIME_S = 3, held_rate.BEHIND_S / 2
 """A burst whose frames seem to have come late is sent again, so many times in all, if the sink was

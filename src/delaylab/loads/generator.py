@@ -10,7 +10,7 @@ from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.loads.streams import Stream
-from delaylab.spec.study.loads import CHECK_SEQUENCE, FramesLoad
+from delaylab.study_file.loads import CHECK_SEQUENCE, FramesLoad
 
 WITHOUT_END = (1 << 32) - 1
 AS_A_PROBE = 1 << 30

@@ -12,7 +12,7 @@ from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.plan.ways.path import node_path
-from delaylab.spec.study.loads import NetworkLoad
+from delaylab.study_file.loads import NetworkLoad
 
 _LISTENING = re.compile(rb"Server listening")
 _FLOWS = (re.compile(rb"\[TX-C\].*sec"), re.compile(rb"\[RX-C\].*sec"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab.agent.session import Session
 from delaylab.dataset.records.rates import Flow, HeldRate
 from delaylab.dataset.records.trial import Load
-from delaylab.spec.study.loads import HeldFramesLoad, LoadSpec, PairLoad
+from delaylab.study_file.loads import HeldFramesLoad, LoadSpec, PairLoad
 
 
 @dataclass

@@ -15,11 +15,9 @@ from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan.ways.path import NodePath, node_path
-from delaylab.spec.conditions.directions import conditions_of, received_by
+from delaylab.resolve.delays import delay_ns
 from delaylab.spec.conditions.engine import Conditions
-from delaylab.spec.conditions.round_trip import delay_ns
-from delaylab.spec.names import by_name
-from delaylab.spec.study.loads import FramesLoad
+from delaylab.study_file.loads import FramesLoad
 
 POLL_S, FIRST_POLL_S = 0.02, 0.001
 """Seconds between readings of the counters: for the last frames, and for the first."""
@@ -90,12 +88,13 @@ def _delay_s(lab: Lab, hops: Iterable[Crossing]) -> float:
 
 
 def _conditions(lab: Lab, hops: Iterable[Crossing]) -> list[Conditions]:
-    links = by_name(lab.spec)
+    links = lab.spec.links
     return [
-        each
+        direction.first
         for link, sender, receiver in hops
         if lab.plan.has_engine(link)
-        for each in (conditions_of(links[link], sender), received_by(links[link], receiver))
+        for direction in (links[link].sent[sender], links[link].received.get(receiver))
+        if direction is not None
     ]
 
 

@@ -13,7 +13,7 @@ from delaylab.lab.running import Lab
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.spec.kinds import QemuNode
-from delaylab.spec.study.loads import StressorLoad
+from delaylab.study_file.loads import StressorLoad
 
 _STRESSORS = {
     "cpu": ("--cpu", "{n}", "--cpu-method", "sqrt"),

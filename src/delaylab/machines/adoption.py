@@ -21,7 +21,7 @@ from delaylab.machines.local import LOCAL
 from delaylab.machines.machine import Machine, OtherVersion, RunningLab
 from delaylab.machines.reach import Reach
 from delaylab.machines.ssh import SshMachine
-from delaylab.plan.agent_names import host_agent, node_agent
+from delaylab.resolve.agent_names import host_agent, node_agent
 from delaylab.spec.base import SshTarget
 from delaylab.spec.machine import MachineSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delaylab.plan.kept import KeptPlan
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
-    from delaylab.spec.lab import LabSpec
+    from delaylab.resolve.lab import Lab
 
 
 class LabRecord(BaseModel):
@@ -123,12 +123,15 @@ class RunningLab:
         return {}
 
     @cached_property
-    def spec(self) -> LabSpec:
-        """Return the lab's spec; raise DelaylabError if another version wrote it otherwise."""
-        from delaylab.spec.lab import LabSpec  # noqa: PLC0415  most verbs need no spec
+    def spec(self) -> Lab:
+        """Return the lab as its file describes it, resolved.
+
+        Raises DelaylabError if another version wrote its record otherwise.
+        """
+        from delaylab.resolve.resolve import kept_lab  # noqa: PLC0415  most verbs need no spec
 
         try:
-            return LabSpec.model_validate_json(self.record.spec_json)
+            return kept_lab(self.record.spec_json)
         except ValidationError:
             raise self._other_version() from None
 

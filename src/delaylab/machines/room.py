@@ -9,9 +9,8 @@ from itertools import permutations
 from delaylab.agent.measuring_requests import Route
 from delaylab.agent.result import AgentError
 from delaylab.machines.machine import Machine
-from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.mtus import USUAL, VXLAN_HEADERS, machines_on, stated
-from delaylab.spec.names import named_links
+from delaylab.resolve.lab import Lab, Link
+from delaylab.spec.mtus import USUAL, VXLAN_HEADERS
 
 LEAST = 1280
 """The smallest MTU of a link (RFC 8200, section 5)."""
@@ -20,7 +19,7 @@ Pair = tuple[str, str]
 
 
 def mtus(
-    lab: LabSpec, machines: Mapping[str, Machine], addresses: Callable[[], Mapping[str, str]]
+    lab: Lab, machines: Mapping[str, Machine], addresses: Callable[[], Mapping[str, str]]
 ) -> dict[str, int]:
     """Return an MTU for each link between machines that has none in the file.
 
@@ -29,8 +28,8 @@ def mtus(
     """
     crossing = {
         name: pairs
-        for name, link in named_links(lab)
-        if stated(lab, link) is None and (pairs := _pairs(lab, link))
+        for name, link in lab.links.items()
+        if not link.mtu_stated and (pairs := _pairs(lab, link))
     }
     # Links between machines need root, which is said later on.
     if not crossing or not all(machine.rights().root for machine in machines.values()):
@@ -43,13 +42,13 @@ def mtus(
     }
 
 
-def _pairs(lab: LabSpec, link: LinkSpec) -> list[Pair]:
+def _pairs(lab: Lab, link: Link) -> list[Pair]:
     """Return the pairs of machines between which a link's frames go, each direction apart."""
-    return list(permutations(sorted(machines_on(lab, link)), 2))
+    return list(permutations(sorted(lab.machines_on(link)), 2))
 
 
 def _room(
-    lab: LabSpec, pairs: Iterable[Pair], machines: Mapping[str, Machine], at: Mapping[str, str]
+    lab: Lab, pairs: Iterable[Pair], machines: Mapping[str, Machine], at: Mapping[str, str]
 ) -> dict[Pair, int]:
     """Return the longest packet that a card and a tunnel take between two machines, in bytes.
 

@@ -24,7 +24,7 @@ from delaylab.spec.mtus import VXLAN_HEADERS
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
-    from delaylab.spec.lab import LabSpec
+    from delaylab.resolve.lab import Lab
 
 LOOPBACK = "lo"
 PINGS = 100
@@ -48,7 +48,7 @@ class UnderlayRoute:
     mtu: int
 
 
-def addresses(lab: LabSpec, machines: Mapping[str, Machine]) -> dict[str, str]:
+def addresses(lab: Lab, machines: Mapping[str, Machine]) -> dict[str, str]:
     """Return the address of each machine, by which the others reach it.
 
     It is the lab file's, else the one that ssh has reached; this machine's is the one from which

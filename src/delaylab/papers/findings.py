@@ -20,7 +20,7 @@ from delaylab.papers import calls, registry
 from delaylab.papers.expected import Imagined, out_of_reach
 from delaylab.papers.loading import Claims, claims, load
 from delaylab.papers.paper import Paper
-from delaylab.spec.study.claims import ClaimSpec
+from delaylab.study_file.claims import ClaimSpec
 
 # Largest number of characters of a skipped trial's reason that is repeated with a claim.
 REASON = 90

@@ -21,7 +21,7 @@ from delaylab.papers.studies import PAPER_FILE
 
 if TYPE_CHECKING:
     from delaylab.spec.source import Document
-    from delaylab.spec.study.claims import ClaimSpec
+    from delaylab.study_file.claims import ClaimSpec
 
 ATTRIBUTE = "PAPER"
 FUNCTIONS = ("charts", "tables", "layer_table")

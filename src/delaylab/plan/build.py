@@ -9,15 +9,6 @@ from types import MappingProxyType
 
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
-from delaylab.plan.addresses import assign
-from delaylab.plan.agent_names import (
-    MACHINE,
-    host_agent,
-    link_agent,
-    nat_agent,
-    node_agent,
-    wire_agent,
-)
 from delaylab.plan.kept import PlannedNode
 from delaylab.plan.kind import AnyKind, Node, Rights
 from delaylab.plan.model import (
@@ -35,10 +26,18 @@ from delaylab.plan.network import Network
 from delaylab.plan.own_folders import own_folders
 from delaylab.plan.quota import quota_us
 from delaylab.plan.rights_of import RightsOf, own_capabilities, refuse_what_cannot_run, shares
+from delaylab.resolve.agent_names import (
+    MACHINE,
+    host_agent,
+    link_agent,
+    nat_agent,
+    node_agent,
+    wire_agent,
+)
+from delaylab.resolve.lab import Lab
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.capabilities import USUAL_CAPABILITIES
 from delaylab.spec.kinds import NodeSpec
-from delaylab.spec.lab import LabSpec
 from delaylab.spec.this_machine import HERE
 from delaylab.spec.timeline.model import NodeEventSpec
 
@@ -74,7 +73,7 @@ ANY_WAY_BACK = {
 
 
 def build(
-    lab: LabSpec,
+    lab: Lab,
     kinds: Mapping[str, AnyKind],
     rights: Rights,
     *,
@@ -92,16 +91,13 @@ def build(
     addresses, tunnels' identifiers and multicast groups are made of both. Raises NotHere if one of
     the nodes cannot run on its machine, and BadInput if a node cannot forward.
     """
-    name = name or lab.lab
+    name = name or lab.name
     rights_of = RightsOf(lab, rights, machines)
     kinds = {known: kind.here(rights) for known, kind in kinds.items()}
     refuse_what_cannot_run(lab, kinds, rights_of)
     network = Network(name, lab, kinds, token)
-    stacks = {node: network.stack(node) for node in lab.nodes}
-    assigned = assign(lab, stacks)
-    for link in assigned.links:
+    for link in lab.links.values():
         network.add_link(link)
-    network.loopbacks = assigned.loopbacks
     agents = [
         _with_cgroup(agent, rights_of.agent(agent.name), accounting=accounting)
         for agent in _agents(name, lab, kinds, network, rights_of)
@@ -134,14 +130,14 @@ def _with_cgroup(agent: Agent, rights: Rights, *, accounting: bool) -> Agent:
     return agent if agent.cgroup == cgroup else replace(agent, cgroup=cgroup)
 
 
-def _daemons(lab: LabSpec, network: Network) -> Mapping[str, NodePrograms]:
+def _daemons(lab: Lab, network: Network) -> Mapping[str, NodePrograms]:
     # Most labs have no routing daemons.
     from delaylab.plan.daemons import daemons  # noqa: PLC0415
 
-    return daemons(lab, network.attachments, network.loopbacks)
+    return daemons(lab, network.attachments)
 
 
-def _check_programs_of_events(lab: LabSpec, nodes: Mapping[str, PlannedNode]) -> None:
+def _check_programs_of_events(lab: Lab, nodes: Mapping[str, PlannedNode]) -> None:
     """Raise BadInput if the timeline has an event of a program that its node does not have."""
     for moment in lab.timeline:
         if not isinstance(moment, NodeEventSpec):
@@ -156,7 +152,7 @@ def _check_programs_of_events(lab: LabSpec, nodes: Mapping[str, PlannedNode]) ->
 
 
 def _planned(
-    lab: LabSpec, node: str, kind: AnyKind, network: Network, made: NodePrograms
+    lab: Lab, node: str, kind: AnyKind, network: Network, made: NodePrograms
 ) -> PlannedNode:
     spec, attachments = lab.nodes[node], tuple(network.attachments[node])
     return PlannedNode(
@@ -171,18 +167,18 @@ def _planned(
         programs=tuple(program.called for program in (*made.programs, *spec.start)),
         env=spec.env,
         attachments=attachments,
-        loopbacks=tuple(network.loopbacks.get(node, ())),
+        loopbacks=lab.loopbacks.get(node, ()),
     )
 
 
 def _agents(
-    name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], network: Network, rights_of: RightsOf
+    name: str, lab: Lab, kinds: Mapping[str, AnyKind], network: Network, rights_of: RightsOf
 ) -> list[Agent]:
     forwarding = network.forwarding
     sysctls = {**FORWARDS_NOTHING, **PING_SOCKETS, **(AT_ONCE if 6 in lab.ip else NO_IPV6)}
     sysctls |= ANY_WAY_BACK if forwarding else {}
     sysctls |= BY_FLOW if lab.uses_every_path else {}
-    sysctls |= {str(setting): value for setting, value in lab.sysctls.items()}
+    sysctls |= lab.sysctls
 
     def settings(agent: str) -> dict[str, str]:
         return {**sysctls, **(FORWARDS if agent in forwarding else {})}
@@ -228,7 +224,7 @@ def _agents(
     return [*hosts, *services, *agents, *wire, *ways, *_engines(lab, network)]
 
 
-def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
+def _engines(lab: Lab, network: Network) -> Iterator[Agent]:
     """Yield the agent that carries the links of each host touched by a link with conditions."""
     if not network.conditioned:
         return
@@ -236,7 +232,7 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
 
     for host in list(lab.hosts) or [HERE]:
         spec, engine = lab.hosts.get(host), lab.engine_on(host)
-        links = engine_links(lab, host, engine, network.conditioned)
+        links = engine_links(lab.seed, host, engine, network.conditioned)
         if links is not None:
             cpus = _cpus(engine.cpus or (spec.cpus if spec else None))
             yield Agent(link_agent(host), host_agent(host), cpus=cpus, links=links)
@@ -244,7 +240,7 @@ def _engines(lab: LabSpec, network: Network) -> Iterator[Agent]:
 
 def _node(
     name: str,
-    lab: LabSpec,
+    lab: Lab,
     node: str,
     kinds: Mapping[str, AnyKind],
     network: Network,

@@ -9,9 +9,7 @@ from itertools import cycle, islice, permutations
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.kept import KeptPlan
 from delaylab.points import TUNNEL
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.mtus import mtu_of
-from delaylab.spec.names import by_name
+from delaylab.resolve.lab import Lab
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 DROPPED_BY_BRIDGES = "01:80:c2:00:00:01"
@@ -41,7 +39,7 @@ class Crossing:
         return self.machine, self.other
 
 
-def crossings(lab: LabSpec, plan: KeptPlan) -> list[Crossing]:
+def crossings(lab: Lab, plan: KeptPlan) -> list[Crossing]:
     """Return the ways from machine to machine of a lab's links.
 
     On a LAN every MAC address of a link is tried, as source and as destination: a switch may know
@@ -61,13 +59,13 @@ def crossings(lab: LabSpec, plan: KeptPlan) -> list[Crossing]:
     return list(shared.values())
 
 
-def _of_links(lab: LabSpec, plan: KeptPlan) -> Iterator[Crossing]:
-    for name, link in by_name(lab).items():
+def _of_links(lab: Lab, plan: KeptPlan) -> Iterator[Crossing]:
+    for name, link in lab.links.items():
         ends: dict[str, dict[str, Attachment]] = {}
         for each in plan.on_link(name):
             machine = plan.machines.get(each.host, LOCAL_MACHINE)
             ends.setdefault(machine, {}).setdefault(each.mac, each)
-        mtu = plan.mtus.get(name) or mtu_of(lab, link)
+        mtu = plan.mtus.get(name) or link.mtu
         for machine, other in permutations(ends, 2):
             ours, theirs = ends[machine].values(), ends[other].values()
             count = max(len(ours), len(theirs))

@@ -9,12 +9,12 @@ from ipaddress import IPv4Address
 
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
+from delaylab.resolve.lab import Lab, Link
 from delaylab.routing import router
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.routing.router import Network, Peer, Router, RouterPort, of_version
 from delaylab.routing.writers import programs
-from delaylab.spec.lab import LabSpec, LinkSpec, Protocol
-from delaylab.spec.names import named_links
+from delaylab.spec.lab import Protocol
 from delaylab.spec.routing.model import RoutingSpec
 
 FIRST_PRIVATE_AS, PRIVATE_AS = 4_200_000_000, 94_967_294
@@ -24,9 +24,8 @@ HELLO: tuple[Protocol, ...] = ("ospf", "isis")
 
 
 def daemons(
-    lab: LabSpec,
+    lab: Lab,
     attachments: Mapping[str, Sequence[Attachment]],
-    loopbacks: Mapping[str, Sequence[str]],
 ) -> dict[str, NodePrograms]:
     """Return the files and programs of each router with daemons.
 
@@ -35,7 +34,7 @@ def daemons(
     """
     return {
         name: _without(programs(each, lab.nodes[name].files), lab.nodes[name].files)
-        for name, each in routers(lab, attachments, loopbacks).items()
+        for name, each in routers(lab, attachments).items()
     }
 
 
@@ -46,24 +45,18 @@ def _without(made: NodePrograms, given: Mapping[str, object]) -> NodePrograms:
 
 
 def routers(
-    lab: LabSpec,
+    lab: Lab,
     attachments: Mapping[str, Sequence[Attachment]],
-    loopbacks: Mapping[str, Sequence[str]],
 ) -> dict[str, Router]:
     """Return each router with daemons, by name; raise BadInput if two have one router ID."""
-    routed = {
-        name: spec.routing
-        for name, spec in lab.nodes.items()
-        if isinstance(spec.routing, RoutingSpec)
-    }
-    links = dict(named_links(lab))
-    on_link: dict[str, list[Attachment]] = {name: [] for name in links}
+    routed, loopbacks = lab.routers, lab.loopbacks
+    on_link: dict[str, list[Attachment]] = {name: [] for name in lab.links}
     for each in (each for found in attachments.values() for each in found):
         on_link[each.link].append(each)
     numbers = {name: _as_number(name, routing) for name, routing in routed.items()}
     found: dict[str, Router] = {}
     for name, routing in routed.items():
-        own = tuple(loopbacks.get(name, ()))
+        own = loopbacks.get(name, ())
         found[name] = Router(
             name,
             routing.router_id or _router_id(name, own),
@@ -71,7 +64,7 @@ def routers(
             tuple(sorted(lab.ip)),
             own,
             tuple(
-                _port(each, links[each.link], on_link[each.link], routed, numbers)
+                _port(each, lab.links[each.link], on_link[each.link], routed, numbers)
                 for each in attachments[name]
             ),
             numbers[name],
@@ -88,7 +81,7 @@ def routers(
 
 def _port(
     each: Attachment,
-    link: LinkSpec,
+    link: Link,
     on_link: Sequence[Attachment],
     routed: Mapping[str, RoutingSpec],
     numbers: Mapping[str, int | None],
@@ -113,17 +106,17 @@ def _port(
         each.link,
         each.addresses,
         link.cost,
-        _network(each.link, link, routed[each.node]),
+        _network(link, routed[each.node]),
         peers,
         off=frozenset(one for one in HELLO if link.spoken(one, each.node) is False),
         passive=frozenset(one for one in HELLO if link.spoken(one, each.node) == "passive"),
     )
 
 
-def _network(name: str, link: LinkSpec, routing: RoutingSpec) -> Network:
-    if link.between is not None:
+def _network(link: Link, routing: RoutingSpec) -> Network:
+    if link.is_pair:
         return "point-to-point"
-    by_address = routing.ospf is not None and name in routing.ospf.nbma
+    by_address = routing.ospf is not None and link.name in routing.ospf.nbma
     return "non-broadcast" if by_address else "broadcast"
 
 

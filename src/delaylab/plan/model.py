@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from delaylab.io.values import Json, JsonObject
-from delaylab.plan.agent_names import NEW
 from delaylab.plan.cabling.outward import Outward, outward_message
 from delaylab.plan.kept import KeptPlan
+from delaylab.resolve.agent_names import NEW
 from delaylab.routing.node_programs import NodePrograms
 
 if TYPE_CHECKING:

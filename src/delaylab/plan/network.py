@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from delaylab.plan.addresses import PlannedLink
-from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.cabling.cables import Cables
 from delaylab.plan.kept import HostInterface
@@ -29,12 +27,9 @@ from delaylab.plan.routes.least_cost import routes, routes_of_hosts
 from delaylab.plan.routes.reach import Stacks
 from delaylab.plan.routes.static import StaticRoutes
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.mtus import mtu_of
-from delaylab.spec.names import by_name, costs
+from delaylab.resolve.agent_names import host_agent, machine_agent, node_agent, wire_agent
+from delaylab.resolve.lab import Lab, Link
 from delaylab.spec.this_machine import HERE
-from delaylab.spec.timeline.model import ChangeSpec
-from delaylab.spec.timeline.steps import changes_of_links, conditioned
 
 if TYPE_CHECKING:
     from delaylab.plan.conditions.conditioned import ConditionedLink
@@ -43,34 +38,22 @@ if TYPE_CHECKING:
 class Network:
     """A collector of the operations that a lab's links need."""
 
-    def __init__(
-        self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], token: str = ""
-    ) -> None:
+    def __init__(self, name: str, lab: Lab, kinds: Mapping[str, AnyKind], token: str = "") -> None:
         self.lab = lab
         self.attachments: dict[str, list[Attachment]] = {node: [] for node in lab.nodes}
         self.wires: dict[str | None, None] = {}
         """The machines with a wire: those on which links leave a host."""
-        self.loopbacks: dict[str, list[str]] = {}
-        """Node that forwards -> the addresses of its loopback, with prefix."""
         self.conditioned: list[ConditionedLink] = []
         self._stacks = NodeStacks(name, lab, kinds, token)
         self._cables = Cables(self._stacks)
         self._addresses: dict[Address, None] = {}
         self._exact: list[Veth | TapDevice] = []
-        self._conditioned = conditioned(lab)
-        self._timeline = defaultdict[str, list[ChangeSpec]](list)
-        for change in changes_of_links(lab):
-            self._timeline[change.link].append(change)
         self._slow = any(host.uplink or host.interfaces for host in lab.hosts.values())
 
     @property
     def forwarding(self) -> set[str]:
         """Return the agents whose stacks forward."""
         return {self._stacks.networks[n] for n, spec in self.lab.nodes.items() if spec.forwards}
-
-    def stack(self, node: str) -> str:
-        """Return the key of a node's stack; native nodes of a host share one."""
-        return self._stacks.stack(node)
 
     def operations(self) -> Iterator[Operation]:
         """Yield all operations, in an order in which they can be carried out."""
@@ -81,12 +64,12 @@ class Network:
         yield from self._cables.lan.groups()
         yield from self._cables.bridges.values()
         yield from self._addresses
-        loopbacks = {self._stacks.networks[node]: own for node, own in self.loopbacks.items()}
+        loopbacks = {self._stacks.networks[node]: own for node, own in self.lab.loopbacks.items()}
         yield from (Address(agent, "lo", text) for agent, own in loopbacks.items() for text in own)
         networks = self._stacks.networks
-        given = StaticRoutes(self.lab, self.attachments, networks, self.loopbacks)
+        given = StaticRoutes(self.lab, self.attachments, networks)
         if self.lab.has_paths and (forwarding := self.forwarding):
-            stacks = Stacks(self._of_systems(), forwarding, costs(self.lab), loopbacks)
+            stacks = Stacks(self._of_systems(), forwarding, self.lab.costs, loopbacks)
             found = (
                 routes_of_hosts(stacks, self._stacks.machine)
                 if self.lab.has_daemons
@@ -107,12 +90,11 @@ class Network:
         """Return the interfaces of hosts by which links leave, each direction apart."""
         return tuple(self._cables.capacities.interfaces())
 
-    def add_link(self, link: PlannedLink) -> None:
+    def add_link(self, link: Link) -> None:
         """Add one link."""
-        conditioned = link.name in self._conditioned
         laid_before = len(self._cables.laid)
-        if not conditioned and self._is_one_cable(link.spec):
-            attachments = self._cables.between(link, *link.spec.members)
+        if not link.conditioned and self._is_one_cable(link):
+            attachments = self._cables.between(link, *link.members)
         else:
             attachments = self._over_hosts(link)
         by_node = {each.node: each for each in attachments}
@@ -122,31 +104,30 @@ class Network:
             # What is behind an interface of this machine has its address already.
             for text in texts if self.lab.nodes[node].outside is None else ():
                 self._addresses[Address(each.agent, each.device, text)] = None
-        if conditioned:
+        if link.conditioned:
             from delaylab.plan.conditions.conditioned import ConditionedLink  # noqa: PLC0415  many have none
 
-            timeline = tuple(self._timeline[link.name])
-            whole = ConditionedLink(link.name, link.spec, link.mtu, tuple(attachments), timeline)
+            whole = ConditionedLink(link, tuple(attachments))
             whole.check()
             self.conditioned.append(whole)
             self._exact += self._cables.laid[laid_before:]
 
-    def _is_one_cable(self, link: LinkSpec) -> bool:
+    def _is_one_cable(self, link: Link) -> bool:
         """Return True if a veth between two stacks of one host is all that a link needs."""
-        if link.between is None:
+        if not link.is_pair:
             return False
-        one, two = link.between
+        one, two = link.members
         host = self._stacks.hosts[one]
         if host != self._stacks.hosts[two] or self.lab.across(host):
             return False
         return not (self._stacks.kind(one).own_kernel or self._stacks.kind(two).own_kernel)
 
-    def _over_hosts(self, link: PlannedLink) -> list[Attachment]:
+    def _over_hosts(self, link: Link) -> list[Attachment]:
         """Lay a link's part on each host, and join the parts at the wire if there are several."""
         parts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
-        for node in link.spec.members:
+        for node in link.members:
             parts[self._stacks.hosts[node], self._leaves_alone(node)].append(node)
-        lay = self._on_engine if link.name in self._conditioned else self._on_host
+        lay = self._on_engine if link.conditioned else self._on_host
         attachments = list[Attachment]()
         wire_ports: dict[str | None, list[str]] = defaultdict(list)
         bridged = list[tuple[str, str, list[str]]]()
@@ -163,12 +144,12 @@ class Network:
             if ports:
                 self.wires[machine] = None
                 self._cables.bridge(wire_agent(machine), link.name, ports)
-                nodes = [n for n in link.spec.members if self._machine_of(n) == machine]
+                nodes = [n for n in link.members if self._machine_of(n) == machine]
                 bridged.append((wire_agent(machine), link.name, nodes))
         for agent, around, nodes in bridged:
             here = [each for each in attachments if each.node in nodes]
             self._cables.hold(agent, around, here, attachments)
-        return sorted(attachments, key=lambda each: link.spec.members.index(each.node))
+        return sorted(attachments, key=lambda each: link.members.index(each.node))
 
     def _machine_of(self, node: str) -> str | None:
         return self.lab.machine_of(self._stacks.hosts[node])
@@ -180,7 +161,7 @@ class Network:
 
     def _over_machines(
         self,
-        link: PlannedLink,
+        link: Link,
         attachments: list[Attachment],
         wire_ports: dict[str | None, list[str]],
     ) -> list[Attachment]:
@@ -212,7 +193,7 @@ class Network:
         return tuple(self._cables.cards_of[agent])
 
     def _on_host(
-        self, link: PlannedLink, members: list[str], around: str, uplink: str | None
+        self, link: Link, members: list[str], around: str, uplink: str | None
     ) -> list[Attachment]:
         """Lay one part of a link: its nodes' cables, and a bridge with the uplink.
 
@@ -242,7 +223,7 @@ class Network:
         return attachments + [self._cables.in_host(link, node, shared) for node in in_host]
 
     def _on_engine(
-        self, link: PlannedLink, members: list[str], _around: str, _uplink: str | None
+        self, link: Link, members: list[str], _around: str, _uplink: str | None
     ) -> list[Attachment]:
         """Lay one part of a link with conditions: a port of the engine for each stack."""
         attachments = list[Attachment]()
@@ -280,7 +261,7 @@ class Network:
 
         It asks three times, once a second, and then says that there is no route (arp(7)).
         """
-        from delaylab.spec.conditions.round_trip import one_way_ns, tries  # noqa: PLC0415  as above
+        from delaylab.resolve.delays import one_way_ns, tries  # noqa: PLC0415  as above
 
         wanted = {
             link: tries(of_members.values()) for link, of_members in one_way_ns(self.lab).items()
@@ -293,7 +274,7 @@ class Network:
     def real_interface(self, node: str, name: str) -> RealInterface:
         """Return the interface of this machine that a node is, with the node's only card."""
         (card,) = self.attachments[node]
-        return RealInterface(name, card.device, mtu_of(self.lab, by_name(self.lab)[card.link]))
+        return RealInterface(name, card.device, self.lab.links[card.link].mtu)
 
     def _of_systems(self) -> Iterator[Attachment]:
         """Yield the attachments of all nodes but those that are interfaces of this machine."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from delaylab.plan.agent_names import ENGINE, MACHINE, NEW, WIRE
 from delaylab.plan.cabling.outward import Groups, LanPort, Tunnel
 from delaylab.plan.model import Agent, DomainCable, Operation, Plan, TapDevice, Veth
+from delaylab.resolve.agent_names import ENGINE, MACHINE, NEW, WIRE
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 

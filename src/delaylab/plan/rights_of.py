@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delaylab.errors import BadInput, NotHere
-from delaylab.plan.agent_names import WIRE
 from delaylab.plan.kind import SLIRP, TUN, AnyKind, Rights
+from delaylab.resolve.agent_names import WIRE
+from delaylab.resolve.lab import Lab
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
-from delaylab.spec.lab import LabSpec
 from delaylab.units import Multiple
 
 UNKNOWN = Rights(root=True)
@@ -23,7 +23,7 @@ A_STACK_OF_ITS_OWN = "name a host in the lab file, which is then a namespace; or
 class RightsOf:
     """The rights on this machine, and on the other machines of a lab as far as they are known."""
 
-    lab: LabSpec
+    lab: Lab
     here: Rights
     machines: Mapping[str, Rights]
 
@@ -44,7 +44,7 @@ class RightsOf:
         return self.node(name) if role in ("node", "nat") else self.host(name)
 
 
-def refuse_what_cannot_run(lab: LabSpec, kinds: Mapping[str, AnyKind], rights_of: RightsOf) -> None:
+def refuse_what_cannot_run(lab: Lab, kinds: Mapping[str, AnyKind], rights_of: RightsOf) -> None:
     """Raise NotHere if the rights do not allow a node, and BadInput if its stack does not."""
     _refuse_without_capabilities(lab, rights_of)
     for node, spec in lab.nodes.items():
@@ -59,7 +59,7 @@ def refuse_what_cannot_run(lab: LabSpec, kinds: Mapping[str, AnyKind], rights_of
             _refuse_in_the_machines_stack(node, spec)
 
 
-def _refuse_without_capabilities(lab: LabSpec, rights_of: RightsOf) -> None:
+def _refuse_without_capabilities(lab: Lab, rights_of: RightsOf) -> None:
     """Raise NotHere for the first machine on which root may not start a lab, with what it lacks."""
     rights = {f"machine {name}": rights_of.machines.get(name) for name in lab.machines_used}
     if not lab.hosts or any(host.machine is None for host in lab.hosts.values()):

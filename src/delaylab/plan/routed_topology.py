@@ -11,22 +11,22 @@ from delaylab.forwarding.topology import Faults, Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
+from delaylab.resolve.lab import Lab, Link
 from delaylab.routing.writers import has_own_configuration
-from delaylab.spec.lab import LabSpec, LinkSpec, Protocol, Spoken
-from delaylab.spec.names import by_name
+from delaylab.spec.lab import Protocol, Spoken
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec
 from delaylab.spec.routing.static_routes import DEFAULT
 
 
-def topology(lab: LabSpec, plan: KeptPlan) -> Topology:
+def topology(lab: Lab, plan: KeptPlan) -> Topology:
     """Return the routers of a lab that have daemons, and the links that they are on.
 
     With BGP alone every link costs 1: the shortest path has the fewest AS numbers.
     """
-    routed, links = _routed(lab), by_name(lab)
+    routed, links = lab.routers, lab.links
     areas = {area for routing in routed.values() for area in _areas(routing)}
     segments = tuple(
-        _segment(name, link, plan.on_link(name), routed)
+        _segment(link, plan.on_link(name), routed)
         for name, link in links.items()
         if any(node in routed for node in link.members)
     )
@@ -42,9 +42,9 @@ def topology(lab: LabSpec, plan: KeptPlan) -> Topology:
     )
 
 
-def why_unforeseen(lab: LabSpec) -> str | None:
+def why_unforeseen(lab: Lab) -> str | None:
     """Return why the right forwarding tables of a lab's daemons are not known; None if they are."""
-    routed = _routed(lab)
+    routed = lab.routers
     spoken = {tuple(routing.protocols) for routing in routed.values()}
     if len(spoken) > 1 or any(len(protocols) > 1 for protocols in spoken):
         return "its routers speak several protocols"
@@ -74,10 +74,10 @@ def why_unforeseen_with(network: Topology, faults: Faults) -> str | None:
     return None
 
 
-def slowest_s(lab: LabSpec) -> float:
+def slowest_s(lab: Lab) -> float:
     """Return the seconds in which the routers of a lab notice all that they will notice."""
     times = [0]
-    for routing in _routed(lab).values():
+    for routing in lab.routers.values():
         if routing.ospf:
             times.append(routing.ospf.dead.ns)
         if routing.isis:
@@ -87,12 +87,12 @@ def slowest_s(lab: LabSpec) -> float:
     return max(times) / 1e9
 
 
-def judged(lab: LabSpec, plan: KeptPlan) -> Judged:
+def judged(lab: Lab, plan: KeptPlan) -> Judged:
     """Return which routes of the routers are right or wrong, and which are not the daemons'."""
     return Judged(topology(lab, plan).networks, _static_prefixes(lab, plan))
 
 
-def _static_prefixes(lab: LabSpec, plan: KeptPlan) -> set[str]:
+def _static_prefixes(lab: Lab, plan: KeptPlan) -> set[str]:
     """Return the prefixes to which the file gives routers routes of their own, by any name."""
     found: set[str] = set()
     for spec in lab.nodes.values():
@@ -108,15 +108,7 @@ def _static_prefixes(lab: LabSpec, plan: KeptPlan) -> set[str]:
     return found
 
 
-def _routed(lab: LabSpec) -> dict[str, RoutingSpec]:
-    return {
-        name: spec.routing
-        for name, spec in lab.nodes.items()
-        if isinstance(spec.routing, RoutingSpec)
-    }
-
-
-def _spoken_links(plan: KeptPlan, links: Mapping[str, LinkSpec], node: str) -> Iterator[str]:
+def _spoken_links(plan: KeptPlan, links: Mapping[str, Link], node: str) -> Iterator[str]:
     """Yield the links on which a node speaks OSPF, in order."""
     for each in plan.nodes[node].attachments:
         if links[each.link].spoken("ospf", node) is not False:
@@ -129,21 +121,19 @@ def _areas(routing: RoutingSpec) -> Iterator[str]:
         yield from routing.ospf.areas.values()
 
 
-def _segment(
-    name: str, link: LinkSpec, ends: tuple[Attachment, ...], routed: dict[str, RoutingSpec]
-) -> Segment:
+def _segment(link: Link, ends: tuple[Attachment, ...], routed: dict[str, RoutingSpec]) -> Segment:
     here = [each for each in ends if each.node in routed]
     first = routed[here[0].node]
-    area = first.ospf.area_of(name) if first.ospf else ""
+    area = first.ospf.area_of(link.name) if first.ospf else ""
     cost = 1 if first.protocols == ["bgp"] else link.cost
     said = {each.node: _spoken(link, first, each.node) for each in here}
     heard = list(said.values()) == [True] * len(link.members)
-    transit = link.between is not None and heard
+    transit = link.is_pair and heard
     ports = tuple(_port(each, routed[each.node], said[each.node], transit=transit) for each in here)
-    return Segment(name, cost, ports, area)
+    return Segment(link.name, cost, ports, area)
 
 
-def _spoken(link: LinkSpec, routing: RoutingSpec, node: str) -> Spoken:
+def _spoken(link: Link, routing: RoutingSpec, node: str) -> Spoken:
     """Return whether a router speaks the protocol of all routers on a link."""
     protocol: Protocol | None = "ospf" if routing.ospf else "isis" if routing.isis else None
     return True if protocol is None else link.spoken(protocol, node)

@@ -12,14 +12,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 
-from delaylab.plan.addresses import PlannedLink, mac
-from delaylab.plan.agent_names import host_agent, node_agent
 from delaylab.plan.cabling.tunnels import identifiers
 from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import End
+from delaylab.resolve.agent_names import host_agent, node_agent
+from delaylab.resolve.lab import Lab, Link
 from delaylab.spec.kinds import NodeSpec
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import named_links
 
 IFNAMSIZ = 15
 """The longest interface name (linux/if.h, without the final zero)."""
@@ -33,9 +31,7 @@ TAKEN = frozenset({"lo", "all", "default"})
 class NodeStacks:
     """The networks and interface names of a lab."""
 
-    def __init__(
-        self, name: str, lab: LabSpec, kinds: Mapping[str, AnyKind], token: str = ""
-    ) -> None:
+    def __init__(self, name: str, lab: Lab, kinds: Mapping[str, AnyKind], token: str = "") -> None:
         self.name, self.lab = name, lab
         self.full_name = f"{name}/{token}" if token else name
         """The lab's name with its token, which no other lab has."""
@@ -45,7 +41,7 @@ class NodeStacks:
         self._count: Counter[tuple[str, str]] = Counter()
         self.machine = next((node_agent(n) for n in lab.nodes if self._on_machine(n)), None)
         """The agent in this machine's own network namespace, if a node is in that stack."""
-        of_links = [link for link, _ in named_links(lab)] if lab.machines else []
+        of_links = list(lab.links) if lab.machines else []
         self.vnis = identifiers(self.full_name, of_links)
         """A link -> its VXLAN network identifier, in a lab over several machines."""
         self.networks = {node: self._find_network(node) for node in lab.nodes}
@@ -62,10 +58,6 @@ class NodeStacks:
         """Return the agent of the host that a node is on."""
         return host_agent(self.hosts[node])
 
-    def stack(self, node: str) -> str:
-        """Return the key of a node's stack, and so of its addresses; native nodes share one."""
-        return self.host(node) if self.spec(node).kind == "native" else node_agent(node)
-
     def has_cable(self, node: str) -> bool:
         """Return True if a virtual interface joins a node to a link, not only its host's stack."""
         return self.kind(node).own_stack or not self.lab.hosts
@@ -79,7 +71,7 @@ class NodeStacks:
         """Return the name of a node's own interface: the link's, except on this machine itself."""
         return short(f"dl-{self.name}-{link}" if self.networks[node] == self.machine else link)
 
-    def end(self, agent: str, name: str, link: PlannedLink) -> End:
+    def end(self, agent: str, name: str, link: Link) -> End:
         """Return the end of a cable, with its fixed MAC address."""
         return End(agent, name, self.mac(agent, name), link.mtu)
 
@@ -106,6 +98,16 @@ class NodeStacks:
     def _on_machine(self, node: str) -> bool:
         """Return True if a node is in the stack of this machine itself."""
         return not self.lab.hosts and not self.kind(node).own_stack
+
+
+def mac(lab: str, *parts: str) -> str:
+    """Return a fixed, locally administered MAC address for these names.
+
+    A random one in each run would leave stale ARP entries. `lab` is the lab's name, with its token
+    where its frames may meet those of a lab of the same name.
+    """
+    digest = hashlib.blake2b("/".join((lab, *parts)).encode(), digest_size=5).digest()
+    return "02:" + digest.hex(":")
 
 
 def short(name: str) -> str:

@@ -29,7 +29,7 @@ from delaylab.spec.routing.check import check_routing
 from delaylab.spec.routing.static_routes import DEFAULT, is_name
 from delaylab.spec.source import Document, Location, Problems
 from delaylab.spec.this_machine import LOCAL_MACHINE
-from delaylab.spec.timeline.check import check_timeline
+from delaylab.spec.timeline.check import check_events
 
 
 def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
@@ -55,7 +55,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     _check_interfaces(lab, document, at, problems)
     problems.report()
     _check_ways_outside(lab, document, at, problems)
-    check_timeline(lab, stands_for, document, at, problems)
+    check_events(lab, stands_for, document, at, problems)
     problems.report()
 
 
@@ -218,7 +218,7 @@ def _check_members(
 
 def _check_mtu(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:
     """Refuse an MTU that a card of the link's nodes cannot have."""
-    from_file, mtu = origins(lab), stated(lab, link)
+    from_file, mtu = origins(lab), stated(lab.mtu, link)
     if mtu is None:
         return
     for node in dict.fromkeys(from_file[name] for name in link.members if name in from_file):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -207,6 +207,11 @@ class LinkSpec(ConditionsSpec):
         return list(self.join or self.between or ())
 
     @property
+    def is_pair(self) -> bool:
+        """Return True if it is a point-to-point link."""
+        return self.between is not None
+
+    @property
     def given_addresses(self) -> dict[str, list[str]]:
         """Return the addresses that the file gives, by node."""
         return {
@@ -216,8 +221,12 @@ class LinkSpec(ConditionsSpec):
 
     def spoken(self, protocol: Protocol, node: str) -> Spoken:
         """Return whether a node speaks a protocol on this link."""
-        said = self.ospf if protocol == "ospf" else self.isis
-        return said.get(node, True) if isinstance(said, dict) else said
+        return spoken(self.ospf if protocol == "ospf" else self.isis, node)
+
+
+def spoken(said: Spoken | Mapping[str, Spoken], node: str) -> Spoken:
+    """Return whether a node speaks a protocol on a link, of which a file says this."""
+    return said.get(node, True) if isinstance(said, Mapping) else said
 
 
 class LabSpec(Spec):
@@ -310,52 +319,13 @@ class LabSpec(Spec):
     )
 
     @property
-    def has_daemons(self) -> bool:
-        """Return True if a node of the lab has routing daemons."""
-        return self.routing is not None or any(spec.has_daemons for spec in self.nodes.values())
-
-    @property
     def wants_hosts(self) -> bool:
         """Return True if the lab asks for hosts of nodes that name none."""
         return self.place is not None and any(node.host is None for node in self.nodes.values())
 
-    @property
-    def sets_routes(self) -> bool:
-        """Return True if delaylab sets the routes of all nodes."""
-        return self.routes != "none" and not self.has_daemons
-
-    @property
-    def has_paths(self) -> bool:
-        """Return True if packets take paths of the least cost, by whatever sets the routes."""
-        return self.sets_routes or self.has_daemons
-
-    @property
-    def uses_every_path(self) -> bool:
-        """Return True if routes use all paths of the least cost."""
-        return self.multipath or self.has_daemons
-
-    def machine_of(self, host: str) -> str | None:
-        """Return the name of the machine that a host is on; None for this machine."""
-        return self.hosts[host].machine if host in self.hosts else None
-
-    @property
-    def machines_used(self) -> list[str]:
-        """Return the other machines that carry hosts, in the order of the file."""
-        used = {host.machine for host in self.hosts.values()}
-        return [name for name in self.machines if name in used]
-
     def host_of(self, node: str) -> str:
         """Return the name of the host that carries a node."""
         return self.nodes[node].host or next(iter(self.hosts), HERE)
-
-    def leaves_host(self, nodes: Iterable[str]) -> bool:
-        """Return True if what these nodes send each other on a link leaves their host."""
-        hosts = {self.host_of(node) for node in nodes}
-        return len(hosts) > 1 or any(self.across(host) for host in hosts)
-
-    def across(self, host: str) -> bool:
-        """Return True if what nodes of a host send each other leaves it, too."""
-        return host in self.hosts and self.hosts[host].across is not None
 
     def cpus_of(self, node: str) -> list[int] | None:
         """Return the CPUs that a node may use: its own, or its host's; None if it may use all."""
@@ -364,8 +334,12 @@ class LabSpec(Spec):
 
     def engine_on(self, host: str) -> EngineSpec:
         """Return the engine settings of a host: the lab's, overridden by the host's own."""
-        own = self.hosts[host].engine if host in self.hosts else None
-        if own is None:
-            return self.engine
-        said = {**self.engine.model_dump(mode="json"), **own.model_dump(mode="json")}
-        return EngineSpec.model_validate(said)
+        return engine_on(self.engine, self.hosts.get(host))
+
+
+def engine_on(of_lab: EngineSpec, host: HostSpec | None) -> EngineSpec:
+    """Return the engine settings of a host: the lab's, overridden by the host's own."""
+    if host is None or host.engine is None:
+        return of_lab
+    said = {**of_lab.model_dump(mode="json"), **host.engine.model_dump(mode="json")}
+    return EngineSpec.model_validate(said)

@@ -78,16 +78,6 @@ def links_of(lab: LabSpec, links: NamedLinks) -> Names:
     return {name: _links(lab, link, name) for name, link in links}
 
 
-def by_name(lab: LabSpec) -> dict[str, LinkSpec]:
-    """Return the links by name."""
-    return dict(named_links(lab))
-
-
-def costs(lab: LabSpec) -> dict[str, int]:
-    """Return the costs of links by name; a link that is left out costs 1."""
-    return {name: link.cost for name, link in named_links(lab) if link.cost != 1}
-
-
 def is_many(lab: LabSpec, link: LinkSpec) -> bool:
     """Return True if a link of the file stands for a link to each of many nodes."""
     return link.between is not None and bool(counted(lab, link))

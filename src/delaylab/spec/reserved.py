@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from delaylab.spec.this_machine import HERE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from delaylab.spec.kinds import NodeSpec
     from delaylab.spec.lab import LabSpec
     from delaylab.spec.source import Document, Location, Problems
 
 
-def reserved_cpus(lab: LabSpec) -> list[tuple[list[int], list[str]]]:
+def reserved_cpus(of_nodes: Mapping[str, NodeSpec]) -> list[tuple[list[int], list[str]]]:
     """Return each set of CPUs that a lab reserves, with the nodes that reserve it."""
     found: dict[tuple[int, ...], list[str]] = {}
-    for name, node in lab.nodes.items():
+    for name, node in of_nodes.items():
         if node.reserved:
             found.setdefault(tuple(sorted(node.cpus or ())), []).append(name)
     return [(list(cpus), nodes) for cpus, nodes in found.items()]
@@ -22,7 +25,7 @@ def reserved_cpus(lab: LabSpec) -> list[tuple[list[int], list[str]]]:
 
 def check_reserved(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
     """Collect an error for each reserved set of CPUs that another node or an engine may use."""
-    for cpus, nodes in reserved_cpus(lab):
+    for cpus, nodes in reserved_cpus(lab.nodes):
         user = _user(lab, cpus, nodes)
         if user:
             what = f"node {nodes[0]!r} reserves {cpus_in_words(cpus)}, which {user} may use"

@@ -9,9 +9,9 @@ from delaylab import loads
 from delaylab.dataset import store
 from delaylab.dataset.records.rates import HeldRate
 from delaylab.lab.running import Lab
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.loads import HeldFramesLoad
+from delaylab.resolve import lab as resolved
 from delaylab.study.order import Planned
+from delaylab.study_file.loads import HeldFramesLoad
 
 Key = tuple[int, tuple[tuple[str, str], ...], str]
 """The trials that share a rate: their block, the levels that they have in common, and the load."""
@@ -30,12 +30,12 @@ class BlockRates:
 
     def __init__(self, trials: Sequence[Planned], known: Mapping[Key, HeldRate]) -> None:
         self._found = dict(known)
-        self._labs: dict[Key, LabSpec] = {}
+        self._labs: dict[Key, resolved.Lab] = {}
         for item in sorted(trials, key=lambda each: each.place):
             for load in _shared(item):
                 self._labs.setdefault(key(item, load), item.combination.lab)
 
-    def of(self, item: Planned, start: Callable[[LabSpec], Lab]) -> list[loads.FoundRate]:
+    def of(self, item: Planned, start: Callable[[resolved.Lab], Lab]) -> list[loads.FoundRate]:
         """Return the shared rates of a trial's loads; `start` starts the lab of a search."""
         found = []
         for load in _shared(item):

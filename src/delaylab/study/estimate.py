@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 
 from delaylab.kinds import KINDS
-from delaylab.spec.conditions.round_trip import round_trip_ns
+from delaylab.resolve.delays import round_trip_ns
+from delaylab.resolve.lab import Lab
 from delaylab.spec.kinds import NodeSpec
-from delaylab.spec.lab import LabSpec
 from delaylab.spec.routing.model import RoutingSpec
-from delaylab.spec.study.loads import FramesLoad, HeldFramesLoad
-from delaylab.spec.study.model import Pace, ProbeSpec
-from delaylab.spec.study.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
-from delaylab.spec.timeline.steps import conditioned, has_events, steps
 from delaylab.study.block_rates import Key, key
 from delaylab.study.order import Planned
+from delaylab.study_file.loads import FramesLoad, HeldFramesLoad
+from delaylab.study_file.model import Pace, ProbeSpec
+from delaylab.study_file.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
 from delaylab.trial.rest import schedule
 from delaylab.trial.without_probe import REST_S
 from delaylab.units import Duration
@@ -92,7 +91,7 @@ def _measured_s(item: Planned) -> float:
     return loads_s + _packets_s(probe, round_trip_s, _work_s(item))
 
 
-def _round_trip_s(probe: ProbeSpec, lab: LabSpec) -> float:
+def _round_trip_s(probe: ProbeSpec, lab: Lab) -> float:
     """Return the longest round trip, in seconds, that the probe's path is configured for."""
     return 0.0 if probe.outside else round_trip_ns(lab, probe.sender, probe.to) / 1e9
 
@@ -120,15 +119,15 @@ def _work_s(item: Planned) -> float:
     return max([0.0, *busy_s, sum(busy_s) / CORES, *streams_s, *programs_s, events_s])
 
 
-def _events_s(lab: LabSpec) -> float:
+def _events_s(lab: Lab) -> float:
     """Return the estimated seconds of a lab's timeline, until routers are right after its events.
 
     A silent neighbour is given up after the dead interval; a new one is heard after the hello
     interval, and known a few packets later.
     """
-    if not has_events(lab):
+    if not lab.has_events:
         return 0.0
-    last_s = max(step.at_ns for step in steps(lab)) / 1e9
+    last_s = max(step.at_ns for step in lab.steps) / 1e9
     return last_s + max((_settles_s(each) for each in lab.nodes.values()), default=0.0)
 
 
@@ -164,8 +163,8 @@ def _searches_s(item: Planned, known: set[Key]) -> float:
     return _search_s(item.combination.lab) * len(new)
 
 
-def _search_s(lab: LabSpec) -> float:
-    engine = bool(conditioned(lab))
+def _search_s(lab: Lab) -> float:
+    engine = any(link.conditioned for link in lab.links.values())
     nodes = lab.nodes.values()
     if not any(node.virtual_machine for node in nodes):
         return SEARCH_OF_ENGINE_S if engine else SEARCH_S
@@ -184,4 +183,4 @@ def _boot_s(item: Planned) -> float:
 
 
 def _shares(item: Planned, last: Planned | None) -> bool:
-    return last is not None and last.combination.lab == item.combination.lab
+    return last is not None and last.lab is item.lab

@@ -21,7 +21,7 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL, Machine
 from delaylab.progress import Progress, silent
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
 from delaylab.study.block_rates import BlockRates
 from delaylab.study.job import Block, Outcome
 from delaylab.study.order import Planned, now
@@ -54,11 +54,11 @@ class Bench:
 
     def __init__(self, machine: Machine, progress: Progress) -> None:
         self._machine, self._progress = machine, progress
-        self._spec: LabSpec | None = None
+        self._spec: resolved.Lab | None = None
         self._held: AbstractContextManager[Lab] | None = None
         self._lab: Lab | None = None
 
-    def lab(self, spec: LabSpec) -> Lab:
+    def lab(self, spec: resolved.Lab) -> Lab:
         """Return a running lab of this specification, started if it is not the present one."""
         if self._lab is None or spec != self._spec:
             self.close()

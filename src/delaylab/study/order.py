@@ -17,21 +17,28 @@ from delaylab.io.side_by_side import side_by_side
 from delaylab.lab.packages import check_packages
 from delaylab.machines import LOCAL
 from delaylab.spec.machine import MachineSpec
-from delaylab.spec.study.combine import Combination, StudyFile, combinations
-from delaylab.spec.study.scale import repeats
+from delaylab.study.study_lab import StudyLab
+from delaylab.study_file.combine import Combination, StudyFile, combinations
+from delaylab.study_file.scale import repeats
 
 LONGEST_ID = 240
 """The longest id of a trial, in characters: it names the trial's directory."""
+Placed = tuple[StudyLab, int, Combination]
+"""A combination with its lab, and its place in the order of the file."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One trial to run; `place` is that of its combination in the order of the file."""
+    """One trial to run; `place` is that of its combination in the order of the file.
+
+    `lab` is shared by all trials whose labs are equal.
+    """
 
     id: str
     index: int
     repeat: int
     combination: Combination
+    lab: StudyLab
     place: int = 0
 
 
@@ -48,16 +55,16 @@ def plan_trials(
     """
     _check_only(study, only)
     every = list(combinations(study, scale))
-    places = {id(combination): place for place, combination in enumerate(every)}
+    groups = _by_lab(every)
     order = random.Random(study.spec.seed)
     in_order = [
-        (block, combination)
+        (block, *each)
         for block in range(1, (repeat or repeats(study.spec, study.document, scale)) + 1)
-        for combination in _shuffled(every, order)
+        for each in _shuffled(groups, order)
     ]
     return [
-        Planned(_id(study, block, each), index, block, each, places[id(each)])
-        for index, (block, each) in enumerate(in_order)
+        Planned(_id(study, block, each), index, block, each, lab, place)
+        for index, (block, lab, place, each) in enumerate(in_order)
         if all(each.levels[factor] in levels for factor, levels in only.items())
     ]
 
@@ -71,11 +78,18 @@ def _id(study: StudyFile, repeat: int, combination: Combination) -> str:
     return name
 
 
-def _shuffled(combinations: list[Combination], order: random.Random) -> Iterator[Combination]:
-    groups: dict[str, list[Combination]] = {}
-    for combination in combinations:
-        groups.setdefault(combination.lab.model_dump_json(), []).append(combination)
-    labs = list(groups.values())
+def _by_lab(combinations: list[Combination]) -> list[list[Placed]]:
+    """Return the combinations of each lab, in the order of the file."""
+    groups: dict[str, list[Placed]] = {}
+    for place, combination in enumerate(combinations):
+        group = groups.setdefault(combination.lab.written.model_dump_json(), [])
+        lab = group[0][0] if group else StudyLab(combination.lab)
+        group.append((lab, place, combination))
+    return list(groups.values())
+
+
+def _shuffled(groups: list[list[Placed]], order: random.Random) -> Iterator[Placed]:
+    labs = [list(group) for group in groups]
     order.shuffle(labs)
     for group in labs:
         order.shuffle(group)

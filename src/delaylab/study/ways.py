@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from delaylab.errors import BadInput, DelaylabError
-from delaylab.kinds import KINDS
-from delaylab.machines import LOCAL
-from delaylab.plan.build import build
+from delaylab.errors import BadInput
 from delaylab.plan.model import Plan
 from delaylab.plan.ways.path import node_path
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination, StudyFile
-from delaylab.spec.study.loads import FramesLoad, PairLoad
+from delaylab.resolve.lab import Lab
 from delaylab.study.order import Planned
+from delaylab.study.study_lab import StudyLab
+from delaylab.study_file.combine import Combination, StudyFile
+from delaylab.study_file.loads import FramesLoad, PairLoad
 
 Ends = tuple[str, str, str | None]
 """Two nodes, and the link by which packets must arrive at the second one, if one is given."""
@@ -25,27 +23,14 @@ def check_ways(study: StudyFile, planned: Sequence[Planned]) -> None:
     Nothing is started. Labs that cannot be planned on this machine are passed over: `fits` names
     them.
     """
-    plans: dict[str, Plan | None] = {}
-    checked: set[tuple[str, str, Ends]] = set()
+    checked: set[tuple[StudyLab, str, Ends]] = set()
     for trial in planned:
-        lab = trial.combination.lab
-        key = lab.model_dump_json()
-        if key not in plans:
-            plans[key] = _planned(lab)
-        plan = plans[key]
-        if plan is None:
+        if trial.lab.plan is None:
             continue
         for part, ends in _ends(trial.combination):
-            if (key, part, ends) not in checked:
-                checked.add((key, part, ends))
-                _check(study, plan, lab, part, ends)
-
-
-def _planned(lab: LabSpec) -> Plan | None:
-    try:
-        return build(lab, KINDS, LOCAL.rights())
-    except DelaylabError:
-        return None
+            if (trial.lab, part, ends) not in checked:
+                checked.add((trial.lab, part, ends))
+                _check(study, trial.lab.plan, trial.lab.lab, part, ends)
 
 
 def _ends(combination: Combination) -> Iterator[tuple[str, Ends]]:
@@ -59,7 +44,7 @@ def _ends(combination: Combination) -> Iterator[tuple[str, Ends]]:
                 yield "factors", (load.on, load.to, over)
 
 
-def _check(study: StudyFile, plan: Plan, lab: LabSpec, part: str, ends: Ends) -> None:
+def _check(study: StudyFile, plan: Plan, lab: Lab, part: str, ends: Ends) -> None:
     try:
         node_path(plan, lab, *ends)
     except BadInput as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import check_file, is_folder
 from delaylab.spec.source import Document, Location
-from delaylab.spec.study.series import levels_of
+from delaylab.study_file.series import levels_of
 from delaylab.topology import collections, formats
 from delaylab.topology.generators import Request, generate
 from delaylab.topology.lab import MapLab, lab_of

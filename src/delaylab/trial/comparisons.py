@@ -28,7 +28,7 @@ from delaylab.lab.links.underlays import joined
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
 from delaylab.machines.underlay import addresses
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
 from delaylab.trial import underlays
 from delaylab.trial.time_sync import time_sync
 
@@ -132,7 +132,7 @@ def _differ(clocks: Mapping[str, str], pair: tuple[str, str]) -> bool:
 
 
 def _begin(
-    spec: LabSpec,
+    spec: resolved.Lab,
     machines: Mapping[str, Machine],
     pair: tuple[str, str],
     clocks: Mapping[str, str],
@@ -165,7 +165,7 @@ def _begin(
     return _Comparison(one, other, between, symmetric, sender, answerer, sent, answered)
 
 
-def _symmetric_ns(spec: LabSpec, pair: tuple[str, str]) -> int | None:
+def _symmetric_ns(spec: resolved.Lab, pair: tuple[str, str]) -> int | None:
     """Return the largest difference of the one-way delays between two machines, if it is stated.
 
     Of this machine nothing is to state; of two others both must be stated.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab.dataset.records.events import EventRecord, Happening, WaitedForCpu
 from delaylab.forwarding.verified import Verdict
 from delaylab.lab.timeline import Happened
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 from delaylab.spec.timeline.model import LinkEventSpec, NodeEventSpec
 
 Waits = Mapping[str, int]
@@ -30,7 +30,7 @@ class Moment:
     until_ns: int | None
 
 
-def moments(lab: LabSpec, happened: Sequence[Happened], until_ns: int | None) -> list[Moment]:
+def moments(lab: Lab, happened: Sequence[Happened], until_ns: int | None) -> list[Moment]:
     """Return the events of a timeline by time; `until_ns` is the end of the last one."""
     by_time: dict[int, list[int]] = {}
     for place in sorted({place for each in happened for place in each.step.events}):
@@ -48,7 +48,7 @@ def moments(lab: LabSpec, happened: Sequence[Happened], until_ns: int | None) ->
 
 
 def event_records(
-    lab: LabSpec,
+    lab: Lab,
     found: Sequence[Moment],
     happened: Sequence[Happened],
     ended: Mapping[int, Verdict],
@@ -66,7 +66,7 @@ def event_records(
 
 
 def _record(
-    lab: LabSpec,
+    lab: Lab,
     moment: Moment,
     happened: Sequence[Happened],
     ended: Mapping[int, Verdict],
@@ -90,7 +90,7 @@ def _record(
     )
 
 
-def _part(lab: LabSpec, place: int, steps: Sequence[Happened]) -> Happening:
+def _part(lab: Lab, place: int, steps: Sequence[Happened]) -> Happening:
     """Return what happened of one entry of the timeline."""
     moment = lab.timeline[place]
     assert isinstance(moment, LinkEventSpec | NodeEventSpec)

@@ -37,9 +37,9 @@ from delaylab.plan.routed_topology import (
     why_unforeseen,
     why_unforeseen_with,
 )
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Step
 from delaylab.spec.routing.model import RoutingSpec
-from delaylab.spec.timeline.steps import Step
 from delaylab.trial.event_records import event_records, moments
 from delaylab.trial.event_tables import Seen, Wanted, replayed, tables_of
 
@@ -247,7 +247,7 @@ class _Watch(threading.Thread):
             self._waits.append(waits(self._lab))
 
 
-def _patience_ns(lab: LabSpec) -> int:
+def _patience_ns(lab: resolved.Lab) -> int:
     """Return how long tables may take to become right after the last event, in ns."""
     given = [each.routing for each in lab.nodes.values() if isinstance(each.routing, RoutingSpec)]
     return max(each.timeout.ns for each in given)

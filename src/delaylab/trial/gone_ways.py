@@ -13,13 +13,13 @@ from delaylab.dataset.records.ways import MOST_WAYS
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.ways.path import NodePath
 from delaylab.plan.ways.probe_way import ProbeWay, way_over
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.lab import Lab
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.stamps import SEPARATOR, Passed
 
 
 def with_gone_ways(
-    way: ProbeWay, plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, passed: Sequence[Passed]
+    way: ProbeWay, plan: KeptPlan, lab: Lab, probe: ProbeSpec, passed: Sequence[Passed]
 ) -> ProbeWay:
     """Return a probe's way with those that its packets went beside the planned ones.
 

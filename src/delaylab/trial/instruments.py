@@ -16,7 +16,7 @@ from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.points import LEGS
-from delaylab.spec.study.model import FIRST_SOURCE_PORT, ProbeSpec
+from delaylab.study_file.model import FIRST_SOURCE_PORT, ProbeSpec
 from delaylab.trial import captures
 from delaylab.trial.machine_states import READY_S, MachineStates, recording_machines
 

@@ -25,14 +25,14 @@ from delaylab.dataset.records.ways import Hop, Way
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.machines.provenance import congestion_control
-from delaylab.plan.agent_names import node_agent
 from delaylab.plan.ways.outside import outside_way
 from delaylab.plan.ways.probe_way import Hop as PlannedHop
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.points import RESPONDER
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ClosedLoop, ProbeSpec
+from delaylab.resolve.agent_names import node_agent
 from delaylab.spec.sysctls import CONGESTION_CONTROL
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ClosedLoop, ProbeSpec
 from delaylab.trial import changed_links, clock_readings, phases, stamps
 from delaylab.trial.comparisons import Compared, comparing
 from delaylab.trial.gone_ways import with_gone_ways

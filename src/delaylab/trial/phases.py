@@ -14,8 +14,8 @@ from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import RestBlock
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import Pace, ProbeSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import Pace, ProbeSpec
 from delaylab.trial import events, rate_search
 from delaylab.trial.instruments import Instruments, listening, stop, switch_taps, tap
 from delaylab.trial.rest import alternate, schedule

@@ -10,7 +10,7 @@ import polars as pl
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import Measurement, ReservedCpus
 from delaylab.lab.running import Lab
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
 from delaylab.spec.reserved import reserved_cpus
 
 CLOCK_STEP_NS = 500_000
@@ -52,9 +52,9 @@ def hosts_of(lab: Lab) -> dict[str, str]:
     return {name: lab.plan.machines.get(name, lab.machine.name) for name in names}
 
 
-def reserved(lab: LabSpec) -> list[ReservedCpus]:
+def reserved(lab: resolved.Lab) -> list[ReservedCpus]:
     """Return the CPUs that a lab reserves for some of its nodes, as a trial records them."""
-    return [ReservedCpus(cpus=cpus, nodes=nodes) for cpus, nodes in reserved_cpus(lab)]
+    return [ReservedCpus(cpus=cpus, nodes=nodes) for cpus, nodes in reserved_cpus(lab.nodes)]
 
 
 def wall_minus_monotonic() -> int:

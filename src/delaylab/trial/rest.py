@@ -10,7 +10,7 @@ from collections.abc import Callable
 from random import Random
 
 from delaylab.dataset.records.trial import RestBlock
-from delaylab.spec.study.model import Pace
+from delaylab.study_file.model import Pace
 from delaylab.trial.sender import Sender
 from delaylab.units import Duration
 

@@ -13,7 +13,7 @@ from delaylab.agent.watched import Watched, wait_watching
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
-from delaylab.spec.study.model import ClosedLoop, Pace, ProbeSpec
+from delaylab.study_file.model import ClosedLoop, Pace, ProbeSpec
 from delaylab.trial.asked import asked_packets
 from delaylab.trial.instruments import Instruments, identifier, port
 from delaylab.trial.machine_states import READY_S

@@ -10,7 +10,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.work import DomainTime
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.running import Lab
-from delaylab.spec.study.combine import Combination
+from delaylab.study_file.combine import Combination
 from delaylab.trial import events
 from delaylab.trial.events import Events
 from delaylab.work import study as work

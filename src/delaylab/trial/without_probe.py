@@ -12,8 +12,8 @@ from delaylab.agent.stream import Loop
 from delaylab.dataset.records.trial import Measurement, PhaseTime
 from delaylab.lab.running import Lab
 from delaylab.machines.provenance import congestion_control
-from delaylab.spec.study.combine import Combination
 from delaylab.spec.sysctls import CONGESTION_CONTROL
+from delaylab.study_file.combine import Combination
 from delaylab.trial import changed_links, events
 from delaylab.trial.comparisons import comparing
 from delaylab.trial.machine_states import READY_S, recording_machines

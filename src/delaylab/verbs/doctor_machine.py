@@ -13,10 +13,9 @@ from delaylab.machines.ssh import SshMachine, reach_of
 from delaylab.plan.kind import KVM, VHOST
 from delaylab.plan.rights_of import PRIVILEGED
 from delaylab.progress import Progress
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import load_lab
 from delaylab.spec.kinds import HostedNode
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import load_lab
-from delaylab.spec.part import on_machine
 from delaylab.verbs import kind_trial
 from delaylab.verbs.checks import Check
 from delaylab.verbs.doctor import known_kinds, of_kernel, of_kind
@@ -88,13 +87,13 @@ def _rights(machine: SshMachine) -> list[Check]:
     ]
 
 
-def _packages(machine: SshMachine, lab: LabSpec | None) -> list[Check]:
+def _packages(machine: SshMachine, lab: Lab | None) -> list[Check]:
     """Check what nodes with the machine's own programs may need, and what those of a lab do need.
 
     What only a guest's image needs is not looked for.
     """
     uses = dict(PACKAGES)
-    nodes = {} if lab is None else on_machine(lab, machine.name).nodes
+    nodes = {} if lab is None else lab.on_machine(machine.name).nodes
     for node, spec in nodes.items():
         if isinstance(spec, HostedNode) and not spec.own_root:
             uses |= dict.fromkeys(spec.packages or (), f"needed by node {node}")

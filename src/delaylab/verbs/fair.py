@@ -19,7 +19,8 @@ from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.progress import Progress
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
 from delaylab.work.crew import together
 from delaylab.work.jobs import Done
 from delaylab.work.short import CPU, WORKS, Work, prepared
@@ -63,7 +64,7 @@ def chosen(
         raise BadInput(f"no kind {kind!r}", "--kind", f"one of {', '.join(KINDS)}")
     count = min(MOST, 2 * (os.cpu_count() or 1)) if nodes is None else nodes
     _check_count(count)
-    with temporary(_spec(kind, count), progress=progress) as lab:
+    with temporary(_lab(kind, count), progress=progress) as lab:
         yield lab
 
 
@@ -197,9 +198,9 @@ def _longest_stops(rounds: Sequence[Mapping[str, Done]]) -> dict[str, float]:
     return {node: max(each[node].longest_stop_s or 0.0 for each in rounds) for node in nodes}
 
 
-def _spec(kind: str, nodes: int) -> LabSpec:
+def _lab(kind: str, nodes: int) -> resolved.Lab:
     names = [f"n{number}" for number in range(1, nodes + 1)]
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "fair",
             "hosts": {"one": {}},

@@ -23,11 +23,11 @@ from delaylab.papers.findings import not_installed
 from delaylab.papers.loading import claims as known_claims
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress
-from delaylab.spec.conditions.round_trip import round_trip_ns
-from delaylab.spec.study.combine import Combination, StudyFile
-from delaylab.spec.study.work import MpiWork
+from delaylab.resolve.delays import round_trip_ns
 from delaylab.study.estimate import packets
 from delaylab.study.order import Planned
+from delaylab.study_file.combine import Combination, StudyFile
+from delaylab.study_file.work import MpiWork
 from delaylab.verbs import kind_round_trips
 from delaylab.verbs.kind_round_trips import RoundTrip
 

@@ -40,7 +40,7 @@ def later_claims(path: Path | None, study: Study, paper: Paper | None) -> Later:
         return ()
     # Few give any, and the models of files take 30 ms to import.
     from delaylab.spec.source import read  # noqa: PLC0415
-    from delaylab.spec.study.check_claims import claims_from  # noqa: PLC0415
+    from delaylab.study_file.check_claims import claims_from  # noqa: PLC0415
 
     document = read(path)
     probed = any(trial.probed for trial in study.trials)

@@ -14,7 +14,7 @@ from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
 from delaylab.plan.build import build
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 from delaylab.verbs import kept_places, pictures
 from delaylab.verbs.pictures import Targets
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def draw(
-    lab: LabSpec,
+    lab: Lab,
     source: Path,
     console: Console,
     targets: Targets,
@@ -51,7 +51,7 @@ def draw(
 
 
 def _picture(
-    lab: LabSpec,
+    lab: Lab,
     source: Path,
     found: Graph,
     devices: Mapping[tuple[str, str], str],
@@ -68,14 +68,14 @@ def _picture(
     return made
 
 
-def _states(lab: LabSpec) -> States:
+def _states(lab: Lab) -> States:
     """Return the states of the nodes and links of the running lab of this name."""
     from delaylab.drawing.picture import States  # noqa: PLC0415  as above
     from delaylab.lab.attach import attach  # noqa: PLC0415  as above
     from delaylab.lab.description import describe  # noqa: PLC0415  as above
     from delaylab.verbs.link_states import states  # noqa: PLC0415  as above
 
-    running = attach(lab.lab)
+    running = attach(lab.name)
     nodes = {node.name: node.state for node in describe(running, addresses=False).nodes}
     links = {
         link: why.split(" at ")[0]
@@ -86,7 +86,7 @@ def _states(lab: LabSpec) -> States:
     return States(nodes, links)
 
 
-def _devices(lab: LabSpec) -> dict[tuple[str, str], str]:
+def _devices(lab: Lab) -> dict[tuple[str, str], str]:
     """Return the names of interfaces by node and link; none of a lab that cannot run here."""
     try:
         plan = build(lab, KINDS, LOCAL.rights())

@@ -15,15 +15,15 @@ from delaylab.lab import completion
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL, Machine
-from delaylab.plan.agent_names import machine_agent, node_agent
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.rights_of import PRIVILEGED
 from delaylab.progress import Progress
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.agent_names import machine_agent, node_agent
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.this_machine import LOCAL_MACHINE
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial import measure
 from delaylab.units import MEBIBYTE, Duration
 
@@ -127,7 +127,7 @@ def _rtt_us(stamps: pl.DataFrame) -> float | None:
 
 def _combination(name: str, protocol: str, machine: SshMachine | None) -> Combination:
     on = {"machine": TRIED} if machine else {}
-    lab = LabSpec.model_validate(
+    lab = lab_of(
         {
             "lab": "doctor",
             "machines": {TRIED: machine.reach.model_dump()} if machine else {},

@@ -6,19 +6,18 @@ from pathlib import Path
 
 from delaylab.lab.cpus import check_cpus
 from delaylab.machines import LOCAL
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
-from delaylab.spec.part import on_machine
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import Document, Location, read
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
-def load(path: Path) -> LabSpec:
+def load(path: Path) -> Lab:
     """Read a lab file; raise BadInput for its errors, NotHere for CPUs that this machine lacks."""
     document = read(path)
     lab = lab_from(document)
     check_cpus(
-        on_machine(lab, LOCAL_MACHINE),
+        lab.on_machine(LOCAL_MACHINE),
         LOCAL,
         lambda location: document.where(_in_file(document, location)),
     )

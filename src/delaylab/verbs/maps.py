@@ -9,9 +9,9 @@ from pathlib import Path
 from delaylab.errors import BadInput
 from delaylab.io.files import write_text
 from delaylab.io.terminal import print_error
+from delaylab.resolve.load import lab_from
 from delaylab.spec.base import NAME
 from delaylab.spec.kinds import FACTS
-from delaylab.spec.load import lab_from
 from delaylab.topology import collections, formats
 from delaylab.topology.generators import Request, generate
 from delaylab.topology.lab import MapLab, lab_of

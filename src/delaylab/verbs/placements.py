@@ -16,9 +16,11 @@ from delaylab.io.files import write_text
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.placement import METHODS, Infeasible, Placement, measured, place
-from delaylab.spec.lab import HostSpec, LabSpec
-from delaylab.spec.load import unplaced
-from delaylab.spec.placed import bandwidths, placement_of, problem_of
+from delaylab.resolve.hosts import bandwidths, placement_of, problem_of
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_file
+from delaylab.resolve.resolve import unplaced
+from delaylab.spec.lab import HostSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.source import Document, read
 from delaylab.units import Rate
@@ -69,10 +71,10 @@ def wanted(
     return None
 
 
-def lab_for(path: Path, wanted: Wanted | None, by: str | None) -> tuple[Document, LabSpec]:
+def lab_for(path: Path, wanted: Wanted | None, by: str | None) -> tuple[Document, Lab]:
     """Read a lab file whose nodes are to be placed; give it the wanted hosts if it has none."""
     document = read(path)
-    lab = unplaced(document)
+    lab = lab_file(document)
     if wanted is not None:
         if lab.hosts:
             raise document.refuse("the file names its hosts", ("hosts",), "leave --hosts out")
@@ -85,10 +87,10 @@ def lab_for(path: Path, wanted: Wanted | None, by: str | None) -> tuple[Document
         lab = lab.model_copy(update={"place": PlacementSpec.model_validate(asked)})
     elif lab.place is None and wanted is not None:
         lab = lab.model_copy(update={"place": PlacementSpec()})
-    return document, lab
+    return document, unplaced(lab)
 
 
-def placement(lab: LabSpec, document: Document) -> Placement:
+def placement(lab: Lab, document: Document) -> Placement:
     """Return where the nodes of a lab go; raise BadInput, with its line, if they fit nowhere."""
     spec = lab.place or PlacementSpec()
     problem = problem_of(lab, spec)
@@ -100,7 +102,7 @@ def placement(lab: LabSpec, document: Document) -> Placement:
         raise document.refuse(error.what, ("place",), error.fix) from None
 
 
-def print_placement(found: Placement, lab: LabSpec, console: Console) -> None:
+def print_placement(found: Placement, lab: Lab, console: Console) -> None:
     """Print the hosts with what they carry, and how good the placement is."""
     print_lines(_head(found, lab), console.file)
     table = Table(box=None, pad_edge=False)
@@ -120,11 +122,11 @@ def print_placement(found: Placement, lab: LabSpec, console: Console) -> None:
     print_lines(_verdict(found), console.file)
 
 
-def _head(found: Placement, lab: LabSpec) -> Iterator[str]:
+def _head(found: Placement, lab: Lab) -> Iterator[str]:
     problem = found.problem
     by = "as the file says" if found.method == "given" else f"by {found.method}"
     yield (
-        f"lab {lab.lab}: {len(problem.nodes)} nodes and {len(problem.links)} links on "
+        f"lab {lab.name}: {len(problem.nodes)} nodes and {len(problem.links)} links on "
         f"{len(problem.hosts)} hosts, {by}"
     )
     needs = bandwidths(lab)
@@ -137,7 +139,7 @@ def _head(found: Placement, lab: LabSpec) -> Iterator[str]:
         yield f"{unsaid} links have neither `bandwidth` nor rate: each counts as {usual}."
 
 
-def _rows(found: Placement, lab: LabSpec) -> Iterator[Sequence[str]]:
+def _rows(found: Placement, lab: Lab) -> Iterator[Sequence[str]]:
     problem = found.problem
     known = any(each is not None for each in bandwidths(lab))
     crosses = found.crossing_by_host
@@ -173,7 +175,7 @@ def _verdict(found: Placement) -> Iterator[str]:
         yield f"That is {proven}."
 
 
-def line_of(lab: LabSpec, asked: PlacementSpec) -> str:
+def line_of(lab: Lab, asked: PlacementSpec) -> str:
     """Return in a line how a lab's nodes were placed."""
     found = placement_of(lab)
     return (
@@ -192,7 +194,7 @@ class Tried:
     took_s: float
 
 
-def compared(lab: LabSpec) -> Iterator[Tried]:
+def compared(lab: Lab) -> Iterator[Tried]:
     """Yield what each method makes of a lab; first the file's own placement, if it has one."""
     problem = problem_of(lab, lab.place or PlacementSpec())
     if None not in problem.pinned:

@@ -8,10 +8,10 @@ from typing import IO
 
 from delaylab.io.terminal import print_lines
 from delaylab.plan.model import Operation, Plan, Veth, operation_message
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 
 
-def print_plan(plan: Plan, lab: LabSpec, stream: IO[str]) -> None:
+def print_plan(plan: Plan, lab: Lab, stream: IO[str]) -> None:
     """Print what `up` would do: its operations, then the files and programs of nodes."""
     if lab.place is not None:
         from delaylab.verbs.placements import line_of  # noqa: PLC0415  few labs ask for hosts

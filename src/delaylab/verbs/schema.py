@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from delaylab.io.values import JsonObject
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.model import StudySpec
+from delaylab.study_file.model import StudySpec
 from delaylab.topology.generators import GENERATORS, Generator, Parameter
 
 MODELS: dict[str, type[BaseModel]] = {"lab": LabSpec, "study": StudySpec}

@@ -13,11 +13,11 @@ from delaylab.dataset import store
 from delaylab.dataset.records.study import Origin, StudyRecord
 from delaylab.io.values import JsonObject
 from delaylab.spec.source import Document
-from delaylab.spec.study.combine import StudyFile
-from delaylab.spec.study.load import study_from
 from delaylab.study import estimate, order, runner, ways
 from delaylab.study.executor import Here
 from delaylab.study.job import Outcome
+from delaylab.study_file.combine import StudyFile
+from delaylab.study_file.load import study_from
 from delaylab.verbs.progress_bar import lines
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, is_paper
 from delaylab.spec.source import read
-from delaylab.spec.study.combine import StudyFile
-from delaylab.spec.study.load import study_from
+from delaylab.study_file.combine import StudyFile
+from delaylab.study_file.load import study_from
 from delaylab.topology.in_studies import with_maps
 from delaylab.verbs.given import given
 

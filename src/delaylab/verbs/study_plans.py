@@ -12,9 +12,9 @@ from rich.table import Table
 from delaylab.io.values import JsonObject
 from delaylab.papers import studies
 from delaylab.progress import Progress
-from delaylab.spec.study.combine import StudyFile
-from delaylab.spec.study.load import load_study
 from delaylab.study import estimate, fits, order
+from delaylab.study_file.combine import StudyFile
+from delaylab.study_file.load import load_study
 from delaylab.verbs.studies import PlannedStudy
 
 if TYPE_CHECKING:

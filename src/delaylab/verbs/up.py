@@ -13,21 +13,21 @@ from delaylab.lab.attach import attach_all
 from delaylab.lab.running import Lab
 from delaylab.lab.start import starting
 from delaylab.progress import Progress
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
 
 MOST_NAMED = 3
 """The most differences that a message names."""
 
 
 @contextmanager
-def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
+def up(spec: resolved.Lab, name: str | None, progress: Progress) -> Iterator[Lab]:
     """Bring a lab up; of one that is up, bring up those links that are down.
 
     A lab that was brought up goes down again if the block ends with an exception; one that was up
     stays. Raise DelaylabError if the lab of this name that is up is of another file, has dead
     agents, or has lost a machine. One that has ended on all of its machines is started anew.
     """
-    lab = {one.name: one for one in attach_all()}.get(spec.lab if name is None else name)
+    lab = {one.name: one for one in attach_all()}.get(spec.name if name is None else name)
     if lab is not None and not lab.is_over():
         if (why := lab.why_not_whole()) is not None:
             raise why
@@ -50,9 +50,11 @@ def up(spec: LabSpec, name: str | None, progress: Progress) -> Iterator[Lab]:
         yield started
 
 
-def differences(running: LabSpec, wanted: LabSpec) -> Iterator[str]:
+def differences(running: resolved.Lab, wanted: resolved.Lab) -> Iterator[str]:
     """Yield what differs between a running lab and a file: `nodes.a.kind: netns, not lxc`."""
-    before, after = (each.model_dump(mode="json", by_alias=True) for each in (running, wanted))
+    before, after = (
+        each.written.model_dump(mode="json", by_alias=True) for each in (running, wanted)
+    )
     yield from _differing(before, after, "")
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from delaylab.kinds import KINDS
 from delaylab.lab.packages import QUERY
 from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS
-from delaylab.spec.study.work import JOBS
+from delaylab.study_file.work import JOBS
 from delaylab.verbs.checks import Check
 
 GROUP = "work"

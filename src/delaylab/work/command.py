@@ -10,7 +10,7 @@ from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.dataset.records.work import Figure
-from delaylab.spec.study.work import CommandWork
+from delaylab.study_file.work import CommandWork
 from delaylab.work.jobs import Done, Job, done_of, last_line, seconds_of
 
 _LONGEST = 4096

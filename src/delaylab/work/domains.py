@@ -11,7 +11,7 @@ from delaylab.agent.requests import Exec
 from delaylab.dataset.records.work import DomainTime
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
-from delaylab.plan.agent_names import host_agent, machine_agent
+from delaylab.resolve.agent_names import host_agent, machine_agent
 from delaylab.work.jobs import last_line
 
 _LIST = ("sh", "-c", "PATH=/lib/delaylab/xen:$PATH; exec xl list")

@@ -14,7 +14,7 @@ from delaylab.agent.requests import Exec, Terminal
 from delaylab.agent.result import AgentError, Result
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
-from delaylab.spec.study.work import ScpWork
+from delaylab.study_file.work import ScpWork
 from delaylab.units import Size
 from delaylab.work import sshd
 from delaylab.work.folders import Folder, folders

@@ -12,9 +12,9 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.tables import PROGRESS
 from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.lab.running import Lab
+from delaylab.resolve import lab as resolved
 from delaylab.spec.kinds import HostedNode, NodeSpec
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec
+from delaylab.study_file.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec
 from delaylab.units import Share
 from delaylab.work import command, domains
 from delaylab.work.arithmetic import computed
@@ -42,7 +42,7 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
         yield crew
 
 
-def records(crew: Crew, work: Sequence[WorkSpec], lab: LabSpec) -> list[WorkDone]:
+def records(crew: Crew, work: Sequence[WorkSpec], lab: resolved.Lab) -> list[WorkDone]:
     """Return what each node of a lab got done, as a trial records it."""
     units = {each.name: _unit(each) for each in work}
     return [

@@ -8,8 +8,8 @@ from functools import cache
 from delaylab.analysis.claims.imagined import Design, Random
 from delaylab.analysis.group import Group
 from delaylab.papers.studies import find
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import load_study
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import load_study
 from delaylab_papers.vem2006.links.claims import CLAIMS
 from delaylab_papers.vem2006.links.world import Truth, drawn
 from tests.controls.control import World, controls

@@ -13,9 +13,10 @@ from delaylab.analysis.clocks.check import checks
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.units import Duration
 from delaylab.verbs.ping import run as ping
@@ -27,9 +28,9 @@ pytestmark = pytest.mark.root
 BOUND_NS = 20_000_000
 
 
-def guests(kind: str) -> LabSpec:
+def guests(kind: str) -> Lab:
     """A guest, and beyond the wire another: three clocks with the machine's."""
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "clocks",
             "hosts": {"sut": {}, "target": {}},
@@ -72,7 +73,7 @@ def test_a_clock_that_is_set_changes_no_schedule() -> None:
     """A guest's clock is its own, so it may be set: packets keep their times, and ping says so."""
     skip_unless_runnable("uml")
     step_s = 240  # more than twice what a busy machine takes for a dozen packets
-    spec = LabSpec.model_validate(
+    spec = lab_of(
         {
             "lab": "stepped",
             "nodes": {"a": {"kind": "uml"}, "b": {}},

@@ -18,10 +18,11 @@ from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.loads import LoadSpec
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.loads import LoadSpec
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
 from tests.stamped import packets
@@ -64,8 +65,8 @@ def _cases() -> list[Any]:
     ]
 
 
-def _lab(node: dict[str, Any]) -> LabSpec:
-    return LabSpec.model_validate(
+def _lab(node: dict[str, Any]) -> resolved.Lab:
+    return lab_of(
         {
             "lab": "kinds",
             "hosts": {"sut": {"uplink": {"rate": "100Mbit"}}, "target": {}},

@@ -193,7 +193,7 @@ def test_every_kind_of_node_starts_programs(kind: str, run_directory: Path) -> N
     nodes = {"a": {"kind": kind}, "b": {}}
     links = [{"between": ["a", "b"], "name": "sea"}]
     lab = {"lab": "kinds", "hosts": {"sut": {}}, "nodes": nodes, "links": links}
-    with delaylab.up(delaylab.LabSpec.model_validate(lab)) as running:
+    with delaylab.up(delaylab.load(lab)) as running:
         node = running.node("a")
         started = node.start(["sh", "-c", "echo begins; exec sleep 1000"], ready={"prints": "b"})
         assert (started.running, started.output) == (True, "begins\n")

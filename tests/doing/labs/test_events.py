@@ -12,8 +12,8 @@ from delaylab.lab.node_events import act
 from delaylab.lab.programs.programs import node_states, states
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs.execute import captured
 from tests.doing.conftest import (
@@ -45,7 +45,7 @@ links:
 KINDS = ["netns", "lxc", *left_to_slow("uml", "docker", "qemu")]
 
 
-def lab(kind: str = "netns") -> LabSpec:
+def lab(kind: str = "netns") -> resolved.Lab:
     return lab_from(parse(LAB.replace("KIND", kind), "lab.yaml"))
 
 

@@ -16,10 +16,11 @@ from delaylab.lab.links import interfaces
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.loads import running as loaded
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.loads import LoadSpec
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.loads import LoadSpec
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json, our_processes
@@ -45,10 +46,10 @@ RECEIVERS = {"c": ("d", "one"), "e": ("f", "two")}
 """The node and the link to which each load sends."""
 
 
-def lab(two: str, queue: int = QUEUE) -> LabSpec:
+def lab(two: str, queue: int = QUEUE) -> resolved.Lab:
     """Return three links from h1 to h2; `probe` and `one` leave by eth1, the third by `two`."""
     interface = {"rate": "4Mbit", "queue": queue}
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "capacity",
             "hosts": {"h1": {"interfaces": {"eth1": interface, "eth2": interface}}, "h2": {}},
@@ -65,9 +66,9 @@ def lab(two: str, queue: int = QUEUE) -> LabSpec:
     )
 
 
-def across() -> LabSpec:
+def across() -> resolved.Lab:
     """Return two links on one host, whose traffic leaves it; `wan` has a delay."""
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "across",
             "hosts": {
@@ -86,7 +87,7 @@ def load(on: str, to: str) -> LoadSpec:
     return LoadSpec.model_validate({"frames": SENT_PER_S, "size": SIZE, "on": on, "to": to})
 
 
-def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
+def trial(spec: resolved.Lab, *loads: LoadSpec, **probe: object) -> Recording:
     with temporary(spec, accounting=False) as running:
         return trial_on(running, *loads, **probe)
 

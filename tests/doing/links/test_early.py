@@ -11,19 +11,20 @@ from benches.pair import FAR, NEAR
 from delaylab.agent.measuring_requests import Tap, TapFilter, TapInterface
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of as resolve_lab
 
 pytestmark = [pytest.mark.root]
 DELAYS_NS = (1_000_000, 1_234_567)
 
 
-def lab_of(delays_ns: tuple[int, ...]) -> LabSpec:
+def lab_of(delays_ns: tuple[int, ...]) -> resolved.Lab:
     """Return two nodes with a link of each delay."""
     links = [
         {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}
         for name, delay_ns in zip(link_names(len(delays_ns)), delays_ns, strict=True)
     ]
-    return LabSpec.model_validate({"lab": "early", "nodes": {NEAR: {}, FAR: {}}, "links": links})
+    return resolve_lab({"lab": "early", "nodes": {NEAR: {}, FAR: {}}, "links": links})
 
 
 def tapped(lab: Lab, count: int, interval_ns: int) -> pl.DataFrame:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from delaylab.analysis.packets.segments import complete, segments
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.stamped import packets
@@ -28,7 +28,7 @@ PART = 0.1
 """The share of an injected delay by which its segment may differ; no other segment is as long."""
 OTHER_WAY_NS = 2_000_000
 """The forwarder's delay against the asked direction: also known, also to be found."""
-LAB = LabSpec.model_validate(
+LAB = lab_of(
     {
         "lab": "truth",
         "hosts": {"sut": {}, "target": {}},

@@ -22,8 +22,9 @@ from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.conditions.model import ConditionsSpec
-from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import (
     Run,
     Up,
@@ -95,9 +96,9 @@ def address(lab: Lab, node: str) -> str:
     return lab.plan.nodes[node].attachments[0].address
 
 
-def spec(kind: str = "netns", engine: str = "own", **link: Any) -> LabSpec:
+def spec(kind: str = "netns", engine: str = "own", **link: Any) -> resolved.Lab:
     node = {"kind": kind, "accel": "tcg"} if kind == "qemu" else {"kind": kind}
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "states",
             "engine": engine,
@@ -248,7 +249,7 @@ def test_one_direction_may_be_silent_and_one_end_down() -> None:
         "nodes": {"a": {}, "b": {}, "c": {}},
         "links": [{"join": ["a", "b", "c"], "name": "wan", "delay": "1ms"}],
     }
-    with temporary(LabSpec.model_validate(text)) as lab:
+    with temporary(lab_of(text)) as lab:
         b, c = address(lab, "b"), address(lab, "c")
         answers(lab, "a", b)
         set_state(lab, "silent", "a")

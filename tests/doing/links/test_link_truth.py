@@ -13,12 +13,13 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.start import temporary
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.model import ConditionsSpec
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.loads import LoadSpec
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.loads import LoadSpec
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import skip_unless_runnable
@@ -36,9 +37,9 @@ GIVEN_UP = 900_000_000
 ASKED = {"delay": "5ms", "from": {"b": {"delay": "2ms"}}}
 
 
-def lab(kind: str, hosts: int, **link: object) -> LabSpec:
+def lab(kind: str, hosts: int, **link: object) -> Lab:
     names = ["left", "right"][:hosts]
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "truth",
             "hosts": {name: {} for name in names},
@@ -48,7 +49,7 @@ def lab(kind: str, hosts: int, **link: object) -> LabSpec:
     )
 
 
-def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
+def trial(spec: Lab, *loads: LoadSpec, **probe: object) -> Recording:
     probed = ProbeSpec.model_validate({**PROBE, **probe})
     with temporary(spec, accounting=False) as running:
         return measure(running, Combination({}, spec, loads, probed), probe_id=7)
@@ -183,10 +184,10 @@ def test_a_queue_at_a_rate_fills_and_its_rate_is_not_exceeded() -> None:
 
 
 def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
-    spec = lab("netns", 1, delay="1ms").model_dump(mode="json", by_alias=True)
+    spec = lab("netns", 1, delay="1ms").written.model_dump(mode="json", by_alias=True)
     change = {"at": "1s", "link": "wan", "node": "a", "set": {"delay": "9ms"}}
     spec = {**spec, "timeline": [change]}
-    recording = trial(LabSpec.model_validate(spec), count=1000, interval="2ms")
+    recording = trial(lab_of(spec), count=1000, interval="2ms")
     table = measured(recording)
     delay = (table["request responder.vif"] - table["request sender.vif"]).to_numpy() / 1e6
     assert 1 <= delay.min() < 1.5
@@ -225,8 +226,8 @@ def test_a_link_set_during_a_trial_is_a_doubt_and_leaves_it_out_of_claims() -> N
 def test_a_guest_that_leaves_checksums_to_its_card_is_heard() -> None:
     """User-Mode Linux cannot do otherwise; the engine completes them."""
     skip_unless_runnable("uml")
-    spec = lab("netns", 1, delay="3ms").model_dump(mode="json", by_alias=True)
+    spec = lab("netns", 1, delay="3ms").written.model_dump(mode="json", by_alias=True)
     spec["nodes"]["a"]["kind"] = "uml"
-    recording = trial(LabSpec.model_validate(spec), protocol="udp", count=50, interval="20ms")
+    recording = trial(lab_of(spec), protocol="udp", count=50, interval="20ms")
     assert set(measured(recording)["outcome"]) == {"replied"}
     assert links(recording)["a"].verdict.direction.dropped.oversize == 0

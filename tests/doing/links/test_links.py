@@ -16,10 +16,10 @@ from delaylab.lab.attach import attach
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.machines import LOCAL
 from delaylab.plan.conditions.engine_links import Change
+from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of as asked_of
 from delaylab.spec.conditions.engine import Conditions, made_of
 from delaylab.spec.conditions.profiles import profiles
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from tests.doing.conftest import Run, Up, as_json
 from tests.plain import plain
@@ -314,7 +314,7 @@ def test_the_engine_takes_every_form_that_a_file_may_have(delaylab: Run, up: Up)
     up(text)
     (engine,) = as_json(delaylab("link", "show", "all", "--json"))["engines"]
     there = {(way["link"], way["node"]): way["asked"] for way in engine["directions"]}
-    for link in lab_from(parse(text, "lab.yaml")).links:
+    for link in lab_from(parse(text, "lab.yaml")).written.links:
         for node in "ab":
             assert there[link.name or "", node] == plain(asked_of(link, node).message())
     assert "not held" not in delaylab("link", "show", "all").stdout

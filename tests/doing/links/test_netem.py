@@ -15,8 +15,9 @@ from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
 from delaylab.agent.link_requests import LinkSet
 from delaylab.plan.conditions.engine_links import Change
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.conditions.engine import Conditions, Rate
-from delaylab.spec.lab import LabSpec
 from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
@@ -32,11 +33,11 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
             yield inside
 
 
-def spec(**conditions: object) -> LabSpec:
+def spec(**conditions: object) -> Lab:
     link = {"between": ["near", "far"], "name": "wan", **conditions}
     nodes: dict[str, object] = {"near": {}, "far": {}}
     lab = {"lab": "netem", "nodes": nodes, "links": [link], "engine": "kernel"}
-    return LabSpec.model_validate(lab)
+    return lab_of(lab)
 
 
 def test_no_frame_is_early_and_half_are_less_than_2_ms_late(guest: Machine) -> None:

@@ -17,7 +17,8 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json
 from tests.doing.links.test_link_states import said
@@ -31,10 +32,10 @@ PART = 0.2
 """The share of a round trip by which the fastest of its packets may be slower."""
 
 
-def air(hosts: int = 1, **link: object) -> LabSpec:
+def air(hosts: int = 1, **link: object) -> resolved.Lab:
     """Return a lab of three nodes on a broadcast link; the last is on another host if there is."""
     names = ["left", "right"][:hosts]
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "radio",
             "ip": [4, 6],

@@ -18,11 +18,11 @@ import pytest
 
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 
@@ -123,7 +123,7 @@ def lost(recording: Recording) -> set[int]:
 def test_the_packets_lost_are_those_that_tcpdump_misses(
     text: str, timeline: str, count: int, least: int, tmp_path: Path
 ) -> None:
-    spec: LabSpec = lab_from(parse(text.replace("TIMELINE", timeline), "silence.yaml"))
+    spec: resolved.Lab = lab_from(parse(text.replace("TIMELINE", timeline), "silence.yaml"))
     probe = ProbeSpec.model_validate({**PROBE, "count": count})
     with temporary(spec, accounting=False) as lab:
         here, there = addresses(lab, "r-1"), addresses(lab, "r-2")

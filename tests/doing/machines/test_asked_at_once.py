@@ -22,7 +22,8 @@ from delaylab.lab.links import link_engines
 from delaylab.lab.start import starting
 from delaylab.machines import building, clusters, running_labs
 from delaylab.machines.connection import Connection
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import lab_of
 from delaylab.verbs import labs
 from tests.doing.machines.ssh_machines import NEEDED, Lan, lan
 
@@ -99,9 +100,9 @@ class Turns:
         return found
 
 
-def mesh(names: list[str], data_plane: str) -> LabSpec:
+def mesh(names: list[str], data_plane: str) -> Lab:
     pairs = list(combinations(names, 2))
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": f"mesh{len(names)}",
             "data_plane": data_plane,
@@ -120,7 +121,7 @@ def turns_of_up(names: list[str], data_plane: str, patched: pytest.MonkeyPatch) 
     with starting(spec) as lab:
         labs.described(lab)
     of_up, turns.now = turns.now, 0
-    labs.described(attach(spec.lab))
+    labs.described(attach(spec.name))
     of_ps = turns.now
     for each in running_labs():
         each.take_down()

@@ -229,7 +229,7 @@ def test_a_provider_over_four_machines_converges_and_leaves_nothing(
     """AS 1755: 87 routers with OSPF, on four machines; a path over three of them is measured."""
     imported = delaylab.import_map(AS1755).lab
     names = ["m1", "m2", "m3", "m4"]
-    text = yaml.safe_load(imported.model_dump_json(by_alias=True, exclude_defaults=True))
+    text = yaml.safe_load(imported.written.model_dump_json(by_alias=True, exclude_defaults=True))
     text["machines"] = {name: {"ssh": name} for name in names}
     text["data_plane"] = data_plane
     text["hosts"] = {f"h{name}": {"machine": name} for name in names}

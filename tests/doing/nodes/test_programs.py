@@ -18,7 +18,8 @@ from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
 from delaylab.verbs.execute import captured
 from tests.doing.conftest import (
     DELAYLAB,
@@ -35,12 +36,12 @@ pytestmark = pytest.mark.root
 SERVER = ["python3", "-m", "http.server", "8080"]
 
 
-def lab(*, node: dict[str, Any], **more: Any) -> LabSpec:
+def lab(*, node: dict[str, Any], **more: Any) -> resolved.Lab:
     """A node with a neighbour, on a host of the lab."""
     nodes = {"one": node, "other": {}}
     links = [{"between": ["one", "other"], "name": "lan"}]
     given = {"lab": "programs", "hosts": {"sut": {}}, "nodes": nodes, "links": links}
-    return LabSpec.model_validate(given | more)
+    return lab_of(given | more)
 
 
 def inside(running: Lab, node: str, *argv: str) -> str:

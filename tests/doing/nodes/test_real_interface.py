@@ -18,7 +18,7 @@ import pytest
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from tests.doing.own_machine import BEHIND, HERE, Machine, fastest_ms, ip, machine, within
 from tests.waiting import wait_until

@@ -17,9 +17,9 @@ from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import columns
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, as_json, measured, only_line
 from tests.stamped import packets
@@ -91,7 +91,7 @@ def serving(host: Outside, script: str) -> Iterator[None]:
 
 def combination(kind: str = "native", to: str = ADDRESS, **probe: object) -> Combination:
     """Return a trial of one node, which probes a host outside."""
-    lab = LabSpec.model_validate({"lab": "edge", "nodes": {"me": {"kind": kind}}})
+    lab = lab_of({"lab": "edge", "nodes": {"me": {"kind": kind}}})
     fields = {"from": "me", "to": to, "count": COUNT, "interval": "5ms", "at_rest": 5}
     return Combination({}, lab, (), ProbeSpec.model_validate(fields | probe))
 
@@ -188,7 +188,7 @@ def test_a_node_without_a_route_is_named(outside: Outside) -> None:
 
 
 def test_an_address_of_a_node_is_named() -> None:
-    lab = LabSpec.model_validate(
+    lab = lab_of(
         {
             "lab": "edge",
             "nodes": {"me": {}, "you": {}},

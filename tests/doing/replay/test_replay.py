@@ -19,7 +19,8 @@ from delaylab.agent.program_requests import ProgramState
 from delaylab.lab.programs.programs import states
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
 from delaylab.verbs.execute import captured
 from delaylab.verbs.record import ABOUT, LOG
 from tests.doing.conftest import (
@@ -57,11 +58,11 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def lab(run: str) -> LabSpec:
+def lab(run: str) -> resolved.Lab:
     start = [{"run": run, "name": "fragile", "ready": {"prints": "ready"}}]
     nodes = {"one": {"start": start}, "other": {}}
     links = [{"between": ["one", "other"], "name": "lan"}]
-    return LabSpec.model_validate({"lab": "replays", "nodes": nodes, "links": links})
+    return lab_of({"lab": "replays", "nodes": nodes, "links": links})
 
 
 def state(running: Lab) -> ProgramState:

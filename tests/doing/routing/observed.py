@@ -9,8 +9,8 @@ from pathlib import Path
 
 from delaylab.forwarding.tables import Hops, NextHop
 from delaylab.lab.running import Lab
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs.execute import captured
 from tests.doing.labs.test_kill import children
@@ -28,7 +28,7 @@ QUIET_S = 0.3
 """Seconds without a change after which all changes are taken to have come."""
 
 
-def lab_of(text: str) -> LabSpec:
+def lab_of(text: str) -> resolved.Lab:
     return lab_from(parse(text, "lab.yaml"))
 
 

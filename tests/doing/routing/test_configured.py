@@ -8,7 +8,7 @@ import pytest
 
 from delaylab.errors import DelaylabError
 from delaylab.lab.start import temporary
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.units import Duration
 from delaylab.verbs.converge import Break, converge

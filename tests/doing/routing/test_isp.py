@@ -9,10 +9,9 @@ import pytest
 
 import delaylab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import named_links
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import resolve
 from delaylab.spec.routing.model import RoutingSpec
-from delaylab.spec.routing.routed import with_routing
 from delaylab.units import Duration
 from delaylab.verbs.converge import Break, converge
 
@@ -22,15 +21,15 @@ LINKS, ROUTERS, SEED = 20, 5, 1755
 TIMEOUT = Duration.parse("120s")
 
 
-def with_ospf(lab: LabSpec) -> LabSpec:
+def with_ospf(lab: Lab) -> Lab:
     fast = RoutingSpec.model_validate({"ospf": {"hello": "1s", "dead": "4s", "retransmit": "1s"}})
-    return with_routing(lab.model_copy(update={"routing": fast}))
+    return resolve(lab.written.model_copy(update={"routing": fast}))
 
 
 def test_tables_are_right_after_each_of_many_failures() -> None:
     lab = with_ospf(delaylab.import_map(AS1755).lab)
     drawn = random.Random(SEED)
-    links = drawn.sample([name for name, _ in named_links(lab)], LINKS)
+    links = drawn.sample(list(lab.links), LINKS)
     routers = drawn.sample(sorted(lab.nodes), ROUTERS)
     events = [Break(do, (link,)) for link in links for do in ("down", "up")]
     events += [Break(do, (router,)) for router in routers for do in ("kill", "start")]

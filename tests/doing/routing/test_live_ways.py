@@ -11,12 +11,12 @@ from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
-from delaylab.spec.study.work import WorkSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
+from delaylab.study_file.work import WorkSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 
@@ -44,7 +44,7 @@ def counted(device: str, packets: int) -> str:
     return f"n=$({sent}); until [ $({sent}) -ge $((n + {packets})) ]; do sleep 0.01; done"
 
 
-def measured(lab: Lab, spec: LabSpec, node: str, script: str) -> Recording:
+def measured(lab: Lab, spec: resolved.Lab, node: str, script: str) -> Recording:
     """Send the probe while a script runs in a node."""
     work = WorkSpec.model_validate(
         {"name": "change", "on": [node], "command": ["sh", "-c", script]}

@@ -13,7 +13,7 @@ import pytest
 
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from tests.doing.routing.observed import said
 from tests.waiting import wait_until

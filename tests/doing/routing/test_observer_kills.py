@@ -59,7 +59,7 @@ OBSERVING = """
 import sys
 from delaylab.lab.routing.observer import observing
 from delaylab.lab.start import temporary
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
 with temporary(lab_from(parse(sys.argv[1], "lab.yaml"))) as lab, observing(lab) as observer:

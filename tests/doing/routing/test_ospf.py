@@ -10,7 +10,7 @@ import pytest
 
 from delaylab.lab.attach import attach
 from delaylab.lab.start import temporary
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs.execute import captured
 from tests.doing.conftest import DELAYLAB, Run, skip_unless_runnable

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from delaylab.analysis.packets.segments import column
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.loads import LoadSpec
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.loads import LoadSpec
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.stamped import packets
@@ -37,7 +38,7 @@ links:
 """
 
 
-def chain(hosts: dict[str, str], kinds: dict[str, str] | None = None) -> LabSpec:
+def chain(hosts: dict[str, str], kinds: dict[str, str] | None = None) -> Lab:
     """a - r1 - r2 - b: 5 ms from r1 to r2."""
     kind = kinds or {}
     forwards = {"r1": {"forwards": True}, "r2": {"forwards": True}}
@@ -45,7 +46,7 @@ def chain(hosts: dict[str, str], kinds: dict[str, str] | None = None) -> LabSpec
         name: {"kind": kind.get(name, "netns"), "host": hosts[name], **forwards.get(name, {})}
         for name in ("a", "r1", "r2", "b")
     }
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "chain",
             "hosts": {name: {} for name in dict.fromkeys(hosts.values())},
@@ -60,7 +61,7 @@ def chain(hosts: dict[str, str], kinds: dict[str, str] | None = None) -> LabSpec
     )
 
 
-def trial(spec: LabSpec, *loads: LoadSpec, **probe: object) -> Recording:
+def trial(spec: Lab, *loads: LoadSpec, **probe: object) -> Recording:
     asked = {"from": "a", "to": "b", "count": COUNT, "interval": "2ms", "at_rest": 2, **probe}
     with temporary(spec, accounting=False) as running:
         probed = ProbeSpec.model_validate(asked)

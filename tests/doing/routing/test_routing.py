@@ -25,8 +25,8 @@ from delaylab.lab.routing.routers import adjacencies
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.routed_topology import topology
+from delaylab.resolve.load import lab_from
 from delaylab.routing import router
-from delaylab.spec.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.units import Duration
 from delaylab.verbs.converge import Break, converge

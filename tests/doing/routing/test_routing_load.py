@@ -15,7 +15,7 @@ from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import differences
 from delaylab.lab.start import temporary
 from delaylab.plan.routed_topology import topology
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from tests.doing.conftest import DELAYLAB, Run, our_processes
 from tests.doing.routing.observed import everywhere

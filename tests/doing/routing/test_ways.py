@@ -14,12 +14,13 @@ from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
-from delaylab.spec.study.work import WorkSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
+from delaylab.study_file.work import WorkSpec
 from delaylab.trial import phases
 from delaylab.trial import stamps as stamps_of
 from delaylab.trial.measure import measure
@@ -34,7 +35,7 @@ CROSSED = 60
 """The packets that cross the first link before the route changes."""
 
 
-def spec(cheaper: str) -> LabSpec:
+def spec(cheaper: str) -> Lab:
     """A lab whose routers have two links between them, of which routes take the cheaper one."""
     router = {"forwards": True}
     parallel = [
@@ -46,7 +47,7 @@ def spec(cheaper: str) -> LabSpec:
         }
         for name, delay_ns in DELAY_NS.items()
     ]
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "parallel",
             "hosts": {"one": {}},

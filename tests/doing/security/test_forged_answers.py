@@ -10,9 +10,9 @@ import pytest
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
 from tests.doing.conftest import measured
 
 pytestmark = pytest.mark.root
@@ -29,7 +29,7 @@ def trial() -> Combination:
     probe = {"from": "probe", "to": "echo", "protocol": "udp", "count": 10, "interval": "1ms"}
     return Combination(
         {},
-        LabSpec.model_validate(lab),
+        lab_of(lab),
         (),
         ProbeSpec.model_validate(probe | {"at_rest": 0, "late": "200ms"}),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.plan.agent_names import node_agent
+from delaylab.resolve.agent_names import node_agent
 from tests.doing.conftest import Run, Up, only_line, skip_unless_runnable
 from tests.waiting import wait_until
 

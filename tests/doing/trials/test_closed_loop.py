@@ -8,7 +8,7 @@ import pytest
 
 from delaylab.analysis.analyse import groups
 from delaylab.dataset.store import read_study
-from delaylab.spec.study.model import CLOSED_LOOP
+from delaylab.study_file.model import CLOSED_LOOP
 from tests.doing.conftest import Run, as_json
 from tests.grouped import of_packets
 

@@ -16,11 +16,12 @@ from delaylab.lab.start import temporary
 from delaylab.loads.bursts import Sending
 from delaylab.loads.frames import READINGS, find_rate
 from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
+from delaylab.resolve import lab as resolved
+from delaylab.resolve.resolve import lab_of
 from delaylab.spec.conditions.model import ConditionsSpec
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.loads import FramesLoad, HeldFramesLoad
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.loads import FramesLoad, HeldFramesLoad
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 
 pytestmark = pytest.mark.root
@@ -36,9 +37,9 @@ ON_THE_WIRE = 84
 """Bytes that a frame of 64 takes with its preamble and gap."""
 
 
-def over_routers(out: dict[str, Any]) -> LabSpec:
+def over_routers(out: dict[str, Any]) -> resolved.Lab:
     """Source and sink with two routers between; `out`: conditions of the links behind them."""
-    return LabSpec.model_validate(
+    return lab_of(
         {
             "lab": "held",
             "nodes": {

@@ -23,11 +23,11 @@ from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.machines import LOCAL
 from delaylab.progress import silent
-from delaylab.spec.study.load import load_study
 from delaylab.study import runner
 from delaylab.study.executor import Bench, Executor, Here, OnStart
 from delaylab.study.job import Block, Outcome
 from delaylab.study.order import begin, plan_trials
+from delaylab.study_file.load import load_study
 from tests.doing.conftest import (
     DELAYLAB,
     Run,
@@ -262,7 +262,7 @@ def test_trials_that_differ_in_load_share_a_lab(tmp_path: Path) -> None:
     planned = plan_trials(load_study(tmp_path / "study.yaml"), "quick", {})
     labs = [trial.combination.lab for trial in planned]
     changes = sum(a != b for a, b in itertools.pairwise(labs))
-    assert changes == len({lab.model_dump_json() for lab in labs}) - 1
+    assert changes == len({lab.written.model_dump_json() for lab in labs}) - 1
     shared = Bench(LOCAL, silent)
     with closing(shared):
         first = shared.lab(labs[0])

@@ -12,8 +12,8 @@ from delaylab.dataset.records.events import EventRecord
 from delaylab.lab import timeline
 from delaylab.lab.programs.programs import node_states
 from delaylab.lab.start import temporary
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import lab_from
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from tests.doing.conftest import (
     Run,
@@ -54,7 +54,7 @@ lab:
 MS = 1_000_000
 
 
-def lab(kind: str) -> LabSpec:
+def lab(kind: str) -> Lab:
     return lab_from(parse(LAB.replace("KIND", kind), "lab.yaml"))
 
 

@@ -14,9 +14,9 @@ import pytest
 from delaylab import loads
 from delaylab.analysis.packets.segments import columns
 from delaylab.lab.running import Lab
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.resolve import lab_of
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.model import ProbeSpec
 from tests.doing.conftest import measured
 from tests.stamped import packets
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.root
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("protocol", ["icmp", "udp", "tcp", "http"])
 def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: str) -> None:
-    lab = LabSpec.model_validate(
+    lab = lab_of(
         {
             "lab": "every",
             "ip": [4, 6],
@@ -66,7 +66,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
 
 def over_uplinks(**probe: object) -> Combination:
     """A trial between two hosts whose uplinks have no queue."""
-    lab = LabSpec.model_validate(
+    lab = lab_of(
         {
             "lab": "uplinks",
             "hosts": {"sut": {}, "target": {}},

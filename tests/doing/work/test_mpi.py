@@ -18,7 +18,7 @@ from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
-from delaylab.spec.study.work import MpiWork
+from delaylab.study_file.work import MpiWork
 from delaylab.work.crew import Crew
 from delaylab.work.folders import folders
 from delaylab.work.mpi import latency, launch, settings

@@ -21,7 +21,7 @@ from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.attach import attach
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
-from delaylab.spec.study.work import ScpWork
+from delaylab.study_file.work import ScpWork
 from delaylab.units import Size
 from delaylab.work import sshd
 from delaylab.work.crew import Crew

@@ -17,12 +17,12 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
-from delaylab.spec.load import lab_from
+from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.spec.study.combine import Combination
-from delaylab.spec.study.loads import LoadSpec
-from delaylab.spec.study.model import ProbeSpec
-from delaylab.spec.study.work import WorkSpec
+from delaylab.study_file.combine import Combination
+from delaylab.study_file.loads import LoadSpec
+from delaylab.study_file.model import ProbeSpec
+from delaylab.study_file.work import WorkSpec
 from delaylab.trial import measure, without_probe
 from delaylab.trial.recording import Recorded
 from tests.doing.conftest import Run, of_program, our_processes, skip_unless_runnable

@@ -22,7 +22,7 @@ from delaylab.analysis.statistics.quantiles import (
     refusal,
 )
 from delaylab.analysis.statistics.shares import wilson
-from delaylab.spec.study.claims import ClaimSpec
+from delaylab.study_file.claims import ClaimSpec
 
 STUDY_FILE = Source("the study file")
 COLUMNS = {

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
 from delaylab.errors import BadInput
+from delaylab.resolve.lab import Lab
 from delaylab.spec.base import Spec
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import named_links
 from delaylab.spec.source import Document
-from delaylab.spec.study.combine import Combination, combinations
-from delaylab.spec.study.load import study_from
+from delaylab.study_file.combine import Combination, combinations
+from delaylab.study_file.load import study_from
 
 Fields = dict[str, str]
 """The name of each field, such as `nodes.probe.cpus`, and its value in words."""
@@ -55,14 +54,14 @@ def _known(fields: Iterator[tuple[str, str]], recorded: set[str]) -> Iterator[tu
     return ((name, value) for name, value in fields if name not in recorded)
 
 
-def _of_lab(lab: LabSpec) -> Iterator[tuple[str, str]]:
+def _of_lab(lab: Lab) -> Iterator[tuple[str, str]]:
     for name, host in lab.hosts.items():
         yield from _of_spec(f"hosts.{name}", host)
     for name, node in lab.nodes.items():
         yield from _of_spec(f"nodes.{name}", node)
-    for name, link in named_links(lab):
+    for name, link in zip(lab.links, lab.written.links, strict=True):
         yield from _of_spec(f"links.{name}", link)
-    for name, value in _dumped(lab).items():
+    for name, value in _dumped(lab.written).items():
         if name not in OF_LAB:
             yield name, _in_words(value)
 

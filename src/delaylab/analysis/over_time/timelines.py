@@ -9,9 +9,9 @@ from delaylab.analysis.usable import usable
 from delaylab.dataset.store import Study
 from delaylab.errors import BadInput
 from delaylab.spec.source import Document
-from delaylab.spec.study.combine import combinations
-from delaylab.spec.study.load import study_from
 from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
+from delaylab.study_file.combine import combinations
+from delaylab.study_file.load import study_from
 
 SECOND_NS = 10**9
 

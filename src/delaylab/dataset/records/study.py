@@ -17,7 +17,7 @@ from delaylab.dataset.records.base import (
     Word,
 )
 from delaylab.dataset.records.provenance import Provenance
-from delaylab.spec.study.claims import ClaimSpec
+from delaylab.study_file.claims import ClaimSpec
 
 Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
 

@@ -15,15 +15,12 @@ from delaylab.lab.links.link_engines import agents, call, reports
 from delaylab.lab.running import Lab
 from delaylab.plan.conditions.conditioned import ConditionedLink
 from delaylab.plan.conditions.engine_links import Change
+from delaylab.resolve.delays import delay_ns, tries
 from delaylab.spec.conditions.check import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.conditions.directions import changes
 from delaylab.spec.conditions.engine import Conditions, made_of
 from delaylab.spec.conditions.merge import merge
 from delaylab.spec.conditions.model import ConditionsSpec
-from delaylab.spec.conditions.round_trip import delay_ns, tries
-from delaylab.spec.mtus import mtu_of
-from delaylab.spec.names import by_name
-from delaylab.spec.timeline.steps import changes_of_links
 
 Sent = dict[str, list[Change]]
 """A map from agents to the changes for the directions that start at their nodes."""
@@ -189,11 +186,7 @@ def require(lab: Lab, link: str) -> None:
 
 def _conditioned(lab: Lab, link: str) -> ConditionedLink:
     if lab.plan.has_engine(link):
-        timeline = tuple(each for each in changes_of_links(lab.spec) if each.link == link)
-        spec = by_name(lab.spec)[link]
-        ends = lab.plan.on_link(link)
-        mtu = lab.plan.mtus.get(link) or mtu_of(lab.spec, spec)
-        return ConditionedLink(link, spec, mtu, ends, timeline)
+        return ConditionedLink(lab.spec.links[link], lab.plan.on_link(link))
     if lab.plan.on_link(link):
         fix = "give it one in the lab file, such as `state: up` or `delay: 0s`"
         raise BadInput(f"link {link!r} has no conditions: the kernel carries it", fix=fix)

@@ -6,7 +6,7 @@ Apart from `programs.py`, so that `ps` of a lab without programs does not import
 from __future__ import annotations
 
 from delaylab.lab.running import Lab
-from delaylab.plan.agent_names import node_agent
+from delaylab.resolve.agent_names import node_agent
 
 PROGRAMS = ".programs.work"
 """The end of the names of folders in the lab's, which the keeper removes: one for each node that

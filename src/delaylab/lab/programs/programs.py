@@ -30,7 +30,7 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError
 from delaylab.lab.programs.folders import folder_of, with_programs
 from delaylab.lab.running import Lab
-from delaylab.plan.agent_names import node_agent
+from delaylab.resolve.agent_names import node_agent
 
 if TYPE_CHECKING:
     from delaylab.spec.programs import ProgramSpec

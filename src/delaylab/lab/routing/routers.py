@@ -11,10 +11,10 @@ from delaylab.errors import DelaylabError
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
+from delaylab.resolve.lab import Step
 from delaylab.routing import bird, router
 from delaylab.routing.adjacencies import changes as changes_in
 from delaylab.spec.routing.model import RoutingSpec
-from delaylab.spec.timeline.steps import Step
 
 PRINTS_S = 60.0
 """Seconds that a router has for the command after which its daemons print their changes."""

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delaylab.errors import BadInput
-from delaylab.plan.addresses import PlannedLink
-from delaylab.plan.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.cabling.capacities import ETHERNET_HEADER, Capacities
 from delaylab.plan.cabling.lan import Lan
@@ -20,6 +18,8 @@ from delaylab.plan.cabling.outward import LanPort, Tunnel, TunnelPeer
 from delaylab.plan.cabling.stations import behind_ports
 from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
 from delaylab.plan.stacks import NodeStacks, short
+from delaylab.resolve.agent_names import host_agent, machine_agent, node_agent, wire_agent
+from delaylab.resolve.lab import Link
 from delaylab.spec.lab import UplinkSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -45,7 +45,7 @@ class Cables:
         """A host and a name for a cable of the machine of its Xen domains -> the bridge inside, and
         the cable's end on the host."""
 
-    def between(self, link: PlannedLink, one: str, two: str) -> list[Attachment]:
+    def between(self, link: Link, one: str, two: str) -> list[Attachment]:
         """Lay a point-to-point link on one host as a veth between two stacks.
 
         Raises BadInput if both nodes are in one stack.
@@ -66,7 +66,7 @@ class Cables:
         self.laid.append(Veth((ends[0], ends[1])))
         return attachments
 
-    def join(self, link: PlannedLink, node: str, around: str) -> Attachment:
+    def join(self, link: Link, node: str, around: str) -> Attachment:
         """Lay a node's cable to its host.
 
         `around` is the name under which nodes in a machine inside the host share its cable.
@@ -83,12 +83,12 @@ class Cables:
             self.laid.append(Veth((card, end)))
         return self._attachment(node, link, card, (TapPoint(agent, vif, "vif"),))
 
-    def in_host(self, link: PlannedLink, node: str, interface: str) -> Attachment:
+    def in_host(self, link: Link, node: str, interface: str) -> Attachment:
         """Return the attachment of a node that uses an interface of its host itself."""
         end = self._stacks.end(self._stacks.host(node), interface, link)
         return self._attachment(node, link, end, in_host_stack=True)
 
-    def _around(self, host: str, link: PlannedLink, name: str) -> tuple[str, TapPoint]:
+    def _around(self, host: str, link: Link, name: str) -> tuple[str, TapPoint]:
         """Lay the TAP that a link's nested nodes on a host share under a name, once.
 
         Returns the bridge inside their machine, and the TAP's end on the host.
@@ -102,9 +102,7 @@ class Cables:
             self._shared[host, name] = f"br{number}", TapPoint(agent, vif, "vif")
         return self._shared[host, name]
 
-    def _inside(
-        self, node: str, host: str, link: PlannedLink, around: tuple[str, TapPoint]
-    ) -> Attachment:
+    def _inside(self, node: str, host: str, link: Link, around: tuple[str, TapPoint]) -> Attachment:
         """Lay a nested node's cable to the bridge in the machine around it."""
         machine, agent = machine_agent(host), node_agent(node)
         device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
@@ -113,7 +111,7 @@ class Cables:
         self._add_inner(DomainCable(machine, bridge, vif, card))
         return self._attachment(node, link, card, (TapPoint(machine, vif, "dom0"), on_host))
 
-    def back(self, link: PlannedLink, node: str, bridge: str) -> Attachment:
+    def back(self, link: Link, node: str, bridge: str) -> Attachment:
         """Add the cable that a hypervisor makes to a bridge of its host."""
         agent, host = node_agent(node), self._stacks.host(node)
         device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
@@ -121,7 +119,7 @@ class Cables:
         self._add_inner(DomainCable(host, bridge, vif, card))
         return self._attachment(node, link, card, (TapPoint(host, vif, "vif"),))
 
-    def back_by_bridge(self, link: PlannedLink, node: str) -> Attachment:
+    def back_by_bridge(self, link: Link, node: str) -> Attachment:
         """Add the cable that a hypervisor makes, for a link with conditions.
 
         The engine needs its port before the node starts, but the hypervisor makes the cable only
@@ -138,7 +136,7 @@ class Cables:
     def _attachment(
         self,
         node: str,
-        link: PlannedLink,
+        link: Link,
         card: End,
         outward: tuple[TapPoint, ...] = (),
         *,
@@ -178,9 +176,7 @@ class Cables:
             macs = behind_ports(bridge, here, attachments)
             self.bridges[agent, name] = replace(bridge, macs=macs)
 
-    def uplink(
-        self, link: PlannedLink, host: str, node: str | None = None
-    ) -> tuple[TapPoint, TapPoint]:
+    def uplink(self, link: Link, host: str, node: str | None = None) -> tuple[TapPoint, TapPoint]:
         """Lay the cable from a host to its machine's wire for one link, or for one `node` of it.
 
         Returns its ends, the host's first.
@@ -198,7 +194,7 @@ class Cables:
         return TapPoint(agent, uplink, "uplink"), TapPoint(wire, far, "wire")
 
     def tunnel(
-        self, link: PlannedLink, machine: str | None, macs: Mapping[str | None, list[str]]
+        self, link: Link, machine: str | None, macs: Mapping[str | None, list[str]]
     ) -> TapPoint:
         """Lay a link's way from a machine's wire to other machines; return its interface.
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from delaylab.plan.addresses import PlannedLink
-from delaylab.plan.agent_names import host_agent, wire_agent
 from delaylab.plan.kept import HostInterface
 from delaylab.plan.model import Capacity
 from delaylab.plan.stacks import NodeStacks, short
+from delaylab.resolve.agent_names import host_agent, wire_agent
+from delaylab.resolve.lab import Link
 
 if TYPE_CHECKING:
     from delaylab.placement import End
@@ -47,7 +47,7 @@ class Capacities:
         self._uplinks: dict[tuple[str, str], list[_Uplink]] = defaultdict(list)
         """A host and its interface -> the uplinks of the links that leave by it."""
 
-    def add(self, link: PlannedLink, host: str, node: str | None, near: str, far: str) -> None:
+    def add(self, link: Link, host: str, node: str | None, near: str, far: str) -> None:
         """Add a link's uplink; `node` is its only one on a host where each leaves by its own."""
         interface = self._chosen.get((link.name, host, node))
         if interface is not None:
@@ -101,6 +101,6 @@ def _ends(stacks: NodeStacks) -> tuple[End, ...]:
     if not any(host.interfaces for host in stacks.lab.hosts.values()):
         return ()
     # The methods of placement take 10 ms to import, and few labs name interfaces.
-    from delaylab.spec.placed import interfaces_of  # noqa: PLC0415
+    from delaylab.resolve.hosts import interfaces_of  # noqa: PLC0415
 
     return interfaces_of(stacks.lab, stacks.networks)

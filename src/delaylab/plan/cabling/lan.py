@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from delaylab.plan.agent_names import wire_agent
 from delaylab.plan.cabling.outward import Groups, LanPort
 from delaylab.plan.cabling.tunnels import group_mac, groups
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.spec.names import named_links
+from delaylab.resolve.agent_names import wire_agent
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 TWO = 2
@@ -23,11 +22,9 @@ class Lan:
     def __init__(self, stacks: NodeStacks) -> None:
         self._stacks = stacks
         self.ports: list[LanPort] = []
-        links = dict(named_links(stacks.lab)) if stacks.lab.data_plane == "ethernet" else {}
+        links = stacks.lab.links if stacks.lab.data_plane == "ethernet" else {}
         self._groups = groups(stacks.full_name, links)
-        self._needs = {
-            name: link.bandwidth.bps if link.bandwidth else 1 for name, link in links.items()
-        }
+        self._needs = {name: link.bandwidth_bps or 1 for name, link in links.items()}
         self._load: dict[str, dict[str, int]] = {
             name: dict.fromkeys(machine.interfaces, 0)
             for name, machine in stacks.lab.machines.items()

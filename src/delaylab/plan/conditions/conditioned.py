@@ -17,19 +17,11 @@ from delaylab.plan.conditions.engine_links import (
     Port,
     RemoteCard,
 )
+from delaylab.resolve.lab import Direction, Link
 from delaylab.spec.conditions.check import why_not_received
-from delaylab.spec.conditions.directions import (
-    changes,
-    conditions_of,
-    members_meant,
-    received_by,
-    receivers,
-)
+from delaylab.spec.conditions.directions import members_meant
 from delaylab.spec.conditions.engine import NOTHING, Conditions
-from delaylab.spec.conditions.merge import merge
-from delaylab.spec.lab import EngineSpec, LabSpec, LinkSpec
-from delaylab.spec.timeline.model import ChangeSpec
-from delaylab.spec.timeline.steps import changes_of_links
+from delaylab.spec.lab import EngineSpec
 
 
 @dataclass(frozen=True)
@@ -50,27 +42,15 @@ class HostPorts:
 
 @dataclass(frozen=True)
 class ConditionedLink:
-    """A link with conditions, and its attachments in the order of its members on each host.
+    """A link with conditions, and its attachments in the order of its members on each host."""
 
-    `timeline` has the changes of this link.
-    """
-
-    name: str
-    link: LinkSpec
-    mtu: int
+    link: Link
     attachments: tuple[Attachment, ...]
-    timeline: tuple[ChangeSpec, ...] = ()
 
-    @cached_property
-    def conditions(self) -> dict[str, Conditions]:
-        """Return the conditions of what each member sends, from the start."""
-        return {node: conditions_of(self.link, node) for node in self.link.members}
-
-    @cached_property
-    def received(self) -> dict[str, Conditions]:
-        """Return the conditions of what members receive, from the start; only of some members."""
-        meant = receivers(self.link, self.timeline)
-        return {node: received_by(self.link, node) for node in self.link.members if node in meant}
+    @property
+    def name(self) -> str:
+        """Return the link's name."""
+        return self.link.name
 
     @cached_property
     def ports(self) -> dict[str, dict[str, list[Attachment]]]:
@@ -104,13 +84,13 @@ class ConditionedLink:
                 all_here = ", ".join(self.senders(host))
                 raise BadInput(f"link {self.name!r} joins {all_here}, which are one stack")
             for mates in ports.values():
-                first = self.conditions[mates[0].node]
-                self.check_end(mates[0].node, first)
-                received = self.received.get(mates[0].node)
+                sent, received = self.link.sent, self.link.received
+                node = mates[0].node
+                self.check_end(node, sent[node].first)
                 for each in mates[1:]:
-                    if self.conditions[each.node] != first:
+                    if sent[each.node] != sent[node]:
                         raise self._one_stack(mates)
-                    if self.received.get(each.node) != received:
+                    if received.get(each.node) != received.get(node):
                         raise self._one_stack(mates, receives=True)
 
     def check_end(self, node: str, conditions: Conditions) -> None:
@@ -160,19 +140,22 @@ class ConditionedLink:
 
 
 def engine_links(
-    lab: LabSpec, host: str, engine: EngineSpec, links: Iterable[ConditionedLink]
+    seed: int, host: str, engine: EngineSpec, links: Iterable[ConditionedLink]
 ) -> EngineLinks | None:
-    """Return the links that a host's engine carries; None if no link with conditions touches it."""
+    """Return the links that a host's engine carries; None if no link with conditions touches it.
+
+    `seed` is that of the lab's random numbers.
+    """
     here = [link for link in links if host in link.ports]
     if not here:
         return None
     return EngineLinks(
         engine="kernel" if engine.kind == "kernel" else "own",
-        seed=lab.seed,
+        seed=seed,
         realtime=engine.realtime,
         memory_bytes=engine.memory.bytes,
         links=tuple(_engine_link(link, part) for link in here for part in link.parts(host)),
-        timeline=tuple(_timeline(changes_of_links(lab), host, here)),
+        timeline=tuple(_timeline(host, here)),
     )
 
 
@@ -184,8 +167,8 @@ def _engine_link(link: ConditionedLink, part: HostPorts) -> EngineLink:
             None if mates[0].other_kernel else (mates[0].agent, mates[0].device),
             _remote_card(mates[0]),
             (mates[0].mac,),
-            link.conditions[mates[0].node],
-            link.received.get(mates[0].node),
+            link.link.sent[mates[0].node].first,
+            received.first if (received := link.link.received.get(mates[0].node)) else None,
         )
         for port, mates in part.ports.items()
     ]
@@ -193,7 +176,7 @@ def _engine_link(link: ConditionedLink, part: HostPorts) -> EngineLink:
         here = part.macs
         far = (each.mac for each in link.attachments if each.mac not in here)
         members.append(Port(part.uplink, None, None, None, tuple(dict.fromkeys(far)), NOTHING))
-    return EngineLink(link.name, link.mtu, tuple(members))
+    return EngineLink(link.name, link.link.mtu, tuple(members))
 
 
 def _remote_card(end: Attachment) -> RemoteCard | None:
@@ -203,33 +186,24 @@ def _remote_card(end: Attachment) -> RemoteCard | None:
     return RemoteCard(f"{end.agent}.sock", end.device) if end.carrier == "agent" else None
 
 
-def _at_first(link: ConditionedLink, host: str) -> dict[tuple[str, bool], Conditions]:
-    """Return the conditions of what each node of a host sends, and of what it receives (True)."""
-    nodes = dict.fromkeys(link.senders(host).values())
-    sent = {(node, False): link.conditions[node] for node in nodes}
-    return sent | {(node, True): link.received[node] for node in nodes if node in link.received}
+def _directions(link: ConditionedLink, host: str) -> Iterator[tuple[str, bool, Direction]]:
+    """Yield what each node of a host sends, then what it receives (True)."""
+    nodes = list(dict.fromkeys(link.senders(host).values()))
+    yield from ((node, False, link.link.sent[node]) for node in nodes)
+    received = link.link.received
+    yield from ((node, True, received[node]) for node in nodes if node in received)
 
 
-def _timeline(
-    timeline: list[ChangeSpec], host: str, links: list[ConditionedLink]
-) -> Iterator[Moment]:
+def _timeline(host: str, links: list[ConditionedLink]) -> Iterator[Moment]:
     """Yield the changes for nodes of this host, each relative to the conditions before it."""
-    by_name = {link.name: link for link in links}
-    now = {link.name: _at_first(link, host) for link in links}
+    found: list[tuple[int, int, Change]] = []
+    for link in links:
+        for node, receives, direction in _directions(link, host):
+            for each in direction.changes:
+                link.check_direction(node, each.after, receives=receives)
+                change = Change(link.name, node, each.change, receives)
+                found.append((each.place, each.at_ns, change))
     moments: dict[int, list[Change]] = defaultdict(list)
-    for given in sorted(timeline, key=lambda change: change.at):
-        link = by_name.get(given.link)
-        if link is None:
-            continue
-        receives = given.to is not None
-        meant = link.meant(given.to or given.node, receives=receives)
-        before = now[link.name]
-        for node, receiving in (each for each in before if each[1] == receives):
-            if node not in meant:
-                continue
-            end = node, receiving
-            change = changes(given.conditions, link.link, node, before[end], receives=receives)
-            before[end] = merge(before[end], change)
-            link.check_direction(node, before[end], receives=receives)
-            moments[given.at.ns].append(Change(link.name, node, change, receives))
+    for _, at_ns, change in sorted(found, key=lambda each: each[0]):
+        moments[at_ns].append(change)
     return (Moment(at_ns, tuple(made)) for at_ns, made in moments.items())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from delaylab.plan.addresses import POOL4, POOL6
 from delaylab.plan.model import Route
 from delaylab.plan.routes.networks import Addresses, Table
 from delaylab.plan.routes.reach import NextHops, Stacks
+from delaylab.resolve.addresses import POOL4, POOL6
 
 AGGREGATED_FROM = 150
 """The number of stacks that forward from which on routes to several networks are made one.

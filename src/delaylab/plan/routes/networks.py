@@ -6,8 +6,8 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Iterable
 
-from delaylab.plan.addresses import POOL4, POOL6
 from delaylab.plan.routes.reach import Gateway, Stacks
+from delaylab.resolve.addresses import POOL4, POOL6
 
 Table = dict[tuple[str, ...], list[str]]
 """The addresses of next hops -> the networks that are reached over them."""

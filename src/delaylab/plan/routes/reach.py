@@ -27,7 +27,7 @@ class Stacks:
         attachments: Iterable[Attachment],
         forwarding: Collection[str],
         costs: Mapping[str, int] | None = None,
-        loopbacks: Mapping[str, list[str]] | None = None,
+        loopbacks: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.forwarding = forwarding
         self.costs = costs or {}
@@ -42,7 +42,7 @@ class Stacks:
             stacks.setdefault(each.agent, []).extend(each.addresses)
         for stack, addresses in (loopbacks or {}).items():
             # A link that only this stack is on; no name of a link has a colon.
-            self.on[f"lo:{stack}"] = {stack: addresses}
+            self.on[f"lo:{stack}"] = {stack: list(addresses)}
             self.links[stack].append(f"lo:{stack}")
 
     def cost(self, links: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.model import Route
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
 from delaylab.spec.routing.static_routes import DEFAULT, RouteSpec
 
 EVERYWHERE = {4: "0.0.0.0/0", 6: "::/0"}
@@ -19,12 +19,11 @@ class StaticRoutes:
 
     def __init__(
         self,
-        lab: LabSpec,
+        lab: Lab,
         attachments: Mapping[str, list[Attachment]],
         agents: Mapping[str, str],
-        loopbacks: Mapping[str, list[str]],
     ) -> None:
-        self._lab, self._attachments, self._loopbacks = lab, attachments, loopbacks
+        self._lab, self._attachments, self._loopbacks = lab, attachments, lab.loopbacks
         self.given = [
             route
             for node, spec in lab.nodes.items()

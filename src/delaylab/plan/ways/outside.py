@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from delaylab.errors import BadInput
-from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import TapPoint
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.ways.probe_way import (
@@ -12,7 +11,8 @@ from delaylab.plan.ways.probe_way import (
     ProbeWay,
 )
 from delaylab.points import SOCKET_POINTS
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.agent_names import node_agent
+from delaylab.study_file.model import ProbeSpec
 
 LOOPBACK = "lo"
 OUTSIDE = "the host is outside of the lab: nothing there is stamped"

@@ -10,8 +10,7 @@ from itertools import islice
 from delaylab.errors import BadInput
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.routes.reach import Stacks
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import costs
+from delaylab.resolve.lab import Lab
 from delaylab.spec.routing.static_routes import DEFAULT
 
 MOST_PATHS = 64
@@ -26,9 +25,7 @@ class NodePath:
     links: tuple[str, ...]
 
 
-def node_path(
-    plan: KeptPlan, lab: LabSpec, start: str, end: str, over: str | None = None
-) -> NodePath:
+def node_path(plan: KeptPlan, lab: Lab, start: str, end: str, over: str | None = None) -> NodePath:
     """Return the path of the least cost, which arrives by link `over` if that is given.
 
     It is the path that packets take by the lab's routes, or the first of them (`multipath`). Raise
@@ -38,14 +35,14 @@ def node_path(
 
 
 def node_paths(
-    plan: KeptPlan, lab: LabSpec, start: str, end: str, over: str | None = None
+    plan: KeptPlan, lab: Lab, start: str, end: str, over: str | None = None
 ) -> list[NodePath]:
     """Return all paths that packets take by the lab's routes, at most `MOST_PATHS`.
 
     There are several only in a lab with `multipath`. Raise BadInput as `node_path` does.
     """
     forwarding = {plan.nodes[node].stack for node, spec in lab.nodes.items() if spec.forwards}
-    stacks = Stacks(plan.every_attachment, forwarding, costs(lab))
+    stacks = Stacks(plan.every_attachment, forwarding, lab.costs)
     arrivals = [each.link for each in plan.nodes[end].attachments if over in (None, each.link)]
     ways = [
         way
@@ -62,7 +59,7 @@ def node_paths(
     return [NodePath((*way.nodes, end), way.links) for way in several]
 
 
-def _check_routes(plan: KeptPlan, lab: LabSpec, paths: list[NodePath], end: str) -> None:
+def _check_routes(plan: KeptPlan, lab: Lab, paths: list[NodePath], end: str) -> None:
     """Raise BadInput if a route that the file gives may lead packets another way."""
     own = plan.nodes[end]
     texts = [*own.loopbacks, *(text for each in own.attachments for text in each.addresses)]
@@ -75,7 +72,7 @@ def _check_routes(plan: KeptPlan, lab: LabSpec, paths: list[NodePath], end: str)
                 raise BadInput(what, fix="leave that route out, or probe another node")
 
 
-def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
+def _no_path(lab: Lab, start: str, end: str, over: str | None) -> BadInput:
     """Return the error for two nodes without a path that is known."""
     by = f" by link {over!r}" if over else ""
     if not lab.has_paths:
@@ -91,9 +88,7 @@ def _no_path(lab: LabSpec, start: str, end: str, over: str | None) -> BadInput:
     )
 
 
-def _ways(
-    plan: KeptPlan, lab: LabSpec, stacks: Stacks, start: str, link: str
-) -> Iterator[NodePath]:
+def _ways(plan: KeptPlan, lab: Lab, stacks: Stacks, start: str, link: str) -> Iterator[NodePath]:
     """Yield the paths from a node to a link, each without its last node."""
     follows = stacks.every_toward(link) if lab.has_paths else {}
     router = {plan.nodes[n].stack: n for n, spec in reversed(lab.nodes.items()) if spec.forwards}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.points import IN, OUT, SENDER, TUNNEL, Stack, bare, on_way
+from delaylab.resolve.agent_names import node_agent
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from delaylab.errors import BadInput
-from delaylab.plan.agent_names import node_agent
 from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.ways.path import MOST_PATHS, NodePath, node_paths
 from delaylab.plan.ways.probe_end import ProbeEnd
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, TUNNEL, WIRE, location, role
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import named_links
-from delaylab.spec.routing.hidden import hidden_links
-from delaylab.spec.study.model import ProbeSpec
+from delaylab.resolve.agent_names import node_agent
+from delaylab.resolve.lab import Lab
+from delaylab.study_file.model import ProbeSpec
 
 NO_SOCKET = {
     "icmp": "the kernel answers ICMP itself: there is no socket to stamp",
@@ -101,7 +99,7 @@ class ProbeWay:
         return tuple(point for point in SOCKET_POINTS if f"sender.{point}" in there)
 
 
-def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
+def probe_way(plan: KeptPlan, lab: Lab, probe: ProbeSpec) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     there = node_paths(plan, lab, probe.sender, probe.to, probe.over)
     _check_announced(lab, probe, there[0])
@@ -118,11 +116,11 @@ def probe_way(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> ProbeWay:
     return replace(found, beside=tuple(beside))
 
 
-def _check_announced(lab: LabSpec, probe: ProbeSpec, path: NodePath) -> None:
+def _check_announced(lab: Lab, probe: ProbeSpec, path: NodePath) -> None:
     """Raise BadInput if a probe names a link, and routers do not know the addresses of its ends."""
     if probe.over is None or len(path.links) == 1:
         return
-    hidden = hidden_links(lab)
+    hidden = lab.hidden_links
     for node, link in ((probe.to, probe.over), (probe.sender, path.links[0])):
         if link in hidden:
             what = f"the address of {node!r} on link {link!r} is not announced"
@@ -130,13 +128,13 @@ def _check_announced(lab: LabSpec, probe: ProbeSpec, path: NodePath) -> None:
             raise BadInput(what, fix=fix)
 
 
-def _beside(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec) -> Iterator[TapPoint]:
+def _beside(plan: KeptPlan, lab: Lab, probe: ProbeSpec) -> Iterator[TapPoint]:
     """Yield taps at every interface of a router by which packets of a probe can leave it or come.
 
     Links that lead to one router alone, and to neither end of the probe, are left out.
     """
     ends = {probe.sender: SENDER, probe.to: RESPONDER}
-    for name, link in named_links(lab):
+    for name, link in lab.links.items():
         passing = [node for node in link.members if lab.nodes[node].forwards or node in ends]
         crossed = _crossed(lab, link.members)
         for node in passing if len(passing) > 1 else ():
@@ -155,7 +153,7 @@ def _at_end(end: ProbeEnd, probe: ProbeSpec) -> Iterator[TapPoint]:
 
 
 def way_over(
-    plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, found: NodePath, back: NodePath
+    plan: KeptPlan, lab: Lab, probe: ProbeSpec, found: NodePath, back: NodePath
 ) -> ProbeWay:
     """Return the way of a probe whose requests take one path and whose replies take another."""
     out = _PathPoints.of(plan, lab, found)
@@ -219,7 +217,7 @@ class _Crossed(NamedTuple):
     machines: bool
 
 
-def _crossed(lab: LabSpec, nodes: Iterable[str]) -> _Crossed:
+def _crossed(lab: Lab, nodes: Iterable[str]) -> _Crossed:
     nodes = list(nodes)
     machines = {lab.machine_of(lab.host_of(node)) for node in nodes}
     return _Crossed(lab.leaves_host(nodes), len(machines) > 1)
@@ -235,7 +233,7 @@ class _PathPoints:
     crossed: tuple[_Crossed, ...]
 
     @classmethod
-    def of(cls, plan: KeptPlan, lab: LabSpec, path: NodePath) -> _PathPoints:
+    def of(cls, plan: KeptPlan, lab: Lab, path: NodePath) -> _PathPoints:
         """Return the points of a path from the sender to the responder."""
         crossed = tuple(_crossed(lab, ends) for ends in pairwise(path.nodes))
         first = plan.attachment(path.nodes[0], path.links[0])
@@ -324,7 +322,7 @@ def _at_router(attachment: Attachment, crossed: _Crossed, *, wire: bool = False)
     ]
 
 
-def _loopback(plan: KeptPlan, lab: LabSpec, probe: ProbeSpec, node: str) -> str | None:
+def _loopback(plan: KeptPlan, lab: Lab, probe: ProbeSpec, node: str) -> str | None:
     """Return the address of a router's loopback if packets of a probe go to it and from it.
 
     They do not if the probe names a link, or the lab sets no routes that lead there.

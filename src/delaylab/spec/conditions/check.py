@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from delaylab.spec.conditions.directions import conditions_of, members_meant, received_by, way_of
+from delaylab.spec.conditions.directions import (
+    Joining,
+    conditions_of,
+    members_meant,
+    received_by,
+    way_of,
+)
 from delaylab.spec.conditions.engine import (
     Conditions,
     DelayTrace,
@@ -55,7 +61,7 @@ def check_conditions(
 
 
 def check_profile(
-    given: ConditionsSpec, link: LinkSpec, node: str | None, *, receives: bool = False
+    given: ConditionsSpec, link: Joining, node: str | None, *, receives: bool = False
 ) -> None:
     """Raise ValueError if a profile differs up and down but the link has no such direction.
 

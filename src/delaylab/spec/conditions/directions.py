@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Protocol
 
 from delaylab.spec.conditions.engine import NOTHING, Conditions, DelayTrace, Trace, made_of
 from delaylab.spec.conditions.merge import merge, merge_changes, without
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.conditions.profiles import UpDown, contents
 from delaylab.spec.lab import LinkSpec
-from delaylab.spec.timeline.model import ChangeSpec
+
+
+class Joining(Protocol):
+    """A link of a file or a resolved one, as far as its ends matter."""
+
+    @property
+    def members(self) -> Sequence[str]:
+        """Return the nodes that the link joins."""
+
+    @property
+    def is_pair(self) -> bool:
+        """Return True if it is a point-to-point link."""
 
 
 def conditions_of(link: LinkSpec, node: str) -> Conditions:
@@ -41,17 +53,9 @@ def received_by(link: LinkSpec, node: str) -> Conditions:
     return _merged([_profile(own, link, node, receives=True), own.named()])
 
 
-def receivers(link: LinkSpec, timeline: Iterable[ChangeSpec]) -> set[str]:
-    """Return the members that have conditions for what they receive, or get them by a timeline.
-
-    `timeline` has the changes of this link.
-    """
-    return {*link.received_by, *(change.to for change in timeline if change.to is not None)}
-
-
 def changes(
     given: ConditionsSpec,
-    link: LinkSpec,
+    link: Joining,
     node: str,
     now: Conditions,
     *,
@@ -65,24 +69,24 @@ def changes(
     return _in_place_of_a_trace(now, named)
 
 
-def way_of(link: LinkSpec, node: str, *, receives: bool = False) -> UpDown | None:
+def way_of(link: Joining, node: str, *, receives: bool = False) -> UpDown | None:
     """Return a member's direction on a link of two: the first member, a profile's user, sends up.
 
     With `receives` it is the direction of what the member receives. Returns None if the link is not
     point-to-point.
     """
-    if link.between is None:
+    if not link.is_pair:
         return None
-    return "up" if (node == link.between[0]) != receives else "down"
+    return "up" if (node == link.members[0]) != receives else "down"
 
 
-def members_meant(link: LinkSpec, node: str | None) -> list[str]:
-    """Return the members that a change is for: the given one, else all."""
+def members_meant(link: Joining, node: str | None) -> Sequence[str]:
+    """Return the members that a change applies to: the given one, else all."""
     return [node] if node is not None else link.members
 
 
 def _profile(
-    given: ConditionsSpec, link: LinkSpec, node: str, *, receives: bool = False
+    given: ConditionsSpec, link: Joining, node: str, *, receives: bool = False
 ) -> Conditions:
     if given.profile is None:
         return NOTHING

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import Names, by_name, names, origins
+from delaylab.spec.names import Names, named_links, names, origins
+from delaylab.spec.routing.given import routing_of
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec, seconds
-from delaylab.spec.routing.routed import routing_of
 from delaylab.spec.source import Document, Location, Problems
 
 BY_FRR_ALONE = ("isis",)
@@ -105,7 +105,7 @@ def _check_areas(
     """Refuse areas of OSPF that no router joins to the backbone (RFC 2328, section 3.1)."""
     areas_of: dict[str, set[str]] = defaultdict(set)
     file_name = origins(lab)
-    for name, link in by_name(lab).items():
+    for name, link in named_links(lab):
         for node in link.members:
             routing = routers.get(file_name[node])
             if routing and routing.ospf and link.spoken("ospf", node) is not False:

@@ -14,7 +14,7 @@ from delaylab.agent.result import AgentError
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
-from delaylab.spec.study.work import MpiWork
+from delaylab.study_file.work import MpiWork
 from delaylab.work.folders import Folder
 
 COMMAND: Sequence[str] = ("hpcc",)

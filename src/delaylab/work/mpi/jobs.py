@@ -10,7 +10,7 @@ from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.lab.running import Lab
-from delaylab.spec.study.work import MpiWork
+from delaylab.study_file.work import MpiWork
 from delaylab.work.folders import Folder, folders
 from delaylab.work.jobs import Done, Job, Started
 from delaylab.work.mpi import hpcc, latency

@@ -10,8 +10,8 @@ from delaylab.agent.result import AgentError
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
-from delaylab.plan.agent_names import host_agent
-from delaylab.spec.study.work import MpiWork
+from delaylab.resolve.agent_names import host_agent
+from delaylab.study_file.work import MpiWork
 from delaylab.work.folders import Folder, folders
 from delaylab.work.mpi.settings import FOLDER
 

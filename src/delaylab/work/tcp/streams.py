@@ -12,7 +12,7 @@ from delaylab.agent.requests import Exec
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.lab.running import Lab
-from delaylab.spec.study.work import TCP_PROGRAMS, TcpProgram
+from delaylab.study_file.work import TCP_PROGRAMS, TcpProgram
 from delaylab.work.jobs import Done, Job
 from delaylab.work.tcp import iperf3, nuttcp
 

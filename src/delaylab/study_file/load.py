@@ -6,15 +6,13 @@ from pathlib import Path
 
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
+from delaylab.resolve.load import OF_STUDIES, checked, refuse_foreign, says, want_lab
 from delaylab.spec import limits
-from delaylab.spec.check import check_lab
 from delaylab.spec.conditions.files import with_files
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.load import OF_STUDIES, refuse_foreign, says, want_lab
 from delaylab.spec.source import Document, Location, read, validate
-from delaylab.spec.study.check_claims import check_claims
-from delaylab.spec.study.combine import StudyFile
-from delaylab.spec.study.model import StudySpec
+from delaylab.study_file.check_claims import check_claims
+from delaylab.study_file.combine import StudyFile
+from delaylab.study_file.model import StudySpec
 
 
 def load_study(path: Path) -> StudyFile:
@@ -33,14 +31,14 @@ def study_from(document: Document) -> StudyFile:
         raise document.refuse("this is a lab file; a study was wanted", ("nodes",), fix)
     document = with_files(document)
     if isinstance(document.data, dict) and isinstance(document.data.get("lab"), dict):
-        check_lab(validate(LabSpec, document, ("lab",)), document, ("lab",))
+        checked(document, ("lab",))
     spec = validate(StudySpec, document)
     if isinstance(spec.lab, str):
         lab_document = _lab_file(document, spec.lab)
         at: Location = ()
     else:
         lab_document, at = document, ("lab",)
-    check_lab(validate(LabSpec, lab_document, at), lab_document, at)
+    checked(lab_document, at)
     check_claims(spec.claims, spec.factors, document, probed=spec.probe is not None)
     return StudyFile(spec, document, lab_document, at)
 

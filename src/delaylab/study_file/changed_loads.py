@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from delaylab.spec.source import Document, Location
-from delaylab.spec.study.loads import LOADS, LoadSpec
 from delaylab.spec.variants import all_fields
+from delaylab.study_file.loads import LOADS, LoadSpec
 
 LOADS_ROOT = "loads"
 

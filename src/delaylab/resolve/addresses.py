@@ -15,30 +15,19 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from delaylab.errors import BadInput
-from delaylab.plan.cells import BITS, cell_of
-from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.mtus import mtu_of
-from delaylab.spec.names import named_links
+from delaylab.resolve.agent_names import host_agent, node_agent
+from delaylab.resolve.cells import BITS, cell_of
+from delaylab.resolve.lab import Lab, Link
 
 POOL4 = ipaddress.ip_network("198.18.0.0/15")
 POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")
 BROADCAST_AT_LEAST = 256
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-@dataclass(frozen=True)
-class PlannedLink:
-    """A link of a lab with its name, its MTU, and the addresses of its members, with prefix."""
-
-    name: str
-    spec: LinkSpec
-    mtu: int
-    addresses: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -70,75 +59,78 @@ CABLES4 = _area("198.19.0.0/16")
 LINKS6, LOOPBACKS6 = _area("fd64:656c:6179::/49"), _area("fd64:656c:6179:8000::/96")
 
 
-@dataclass(frozen=True)
-class Assigned:
-    """The links of a lab in order, with addresses; and those of routers' loopbacks, by node."""
-
-    links: list[PlannedLink]
-    loopbacks: dict[str, list[str]]
-
-
-def assign(lab: LabSpec, stacks: Mapping[str, str]) -> Assigned:
-    """Return the addresses of a lab; nodes with the same entry in `stacks` share addresses.
+def with_addresses(lab: Lab) -> Lab:
+    """Return a lab whose links and routers have addresses. Nodes of one stack share theirs.
 
     Raises BadInput if the links need more addresses than a pool has.
     """
-    blocks4, blocks6 = _Blocks(lab, POOL4), _Blocks(lab, POOL6)
-    links: list[PlannedLink] = []
-    for name, link in named_links(lab):
-        if link.addresses:
-            given = {node: tuple(texts) for node, texts in link.given_addresses.items()}
-            links.append(PlannedLink(name, link, mtu_of(lab, link), given))
-            continue
-        owners = list(dict.fromkeys(stacks[node] for node in link.members))
-        addresses: dict[str, list[str]] = {owner: [] for owner in owners}
-        cell = _cell(lab, link.members)
-        if 4 in lab.ip:
-            _on_link4(name, link, cell, blocks4, addresses)
-        if 6 in lab.ip:
-            _on_link6(name, link, cell, blocks6, addresses)
-        of_members = {node: tuple(addresses[stacks[node]]) for node in link.members}
-        links.append(PlannedLink(name, link, mtu_of(lab, link), of_members))
+    given = {
+        name: {node: tuple(texts) for node, texts in link.given_addresses.items()}
+        for name, link in zip(lab.links, lab.written.links, strict=True)
+        if link.addresses
+    }
+    blocks4, blocks6 = _Blocks(given, POOL4), _Blocks(given, POOL6)
+    stacks = {node: _stack(lab, node) for node in lab.nodes}
+    links = {}
+    for name, link in lab.links.items():
+        addresses = given.get(name) or _assigned(lab, link, stacks, blocks4, blocks6)
+        links[name] = replace(link, addresses=addresses)
     routers: dict[str, str] = {}
     for node, spec in lab.nodes.items():
         if spec.forwards:
             routers.setdefault(stacks[node], node)
     loopbacks = {
-        owner: _loopback(lab, owner, _cell(lab, [node]), blocks4, blocks6)
+        owner: tuple(_loopback(lab, owner, _cell(lab, [node]), blocks4, blocks6))
         for owner, node in routers.items()
     }
-    return Assigned(
-        links, {node: loopbacks[stacks[node]] for node in lab.nodes if stacks[node] in routers}
-    )
+    of_nodes = {node: loopbacks[stacks[node]] for node in lab.nodes if stacks[node] in routers}
+    return replace(lab, links=links, loopbacks=of_nodes)
 
 
-def _cell(lab: LabSpec, nodes: Iterable[str]) -> int | None:
+def _stack(lab: Lab, node: str) -> str:
+    """Return the key of a node's stack, and so of its addresses; native nodes share one."""
+    return host_agent(lab.host_of(node)) if lab.nodes[node].kind == "native" else node_agent(node)
+
+
+def _assigned(
+    lab: Lab, link: Link, stacks: Mapping[str, str], blocks4: _Blocks, blocks6: _Blocks
+) -> dict[str, tuple[str, ...]]:
+    addresses: dict[str, list[str]] = {stacks[node]: [] for node in link.members}
+    cell = _cell(lab, link.members)
+    if 4 in lab.ip:
+        _on_link4(link, cell, blocks4, addresses)
+    if 6 in lab.ip:
+        _on_link6(link, cell, blocks6, addresses)
+    return {node: tuple(addresses[stacks[node]]) for node in link.members}
+
+
+def _cell(lab: Lab, nodes: Iterable[str]) -> int | None:
     """Return the cell that decides the addresses of nodes; None if names decide them."""
-    return cell_of(lab.nodes[node].at for node in nodes) if lab.addresses == "places" else None
+    return cell_of(lab.nodes[node].at for node in nodes) if lab.addresses_by == "places" else None
 
 
 def _on_link4(
-    name: str, link: LinkSpec, cell: int | None, blocks: _Blocks, addresses: Mapping[str, list[str]]
+    link: Link, cell: int | None, blocks: _Blocks, addresses: Mapping[str, list[str]]
 ) -> None:
-    if link.between:
+    if link.is_pair:
         start = blocks.take(
-            2, CABLES4.place(name, 2, cell)
+            2, CABLES4.place(link.name, 2, cell)
         )  # RFC 3021: a /31 has no network address
         for number, texts in enumerate(addresses.values()):
             # `!s` skips `__format__` of addresses, which matches a regular expression each time.
             texts.append(f"{ipaddress.IPv4Address(start + number)!s}/31")
         return
     size = max(BROADCAST_AT_LEAST, _power_of_two(len(addresses) + 2))
-    start, length = blocks.take(size, LANS4.place(name, size, cell)), 33 - size.bit_length()
+    start, length = blocks.take(size, LANS4.place(link.name, size, cell)), 33 - size.bit_length()
     for texts, number in zip(addresses.values(), _numbers(addresses, size - 2), strict=True):
         texts.append(f"{ipaddress.IPv4Address(start + number)!s}/{length}")
 
 
 def _on_link6(
-    name: str, link: LinkSpec, cell: int | None, blocks: _Blocks, addresses: Mapping[str, list[str]]
+    link: Link, cell: int | None, blocks: _Blocks, addresses: Mapping[str, list[str]]
 ) -> None:
-    start = blocks.take(1 << 64, LINKS6.place(name, 1 << 64, cell))
-    numbers = range(1, 3) if link.between else _numbers(addresses, 1 << 32)
+    start = blocks.take(1 << 64, LINKS6.place(link.name, 1 << 64, cell))
+    numbers = range(1, 3) if link.is_pair else _numbers(addresses, 1 << 32)
     for texts, number in zip(addresses.values(), numbers, strict=False):
         texts.append(f"{ipaddress.IPv6Address(start + number)!s}/64")
 
@@ -155,7 +147,7 @@ def _numbers(owners: Mapping[str, list[str]], most: int) -> list[int]:
 
 
 def _loopback(
-    lab: LabSpec, owner: str, cell: int | None, blocks4: _Blocks, blocks6: _Blocks
+    lab: Lab, owner: str, cell: int | None, blocks4: _Blocks, blocks6: _Blocks
 ) -> list[str]:
     found: list[str] = []
     if 4 in lab.ip:
@@ -170,9 +162,9 @@ def _loopback(
 class _Blocks:
     """Blocks of a pool of addresses that meet no network that the file gives, and no other."""
 
-    def __init__(self, lab: LabSpec, pool: Network) -> None:
-        of_links = (link.given_addresses.values() for link in lab.links)
-        given = {text for texts in chain.from_iterable(of_links) for text in texts}
+    def __init__(self, of_links: Mapping[str, Mapping[str, Sequence[str]]], pool: Network) -> None:
+        of_ends = chain.from_iterable(each.values() for each in of_links.values())
+        given = {text for texts in of_ends for text in texts}
         networks = [ipaddress.ip_interface(text).network for text in given]
         own = [each for each in networks if each.version == pool.version]
         # In rising order, and so are their ends: those that meet are one.
@@ -209,16 +201,6 @@ class _Blocks:
                 start = -(-self._ends[at] // size) * size
             at += 1
         return start
-
-
-def mac(lab: str, *parts: str) -> str:
-    """Return a fixed, locally administered MAC address for these names.
-
-    A random one in each run would leave stale ARP entries. `lab` is the lab's name, with its token
-    where its frames may meet those of a lab of the same name.
-    """
-    digest = hashlib.blake2b("/".join((lab, *parts)).encode(), digest_size=5).digest()
-    return "02:" + digest.hex(":")
 
 
 def _hashed(name: str, below: int) -> int:

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from pydantic import Field
 
+from delaylab.resolve.counts import with_counts
 from delaylab.spec.base import Spec
-from delaylab.spec.expand import expand
 from delaylab.spec.kinds import FIELDS_OF_KINDS
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names
 from delaylab.spec.source import Document, Location, validate
-from delaylab.spec.study.expand_jobs import expand_work
-from delaylab.spec.study.needs import without_packages
-from delaylab.spec.study.work import MpiWork, PairWork, WorkSpec
+from delaylab.study_file.expand_jobs import expand_work
+from delaylab.study_file.needs import without_packages
+from delaylab.study_file.work import MpiWork, PairWork, WorkSpec
 
 WORK = "work"
 
@@ -61,7 +61,7 @@ def work_of(
 
 def _check_kinds(work: WorkSpec, lab: LabSpec, document: Document, at: Location) -> None:
     """Raise BadInput if a node that needs packages is of a kind that gets none."""
-    node = without_packages(expand(lab), work) if work.needs else None
+    node = without_packages(with_counts(lab), work) if work.needs else None
     if node is not None:
         kinds = ", ".join(sorted(FIELDS_OF_KINDS["packages"]))
         what = f"the work needs {work.needs[0]}, and node {node!r} is of a kind without `packages`"
@@ -75,7 +75,7 @@ def _check_trust(work: WorkSpec, lab: LabSpec, document: Document, at: Location)
     """
     if not isinstance(work, MpiWork):
         return
-    nodes = expand(lab).nodes
+    nodes = with_counts(lab).nodes
     guests = [node for node in work.on if nodes[node].own_root]
     if guests and len(guests) < len(work.on):
         other = next(node for node in work.on if node not in guests)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from delaylab.errors import BadInput
 from delaylab.spec.source import Document, Location, validate
-from delaylab.spec.study.model import Level, StudySpec
-from delaylab.spec.study.series import levels_of
+from delaylab.study_file.model import Level, StudySpec
+from delaylab.study_file.series import levels_of
 
 Change = Callable[[dict[str, object], str, object, Location], None]
 Block = dict[str, list[str]]

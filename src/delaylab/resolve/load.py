@@ -1,47 +1,57 @@
-"""Reading of lab files: parse, add the files they name, validate, check."""
+"""Reading of lab files: parse, add the files they name, validate, check, resolve."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import resolve, unplaced
+from delaylab.resolve.steps import Impossible
 from delaylab.spec.check import check_lab
 from delaylab.spec.conditions.files import with_files
-from delaylab.spec.expand import written_out
 from delaylab.spec.foreign import foreign, remedy
 from delaylab.spec.lab import LabSpec
-from delaylab.spec.source import Document, read, validate
+from delaylab.spec.source import Document, Location, read, validate
 
 OF_STUDIES = ("study", "probe", "factors", "repeat")
 """Fields by which a study is known from a lab, if it has no `nodes`."""
 
 
-def load_lab(path: Path) -> LabSpec:
-    """Read and check a lab file."""
+def load_lab(path: Path) -> Lab:
+    """Read, check and resolve a lab file."""
     return lab_from(read(path))
 
 
-def lab_from(document: Document) -> LabSpec:
-    """Return the checked lab of a document, with every `count:` expanded and nodes placed."""
-    lab = unplaced(document)
-    if not lab.wants_hosts:
-        return lab
-    # Few labs ask for a placement.
-    from delaylab.placement import Infeasible  # noqa: PLC0415
-    from delaylab.spec.placed import with_hosts  # noqa: PLC0415
+def lab_from(document: Document) -> Lab:
+    """Return the lab of a document; raise BadInput, with its line, for errors."""
+    file = lab_file(document)
+    if file.place is None:
+        return resolve(file)
+    from delaylab.placement import Infeasible  # noqa: PLC0415  few labs ask for a placement
 
     try:
-        return with_hosts(lab)
+        return resolve(file)
     except Infeasible as error:
         raise document.refuse(error.what, ("place",), error.fix) from None
 
 
-def unplaced(document: Document) -> LabSpec:
-    """Return the checked lab of a document; nodes without a host still have none."""
+def lab_file(document: Document) -> LabSpec:
+    """Return what a document says of a lab, with the files that it names."""
     want_lab(document)
-    document = with_files(document)
-    lab = validate(LabSpec, document)
-    check_lab(lab, document)
-    return written_out(lab)
+    return checked(with_files(document))
+
+
+def checked(document: Document, at: Location = ()) -> LabSpec:
+    """Return what a document says of a lab at a place in it; raise BadInput for errors."""
+    file = validate(LabSpec, document, at)
+    check_lab(file, document, at)
+    try:
+        if file.timeline:
+            unplaced(file)
+    except Impossible as error:
+        fix = "look at the events before it"
+        raise document.refuse(str(error), (*at, "timeline", error.place), fix) from None
+    return file
 
 
 def want_lab(document: Document) -> None:

@@ -7,85 +7,28 @@ follows from the timeline alone, so link engines get all changes before the firs
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from delaylab.spec.conditions.directions import conditions_of, members_meant
+from delaylab.resolve.lab import Deed, End, Order, Step
+from delaylab.spec.conditions.directions import Joining, members_meant
 from delaylab.spec.conditions.engine import LinkState
 from delaylab.spec.conditions.model import UP, ConditionsSpec
-from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import by_name, named_links
-from delaylab.spec.timeline.model import ChangeSpec, EventSpec, LinkEventSpec, NodeEventSpec
+from delaylab.spec.timeline.model import (
+    ChangeSpec,
+    EventSpec,
+    LinkEventSpec,
+    MomentSpec,
+    NodeEventSpec,
+)
 from delaylab.units import Duration
 
-Deed = Literal["freeze", "continue", "kill", "start"]
-"""A thing that is done to a node's programs."""
-End = tuple[str, str]
-"""A node, and a link that it is on."""
 _OF_LINKS: dict[str, LinkState] = {
     "down": "down",
     "flap": "down",
     "silence": "silent",
     "up": "up",
 }
-
-
-@dataclass(frozen=True)
-class Order:
-    """A thing to do to programs of a node at a time; to the node as a whole without `programs`."""
-
-    at_ns: int
-    node: str
-    do: Deed
-    programs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Step:
-    """The lab after all that happens at one time of its timeline.
-
-    `ends` are those ends of links that are not `up`. `events` are the places in the timeline of the
-    events that have a part in it: a `flap` and a `restart` have two steps.
-    """
-
-    at_ns: int
-    events: tuple[int, ...]
-    changes: tuple[ChangeSpec, ...]
-    orders: tuple[Order, ...]
-    ends: dict[End, LinkState]
-    dead: frozenset[str]
-    frozen: frozenset[str]
-    not_running: frozenset[End]
-    """Nodes, each with a program that was killed or frozen by itself."""
-
-
-def has_events(lab: LabSpec) -> bool:
-    """Return True if a timeline has events of links or nodes."""
-    return any(isinstance(moment, EventSpec) for moment in lab.timeline)
-
-
-def counts_from_ready(lab: LabSpec) -> bool:
-    """Return True if a lab's timeline counts from when its routers forward rightly."""
-    return bool(lab.timeline) and (
-        lab.has_daemons or any(isinstance(each, NodeEventSpec) for each in lab.timeline)
-    )
-
-
-def changes_of_links(lab: LabSpec) -> list[ChangeSpec]:
-    """Return the changes of links that the timeline makes, with those by events; by time.
-
-    Every name of the lab is written out, as after `expand`.
-    """
-    if not has_events(lab):
-        return [each for each in lab.timeline if isinstance(each, ChangeSpec)]
-    return [change for step in steps(lab) for change in step.changes]
-
-
-def conditioned(lab: LabSpec) -> set[str]:
-    """Return the names of the links with conditions, from the start or by the lab's timeline."""
-    now = (name for name, link in named_links(lab) if link.is_conditioned)
-    return {*now, *(change.link for change in changes_of_links(lab))}
 
 
 class Impossible(ValueError):
@@ -96,16 +39,18 @@ class Impossible(ValueError):
         self.place = place
 
 
-def steps(lab: LabSpec) -> list[Step]:
+def steps(
+    links: Mapping[str, Joining], states: Mapping[End, LinkState], timeline: Sequence[MomentSpec]
+) -> tuple[Step, ...]:
     """Return the lab after each time of its timeline; raise Impossible for an event.
 
-    Every name of the lab is written out, as after `expand`.
+    All names are written out. `states` are those of the links' ends from the start.
     """
-    state = _State(lab)
+    state = _State(links, dict(states))
     times: dict[int, list[_Part]] = defaultdict(list)
-    for part in _parts(lab):
+    for part in _parts(timeline):
         times[part.at_ns].append(part)
-    return [state.after(at_ns, times[at_ns]) for at_ns in sorted(times)]
+    return tuple(state.after(at_ns, times[at_ns]) for at_ns in sorted(times))
 
 
 @dataclass(frozen=True)
@@ -118,8 +63,8 @@ class _Part:
     did: str = ""
 
 
-def _parts(lab: LabSpec) -> Iterator[_Part]:
-    for place, moment in enumerate(lab.timeline):
+def _parts(timeline: Sequence[MomentSpec]) -> Iterator[_Part]:
+    for place, moment in enumerate(timeline):
         at_ns = moment.at.ns
         if isinstance(moment, ChangeSpec):
             yield _Part(at_ns, place, moment)
@@ -139,20 +84,17 @@ class _State:
     their ends have.
     """
 
-    lab: LabSpec
+    links: Mapping[str, Joining]
+    cables: dict[End, LinkState]
     dead: set[str] = field(default_factory=set)
     frozen: set[str] = field(default_factory=set)
     killed_programs: set[End] = field(default_factory=set)
     frozen_programs: set[End] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.links = by_name(self.lab)
         self.on: dict[str, list[str]] = defaultdict(list)
-        self.cables: dict[End, LinkState] = {}
-        for name, link in self.links.items():
-            for node in link.members:
-                self.on[node].append(name)
-                self.cables[node, name] = conditions_of(link, node).state or "up"
+        for node, link in self.cables:
+            self.on[node].append(link)
         self.told = dict(self.cables)
 
     def after(self, at_ns: int, parts: list[_Part]) -> Step:
@@ -264,13 +206,13 @@ class _State:
                         at=Duration(at_ns), link=name, node=node, conditions=conditions
                     )
 
-    def _state_of(self, link: LinkSpec, name: str, node: str) -> LinkState:
+    def _state_of(self, link: Joining, name: str, node: str) -> LinkState:
         """Return the state of a node's end of a link.
 
         A cable between two has no carrier at either end if one of them is without power; others
         are on a switch.
         """
-        without_power = self.dead & (set(link.members) if link.between else {node})
+        without_power = self.dead & (set(link.members) if link.is_pair else {node})
         if without_power:
             return "down"
         cable = self.cables[node, name]

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.kinds import HostedNode, ImageNode, NodeSpec, ProcessNode
 from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.routing.model import PACKAGES, RoutingSpec, merged
+from delaylab.spec.routing.given import routing_of
+from delaylab.spec.routing.model import PACKAGES, RoutingSpec
 
 CAPABILITIES: Mapping[str, frozenset[Capability]] = {
     "frr": frozenset({"sys_admin"}),
@@ -16,13 +17,7 @@ CAPABILITIES: Mapping[str, frozenset[Capability]] = {
 """Capabilities that a daemon asks for when it starts, in addition to those of every node."""
 
 
-def routing_of(lab: LabSpec, node: str) -> RoutingSpec | None:
-    """Return the routing of a node: its own, and the lab's if it is a router; None if none."""
-    spec = lab.nodes[node]
-    return merged(lab.routing if spec.forwards else None, spec.routing)
-
-
-def with_routing(lab: LabSpec) -> LabSpec:
+def with_daemons(lab: LabSpec) -> LabSpec:
     """Return a lab whose routers each name their routing, and have its packages and capabilities.
 
     A node with an image of its own keeps it: that image has the daemons, or the node fails.

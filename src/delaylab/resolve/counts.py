@@ -13,31 +13,13 @@ from typing import TypeVar
 
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
-from delaylab.spec.routing.routed import with_routing
 from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 
 Said = TypeVar("Said")
 
 
-def expand(lab: LabSpec) -> LabSpec:
-    """Return the lab with all that it leaves to delaylab: nodes and links, daemons, hosts of nodes.
-
-    Raises Infeasible if its hosts cannot take its nodes.
-    """
-    written = written_out(lab)
-    if not written.wants_hosts:
-        return written
-    from delaylab.spec.placed import with_hosts  # noqa: PLC0415  few labs ask for a placement
-
-    return with_hosts(written)
-
-
-def written_out(lab: LabSpec) -> LabSpec:
-    """Return the lab with every node and link written out, and every router's daemons."""
-    return with_routing(_expand(lab))
-
-
-def _expand(lab: LabSpec) -> LabSpec:
+def with_counts(lab: LabSpec) -> LabSpec:
+    """Return a lab with every node and link written out; without a `count:` it stays as it is."""
     if all(spec.count is None for spec in lab.nodes.values()):
         return lab
     all_names = names(lab)

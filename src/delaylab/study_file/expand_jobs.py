@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delaylab.spec.names import Names
-from delaylab.spec.study.loads import FramesLoad, LoadSpec
-from delaylab.spec.study.work import WorkSpec
+from delaylab.study_file.loads import FramesLoad, LoadSpec
+from delaylab.study_file.work import WorkSpec
 
 
 def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple[LoadSpec, ...]:

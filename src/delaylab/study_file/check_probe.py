@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from delaylab.spec.conditions.round_trip import round_trip_ns
+from delaylab.resolve.delays import round_trip_ns
+from delaylab.resolve.lab import Lab
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names, links_of, named_links
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location, validate
-from delaylab.spec.study.model import LATE, ProbeSpec
+from delaylab.study_file.model import LATE, ProbeSpec
 from delaylab.units import Duration
 
 PROBE = "probe"
@@ -38,10 +39,10 @@ def probe_of(
     return probe
 
 
-def patient(probe: ProbeSpec, lab: LabSpec) -> ProbeSpec:
+def patient(probe: ProbeSpec, lab: Lab) -> ProbeSpec:
     """Return a probe whose `late` follows the delays that the lab's links are configured for.
 
-    `lab` has no `count:` any more. A study that says `late` keeps it.
+    A study that says `late` keeps it.
     """
     if "late" in probe.model_fields_set or probe.outside:
         return probe

@@ -11,10 +11,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from delaylab.spec.addresses import outside
 from delaylab.spec.base import NAME, Name, Spec, spelled
 from delaylab.spec.lab import IpVersion, LabSpec
-from delaylab.spec.study.claims import ClaimSpec, LevelName
-from delaylab.spec.study.loads import LoadSpec
-from delaylab.spec.study.series import SeriesSpec, levels_of
-from delaylab.spec.study.work import WorkSpec
+from delaylab.study_file.claims import ClaimSpec, LevelName
+from delaylab.study_file.loads import LoadSpec
+from delaylab.study_file.series import SeriesSpec, levels_of
+from delaylab.study_file.work import WorkSpec
 from delaylab.units import Duration
 
 Protocol = Literal["icmp", "udp", "tcp", "http"]

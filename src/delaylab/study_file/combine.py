@@ -8,29 +8,29 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from delaylab.spec.check import check_lab
-from delaylab.spec.expand import expand
-from delaylab.spec.lab import LabSpec
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.load import checked
+from delaylab.resolve.resolve import resolve
 from delaylab.spec.names import links_of, named_links
 from delaylab.spec.names import names as names_in
-from delaylab.spec.source import Document, Location, validate
-from delaylab.spec.study.changed_loads import (
+from delaylab.spec.source import Document, Location
+from delaylab.spec.timeline.model import EventSpec
+from delaylab.study_file.changed_loads import (
     LOADS_ROOT,
     LoadChange,
     changed,
     load_change,
     loads_of,
 )
-from delaylab.spec.study.check_probe import is_counted, known_node, one_of, patient, probe_of
-from delaylab.spec.study.check_work import work_of
-from delaylab.spec.study.expand_jobs import expand_loads
-from delaylab.spec.study.loads import FramesLoad, HeldFramesLoad, LoadSpec, PairLoad
-from delaylab.spec.study.model import ProbeSpec, StudySpec
-from delaylab.spec.study.needs import with_needs
-from delaylab.spec.study.scale import changeable, scaled
-from delaylab.spec.study.trial_counts import check_trials
-from delaylab.spec.study.work import WorkSpec
-from delaylab.spec.timeline.steps import has_events
+from delaylab.study_file.check_probe import is_counted, known_node, one_of, patient, probe_of
+from delaylab.study_file.check_work import work_of
+from delaylab.study_file.expand_jobs import expand_loads
+from delaylab.study_file.loads import FramesLoad, HeldFramesLoad, LoadSpec, PairLoad
+from delaylab.study_file.model import ProbeSpec, StudySpec
+from delaylab.study_file.needs import needs
+from delaylab.study_file.scale import changeable, scaled
+from delaylab.study_file.trial_counts import check_trials
+from delaylab.study_file.work import WorkSpec
 
 SYSCTLS = "sysctls"
 ROOTS = (
@@ -48,7 +48,7 @@ class Combination:
     """One level of every factor, with the lab, loads, probe (if any) and work that result."""
 
     levels: dict[str, str]
-    lab: LabSpec
+    lab: Lab
     loads: tuple[LoadSpec, ...]
     probe: ProbeSpec | None
     work: tuple[WorkSpec, ...] = ()
@@ -184,8 +184,7 @@ def _checked(
             if place[0] not in OUTSIDE_OF_LAB
         },
     )
-    lab = validate(LabSpec, lab_document, study.lab_at)
-    check_lab(lab, lab_document, study.lab_at)
+    lab = checked(lab_document, study.lab_at)
     known, links = names_in(lab), links_of(lab, named_links(lab))
     probe = None if probe_data is None else probe_of(probe_data, given, lab, document)
     for load in loads:
@@ -204,14 +203,18 @@ def _checked(
                     f"factors: {', '.join(levels)}",
                 )
     work = work_of(work_data, given, lab, known, document)
-    if probe is None and not any(each.on for each in work) and not has_events(lab):
+    if (
+        probe is None
+        and not any(each.on for each in work)
+        and not any(isinstance(each, EventSpec) for each in lab.timeline)
+    ):
         what = (
             f"nothing is measured with {_named(levels)}: there is no probe, no node works, and the "
             "lab's timeline has no events"
         )
         fix = "give the study `probe` or `work`: loads alone have no end"
         raise document.refuse(what, ("work",), fix)
-    whole = with_needs(expand(lab), work)
+    whole = resolve(lab, needs(work))
     if probe is not None:
         probe = patient(probe, whole)
     return Combination(levels, whole, expand_loads(loads, known, links), probe, work)

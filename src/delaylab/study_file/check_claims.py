@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from delaylab.spec.base import Spec
 from delaylab.spec.source import Document, Location, Problems, validate
-from delaylab.spec.study.claims import ClaimSpec
+from delaylab.study_file.claims import ClaimSpec
 
 Factors = Mapping[str, Collection[str]]
 """The levels of each factor of a study."""

@@ -7,8 +7,8 @@ from math import prod
 
 from delaylab.errors import BadInput
 from delaylab.spec.source import Document, Location
-from delaylab.spec.study.model import StudySpec
-from delaylab.spec.study.scale import REPEAT, Scaled, repeats
+from delaylab.study_file.model import StudySpec
+from delaylab.study_file.scale import REPEAT, Scaled, repeats
 
 MOST_COMBINATIONS = 500_000
 """The most combinations of levels, including those that a design leaves out."""

@@ -10,13 +10,8 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 
-from delaylab.spec.conditions.directions import changes, conditions_of, members_meant, received_by
+from delaylab.resolve.lab import Direction, Lab, Link
 from delaylab.spec.conditions.engine import Conditions, DelayTrace
-from delaylab.spec.conditions.merge import merge
-from delaylab.spec.lab import LabSpec, LinkSpec
-from delaylab.spec.names import costs, named_links
-from delaylab.spec.timeline.model import ChangeSpec
-from delaylab.spec.timeline.steps import changes_of_links
 
 S = 1_000_000_000
 """A second in ns."""
@@ -34,20 +29,26 @@ def delay_ns(conditions: Conditions) -> int:
     return (conditions.delay_ns or 0) + MOST_SPREADS * spread
 
 
-def one_way_ns(lab: LabSpec) -> dict[str, dict[str, int]]:
+def longest_ns(direction: Direction) -> int:
+    """Return the longest one-way delay that a direction has from the start or by the timeline."""
+    return max(delay_ns(conditions) for conditions in direction.every)
+
+
+def one_way_ns(lab: Lab) -> dict[str, dict[str, int]]:
     """Return the longest one-way delay in ns by link and member.
 
     It is that of what the member sends and of what it receives together: a round trip between two
-    members passes both of each. Changes by the lab's timeline count. `lab` has no `count:` any
-    more.
+    members passes both of each. Changes by the lab's timeline count.
     """
-    timeline = defaultdict[str, list[ChangeSpec]](list)
-    for change in sorted(changes_of_links(lab), key=lambda change: change.at):
-        timeline[change.link].append(change)
     return {
-        name: {node: _longest_ns(link, timeline[name], node) for node in link.members}
-        for name, link in named_links(lab)
+        name: {node: _both_ns(link, node) for node in link.members}
+        for name, link in lab.links.items()
     }
+
+
+def _both_ns(link: Link, node: str) -> int:
+    received = link.received.get(node)
+    return longest_ns(link.sent[node]) + (0 if received is None else longest_ns(received))
 
 
 def tries(one_way: Iterable[int]) -> int | None:
@@ -60,12 +61,12 @@ def tries(one_way: Iterable[int]) -> int | None:
     return KERNEL_TRIES + math.ceil(across_ns / S) if across_ns > S else None
 
 
-def round_trip_ns(lab: LabSpec, start: str, end: str) -> int:
+def round_trip_ns(lab: Lab, start: str, end: str) -> int:
     """Return the longest round trip over the path of the least cost between two nodes, in ns.
 
-    `lab` has no `count:` any more. Returns 0 if there is no path, or `end` is outside of the lab.
+    Returns 0 if there is no path, or `end` is outside of the lab.
     """
-    cost, one_way, ends = costs(lab), one_way_ns(lab), defaultdict[str, list[str]](list)
+    cost, one_way, ends = lab.costs, one_way_ns(lab), defaultdict[str, list[str]](list)
     for link, members in one_way.items():
         for node in members:
             ends[node].append(link)
@@ -84,26 +85,3 @@ def round_trip_ns(lab: LabSpec, start: str, end: str) -> int:
                 both = delay + members[node] + members[other]
                 heapq.heappush(waiting, (so_far + cost.get(link, 1), both, other))
     return 0
-
-
-def _longest_ns(link: LinkSpec, timeline: list[ChangeSpec], node: str) -> int:
-    sent = [each for each in timeline if each.to is None and node in members_meant(link, each.node)]
-    received = [each for each in timeline if each.to == node]
-    return _longest_of(conditions_of(link, node), link, sent, node) + _longest_of(
-        received_by(link, node), link, received, node, receives=True
-    )
-
-
-def _longest_of(
-    now: Conditions,
-    link: LinkSpec,
-    timeline: list[ChangeSpec],
-    node: str,
-    *,
-    receives: bool = False,
-) -> int:
-    longest = delay_ns(now)
-    for change in timeline:
-        now = merge(now, changes(change.conditions, link, node, now, receives=receives))
-        longest = max(longest, delay_ns(now))
-    return longest

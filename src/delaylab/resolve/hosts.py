@@ -16,18 +16,18 @@ from delaylab.placement import (
     measured,
     place,
 )
-from delaylab.spec.conditions.directions import conditions_of
-from delaylab.spec.lab import HostSpec, LabSpec, LinkSpec
-from delaylab.spec.names import named_links
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.lab import Link as LabLink
+from delaylab.spec.lab import HostSpec
 from delaylab.spec.placing import PlacementSpec
 
 
-def with_hosts(lab: LabSpec) -> LabSpec:
+def with_hosts(lab: Lab) -> Lab:
     """Return a lab whose nodes all have a host, if it asks for a placement.
 
     Raises Infeasible if the hosts cannot take the nodes.
     """
-    if lab.place is None or not lab.wants_hosts:
+    if lab.place is None or all(node.host is not None for node in lab.nodes.values()):
         return lab
     found = place(problem_of(lab, lab.place), lab.place.by)
     names = [host.name for host in found.problem.hosts]
@@ -35,15 +35,15 @@ def with_hosts(lab: LabSpec) -> LabSpec:
         node: spec.model_copy(update={"host": names[host]})
         for (node, spec), host in zip(lab.nodes.items(), found.host_of, strict=True)
     }
-    return lab.model_copy(update={"nodes": nodes})
+    return replace(lab, nodes=nodes, written=lab.written.model_copy(update={"nodes": nodes}))
 
 
-def placement_of(lab: LabSpec) -> Placement:
+def placement_of(lab: Lab) -> Placement:
     """Return how good the hosts of a lab's nodes are, whoever chose them."""
     return measured(problem_of(lab, lab.place or PlacementSpec()))
 
 
-def interfaces_of(lab: LabSpec, stacks: Mapping[str, str]) -> tuple[End, ...]:
+def interfaces_of(lab: Lab, stacks: Mapping[str, str]) -> tuple[End, ...]:
     """Return the interfaces by which links leave hosts, for a lab whose nodes all have a host.
 
     `stacks` are the stacks of nodes: those of one stack leave together, as the first of them.
@@ -64,8 +64,8 @@ def interfaces_of(lab: LabSpec, stacks: Mapping[str, str]) -> tuple[End, ...]:
     return ends_of(replace(problem, links=tuple(links)), host_of, must_fit=False)
 
 
-def problem_of(lab: LabSpec, spec: PlacementSpec, *, every_interface: bool = False) -> Problem:
-    """Return the placement problem of a lab whose `count:` are written out.
+def problem_of(lab: Lab, spec: PlacementSpec, *, every_interface: bool = False) -> Problem:
+    """Return the placement problem of a lab.
 
     A link counts with its `bandwidth`, else with its rate; one without either with the median of
     the others. If no link has any, each counts the same; then only `every_interface` counts
@@ -73,18 +73,17 @@ def problem_of(lab: LabSpec, spec: PlacementSpec, *, every_interface: bool = Fal
     """
     number = {name: index for index, name in enumerate(lab.nodes)}
     host_number = {name: index for index, name in enumerate(lab.hosts)}
-    links = named_links(lab)
     needs = bandwidths(lab)
     known = [each for each in needs if each is not None]
     usual = sorted(known)[len(known) // 2] if known else 1
     made = (
         Link(
-            name,
+            link.name,
             tuple(number[each] for each in link.members),
             usual if need is None else need,
             tuple(link.interfaces.items()),
         )
-        for (name, link), need in zip(links, needs, strict=True)
+        for link, need in zip(lab.links.values(), needs, strict=True)
     )
     return Problem(
         nodes=tuple(lab.nodes),
@@ -112,24 +111,24 @@ def _host(name: str, spec: HostSpec, *, counted: bool) -> Host:
     )
 
 
-def bandwidths(lab: LabSpec) -> list[int | None]:
+def bandwidths(lab: Lab) -> list[int | None]:
     """Return what each link needs, in bit/s; None for those with neither `bandwidth` nor rate."""
-    return [_bandwidth(link) for link in lab.links]
+    return [_bandwidth(link) for link in lab.links.values()]
 
 
-def _bandwidth(link: LinkSpec) -> int | None:
+def _bandwidth(link: LabLink) -> int | None:
     """Return what a link needs in the direction that needs more, in bit/s; None if it is unsaid."""
-    if link.bandwidth is not None:
-        return link.bandwidth.bps
-    rates = [conditions_of(link, node).rate for node in link.members]
+    if link.bandwidth_bps is not None:
+        return link.bandwidth_bps
+    rates = [sent.first.rate for sent in link.sent.values()]
     return max((each.bps for each in rates if each is not None), default=None)
 
 
-def _short(lab: LabSpec, below_ns: int, number: dict[str, int]) -> tuple[tuple[int, int], ...]:
+def _short(lab: Lab, below_ns: int, number: dict[str, int]) -> tuple[tuple[int, int], ...]:
     """Return pairs of nodes on one link, one of whose directions has less delay than that."""
     return tuple(
         (number[link.members[0]], number[other])
-        for link in lab.links
-        if min((conditions_of(link, each).delay_ns or 0) for each in link.members) < below_ns
+        for link in lab.links.values()
+        if min(sent.first.delay_ns or 0 for sent in link.sent.values()) < below_ns
         for other in link.members[1:]
     )
