@@ -376,7 +376,7 @@ nodes: {a: {kind: xen, host: one}, b: {kind: xen, host: other}}
 links: [{join: [a, b], name: lan}]
 """
     _, plan = planned(text)
-    of = {agent.name: agent.guest.command for agent in plan.agents if agent.guest}
+    of = {str(agent.name): agent.guest.command for agent in plan.agents if agent.guest}
     for name, cpus, scheduler in (("xen.one", "3", "credit"), ("xen.other", "2", "credit2")):
         words = of[name]
         assert words[words.index("-smp") + 1] == cpus

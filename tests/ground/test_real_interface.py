@@ -35,7 +35,7 @@ def planned(text: str, *, root: bool = True) -> Plan:
 
 def test_its_agent_has_the_interface_and_neither_address_nor_route() -> None:
     plan = planned(LAB)
-    agents = {each.name: each for each in plan.agents}
+    agents = {str(each.name): each for each in plan.agents}
     lan = agents.pop("node.lan")
     assert lan.interface == RealInterface("eth1", "wan", 1400)
     assert lan.sysctls["-net.ipv6.conf.all.disable_ipv6"] == "1"

@@ -12,7 +12,7 @@ from delaylab.kinds.domain import BOOT_DEADLINE_MS
 from delaylab.kinds.qemu import PORT, PROGRAM
 from delaylab.plan.kind import Kind, Node, Rights
 from delaylab.plan.model import Agent, Guest
-from delaylab.resolve.agent_names import machine_agent
+from delaylab.resolve.agent_names import host_agent, machine_agent
 from delaylab.spec.kinds import XenNode
 from delaylab.spec.lab import XenSpec
 
@@ -50,16 +50,16 @@ class Xen(guest.VirtualMachine[XenNode]):
         """
         spec = node.spec
         words = ["{image:agent/program}", "call", "--stream", "{stream}"]
-        words += ["{lab}/" + machine_agent(node.network) + ".sock", "--"]
+        words += ["{lab}/" + machine_agent(node.host) + ".sock", "--"]
         words += ["/lib/delaylab/domu", node.name, spec.guest]
         words += [str(guest.mebibytes(spec, self.memory_mib)), str(spec.vcpus)]
         return words + [f"{card.bridge},{card.vif},{card.card.mac}" for card in node.inner]
 
     def services(self, nodes: tuple[Node[XenNode], ...]) -> tuple[Agent, ...]:
         """Return the machine that Xen runs in, for each host with such nodes."""
-        hosts = dict.fromkeys(node.network for node in nodes)
+        hosts = dict.fromkeys(node.host for node in nodes)
         return tuple(
-            _machine(host, [node for node in nodes if node.network == host]) for host in hosts
+            _machine(host, [node for node in nodes if node.host == host]) for host in hosts
         )
 
 
@@ -111,4 +111,4 @@ def _machine(host: str, nodes: list[Node[XenNode]]) -> Agent:
         setup=setup,
     )
     cpus = next((node.cpus for node in nodes if node.cpus), None)
-    return Agent(machine_agent(host), host, cpus=cpus, guest=started)
+    return Agent(machine_agent(host), host_agent(host), cpus=cpus, guest=started)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from delaylab.lab import health
 from delaylab.lab.programs.folders import with_programs
 from delaylab.lab.running import Lab
-from delaylab.resolve.agent_names import node_agent
+from delaylab.resolve.agent_names import AgentName, node_agent
 
 if TYPE_CHECKING:
     from delaylab.agent.program_requests import ProgramStates
@@ -91,7 +91,7 @@ def describe(lab: Lab, *, addresses: bool = True) -> LabDescription:
     Without `addresses` nodes are not asked for theirs: those of the plan are given.
     """
     gone = health.dead(lab)
-    hosts = [agent for agent in lab.keeper.agents if agent.startswith("host.")]
+    hosts = [agent for agent in lab.keeper.agents if AgentName(agent).role == "host"]
     programs = _node_states(lab, gone)
     now = _addresses(lab, gone) if addresses else {}
     return LabDescription(
@@ -144,7 +144,7 @@ def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
     enter = f"nsenter --target {pid} --net"
     state: State = "unreachable" if lab.is_lost(agent) else "running"
     return HostDescription(
-        name=agent.removeprefix("host."),
+        name=AgentName(agent).of,
         machine=lab.machine_of(agent).name,
         agent=agent,
         pid=pid,

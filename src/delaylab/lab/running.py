@@ -14,7 +14,7 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import Machine, RunningLab
-from delaylab.resolve.agent_names import host_agent, node_agent
+from delaylab.resolve.agent_names import AgentName, host_agent, node_agent
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Lab:
         for name in (node_agent(place), place, host_agent(place)):
             if name in agents:
                 return name
-        known = ", ".join(name.removeprefix("node.") for name in agents)
+        known = ", ".join(AgentName(name).place for name in agents)
         raise BadInput(f"lab {self.name!r} has no node {place!r}", fix=f"there are: {known}")
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from delaylab.machines.local import LOCAL
 from delaylab.machines.machine import Machine, OtherVersion, RunningLab
 from delaylab.machines.reach import Reach
 from delaylab.machines.ssh import SshMachine
-from delaylab.resolve.agent_names import host_agent, node_agent
+from delaylab.resolve.agent_names import AgentName, host_agent, node_agent
 from delaylab.spec.base import SshTarget
 from delaylab.spec.machine import MachineSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
@@ -136,8 +136,8 @@ def _planned(part: RunningLab, place: str) -> Built:
         return Built(pid=0, start=0)
     hosts = {node.host for node in plan.nodes.values()}
     at = {host: plan.machines.get(host, LOCAL_MACHINE) for host in hosts}
-    names = [host_agent(host) for host in sorted(hosts) if at[host] == place]
+    names: list[str] = [host_agent(host) for host in sorted(hosts) if at[host] == place]
     names += [node_agent(name) for name, node in plan.nodes.items() if at[node.host] == place]
-    names += [engine for engine in plan.engines if at.get(engine.partition(".")[2]) == place]
+    names += [engine for engine in plan.engines if at.get(AgentName(engine).of) == place]
     nobody = BuiltAgent(pid=0, start=0)
     return Built(pid=0, start=0, agents=dict.fromkeys(names, nobody))

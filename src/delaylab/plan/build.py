@@ -258,6 +258,7 @@ def _node(
         node,
         name,
         spec,
+        host,
         place,
         _cpus(lab.cpus_of(node)),
         network.cards(node),

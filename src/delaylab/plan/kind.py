@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from delaylab.plan.model import Agent, DomainCable, TapDevice
+from delaylab.resolve.agent_names import Network
 from delaylab.spec.capabilities import ALL_CAPABILITIES, Capability
 from delaylab.spec.kinds import FACTS, NodeSpec
 from delaylab.spec.lab import XenSpec
@@ -73,7 +74,8 @@ class Node(Generic[OfKind]):
     name: str
     lab: str
     spec: OfKind
-    network: str
+    host: str
+    network: Network
     cpus: tuple[int, ...] | None = None
     cards: tuple[TapDevice, ...] = ()
     inner: tuple[DomainCable, ...] = ()

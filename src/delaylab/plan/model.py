@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from delaylab.io.values import Json, JsonObject
 from delaylab.plan.cabling.outward import Outward, outward_message
 from delaylab.plan.kept import KeptPlan
-from delaylab.resolve.agent_names import NEW
+from delaylab.resolve.agent_names import NEW, AgentName, Network
 from delaylab.routing.node_programs import NodePrograms
 
 if TYPE_CHECKING:
     from delaylab.plan.conditions.engine_links import EngineLinks
+
+Reach = Literal["stream", "folder", "nothing"]
+"""The way of sessions to the agent inside of a guest: a stream, a folder, or none."""
+Unreached = Literal["blackhole", "unreachable", "prohibit"]
+"""Kinds of routes for packets that are not sent on (ip-route(8))."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +27,11 @@ class Guest:
 
     The words of `command` may hold `{image:NAME/FILE}`, `{accel:WHICH}`, `{vhost}` and references
     to files of this machine (`plan/references.py`), which are filled in when the lab starts, and
-    the placeholders that the monitor fills in (docs/protocol.md). `reach` is `stream`, `folder` or
-    `nothing`. `setup` configures the system in a virtual machine, by its agent.
+    the placeholders that the monitor fills in (docs/protocol.md). `setup` configures the system in
+    a virtual machine, by its agent.
     """
 
-    reach: str
+    reach: Reach
     command: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     deadline_ms: int = 60_000
@@ -56,14 +61,14 @@ class Nat:
 class Agent:
     """One agent process.
 
-    `network` is `new`, `guest` (its guest brings it), `machine`, or the name of an earlier agent.
+    `network` is one of its own, or that of an earlier agent.
     `cpu_quota_us` is the CPU time that it may use in each 100 ms. `own_folders` are those of this
     machine of which it has a copy of its own. `capabilities` are those that the
     programs it starts may have; None means all that delaylab has.
     """
 
-    name: str
-    network: str = NEW
+    name: AgentName
+    network: Network = NEW
     isolate: tuple[str, ...] = ()
     hostname: str | None = None
     cpus: tuple[int, ...] | None = None
@@ -220,7 +225,7 @@ class Route:
     via: tuple[str, ...]
     on: str | None = None
     metric: int | None = None
-    kind: str | None = None
+    kind: Unreached | None = None
 
 
 Operation = (

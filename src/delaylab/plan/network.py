@@ -27,7 +27,13 @@ from delaylab.plan.routes.least_cost import routes, routes_of_hosts
 from delaylab.plan.routes.reach import Stacks
 from delaylab.plan.routes.static import StaticRoutes
 from delaylab.plan.stacks import NodeStacks, short
-from delaylab.resolve.agent_names import host_agent, machine_agent, node_agent, wire_agent
+from delaylab.resolve.agent_names import (
+    AgentName,
+    host_agent,
+    machine_agent,
+    node_agent,
+    wire_agent,
+)
 from delaylab.resolve.lab import Lab, Link
 from delaylab.spec.this_machine import HERE
 
@@ -299,10 +305,7 @@ class Network:
                 if end.agent != self._stacks.machine or cable in exact:
                     yield Offloads(end.agent, end.name, enabled=False)
         for inner in self._cables.inner:
-            if (
-                self._slow
-                and self._stacks.kind(inner.card.agent.removeprefix("node.")).hypervisor_bridged
-            ):
+            if self._slow and self._stacks.kind(AgentName(inner.card.agent).of).hypervisor_bridged:
                 yield Offloads(inner.card.agent, inner.card.name, enabled=False)
 
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 from delaylab.plan.cabling.outward import Groups, LanPort, Tunnel
 from delaylab.plan.model import Agent, DomainCable, Operation, Plan, TapDevice, Veth
-from delaylab.resolve.agent_names import ENGINE, MACHINE, NEW, WIRE
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
@@ -22,7 +21,7 @@ def parts(
     `interfaces` those on the LAN of machines for which the file names none. All parts keep what
     holds of the whole lab while it runs: each machine knows all of its nodes.
     """
-    machines = {agent.name: machine_of(plan, agent) for agent in plan.agents}
+    machines: dict[str, str] = {agent.name: machine_of(plan, agent) for agent in plan.agents}
     agents: dict[str, list[Agent]] = defaultdict(list)
     operations: dict[str, list[Operation]] = defaultdict(list)
     for agent in plan.agents:
@@ -43,16 +42,10 @@ def tunnels(plan: Plan) -> list[Tunnel | LanPort]:
 
 def machine_of(plan: Plan, agent: Agent) -> str:
     """Return the machine of an agent, by the host that it is on."""
-    role, _, name = agent.name.partition(".")
-    if role == WIRE:
-        return name or LOCAL_MACHINE
-    if agent.name == ENGINE or agent.name.startswith(f"{ENGINE}."):
-        return agent.name.removeprefix(ENGINE).removeprefix(".") or LOCAL_MACHINE
-    if role in ("node", "nat"):
-        return plan.machines.get(plan.nodes[name].host, LOCAL_MACHINE)
-    if agent.network not in (NEW, MACHINE) and agent.network.startswith("host."):
-        name = agent.network.removeprefix("host.")
-    return plan.machines.get(name, LOCAL_MACHINE)
+    if agent.name.role in ("wire", "engine"):
+        return agent.name.of or LOCAL_MACHINE
+    host = plan.nodes[agent.name.of].host if agent.name.role in ("node", "nat") else agent.name.of
+    return plan.machines.get(host, LOCAL_MACHINE)
 
 
 def _agent_of(operation: Operation) -> str:

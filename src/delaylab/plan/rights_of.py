@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from delaylab.errors import BadInput, NotHere
 from delaylab.plan.kind import SLIRP, TUN, AnyKind, Rights
-from delaylab.resolve.agent_names import WIRE
+from delaylab.resolve.agent_names import AgentName
 from delaylab.resolve.lab import Lab
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.kinds import HostedNode, NodeSpec, ProcessNode
@@ -36,12 +36,11 @@ class RightsOf:
         machine = self.lab.machine_of(host)
         return self.here if machine is None else self.machines.get(machine, UNKNOWN)
 
-    def agent(self, agent: str) -> Rights:
+    def agent(self, agent: AgentName) -> Rights:
         """Return the rights on the machine of an agent."""
-        role, _, name = agent.partition(".")
-        if role == WIRE:
-            return self.machines.get(name, UNKNOWN) if name else self.here
-        return self.node(name) if role in ("node", "nat") else self.host(name)
+        if agent.role in ("wire", "engine"):
+            return self.machines.get(agent.of, UNKNOWN) if agent.of else self.here
+        return self.node(agent.of) if agent.role in ("node", "nat") else self.host(agent.of)
 
 
 def refuse_what_cannot_run(lab: Lab, kinds: Mapping[str, AnyKind], rights_of: RightsOf) -> None:

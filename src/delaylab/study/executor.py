@@ -14,7 +14,7 @@ from delaylab import loads
 from delaylab.agent.result import Unreachable
 from delaylab.dataset import store
 from delaylab.dataset.records.tables import TABLES
-from delaylab.dataset.records.trial import Measurement, TrialRecord
+from delaylab.dataset.records.trial import Measurement, Status, TrialRecord
 from delaylab.errors import DelaylabError, DoesNotFit
 from delaylab.io.printable import one_line
 from delaylab.lab.running import Lab
@@ -122,7 +122,8 @@ class Here(Executor):
         self, item: Planned, rates: BlockRates, captures: Path | None, on_start: OnStart
     ) -> Outcome:
         started = now()
-        status, reason, lost = "failed", "", None
+        status: Status = "failed"
+        reason, lost = "", None
         for _ in range(TRIES):
             try:
                 found = rates.of(item, self._bench.lab)
@@ -157,7 +158,7 @@ def _measured(lab: Lab, item: Planned, pcap: Path | None, rates: list[loads.Foun
 
 
 def _record(
-    item: Planned, started: str, measurement: Measurement, status: str, reason: str | None
+    item: Planned, started: str, measurement: Measurement, status: Status, reason: str | None
 ) -> TrialRecord:
     """Return the record of a trial that ends now."""
     return store.trial_record(

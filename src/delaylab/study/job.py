@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from delaylab.dataset.records.rates import HeldRate
-from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.trial import Status, TrialRecord
 from delaylab.study.block_rates import Key
 from delaylab.study.order import Planned
 
@@ -36,8 +36,8 @@ class Outcome:
     tables: dict[str, pl.DataFrame]
 
     @property
-    def status(self) -> str:
-        """Return `ok`, `failed` or `skipped`."""
+    def status(self) -> Status:
+        """Return how the trial ended."""
         return self.record.status
 
     @property

@@ -15,6 +15,7 @@ from delaylab.agent.session import Session
 from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
+from delaylab.resolve.agent_names import AgentName
 
 INTERVAL_NS = 100_000_000
 READY_S = 20
@@ -66,7 +67,7 @@ def recording_machines(lab: Lab) -> Iterator[MachineStates]:
 def _places(lab: Lab, machine: Machine) -> list[WatchedPlace]:
     """Return the places whose state is sampled on a machine: those of its agents."""
     return [
-        WatchedPlace(name.removeprefix("node."), agent.pid, agent.cgroups)
+        WatchedPlace(AgentName(name).place, agent.pid, agent.cgroups)
         for name, agent in lab.keeper.agents.items()
         if lab.machine_of(name) is machine
     ]

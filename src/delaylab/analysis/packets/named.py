@@ -24,6 +24,7 @@ from delaylab.points import (
     router_number,
     router_side,
 )
+from delaylab.resolve.agent_names import AgentName
 from delaylab.spec.kinds import facts_of
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -107,19 +108,14 @@ def _at(trial: TrialRecord, part: Segment) -> str:
 
 def _between_machines(trial: TrialRecord, part: Segment) -> str:
     """Return the machines whose wires a segment begins or ends at; "" in a lab on one machine."""
-    wires = {point: place.at for point, place in trial.places.items() if _is_wire(place.at)}
+    agents = {point: AgentName(place.at) for point, place in trial.places.items()}
+    wires = {point: agent for point, agent in agents.items() if agent.role == "wire"}
     if len(set(wires.values())) < 2 or part.leg == "turn":
         return ""
     machines = dict.fromkeys(
-        wires[point].partition(".")[2] or LOCAL_MACHINE
-        for point in (part.start, part.end)
-        if point in wires
+        wires[point].of or LOCAL_MACHINE for point in (part.start, part.end) if point in wires
     )
     return " to ".join(machines)
-
-
-def _is_wire(agent: str) -> bool:
-    return agent == WIRE or agent.startswith(f"{WIRE}.")
 
 
 def _links(trial: TrialRecord, part: Segment) -> list[str]:

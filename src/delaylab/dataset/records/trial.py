@@ -329,7 +329,7 @@ class TrialHead(Record):
     index: Count = Field(description="The place of the trial in the order of running.")
     factors: dict[Word, Text] = Field(description="The level of each factor.")
     repeat: Count = Field(description="The number of the repeat, from 1 on.")
-    status: Literal["ok", "failed", "skipped"] = Field(
+    status: Status = Field(
         description="`failed` after two failures, `skipped` if the lab did not fit into memory or "
         "names CPUs that the machine lacks. Neither has data."
     )
@@ -341,6 +341,10 @@ class TrialHead(Record):
     )
     started: Text | None = Field(None, description="The time when the trial began, in ISO 8601.")
     ended: Text | None = Field(None, description="The time when the trial ended, in ISO 8601.")
+
+
+Status = Literal["ok", "failed", "skipped"]
+"""The end of a trial; one is skipped if this machine cannot have its lab."""
 
 
 class TrialRecord(Measurement, TrialHead):

@@ -15,6 +15,7 @@ from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.errors import BadInput
 from delaylab.io.side_by_side import side_by_side
 from delaylab.lab.running import Lab
+from delaylab.resolve.agent_names import AgentName
 
 PATIENCE_S = 30.0
 """Seconds that all engines together have to answer."""
@@ -64,7 +65,7 @@ def _answer(
     asked_s: float,
 ) -> EngineReport:
     """Return what an engine says of itself, or that it is down."""
-    host = agent.removeprefix("link.")
+    host = AgentName(agent).of
     if isinstance(asked, AgentError):
         return EngineReport(host=host, state="down", why=str(asked))
     session, result = asked
@@ -80,7 +81,7 @@ def _answer(
 
 def _report(lab: Lab, agent: str, found: EngineReport, pid: int | None) -> EngineReport:
     """Return a report with what this machine knows of the engine and of its links' ends."""
-    host = agent.removeprefix("link.")
+    host = AgentName(agent).of
     known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
     if found.running:
         known["pid"] = pid

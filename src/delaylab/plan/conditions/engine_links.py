@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from delaylab.io.values import JsonObject, Message
 from delaylab.spec.conditions.engine import Conditions
+
+Engine = Literal["own", "kernel"]
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,9 @@ class Moment(Message):
 
 @dataclass(frozen=True)
 class EngineLinks(Message):
-    """All links with conditions of one host, and the settings of their engine.
+    """All links with conditions of one host, and the settings of their engine."""
 
-    `engine` is `own` or `kernel`.
-    """
-
-    engine: str
+    engine: Engine
     seed: int
     realtime: bool
     memory_bytes: int

@@ -11,6 +11,7 @@ from delaylab.errors import DoesNotFit
 from delaylab.plan.conditions.engine_links import EngineLink, Port
 from delaylab.plan.kept import LinkUnderlay
 from delaylab.plan.model import Agent, Plan
+from delaylab.resolve.agent_names import AgentName
 from delaylab.spec.conditions.engine import Conditions, DelayTrace
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -89,7 +90,7 @@ def over_underlay(plan: Plan, measured: Iterable[RoundTrips]) -> Plan:
 
 def _pairs(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the links of two nodes on two machines, each with its machines."""
-    own = {agent.removeprefix("link.") for agent, engine in plan.engines.items() if engine == "own"}
+    own = {AgentName(agent).of for agent, engine in plan.engines.items() if engine == "own"}
     for link in plan.conditioned:
         ends = plan.on_link(link)
         machines = frozenset(plan.machines.get(each.host, LOCAL_MACHINE) for each in ends)
