@@ -11,7 +11,7 @@ from delaylab.trial.event_tables import while_running
 
 
 def step(at_ns: int, *dead: str) -> Happened:
-    found = Step(0, (), (), (), {}, frozenset(dead), frozenset(), frozenset())
+    found = Step(at_ns=0, dead=frozenset(dead))
     return Happened(found, at_ns, at_ns + 1, at_ns + 2)
 
 

@@ -16,7 +16,7 @@ DROPPED_BY_BRIDGES = "01:80:c2:00:00:01"
 """The address of pause frames, which end at a bridge's port (IEEE 802.3, annex 31B)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Crossing:
     """The way of links' frames from `machine` to `other`, by the interfaces of one of the links.
 
@@ -73,7 +73,16 @@ def _of_links(lab: Lab, plan: KeptPlan) -> Iterator[Crossing]:
             if leaves is None or arrives is None:
                 continue
             for one, to in islice(zip(cycle(ours), cycle(theirs), strict=False), count):
-                yield Crossing(machine, other, (name,), mtu, leaves, arrives, one.mac, to.mac)
+                yield Crossing(
+                    machine=machine,
+                    other=other,
+                    links=(name,),
+                    mtu=mtu,
+                    leaves=leaves,
+                    arrives=arrives,
+                    source=one.mac,
+                    to=to.mac,
+                )
 
 
 def _tunnel(ends: Iterable[Attachment]) -> TapPoint | None:

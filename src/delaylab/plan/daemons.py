@@ -58,17 +58,17 @@ def routers(
     for name, routing in routed.items():
         own = loopbacks.get(name, ())
         found[name] = Router(
-            name,
-            routing.router_id or _router_id(name, own),
-            routing,
-            tuple(sorted(lab.ip)),
-            own,
-            tuple(
+            name=name,
+            router_id=routing.router_id or _router_id(name, own),
+            routing=routing,
+            ip=tuple(sorted(lab.ip)),
+            loopbacks=own,
+            ports=tuple(
                 _port(each, lab.links[each.link], on_link[each.link], routed, numbers)
                 for each in attachments[name]
             ),
-            numbers[name],
-            tuple(
+            as_number=numbers[name],
+            inside=tuple(
                 Peer(other, tuple(text.split("/")[0] for text in loopbacks[other]), number)
                 for other, number in numbers.items()
                 if other != name and number is not None and number == numbers[name]

@@ -72,7 +72,7 @@ class LinkUnderlay:
     lost: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HostInterface:
     """One direction of a host's interface: the queue `queue` of `agent`, and the links by it."""
 

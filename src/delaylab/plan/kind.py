@@ -62,7 +62,7 @@ class Rights:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Node(Generic[OfKind]):
     """A node as passed to its kind.
 

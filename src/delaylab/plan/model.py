@@ -158,7 +158,7 @@ class Queue:
     limit_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Capacity:
     """The rate that interfaces share: a token bucket for all that leaves by those in `of`.
 

@@ -14,35 +14,25 @@ from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import (
     Address,
     DomainCable,
-    Neighbours,
-    Offloads,
-    Operation,
     RealInterface,
-    Steering,
     TapDevice,
     Veth,
 )
-from delaylab.plan.resolved import resolved
-from delaylab.plan.routes.least_cost import routes, routes_of_hosts
-from delaylab.plan.routes.reach import Stacks
-from delaylab.plan.routes.static import StaticRoutes
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.resolve.agent_names import (
-    AgentName,
     host_agent,
     machine_agent,
     node_agent,
     wire_agent,
 )
 from delaylab.resolve.lab import Lab, Link
-from delaylab.spec.this_machine import HERE
 
 if TYPE_CHECKING:
     from delaylab.plan.conditions.conditioned import ConditionedLink
 
 
 class Network:
-    """A collector of the operations that a lab's links need."""
+    """The cables, bridges and attachments of a lab's links, laid link by link."""
 
     def __init__(self, name: str, lab: Lab, kinds: Mapping[str, AnyKind], token: str = "") -> None:
         self.lab = lab
@@ -50,57 +40,27 @@ class Network:
         self.wires: dict[str | None, None] = {}
         """The machines with a wire: those on which links leave a host."""
         self.conditioned: list[ConditionedLink] = []
-        self._stacks = NodeStacks(name, lab, kinds, token)
-        self._cables = Cables(self._stacks)
-        self._addresses: dict[Address, None] = {}
-        self._exact: list[Veth | TapDevice] = []
-        self._slow = any(host.uplink or host.interfaces for host in lab.hosts.values())
+        self.stacks = NodeStacks(name, lab, kinds, token)
+        self.cables = Cables(self.stacks)
+        self.addresses: dict[Address, None] = {}
+        self.exact: list[Veth | TapDevice] = []
+        """The cables on which frames must be as a link engine carries them."""
 
     @property
     def forwarding(self) -> set[str]:
         """Return the agents whose stacks forward."""
-        return {self._stacks.networks[n] for n, spec in self.lab.nodes.items() if spec.forwards}
-
-    def operations(self) -> Iterator[Operation]:
-        """Yield all operations, in an order in which they can be carried out."""
-        yield from self._cables.laid
-        yield from self._cables.inner
-        yield from self._cables.tunnels
-        yield from self._cables.lan.ports
-        yield from self._cables.lan.groups()
-        yield from self._cables.bridges.values()
-        yield from self._addresses
-        loopbacks = {self._stacks.networks[node]: own for node, own in self.lab.loopbacks.items()}
-        yield from (Address(agent, "lo", text) for agent, own in loopbacks.items() for text in own)
-        networks = self._stacks.networks
-        given = StaticRoutes(self.lab, self.attachments, networks)
-        if self.lab.has_paths and (forwarding := self.forwarding):
-            stacks = Stacks(self._of_systems(), forwarding, self.lab.costs, loopbacks)
-            found = (
-                routes_of_hosts(stacks, self._stacks.machine)
-                if self.lab.has_daemons
-                else routes(stacks, self._stacks.machine, multipath=self.lab.multipath)
-            )
-            yield from given.without(found)
-        yield from given.given
-        yield from self._cables.queues
-        yield from self._cables.capacities.operations()
-        yield from self._offloads()
-        if self.conditioned:  # without an engine's links there is nothing to steer or to wait for
-            yield from dict.fromkeys(self._steering())
-            yield from dict.fromkeys(self._neighbours())
-        yield from resolved(self._of_systems(), self._stacks.machine)
+        return {self.stacks.networks[n] for n, spec in self.lab.nodes.items() if spec.forwards}
 
     @property
     def interfaces(self) -> tuple[HostInterface, ...]:
         """Return the interfaces of hosts by which links leave, each direction apart."""
-        return tuple(self._cables.capacities.interfaces())
+        return tuple(self.cables.capacities.interfaces())
 
     def add_link(self, link: Link) -> None:
         """Add one link."""
-        laid_before = len(self._cables.laid)
+        laid_before = len(self.cables.laid)
         if not link.conditioned and self._is_one_cable(link):
-            attachments = self._cables.between(link, *link.members)
+            attachments = self.cables.between(link, *link.members)
         else:
             attachments = self._over_hosts(link)
         by_node = {each.node: each for each in attachments}
@@ -109,37 +69,37 @@ class Network:
             self.attachments[node].append(each)
             # What is behind an interface of this machine has its address already.
             for text in texts if self.lab.nodes[node].outside is None else ():
-                self._addresses[Address(each.agent, each.device, text)] = None
+                self.addresses[Address(each.agent, each.device, text)] = None
         if link.conditioned:
             from delaylab.plan.conditions.conditioned import ConditionedLink  # noqa: PLC0415  many have none
 
             whole = ConditionedLink(link, tuple(attachments))
             whole.check()
             self.conditioned.append(whole)
-            self._exact += self._cables.laid[laid_before:]
+            self.exact += self.cables.laid[laid_before:]
 
     def _is_one_cable(self, link: Link) -> bool:
         """Return True if a veth between two stacks of one host is all that a link needs."""
         if not link.is_pair:
             return False
         one, two = link.members
-        host = self._stacks.hosts[one]
-        if host != self._stacks.hosts[two] or self.lab.across(host):
+        host = self.stacks.hosts[one]
+        if host != self.stacks.hosts[two] or self.lab.across(host):
             return False
-        return not (self._stacks.kind(one).own_kernel or self._stacks.kind(two).own_kernel)
+        return not (self.stacks.kind(one).own_kernel or self.stacks.kind(two).own_kernel)
 
     def _over_hosts(self, link: Link) -> list[Attachment]:
         """Lay a link's part on each host, and join the parts at the wire if there are several."""
         parts: dict[tuple[str, str | None], list[str]] = defaultdict(list)
         for node in link.members:
-            parts[self._stacks.hosts[node], self._leaves_alone(node)].append(node)
+            parts[self.stacks.hosts[node], self._leaves_alone(node)].append(node)
         lay = self._on_engine if link.conditioned else self._on_host
         attachments = list[Attachment]()
         wire_ports: dict[str | None, list[str]] = defaultdict(list)
         bridged = list[tuple[str, str, list[str]]]()
         for (host, alone), nodes in parts.items():
             first = None if alone is None else nodes[0]
-            ends = self._cables.uplink(link, host, first) if len(parts) > 1 else ()
+            ends = self.cables.uplink(link, host, first) if len(parts) > 1 else ()
             around = link.name if first is None else f"{link.name}.{first}"
             here = lay(link, nodes, around, ends[0].interface if ends else None)
             attachments += [_outward(each, *ends) for each in here]
@@ -149,21 +109,21 @@ class Network:
         for machine, ports in wire_ports.items():
             if ports:
                 self.wires[machine] = None
-                self._cables.bridge(wire_agent(machine), link.name, ports)
+                self.cables.bridge(wire_agent(machine), link.name, ports)
                 nodes = [n for n in link.members if self._machine_of(n) == machine]
                 bridged.append((wire_agent(machine), link.name, nodes))
         for agent, around, nodes in bridged:
             here = [each for each in attachments if each.node in nodes]
-            self._cables.hold(agent, around, here, attachments)
+            self.cables.hold(agent, around, here, attachments)
         return sorted(attachments, key=lambda each: link.members.index(each.node))
 
     def _machine_of(self, node: str) -> str | None:
-        return self.lab.machine_of(self._stacks.hosts[node])
+        return self.lab.machine_of(self.stacks.hosts[node])
 
     def _leaves_alone(self, node: str) -> str | None:
         """Return the stack of a node if its frames leave its host even to others there."""
-        across = self.lab.across(self._stacks.hosts[node])
-        return self._stacks.networks[node] if across else None
+        across = self.lab.across(self.stacks.hosts[node])
+        return self.stacks.networks[node] if across else None
 
     def _over_machines(
         self,
@@ -179,24 +139,24 @@ class Network:
             macs[self.lab.machine_of(each.host)].append(each.mac)
         ends = {}
         for machine, ports in wire_ports.items():
-            ends[machine] = self._cables.tunnel(link, machine, macs)
+            ends[machine] = self.cables.tunnel(link, machine, macs)
             ports.append(ends[machine].interface)
         return [_outward(each, ends[self.lab.machine_of(each.host)]) for each in attachments]
 
     def settings_of_wire(self, machine: str | None) -> dict[str, str]:
         """Return the settings of a machine's wire for what its links need there."""
-        return self._cables.lan.settings(machine)
+        return self.cables.lan.settings(machine)
 
     def inner(self, node: str) -> tuple[DomainCable, ...]:
         """Return the cables of a node that is a Xen domain."""
-        return tuple(self._cables.inner_of[node_agent(node)])
+        return tuple(self.cables.inner_of[node_agent(node)])
 
     def cards(self, node: str) -> tuple[TapDevice, ...]:
         """Return the cables of a virtual machine; for a nested node, its machine's."""
         agent = node_agent(node)
-        if self._stacks.kind(node).in_shared_machine:
-            agent = machine_agent(self._stacks.hosts[node])
-        return tuple(self._cables.cards_of[agent])
+        if self.stacks.kind(node).in_shared_machine:
+            agent = machine_agent(self.stacks.hosts[node])
+        return tuple(self.cables.cards_of[agent])
 
     def _on_host(
         self, link: Link, members: list[str], around: str, uplink: str | None
@@ -205,19 +165,19 @@ class Network:
 
         `around` is the name of the bridge: each part on a host has its own.
         """
-        agent, ports = self._stacks.host(members[0]), dict[str, None]()
+        agent, ports = self.stacks.host(members[0]), dict[str, None]()
         attachments, in_host = list[Attachment](), list[str]()
         bridged = False
         for node in members:
             mate = self._mate(node, attachments)
             if mate is not None:
                 attachments.append(replace(mate, node=node, addresses=link.addresses[node]))
-            elif self._stacks.kind(node).hypervisor_bridged:
+            elif self.stacks.kind(node).hypervisor_bridged:
                 # The hypervisor itself puts the cable into the bridge.
-                attachments.append(self._cables.back(link, node, short(f"br-{around}")))
+                attachments.append(self.cables.back(link, node, short(f"br-{around}")))
                 bridged = True
-            elif self._stacks.has_cable(node):
-                attachments.append(self._cables.join(link, node, around))
+            elif self.stacks.has_cable(node):
+                attachments.append(self.cables.join(link, node, around))
                 ports[attachments[-1].outward[-1].interface] = None
             else:
                 in_host.append(node)
@@ -225,8 +185,8 @@ class Network:
         shared = uplink
         if ports or bridged or shared is None:
             all_ports = [*ports, uplink] if uplink else [*ports]
-            shared = self._cables.bridge(agent, around, all_ports)
-        return attachments + [self._cables.in_host(link, node, shared) for node in in_host]
+            shared = self.cables.bridge(agent, around, all_ports)
+        return attachments + [self.cables.in_host(link, node, shared) for node in in_host]
 
     def _on_engine(
         self, link: Link, members: list[str], _around: str, _uplink: str | None
@@ -237,76 +197,30 @@ class Network:
             mate = self._mate(node, attachments)
             if mate is not None:
                 attachments.append(replace(mate, node=node, addresses=link.addresses[node]))
-            elif self._stacks.kind(node).hypervisor_bridged:
-                attachments.append(self._cables.back_by_bridge(link, node))
+            elif self.stacks.kind(node).hypervisor_bridged:
+                attachments.append(self.cables.back_by_bridge(link, node))
             else:
                 # Each nested domain has a cable of its own on such a link: domains that shared one
                 # would meet in a bridge inside their machine, past the engine.
-                laid = self._cables.join(link, node, f"{link.name}.{node}")
+                laid = self.cables.join(link, node, f"{link.name}.{node}")
                 attachments.append(replace(laid, port=laid.outward[-1].interface))
         return attachments
 
     def _mate(self, node: str, attachments: list[Attachment]) -> Attachment | None:
         """Return the attachment of a node with the same stack: both have one device on the link."""
-        network = self._stacks.networks[node]
+        network = self.stacks.networks[node]
         return next((each for each in attachments if each.agent == network), None)
-
-    def _steering(self) -> Iterator[Steering]:
-        """Yield receive steering that avoids the CPUs of an engine with `steer`.
-
-        Nodes in virtual machines are left out: their stacks are in other kernels.
-        """
-        engines = {host: self.lab.engine_on(host) for host in self.lab.hosts or (HERE,)}
-        for each in self._every_attachment():
-            engine = engines[each.host]
-            if engine.steer and engine.cpus and each.port and not each.other_kernel:
-                yield Steering(each.agent, each.device, tuple(engine.cpus))
-
-    def _neighbours(self) -> Iterator[Neighbours]:
-        """Yield longer waits for neighbours where the kernel's own end before an answer can come.
-
-        It asks three times, once a second, and then says that there is no route (arp(7)).
-        """
-        from delaylab.resolve.delays import one_way_ns, tries  # noqa: PLC0415  as above
-
-        wanted = {
-            link: tries(of_members.values()) for link, of_members in one_way_ns(self.lab).items()
-        }
-        for each in self._of_systems():
-            often = wanted[each.link]
-            if often is not None:
-                yield Neighbours(each.agent, each.device, often)
 
     def real_interface(self, node: str, name: str) -> RealInterface:
         """Return the interface of this machine that a node is, with the node's only card."""
         (card,) = self.attachments[node]
         return RealInterface(name, card.device, self.lab.links[card.link].mtu)
 
-    def _of_systems(self) -> Iterator[Attachment]:
+    def of_systems(self) -> Iterator[Attachment]:
         """Yield the attachments of all nodes but those that are interfaces of this machine."""
         for node, of_node in self.attachments.items():
             if self.lab.nodes[node].outside is None:
                 yield from of_node
-
-    def _every_attachment(self) -> Iterator[Attachment]:
-        for of_node in self.attachments.values():
-            yield from of_node
-
-    def _offloads(self) -> Iterator[Operation]:
-        """Yield operations that switch offloads off where packets must be as the link carries them.
-
-        Behind a rate, 64 KiB segments must not appear at any point. The link engine accepts no
-        frame that is longer than the MTU.
-        """
-        exact = set(self._exact)
-        for cable in self._cables.laid if self._slow else self._exact:
-            ends = (cable.card,) if isinstance(cable, TapDevice) else cable.ends
-            for end in ends:
-                if end.agent != self._stacks.machine or cable in exact:
-                    yield Offloads(end.agent, end.name, enabled=False)
-        for inner in self._cables.inner:
-            if self._slow and self._stacks.kind(AgentName(inner.card.agent).of).hypervisor_bridged:
-                yield Offloads(inner.card.agent, inner.card.name, enabled=False)
 
 
 def _outward(attachment: Attachment, *steps: TapPoint) -> Attachment:

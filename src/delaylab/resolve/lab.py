@@ -105,7 +105,7 @@ class Order:
     programs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Step:
     """The lab after all that happens at one time of its timeline.
 
@@ -114,13 +114,13 @@ class Step:
     """
 
     at_ns: int
-    events: tuple[int, ...]
-    changes: tuple[ChangeSpec, ...]
-    orders: tuple[Order, ...]
-    ends: Mapping[End, LinkState]
-    dead: frozenset[str]
-    frozen: frozenset[str]
-    not_running: frozenset[End]
+    events: tuple[int, ...] = ()
+    changes: tuple[ChangeSpec, ...] = ()
+    orders: tuple[Order, ...] = ()
+    ends: Mapping[End, LinkState] = field(default_factory=dict)
+    dead: frozenset[str] = frozenset()
+    frozen: frozenset[str] = frozenset()
+    not_running: frozenset[End] = frozenset()
     """Nodes, each with a program that was killed or frozen by itself."""
 
 

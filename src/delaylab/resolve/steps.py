@@ -122,14 +122,14 @@ class _State:
                     touched.update(self.on[node] if part.moment.programs is None else ())
         made += self._states(at_ns, touched)
         return Step(
-            at_ns,
-            tuple(part.place for part in parts if isinstance(part.moment, EventSpec)),
-            tuple(made),
-            tuple(orders),
-            {end: state for end, state in self.told.items() if state != UP},
-            frozenset(self.dead),
-            frozenset(self.frozen),
-            frozenset(self.killed_programs | self.frozen_programs),
+            at_ns=at_ns,
+            events=tuple(part.place for part in parts if isinstance(part.moment, EventSpec)),
+            changes=tuple(made),
+            orders=tuple(orders),
+            ends={end: state for end, state in self.told.items() if state != UP},
+            dead=frozenset(self.dead),
+            frozen=frozenset(self.frozen),
+            not_running=frozenset(self.killed_programs | self.frozen_programs),
         )
 
     def _change(self, change: ChangeSpec) -> None:

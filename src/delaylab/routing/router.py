@@ -66,7 +66,7 @@ class RouterPort:
         return [peer for peer in self.peers if protocol in peer.hears]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Router:
     """A router, its ports and its settings.
 

@@ -18,7 +18,7 @@ from delaylab.lab.attach import attach
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 from delaylab.machines.control_groups import VCPU
-from delaylab.plan.build import USUAL_WEIGHT
+from delaylab.plan.agents import USUAL_WEIGHT
 from delaylab.spec.kinds import FACTS
 from delaylab.work.crew import ready, together
 from delaylab.work.jobs import Done, Job, JobFailed

@@ -208,14 +208,33 @@ class Cables:
             for other, theirs in macs.items()
             if other != machine
         )
-        mtu = link.mtu
         if self._stacks.lab.data_plane == "ethernet":
-            own = tuple(dict.fromkeys(macs[machine]))
-            self.lan.add(LanPort(wire, tunnel, link.name, mac, mtu, here, peers, own, ""))
+            self.lan.add(
+                LanPort(
+                    agent=wire,
+                    name=tunnel,
+                    link=link.name,
+                    mac=mac,
+                    mtu=link.mtu,
+                    machine=here,
+                    peers=peers,
+                    own=tuple(dict.fromkeys(macs[machine])),
+                    to="",
+                )
+            )
             return TapPoint(wire, tunnel, "tunnel")
-        identifier, port = self._stacks.vnis[link.name], self._stacks.lab.vxlan_port
         self.tunnels.append(
-            Tunnel(wire, tunnel, link.name, mac, mtu, identifier, port, here, peers)
+            Tunnel(
+                agent=wire,
+                name=tunnel,
+                link=link.name,
+                mac=mac,
+                mtu=link.mtu,
+                id=self._stacks.vnis[link.name],
+                port=self._stacks.lab.vxlan_port,
+                machine=here,
+                peers=peers,
+            )
         )
         return TapPoint(wire, tunnel, "tunnel")
 

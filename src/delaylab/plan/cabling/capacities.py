@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from delaylab.plan.kept import HostInterface
@@ -70,23 +70,31 @@ class Capacities:
             links = tuple(dict.fromkeys(each.link for each in uplinks))
             rate = lab.hosts[host].interfaces[interface].rate.bps
             in_host, in_wire = _queue_names(host, interface)
-            wire = wire_agent(lab.machine_of(host))
-            yield HostInterface(host, interface, "out", host_agent(host), in_host, rate, links)
-            yield HostInterface(host, interface, "in", wire, in_wire, rate, links)
+            out = HostInterface(
+                host=host,
+                interface=interface,
+                way="out",
+                agent=host_agent(host),
+                queue=in_host,
+                rate_bps=rate,
+                links=links,
+            )
+            yield out
+            yield replace(out, way="in", agent=wire_agent(lab.machine_of(host)), queue=in_wire)
 
     def _capacity(
         self, host: str, interface: str, agent: str, name: str, mtu: int, *of: str
     ) -> Capacity:
         spec, longest = self._stacks.lab.hosts[host].interfaces[interface], mtu + ETHERNET_HEADER
         return Capacity(
-            agent,
-            name,
-            self._stacks.mac(agent, name),
-            mtu,
-            of,
-            spec.rate.bps,
-            max(BURST_BYTES, longest),
-            min(spec.queue * longest, MOST_BYTES),
+            agent=agent,
+            name=name,
+            mac=self._stacks.mac(agent, name),
+            mtu=mtu,
+            of=of,
+            rate_bps=spec.rate.bps,
+            burst_bytes=max(BURST_BYTES, longest),
+            limit_bytes=min(spec.queue * longest, MOST_BYTES),
         )
 
 

@@ -22,7 +22,7 @@ class TunnelPeer:
     address: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tunnel:
     """A link's way to other machines: its frames by VXLAN over the network of `machine`.
 
@@ -42,7 +42,7 @@ class Tunnel:
     local: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LanPort:
     """A link's way to other machines on a LAN: its frames as they are, by `by` of `machine`.
 

@@ -20,7 +20,7 @@ from delaylab.plan.conditions.engine_links import (
 from delaylab.resolve.lab import Direction, Link
 from delaylab.spec.conditions.check import why_not_received
 from delaylab.spec.conditions.directions import members_meant
-from delaylab.spec.conditions.engine import NOTHING, Conditions
+from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.lab import EngineSpec
 
 
@@ -160,23 +160,25 @@ def engine_links(
 
 
 def _engine_link(link: ConditionedLink, part: HostPorts) -> EngineLink:
-    members = [
-        Port(
-            port,
-            mates[0].node,
-            None if mates[0].other_kernel else (mates[0].agent, mates[0].device),
-            _remote_card(mates[0]),
-            (mates[0].mac,),
-            link.link.sent[mates[0].node].first,
-            received.first if (received := link.link.received.get(mates[0].node)) else None,
-        )
-        for port, mates in part.ports.items()
-    ]
+    members = [_port(link.link, port, mates[0]) for port, mates in part.ports.items()]
     if part.uplink is not None:
         here = part.macs
-        far = (each.mac for each in link.attachments if each.mac not in here)
-        members.append(Port(part.uplink, None, None, None, tuple(dict.fromkeys(far)), NOTHING))
+        far = dict.fromkeys(each.mac for each in link.attachments if each.mac not in here)
+        members.append(Port(port=part.uplink, macs=tuple(far)))
     return EngineLink(link.name, link.link.mtu, tuple(members))
+
+
+def _port(link: Link, port: str, end: Attachment) -> Port:
+    received = link.received.get(end.node)
+    return Port(
+        port=port,
+        node=end.node,
+        card=None if end.other_kernel else (end.agent, end.device),
+        carrier=_remote_card(end),
+        macs=(end.mac,),
+        conditions=link.sent[end.node].first,
+        received=None if received is None else received.first,
+    )
 
 
 def _remote_card(end: Attachment) -> RemoteCard | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from delaylab.io.values import JsonObject, Message
-from delaylab.spec.conditions.engine import Conditions
+from delaylab.spec.conditions.engine import NOTHING, Conditions
 
 Engine = Literal["own", "kernel"]
 
@@ -19,7 +19,7 @@ class RemoteCard(Message):
     on: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Port(Message):
     """The end of a link's member on a host.
 
@@ -32,11 +32,11 @@ class Port(Message):
     """
 
     port: str
-    node: str | None
-    card: tuple[str, str] | None
-    carrier: RemoteCard | None
     macs: tuple[str, ...]
-    conditions: Conditions
+    node: str | None = None
+    card: tuple[str, str] | None = None
+    carrier: RemoteCard | None = None
+    conditions: Conditions = NOTHING
     received: Conditions | None = None
     underlay_ns: int = 0
 
