@@ -14,7 +14,7 @@ from delaylab import images
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.errors import NotHere
 from delaylab.images import kvm
-from delaylab.machines import LOCAL, Machine
+from delaylab.machines import Machine, on
 from delaylab.plan.kind import VHOST
 from delaylab.plan.model import Agent, Guest, Plan
 from delaylab.plan.parts import machine_of
@@ -111,11 +111,12 @@ class _Place:
         reason = self.machine.why_no_kvm(self.progress)
         if reason is None:
             return "kvm"
-        on = "here" if self.machine is LOCAL else f"on {self.machine.name}"
+        where = on(self.machine.name)
         if wanted[1] == "kvm":
-            raise NotHere(f"KVM does not work {on}: {reason}", fix="say `accel: auto` or `tcg`")
-        what = "virtual machines" if self.machine is LOCAL else f"virtual machines {on}"
-        self.notes.append(_emulated(f"{what} are emulated (TCG), without KVM: {reason}"))
+            what = f"KVM does not work{where or ' here'}: {reason}"
+            raise NotHere(what, fix="say `accel: auto` or `tcg`")
+        what = f"virtual machines{where} are emulated (TCG), without KVM: {reason}"
+        self.notes.append(_emulated(what))
         return EMULATED
 
 

@@ -19,9 +19,7 @@ from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.cluster_files import forget
 from delaylab.machines.clusters import ClusterLab, remember
-from delaylab.machines.identity import MachineIdentity, identity, identity_by
 from delaylab.machines.lab_parts import ClusterFile, part_file
-from delaylab.machines.reach import Reach
 from delaylab.machines.room import mtus
 from delaylab.machines.ssh import SshMachine, reach_of
 from delaylab.machines.underlay import addresses, check, lan_interfaces, round_trips
@@ -66,31 +64,24 @@ def start(
     spec: resolved.Lab, name: str, *, progress: Progress
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
     """Build a lab on all its machines, or undo it on all and raise DelaylabError."""
-    machines = _machines(spec)
+    others = {each: SshMachine(each, reach_of(spec.machines[each])) for each in spec.machines_used}
     try:
-        return _start(spec, name, machines, progress=progress)
+        return _start(spec, name, others, progress=progress)
     except BaseException:
-        for machine in machines.values():
-            if isinstance(machine, SshMachine):
-                machine.close()
+        for machine in others.values():
+            machine.close()
         raise
-
-
-def _machines(spec: resolved.Lab) -> dict[str, Machine]:
-    """Return the machines that carry hosts, this one included if it does."""
-    others = {name: SshMachine(name, reach_of(spec.machines[name])) for name in spec.machines_used}
-    here = any(host.machine is None for host in spec.hosts.values())
-    return {**({LOCAL_MACHINE: LOCAL} if here else {}), **others}
 
 
 def _start(
     spec: resolved.Lab,
     name: str,
-    machines: dict[str, Machine],
+    others: Mapping[str, SshMachine],
     *,
     progress: Progress,
 ) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
-    others = {key: one for key, one in machines.items() if isinstance(one, SshMachine)}
+    here = any(host.machine is None for host in spec.hosts.values())
+    machines: dict[str, Machine] = {**({LOCAL_MACHINE: LOCAL} if here else {}), **others}
     progress(f"connecting to {', '.join(others)}", 0)
     for other in others.values():
         other.begin()
@@ -118,7 +109,7 @@ def _start(
         spec_json=spec.record(),
         plan_json=written(plan),
         created=time.time(),
-        machines={key: _identity(machine) for key, machine in machines.items()},
+        machines={key: machine.identity() for key, machine in machines.items()},
     )
     by_machine = parts(plan, at, lan_interfaces(tunnels(plan), machines, at))
     for key, part_plan in by_machine.items():
@@ -138,7 +129,7 @@ def _start(
     file = ClusterFile(
         record=record,
         parts={
-            key: part_file(_reach(machines[key]), answer)
+            key: part_file(record.machines[key].reach, answer)
             for key, answer in zip(by_machine, built, strict=True)
         },
     )
@@ -150,20 +141,10 @@ def _start(
 
 def _check_fits(spec: resolved.Lab, key: str, machine: Machine) -> None:
     """Raise NotHere if a machine lacks what its part of the lab needs."""
-    packages.check_packages([spec], machine, key)
+    packages.check_packages([spec], machine)
     part = spec.on_machine(key)
     check_cpus(part, machine)
     memory.check_memory(part, machine)
-
-
-def _identity(machine: Machine) -> MachineIdentity:
-    if isinstance(machine, SshMachine):
-        return identity_by(machine.facts, machine.reach)
-    return identity(machine.session(), None)
-
-
-def _reach(machine: Machine) -> Reach | None:
-    return machine.reach if isinstance(machine, SshMachine) else None
 
 
 def _check_distinct(machines: Mapping[str, SshMachine]) -> None:

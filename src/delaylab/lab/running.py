@@ -15,7 +15,6 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import Machine, RunningLab
 from delaylab.resolve.agent_names import AgentName, host_agent, node_agent
-from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.lab.routing.ready import Converged
@@ -117,16 +116,13 @@ class Lab:
 
         It is 0 on this machine, and elsewhere at most half of a round trip over ssh wrong.
         """
-        machine = self.machine_of(agent)
-        if machine.name == LOCAL_MACHINE:
+        clock = self.machine_of(agent).clock()
+        if clock is None:
             return 0
-        from delaylab.lab.other_clock import OtherClock  # noqa: PLC0415  most labs have one machine
-
-        session = machine.session()
         try:
-            return OtherClock(session).ahead_ns()
+            return clock.ahead_ns()
         finally:
-            session.close()
+            clock.session.close()
 
     def pid(self, agent: str) -> int:
         """Return an agent's process id, as seen by this process."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from delaylab.agent.program_requests import Order, OrderDone
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_changes, link_engines
-from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.programs import programs
 from delaylab.lab.running import Lab
+from delaylab.machines.other_clock import OtherClock
 from delaylab.resolve import lab as resolved
 from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.lab import Step

@@ -4,7 +4,7 @@ from delaylab.machines.all_labs import running_labs
 from delaylab.machines.directory import NotTrusted, TrustedDirectory
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab, find
+from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab, find, on
 from delaylab.machines.registry import run_directory
 from delaylab.machines.sweep import SweepResult
 
@@ -19,6 +19,7 @@ __all__ = [
     "SweepResult",
     "TrustedDirectory",
     "find",
+    "on",
     "run_directory",
     "running_labs",
 ]

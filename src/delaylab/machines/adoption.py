@@ -15,7 +15,7 @@ from delaylab.errors import DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import registry
 from delaylab.machines.clusters import ClusterLab, remember, running
-from delaylab.machines.identity import MachineIdentity, identity
+from delaylab.machines.identity import MachineIdentity
 from delaylab.machines.lab_parts import UNKNOWN, ClusterFile, PartFile, part_file, same_lab
 from delaylab.machines.local import LOCAL
 from delaylab.machines.machine import Machine, OtherVersion, RunningLab
@@ -98,11 +98,10 @@ def _machines(part: RunningLab) -> dict[str, MachineIdentity]:
 def _other(part: RunningLab, place: str, about: MachineIdentity) -> PartFile:
     """Return another part of the lab of a part, as its keeper built it if it can be reached."""
     machine: Machine
-    reach: Reach | None = None
-    if about.is_surely(identity(LOCAL.session(), None)):
-        machine = LOCAL
-    elif about.ssh is not None and _is_target(about.ssh):
-        reach = Reach(ssh=about.ssh, sudo=about.sudo, cache=about.cache)
+    reach = about.reach
+    if about.is_surely(LOCAL.identity()):
+        machine, reach = LOCAL, None
+    elif reach is not None and _is_target(reach.ssh):
         machine = SshMachine(place, reach)
     else:
         return part_file(Reach(ssh=UNKNOWN), _planned(part, place))

@@ -32,6 +32,11 @@ class MachineIdentity(BaseModel):
     sudo: bool = False
     cache: str | None = None
 
+    @property
+    def reach(self) -> Reach | None:
+        """Return how the user who started the lab reaches it; None for the machine of that user."""
+        return None if self.ssh is None else Reach(ssh=self.ssh, sudo=self.sudo, cache=self.cache)
+
     def differs(self, now: MachineIdentity) -> bool:
         """Return True if `now` is certainly another machine."""
         return bool(self.machine and now.machine) and self.machine != now.machine

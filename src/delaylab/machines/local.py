@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from delaylab.errors import DelaylabError
 from delaylab.machines import process, registry
 from delaylab.machines.control_groups import LocalControlGroup
 from delaylab.machines.directory import TrustedDirectory
+from delaylab.machines.identity import MachineIdentity, identity
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.machine import LabRecord, Machine, RunningLab
 from delaylab.machines.sweep import SweepResult, sweep
@@ -31,7 +33,27 @@ ONLINE = Path("/sys/devices/system/cpu/online")
 class LocalMachine(Machine):
     """The machine that this program runs on, with the rights of its user."""
 
-    name = LOCAL_MACHINE
+    name, words = LOCAL_MACHINE, "this machine"
+
+    def identity(self) -> MachineIdentity:
+        """Ask this machine's agent which machine it is."""
+        return identity(self.session(), None)
+
+    def clock(self) -> None:
+        """Return None: its clock is that of this process."""
+
+    def lacking(self, programs: Collection[str]) -> set[str]:
+        """Return which of these programs are not installed."""
+        return {name for name in programs if shutil.which(name) is None}
+
+    def output(self, argv: Sequence[str], limit_s: float) -> str | None:
+        """Return what a program prints in the C locale; None if it is not installed."""
+        if self.lacking(argv[:1]):
+            return None
+        from delaylab.io import programs  # noqa: PLC0415  few labs run any
+
+        _, out, _ = programs.output(argv, {**os.environ, "LC_ALL": "C"}, limit_s)
+        return out
 
     def rights(self) -> Rights:
         """Return what this process may do, and the programs and devices that are missing."""

@@ -18,11 +18,13 @@ from delaylab.machines.identity import MachineIdentity
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.sweep import SweepResult
 from delaylab.progress import Progress
+from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.agent.replies import Built
     from delaylab.agent.session import Session
     from delaylab.dataset.records.study import MachineRecord
+    from delaylab.machines.other_clock import OtherClock
     from delaylab.plan.kept import KeptPlan
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
@@ -170,6 +172,25 @@ class Machine(Protocol):
     def name(self) -> str:
         """Return its name in labs and studies, which no other machine of theirs has."""
 
+    @property
+    def words(self) -> str:
+        """Return what a sentence calls it: `this machine`, `machine m2`."""
+
+    def identity(self) -> MachineIdentity:
+        """Ask which machine it is; raise DelaylabError if it does not answer."""
+
+    def clock(self) -> OtherClock | None:
+        """Return its clock, compared over a session of its own; None for the clock of this one."""
+
+    def lacking(self, programs: Collection[str]) -> set[str]:
+        """Return which of these programs it does not have, each a name in PATH or a path."""
+
+    def output(self, argv: Sequence[str], limit_s: float) -> str | None:
+        """Return what a program prints there in the C locale; None if it is not installed.
+
+        Raises TooSlow or DelaylabError if it does not end within `limit_s`.
+        """
+
     def rights(self) -> Rights:
         """Return what this user may do there, and the programs and devices that are missing."""
 
@@ -257,6 +278,11 @@ class Machine(Protocol):
 
     def sweep(self) -> SweepResult:
         """Remove what killed keepers left; running labs and what is no lab are left alone."""
+
+
+def on(machine: str) -> str:
+    """Return where something is, by its machine's name: ` on m2`, nothing for this machine."""
+    return "" if machine == LOCAL_MACHINE else f" on {machine}"
 
 
 def find(

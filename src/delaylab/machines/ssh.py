@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
@@ -31,10 +31,12 @@ from delaylab.agent.session import Session
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.machines.building import Part, build_all
 from delaylab.machines.connection import Connection
+from delaylab.machines.identity import MachineIdentity, identity_by
 from delaylab.machines.keeper import Keeper
 from delaylab.machines.lab_json import LabFile
 from delaylab.machines.local import cpu_numbers
 from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab
+from delaylab.machines.other_clock import OtherClock
 from delaylab.machines.reach import Reach
 from delaylab.machines.registry import STOP_DEADLINE_S
 from delaylab.machines.sweep import Remains, SweepResult
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from delaylab.spec.machine import MachineSpec
 
 ANSWER_S = 30.0
+NO_PROGRAM = 127
+"""The exit code of env(1) if it does not find the program."""
 
 
 class SshMachine(Machine):
@@ -62,6 +66,11 @@ class SshMachine(Machine):
     def name(self) -> str:
         """Return its name in the lab."""
         return self._name
+
+    @property
+    def words(self) -> str:
+        """Return what a sentence calls it."""
+        return f"machine {self.name}"
 
     def begin(self) -> None:
         """Start to connect, unless it is connected; `connection` waits for the end of it."""
@@ -113,6 +122,31 @@ class SshMachine(Machine):
         from delaylab.plan.kind import DEVICES, PACKAGES  # noqa: PLC0415  loads what plans are of
 
         return self.ask(AskMachine(programs=sorted(PACKAGES), devices=DEVICES))
+
+    def identity(self) -> MachineIdentity:
+        """Return which machine it is, as it said when its facts were first asked for."""
+        return identity_by(self.facts, self.reach)
+
+    def clock(self) -> OtherClock:
+        """Return its clock, compared over a session of its own."""
+        return OtherClock(self.session())
+
+    def lacking(self, programs: Collection[str]) -> set[str]:
+        """Return which of these programs it does not have, of those that its answer names."""
+        return set(self.ask(AskMachine(programs=sorted(programs))).lacking) & set(programs)
+
+    def output(self, argv: Sequence[str], limit_s: float) -> str | None:
+        """Return what a program prints there in the C locale; None if it is not installed."""
+        session = self.session()
+        try:
+            result = session.call(Exec(argv=["env", "LC_ALL=C", *argv]), limit_s)
+        except AgentError as error:
+            raise self.explained(error) from None
+        finally:
+            session.close()
+        if result.done.exit == NO_PROGRAM:
+            return None
+        return result.stdout.decode(errors="replace")
 
     def rights(self) -> Rights:
         """Return what this user may do there, and the programs and devices that are missing."""

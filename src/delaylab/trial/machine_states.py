@@ -12,9 +12,9 @@ from delaylab.agent.measuring_replies import Watch as Watched
 from delaylab.agent.measuring_requests import Watch, WatchedPlace
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
-from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
+from delaylab.machines.other_clock import OtherClock
 from delaylab.resolve.agent_names import AgentName
 
 INTERVAL_NS = 100_000_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from delaylab import images
-from delaylab.errors import DelaylabError
+from delaylab.errors import DelaylabError, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab import completion
 from delaylab.lab.running import Lab
@@ -106,12 +106,16 @@ def kind(
 
 
 def _memory_mib(lab: Lab) -> float | None:
-    if lab.ssh(node_agent("probe")) is not None:
-        return None  # the accounts of other machines' control groups are not read
-    agents = lab.keeper.agents
     # A Xen domain has no processes here: its pages are those of the machine around it.
-    own = [agents[name] for name in (node_agent("probe"), machine_agent(NEAR)) if name in agents]
-    groups = [lab.machine.control_group(agent.cgroups) for agent in own if agent.cgroups]
+    own = {name: lab.keeper.agents.get(name) for name in (node_agent("probe"), machine_agent(NEAR))}
+    try:
+        groups = [
+            lab.machine_of(name).control_group(agent.cgroups)
+            for name, agent in own.items()
+            if agent is not None and agent.cgroups
+        ]
+    except NotHere:
+        return None  # the accounts of other machines' control groups are not read
     return sum(group.memory_bytes() for group in groups) / MEBIBYTE if groups else None
 
 

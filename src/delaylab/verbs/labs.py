@@ -14,9 +14,8 @@ from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import LabDescription, describe
 from delaylab.lab.running import Lab
-from delaylab.machines import LOCAL, RunningLab, SweepResult, find, running_labs
+from delaylab.machines import LOCAL, RunningLab, SweepResult, find, on, running_labs
 from delaylab.progress import Progress
-from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
     from delaylab.verbs.link_states import EngineState
@@ -116,8 +115,7 @@ def _rows(about: LabDescription) -> Iterator[tuple[str, ...]]:
     lab = about.lab
     for node in about.nodes:
         pid = str(node.pid) if node.state == "running" else node.state
-        host = node.host if node.machine == LOCAL_MACHINE else f"{node.host} on {node.machine}"
-        head: tuple[str, ...] = (lab, node.name, node.kind, host, pid)
+        head: tuple[str, ...] = (lab, node.name, node.kind, node.host + on(node.machine), pid)
         for each in node.interfaces:
             addresses = " ".join([*each.addresses, *(f"{lost} (lost)" for lost in each.lost)])
             yield (*head, each.name, each.link, _few(each.peers), addresses)

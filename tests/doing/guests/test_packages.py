@@ -113,7 +113,7 @@ work:
 @pytest.mark.parametrize("kind", ["netns", *left_to_slow("lxc", "qemu", "docker", "uml")])
 def test_work_brings_its_packages_along(delaylab: Run, tmp_path: Path, kind: str) -> None:
     need(kind)
-    if kind == "netns" and not_installed({"xz-utils"}):
+    if kind == "netns" and not_installed({"xz-utils"}, LOCAL):
         pytest.skip("xz-utils is not installed on this machine")
     # In guests those of the image that a test above has built.
     packages = "xz-utils" if kind == "netns" else "pigz, xz-utils"

@@ -16,6 +16,7 @@ import yaml
 from delaylab import read
 from delaylab.dataset import store
 from delaylab.lab.packages import not_installed
+from delaylab.machines import LOCAL
 from tests.doing.conftest import Run, as_json, left_to_slow, skip_unless_runnable
 from tests.doing.guests.test_packages import need
 from tests.images.conftest import NEEDS_APT
@@ -70,7 +71,7 @@ def test_routers(delaylab: Run) -> None:
 def test_render(delaylab: Run, tmp_path: Path, kind: str) -> None:
     """In small: an emulated machine takes 30 times the time."""
     need(kind)
-    if kind == "netns" and not_installed({"povray", "povray-examples"}):
+    if kind == "netns" and not_installed({"povray", "povray-examples"}, LOCAL):
         pytest.skip("povray and povray-examples are not installed on this machine")
     text = (EXAMPLES / "render.yaml").read_text()
     assert "+w320, +h240" in text

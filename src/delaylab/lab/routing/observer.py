@@ -19,10 +19,9 @@ from delaylab.agent.result import AgentError, AgentGone, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import ready
 from delaylab.forwarding.tables import Change, LinkChange, Lost, Table, TableChange, apply
-from delaylab.lab.other_clock import OtherClock
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
-from delaylab.spec.this_machine import LOCAL_MACHINE
+from delaylab.machines.other_clock import OtherClock
 
 READY_S = 60
 """The patience for the tables at the start: a lab of 852 routers has 1.8 million routes."""
@@ -179,10 +178,8 @@ def observing(
             places = [ObservePlace(nodes[0], lab.pid(agent)) for agent, nodes in here.items()]
             request = Observe(places=places, room_bytes=room_bytes)
             tables = ObservedTables(list(here.values()), session.label)
-            other: OtherClock | None = None
-            if machine.name != LOCAL_MACHINE:
-                sessions.append(machine.session())
-                other = OtherClock(sessions[-1])
+            if (other := machine.clock()) is not None:
+                sessions.append(other.session)
             sources.append(_Source(session, session.start(request), tables, other))
         for agent, nodes in apart.items():
             session, clock = lab.session(agent), lab.session(agent)

@@ -1,4 +1,4 @@
-"""The clock of a node with a kernel of its own, compared with this machine's."""
+"""The clock of another kernel, of a machine or a node, compared with this machine's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OtherClock:
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._read_s = -READ_EVERY_S
         self._ahead_ns = 0
         self.bound_ns = 0
@@ -35,6 +35,6 @@ class OtherClock:
 
     def _reading(self) -> tuple[int, int]:
         before = time.time_ns()
-        there = self._session.call(Clock()).done.time_ns
+        there = self.session.call(Clock()).done.time_ns
         after = time.time_ns()
         return after - before, there - (before + after) // 2
