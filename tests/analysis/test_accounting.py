@@ -30,7 +30,7 @@ def test_every_packet_is_seen_passed_or_lost_at_every_point(
     )
     trial = TrialRecord.model_validate(synthetic.trial(condition, 0))
     packets = stamped.packets(*synthetic.tables(condition), trial.way)
-    found = account(packets, [trial])
+    found = account(stamped.narrow(packets), [trial])
     assert found.scheduled == 40
     assert len(found.points) == len(STATIONS)
     assert all(p.seen + p.unseen + p.lost == 40 for p in found.points)
@@ -47,7 +47,8 @@ def test_losses_are_named_by_the_last_point_that_saw_the_packet() -> None:
     )
     record = synthetic.trial(condition, 0) | {"responder_icmp": {"OutErrors": 2}}
     trial = TrialRecord.model_validate(record)
-    found = account(stamped.packets(*synthetic.tables(condition), trial.way), [trial])
+    packets = stamped.packets(*synthetic.tables(condition), trial.way)
+    found = account(stamped.narrow(packets), [trial])
     assert found.lost_after == {NOWHERE: 1, "request wire": 2, "reply sender.vif": 1}
     assert found.absent == {"responder.stack": "no socket"}
     assert found.responder_dropped == 2

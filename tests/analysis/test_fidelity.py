@@ -22,6 +22,7 @@ from delaylab.io.console import terminal
 from delaylab.spec.conditions.engine import GilbertElliott
 from delaylab.verbs.links import print_links
 from tests.analysis.engines import SECOND, direction, engine, verdict
+from tests.stamped import narrow
 
 
 def test_a_link_that_did_as_asked_held() -> None:
@@ -152,7 +153,7 @@ def test_the_probes_packets_are_the_second_witness(behind: str) -> None:
     table = pl.DataFrame({"request sender.vif": before, behind: after})
     (link, far) = trial_links(
         trial(links=[engine(directions=[direction(), direction(node="b", nodes=["b"])])]),
-        [(WAN, table)],
+        [(WAN, narrow(table))],
     )
     assert far.measured is None
     assert link.measured is not None
@@ -176,7 +177,7 @@ def test_a_port_that_stamps_late_does_not_make_a_packet_early() -> None:
     )
     points = ["sender.stack", "sender.vif", "responder.vif"]
     way = WAN.model_copy(update={"request": points})
-    (link,) = trial_links(trial(links=[engine(directions=[direction()])]), [(way, table)])
+    (link,) = trial_links(trial(links=[engine(directions=[direction()])]), [(way, narrow(table))])
     assert link.measured is not None
     assert link.measured.error is not None
     assert link.measured.error.least == pytest.approx(-41)
@@ -201,7 +202,7 @@ def test_where_the_engine_does_not_say_how_late_it_was_the_probe_does(
     kernel = direction(late={"count": 0}, duplicated=None, first_out_ns=None, last_out_ns=None)
     kernel["asked"] = {"delay_ns": 5_000_000, "duplicate": 0.5}
     for ways, expected in (([kernel], says), ([direction()], None)):
-        (link,) = trial_links(trial(links=[engine(directions=ways)]), [(WAN, table)])
+        (link,) = trial_links(trial(links=[engine(directions=ways)]), [(WAN, narrow(table))])
         assert link.verdict.text == (f"not held, because {expected}" if expected else "held")
 
 
@@ -217,7 +218,7 @@ def test_a_delay_that_may_vary_has_no_error(varies: dict[str, Any]) -> None:
     asked = {"delay_ns": 5_000_000, **varies}
     table = pl.DataFrame({"request sender.vif": [0, 1], "request sender.uplink": [7, 9]})
     record = trial(links=[engine(directions=[direction(asked=asked)])])
-    (link,) = trial_links(record, [(WAN, table)])
+    (link,) = trial_links(record, [(WAN, narrow(table))])
     assert link.measured is not None
     assert link.measured.error is None
     assert link.measured.median == pytest.approx(0.0075)

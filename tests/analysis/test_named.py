@@ -35,6 +35,6 @@ def test_a_segment_between_machines_names_them(
     record = {**synthetic.trial(condition, 0), "places": places}
     trial = TrialRecord.model_validate(record)
     table = stamped.packets(*synthetic.tables(condition), trial.way)
-    found = {(part.start, part.end): part.at for part in named(table, trial)}
+    found = {(part.start, part.end): part.at for part in named(stamped.narrow(table), trial)}
     assert expected.items() <= found.items(), found
     assert {at for ends, at in found.items() if ends not in expected} <= {"", "local", "m1"}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets import layers, segments
 from delaylab.dataset.records.ways import Way
 from tests import stamped, synthetic
@@ -47,14 +48,15 @@ def test_segments_sum_to_each_packets_rtt_to_the_nanosecond(
         lost_after=lost,
     )
     in_host_stack = [] if environment == "netns" else ["sender"]
-    answered = segments.complete(table(condition), way(condition))
-    total = np.zeros(len(answered), dtype=np.int64)
-    for part in segments.segments(answered, way(condition), in_host_stack):
+    whole = stamped.narrow(table(condition)).complete(way(condition))
+    total = np.zeros(len(whole), dtype=np.int64)
+    for part in segments.segments(whole, way(condition), in_host_stack):
         np.add.at(total, part.rows, part.delay_ns)
-    rtt = answered["reply sender.app"] - answered["request sender.app"]
+    rtt = whole.between(Station("request", "sender.app"), Station("reply", "sender.app"))
+    assert rtt is not None
     assert total.tolist() == rtt.to_list()
     known = set(condition.stations())
-    assert len(answered) == 30 - sum(station in known for station in lost.values())
+    assert len(whole) == 30 - sum(station in known for station in lost.values())
 
 
 @pytest.mark.parametrize("station", STATIONS[1:])
@@ -63,7 +65,7 @@ def test_a_delay_is_found_in_its_segment_and_nowhere_else(
     station: tuple[str, str], us: int
 ) -> None:
     condition = Condition(default=constant(4), delays={station: constant(us)})
-    found = segments.segments(table(condition), way(condition))
+    found = stamped.segments(table(condition), way(condition))
     medians = {(part.start, part.end, part.leg): np.median(part.delay_ns) for part in found}
     before = STATIONS[STATIONS.index(station) - 1]
     leg = station[0] if before[0] == station[0] else "turn"
@@ -74,7 +76,7 @@ def test_a_delay_is_found_in_its_segment_and_nowhere_else(
 
 def test_an_unseen_stamp_merges_two_segments_for_that_packet_only() -> None:
     condition = Condition(packets=10, unseen=[(4, "request", "sender.vif")], default=constant(7))
-    found = segments.segments(table(condition), way(condition))
+    found = stamped.segments(table(condition), way(condition))
     merged = [part for part in found if part.merged]
     assert [(m.start, m.end, m.rows.tolist()) for m in merged] == [
         ("sender.stack", "sender.uplink", [4])
@@ -89,11 +91,12 @@ def test_an_unseen_stamp_merges_two_segments_for_that_packet_only() -> None:
 def test_stamps_of_a_clock_that_cannot_be_aligned_are_not_subtracted() -> None:
     runs_off = Clock("realtime@other", drift=0.002)
     condition = Condition(packets=50, clocks={"wire": runs_off})
-    wide, alignment = segments.aligned(*synthetic.tables(condition), way(condition))
-    assert wide["request wire"].null_count() == 50
-    assert wide["request sender.vif"].null_count() == 0
+    found, alignment = segments.aligned(*synthetic.tables(condition), way(condition))
+    wire = found.stations[Station("request", "wire")]
+    assert wire.times.null_count() == 50
+    assert found.stations[Station("request", "sender.vif")].times.null_count() == 0
     assert "ppm" in alignment.hops[0].fit.why
-    assert segments.as_stamped(wide)["request wire"].null_count() == 0
+    assert wire.as_stamped.null_count() == 0
 
 
 def test_a_packet_seen_twice_counts_with_its_first_stamp() -> None:

@@ -26,7 +26,6 @@ from delaylab.analysis.doubts.packets import doubts, way_doubts
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
 from delaylab.analysis.doubts.short_work import short_work
 from delaylab.analysis.group import (
-    MEASURED,
     REST,
     Group,
     GroupLinks,
@@ -38,7 +37,7 @@ from delaylab.analysis.group import (
     load_name,
 )
 from delaylab.analysis.links.fidelity import link_doubts, lost_in_downtimes, trial_links
-from delaylab.analysis.over_time.slowest import NAMED, TRIAL, SlowPacket, TrialTimes, slowest
+from delaylab.analysis.over_time.slowest import NAMED, SlowPacket, TrialTimes, slowest
 from delaylab.analysis.over_time.timeline import timeline
 from delaylab.analysis.over_time.usage import IN_USE, in_use
 from delaylab.analysis.packets import accounting, rtt
@@ -49,6 +48,7 @@ from delaylab.analysis.packets.instrument import at_rest
 from delaylab.analysis.packets.named import by_emulated_link
 from delaylab.analysis.packets.outliers import outliers
 from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.table import MEASURED, TRIAL, Packets
 from delaylab.analysis.packets.trial import PacketsByWay, packets_by_way
 from delaylab.analysis.pooled import (
     Pooled,
@@ -171,12 +171,13 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         for each, trial in zip(by_way, trials, strict=True)
         for link in trial_links(
             trial,
-            [(one.trial.way, one.of(MEASURED).table) for one in each.on.values()],
-            each.whole.of(MEASURED).scheduled_by(clock),
+            [(one.trial.way, one.packets.of(MEASURED)) for one in each.on.values()],
+            each.whole.of(MEASURED).scheduled_by(clock).scheduled,
         )
     ]
     emulated_link = by_emulated_link(trials[0])
-    trips = rtt.round_trips(answered, emulated_link=emulated_link).with_columns(answered[TRIAL])
+    trips = rtt.round_trips(answered, emulated_link=emulated_link)
+    trips = trips.with_columns(answered.scheduled[TRIAL])
     of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
     less, less_off = without_links(
         answered, [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
@@ -196,12 +197,12 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         for each, host in zip(read, hosts, strict=True)
     ]
     state = machine_state(
-        [(host, trial.packets) for host, trial in zip(hosts, times, strict=True)],
+        [(host, trial.packets.scheduled) for host, trial in zip(hosts, times, strict=True)],
         [trial.record for trial in times],
     )
     states = {
         name: machine_state(
-            (host, each.scheduled_by(study.record.machines[name].clock))
+            (host, each.scheduled_by(study.record.machines[name].clock).scheduled)
             for host, each in zip(tables, read, strict=True)
         )
         for name, tables in others
@@ -238,7 +239,10 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
             for each in read
             if (
                 found := astray(
-                    each.trial, study.stamps(each.trial.id), each.scheduled_by(clock), clock
+                    each.trial,
+                    study.stamps(each.trial.id),
+                    each.scheduled_by(clock).scheduled,
+                    clock,
                 )
             )
         ],
@@ -247,7 +251,7 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
         trials=trials,
         doubts=[
             *doubts(whole.trials, measured, account, user, in_downtimes, found.rtt.get("app")),
-            *way_doubts(account, [each.packets for each in elsewhere]),
+            *way_doubts(account, [each.packets.scheduled for each in elsewhere]),
             *machine_doubts(
                 state,
                 account,
@@ -259,10 +263,12 @@ def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
             *clock_doubts(known, _refused(found_segments)),
             *link_doubts(links),
             *cpu_time_doubts(trials),
-            *short_work(trials, [windows(trial.packets) for trial in times], MEASURED),
+            *short_work(trials, [windows(trial.packets.scheduled) for trial in times], MEASURED),
         ],
         machine=GroupMachine(
-            state, _reserved(trials, hosts, [windows(trial.packets) for trial in times]), states
+            state,
+            _reserved(trials, hosts, [windows(trial.packets.scheduled) for trial in times]),
+            states,
         ),
         packets=found,
         work=GroupWork(work, delays_by_share(trials, times, work)) if work else None,
@@ -292,7 +298,7 @@ def _slowest(
         slow
         for each, parts in packets
         for slow in slowest(
-            each.answered, rtt.round_trips(each.answered)["app"].to_numpy(), parts, times
+            each.answered.scheduled, rtt.round_trips(each.answered)["app"].to_numpy(), parts, times
         )
     ]
     return sorted(found, key=lambda slow: -slow.rtt_us)[:NAMED]
@@ -321,9 +327,10 @@ def _order(study: Study, levels: tuple[str, ...]) -> list[int]:
     ]
 
 
-def _usage(packets: pl.DataFrame, trials: list[TrialTimes]) -> pl.Series:
+def _usage(packets: Packets, trials: list[TrialTimes]) -> pl.Series:
     """Return `IN_USE` of pooled packets, in their order."""
     keys = [TRIAL, "probe", "seq"]
     known = in_use(trials)
-    typed = known.cast({key: packets.schema[key] for key in keys})
-    return packets.select(keys).join(typed, on=keys, how="left", maintain_order="left")[IN_USE]
+    scheduled = packets.scheduled
+    typed = known.cast({key: scheduled.schema[key] for key in keys})
+    return scheduled.select(keys).join(typed, on=keys, how="left", maintain_order="left")[IN_USE]

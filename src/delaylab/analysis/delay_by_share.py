@@ -10,6 +10,7 @@ import polars as pl
 
 from delaylab.analysis.over_time.slowest import TrialTimes
 from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.packets.table import Packets
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.analysis.work import Course, Work
 from delaylab.dataset.records.trial import TrialRecord
@@ -49,8 +50,8 @@ def delays_by_share(
     ]
 
 
-def _of_course(work: str, node: str, course: Course, packets: pl.DataFrame) -> DelayByShare:
-    answered = packets.select(
+def _of_course(work: str, node: str, course: Course, packets: Packets) -> DelayByShare:
+    answered = packets.scheduled.select(
         ((pl.col("intended_ns") - course.began_ns) / _NS).alias("since_s"),
         ((pl.col("slip_ns") + round_trips(packets)["app"]) / 1000).alias("us"),
     ).drop_nulls()

@@ -15,12 +15,13 @@ from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.analysis.doubts.machine_state import MachineState
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab.analysis.links.fidelity import TrialLink
-from delaylab.analysis.over_time.slowest import TRIAL, SlowPacket
+from delaylab.analysis.over_time.slowest import SlowPacket
 from delaylab.analysis.over_time.timeline import Timeline
 from delaylab.analysis.packets.accounting import Account, PhaseAccount
 from delaylab.analysis.packets.astray import Astray
 from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.analysis.packets.instrument import AtRest
+from delaylab.analysis.packets.table import MEASURED, TRIAL
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.statistics.runs import Floats, NumberT
 from delaylab.analysis.work import Work
@@ -28,10 +29,6 @@ from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.spec.kinds import facts_of
 
-KEPT = 20_000
-"""The most packets of a group of imagined trials. Trials that ran count with all of theirs."""
-MEASURED = "load"
-"""The phase of the packets sent under the load. Those at rest are a reference only."""
 REST = "rest"
 """The name of the load of trials that have none."""
 ANSWERS = frozenset({"none", "yes", "no", "on", "off", "true", "false", "default"})

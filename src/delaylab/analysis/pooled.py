@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from delaylab.analysis.group import MEASURED, OnWay, SegmentSummary, by_trial
-from delaylab.analysis.over_time.slowest import TRIAL
-from delaylab.analysis.packets import accounting, rtt, segments
+from delaylab.analysis.group import OnWay, SegmentSummary, by_trial
+from delaylab.analysis.packets import accounting, rtt
 from delaylab.analysis.packets.accounting import Account, by_phase
 from delaylab.analysis.packets.instrument import UNTAPPED
 from delaylab.analysis.packets.layers import SLIP, WITH_CONDITIONS
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.table import MEASURED, TRIAL, Packets, joined
 from delaylab.analysis.packets.trial import PacketsByWay, TrialPackets
 from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
 from delaylab.dataset.records.trial import TrialRecord
@@ -23,16 +23,16 @@ from delaylab.dataset.records.trial import TrialRecord
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """Packets of trials that have one way in common; their tables number the trials (`TRIAL`).
+    """Packets of trials that have one way in common; `scheduled` numbers the trials (`TRIAL`).
 
     `packets` are those sent with the taps on, `measured` those under load, `answered` those of them
     that came back.
     """
 
     read: list[TrialPackets]
-    packets: pl.DataFrame
-    measured: pl.DataFrame
-    answered: pl.DataFrame
+    packets: Packets
+    measured: Packets
+    answered: Packets
 
     @property
     def trials(self) -> list[TrialRecord]:
@@ -41,7 +41,7 @@ class Pooled:
 
     def account(self) -> Account:
         """Account for the packets sent with the taps on."""
-        return accounting.account(segments.as_stamped(self.packets), self.trials)
+        return accounting.account(self.packets.as_stamped, self.trials)
 
     def segments(self) -> list[Segment]:
         """Return the segments of the answered packets."""
@@ -50,14 +50,13 @@ class Pooled:
 
 def pooled(read: Mapping[int, TrialPackets]) -> Pooled:
     """Pool the packets of trials, which are given by their numbers in rising order."""
-    tables = [each.table.with_columns(pl.lit(n).alias(TRIAL)) for n, each in read.items()]
-    scheduled = pl.concat(tables, how="diagonal")
-    measured = scheduled.filter(pl.col("phase") == MEASURED)
+    scheduled = joined({n: each.packets for n, each in read.items()})
+    measured = scheduled.of(MEASURED)
     return Pooled(
         [*read.values()],
         scheduled.filter(pl.col("phase") != UNTAPPED),
         measured,
-        segments.complete(measured, next(iter(read.values())).trial.way),
+        measured.complete(next(iter(read.values())).trial.way),
     )
 
 
@@ -81,7 +80,7 @@ def pooled_elsewhere(read: Sequence[PacketsByWay]) -> list[Pooled]:
 
 def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
     """Return what a group's packets of one way show; `parts` are their segments."""
-    trips = rtt.round_trips(packets.answered).with_columns(packets.answered[TRIAL])
+    trips = rtt.round_trips(packets.answered).with_columns(packets.answered.scheduled[TRIAL])
     return OnWay(
         name,
         packets.trials,
@@ -94,7 +93,7 @@ def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
 
 
 def without_links(
-    answered: pl.DataFrame, packets: Iterable[tuple[Pooled, list[Segment]]]
+    answered: Packets, packets: Iterable[tuple[Pooled, list[Segment]]]
 ) -> tuple[pl.Series, float]:
     """Return the user RTTs of answered packets in ns less their time in links with conditions.
 
@@ -115,12 +114,12 @@ def without_links(
                 off[part.rows] += part.bound_ns
             elif WITH_CONDITIONS in part.layer:
                 known[part.rows] = False
-        found = each.answered.select(keys).with_columns(
+        found = each.answered.scheduled.select(keys).with_columns(
             pl.Series("in links", in_links), pl.Series("known", known)
         )
         parts.append(found.filter("known").drop("known"))
         bound_ns = max(bound_ns, float(off[known].max(initial=0)))
-    of_all = answered.select(keys).join(
+    of_all = answered.scheduled.select(keys).join(
         pl.concat(parts), on=keys, how="left", maintain_order="left"
     )
     less = rtt.round_trips(answered)["app"] - of_all["in links"]
@@ -140,8 +139,8 @@ def summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
 
 def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSummary]:
     """Summarise the slip and each segment of the packets."""
-    trials = packets.answered[TRIAL].to_numpy()
-    slips = packets.measured.select(TRIAL, "slip_ns").drop_nulls()
+    trials = packets.answered.scheduled[TRIAL].to_numpy()
+    slips = packets.measured.scheduled.select(TRIAL, "slip_ns").drop_nulls()
     slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()))
     found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
     for part in parts:

@@ -13,11 +13,12 @@ import polars as pl
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.claims.doubted import kinds_by_trial
 from delaylab.analysis.claims.finding import Finding
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.doubts.machine_state import flags, hosts_by_machine
-from delaylab.analysis.group import MEASURED
-from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.accounting import by_phase
 from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.table import MEASURED, stations_of
 from delaylab.analysis.packets.trial import TrialPackets, packets_by_way, trial_packets
 from delaylab.analysis.statistics.quantiles import summarise
 from delaylab.analysis.usable import usable
@@ -257,11 +258,11 @@ class Dataset:
 
     def _packets(self, trial: TrialRecord) -> pl.DataFrame:
         packets = trial_packets(self._read, trial)
-        table = packets.table
-        delays = round_trips(table).select(pl.col(a).alias(b) for a, b in DELAYS.items())
-        found = table.select(PROBES.keys()).hstack(delays)
+        trips = round_trips(packets.packets)
+        delays = trips.select(pl.col(a).alias(b) for a, b in DELAYS.items())
+        found = packets.packets.scheduled.select(PROBES.keys()).hstack(delays)
         (main, (hosts,)), *_ = hosts_by_machine(self._read, [trial]).items()
-        scheduled = packets.scheduled_by(self.study.machines[main].clock)
+        scheduled = packets.scheduled_by(self.study.machines[main].clock).scheduled
         keys = ["probe", "seq"]
         return found.join(flags(hosts, scheduled), on=keys, how="left", maintain_order="left")
 
@@ -276,8 +277,8 @@ class Dataset:
 
 def _segments_of(packets: TrialPackets, way: str) -> pl.DataFrame:
     """Return the segments of packets that went one way."""
-    steps = {name: step for step, name in enumerate(segments.columns(packets.trial.way))}
-    keys = packets.answered.select(KEYS)
+    steps = {station: step for step, station in enumerate(stations_of(packets.trial.way))}
+    keys = packets.answered.scheduled.select(KEYS)
     parts = [
         keys[part.rows].with_columns(
             pl.lit(steps[_end(part)], pl.UInt32).alias("step"),
@@ -313,5 +314,5 @@ def dataset_of(study: Study, paper: Paper | None) -> Dataset:
     return Dataset(study.directory, study.record, study.trials, study, paper)
 
 
-def _end(part: segments.Segment) -> str:
-    return segments.column("reply" if part.leg == "turn" else part.leg, part.end)
+def _end(part: Segment) -> Station:
+    return Station("reply" if part.leg == "turn" else part.leg, part.end)

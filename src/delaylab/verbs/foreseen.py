@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from delaylab.analysis.claims.claim import Claim
 from delaylab.analysis.claims.finding import Finding, Verdict
-from delaylab.analysis.claims.imagined import Design, usual
+from delaylab.analysis.claims.imagined import KEPT, Design, usual
 from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.own import claim_of
-from delaylab.analysis.group import KEPT, Group
+from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.quantiles import Interval
 from delaylab.papers.expected import Imagined, out_of_reach, random_of
 from delaylab.papers.findings import not_installed

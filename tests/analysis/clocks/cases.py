@@ -8,7 +8,9 @@ import numpy as np
 import polars as pl
 
 from delaylab.analysis.clocks.align import Alignment
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets import segments
+from delaylab.analysis.packets.table import Packets
 from delaylab.dataset.records.ways import Way
 from tests import stamped, synthetic
 from tests.synthetic import START, Clock, Condition, Delay, exponential, lognormal
@@ -22,9 +24,9 @@ class Aligned:
     """A trial aligned, and for each stamp of another clock its error in ns."""
 
     condition: Condition
-    table: pl.DataFrame
+    packets: Packets
     alignment: Alignment
-    errors: dict[str, pl.Series]
+    errors: dict[Station, pl.Series]
 
     @property
     def worst_ns(self) -> float:
@@ -34,10 +36,12 @@ class Aligned:
     @property
     def within_bounds(self) -> bool:
         """Whether every aligned stamp is within its bound (and the last ns of rounding)."""
-        return all(
-            bool(((series.abs() <= self.table[segments.bound(name)] + 1).fill_null(True)).all())
-            for name, series in self.errors.items()
-        )
+        for station, error in self.errors.items():
+            bound_ns = self.packets.stations[station].bound_ns
+            assert bound_ns is not None
+            if not (error.abs() <= bound_ns + 1).fill_null(True).all():
+                return False
+        return True
 
 
 def way(condition: Condition) -> Way:
@@ -46,19 +50,17 @@ def way(condition: Condition) -> Way:
 
 def aligned(condition: Condition) -> Aligned:
     path = way(condition)
-    table, alignment = segments.aligned(*synthetic.tables(condition), path, MACHINE)
+    packets, alignment = segments.aligned(*synthetic.tables(condition), path, MACHINE)
     clocks, condition.clocks = condition.clocks, {}
     true = stamped.packets(*synthetic.tables(condition), path)
     condition.clocks = clocks
     sender = condition.clock("sender.app")
     errors = {}
-    for name in segments.columns(path):
-        if segments.bound(name) not in table.columns:
-            continue
-        now = true[name].to_numpy()
-        truth = pl.Series(name, now + sender.ahead(now))
-        errors[name] = table[name] - truth
-    return Aligned(condition, table, alignment, errors)
+    for station, stamps in packets.stations.items():
+        if stamps.own is not None:
+            now = true[str(station)].to_numpy()
+            errors[station] = stamps.times - pl.Series(now + sender.ahead(now))
+    return Aligned(condition, packets, alignment, errors)
 
 
 def seeded(seed: int) -> Condition:

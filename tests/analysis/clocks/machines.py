@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 from delaylab.analysis.clocks.align import Alignment, align
 from delaylab.analysis.clocks.exchanges import Exchanges
 from delaylab.analysis.clocks.line import Nanoseconds
+from delaylab.analysis.clocks.stations import Station, Taken
 
 ONE, OTHER = "realtime@one", "realtime@other"
-STATIONS = ["request sender.stack", "request responder.stack"]
-STATIONS += ["reply responder.stack", "reply sender.stack"]
-CLOCKS = dict(zip(STATIONS, (ONE, OTHER, OTHER, ONE), strict=True))
+STATIONS = {
+    Station("request", "sender.stack"): ONE,
+    Station("request", "responder.stack"): OTHER,
+    Station("reply", "responder.stack"): OTHER,
+    Station("reply", "sender.stack"): ONE,
+}
+"""The stations of a packet, each with its clock."""
 START = 1_800_000_000 * 10**9
 PROBE_EVERY_NS = 20_000_000
 AT_REST_NS = 1_000_000_000
@@ -144,12 +149,14 @@ def aligned(
     left = arrived + random.integers(2_000, 20_000, packets)
     back = left + np.rint(network.delays(random, network.back_ns, left)).astype(np.int64)
     shown = (sent, clock.shown(arrived), clock.shown(left), back)
-    table = pl.DataFrame(dict(zip(STATIONS, shown, strict=True)))
-    table = table.with_columns(pl.lit("load").alias("phase"))
-    found, alignment = align(table, STATIONS, CLOCKS, ONE, [probes])
+    taken = {
+        station: Taken(pl.Series(times), its)
+        for (station, its), times in zip(STATIONS.items(), shown, strict=True)
+    }
+    found, alignment = align(pl.Series(["load"] * packets), taken, ONE, [probes])
     off = [
-        (found[name] - pl.Series(true)).drop_nulls().to_numpy()
-        for name, true in ((STATIONS[1], arrived), (STATIONS[2], left))
+        (times - pl.Series(true)).drop_nulls().to_numpy()
+        for times, true in zip(found.values(), (arrived, left), strict=True)
     ]
     least = int((probes.back_ns - probes.sent_ns - (probes.left_ns - probes.arrived_ns)).min())
     return Case(clock, network, alignment, np.concatenate(off), least)

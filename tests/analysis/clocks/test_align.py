@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delaylab.analysis.clocks.check import checks
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets import rtt, segments
+from delaylab.analysis.packets.table import Packets
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.dataset.records.trial import ClockReading
-from tests import stamped, synthetic
+from tests import synthetic
 from tests.analysis.clocks.cases import (
     MACHINE,
     STATIONS,
@@ -27,6 +29,7 @@ from tests.synthetic import START, TRUE, Clock, Condition, constant, exponential
 CASES = [200, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 GUEST = Clock("realtime@guest", 10**12, 80e-6)
 FAR = Clock("realtime@far", -5 * 10**14, -120e-6)
+WIRE = Station("request", "wire")
 ENTRY, EXIT = ("request", "sender.vif"), ("reply", "sender.stack")
 
 
@@ -99,13 +102,14 @@ def test_segments_sum_exactly_with_two_and_three_clocks(
         condition.responder_points = ("responder.vif", "responder.stack", "responder.app")
         condition.clocks["responder"] = FAR
     path = way(condition)
-    table, alignment = segments.aligned(*synthetic.tables(condition), path, MACHINE)
+    packets, alignment = segments.aligned(*synthetic.tables(condition), path, MACHINE)
     assert len(alignment.hops) == 1 + far
-    answered = segments.complete(table, path)
+    answered = packets.complete(path)
     total = np.zeros(len(answered), dtype=np.int64)
     for part in segments.segments(answered, path):
         np.add.at(total, part.rows, part.delay_ns)
-    user = answered["reply sender.app"] - answered["request sender.app"]
+    user = answered.between(Station("request", "sender.app"), Station("reply", "sender.app"))
+    assert user is not None
     assert total.tolist() == user.to_list()
 
 
@@ -117,7 +121,7 @@ def test_a_segment_carries_its_bound_where_two_clocks_meet_and_only_there() -> N
     near, far = (hop.fit.bound_ns for hop in case.alignment.hops)
     bounds = {
         (part.start, part.end): part.bound_ns
-        for part in segments.segments(case.table, way(condition))
+        for part in segments.segments(case.packets, way(condition))
     }
     assert bounds["sender.stack", "sender.vif"] == bounds["sender.vif", "sender.stack"] == near
     assert bounds["responder.vif", "responder.stack"] == pytest.approx(far)
@@ -132,11 +136,15 @@ def _kernel(point: str) -> str:
     return side if name in ("app", "qdisc", "stack") else "machine"
 
 
+def packets(condition: Condition) -> Packets:
+    return segments.aligned(*synthetic.tables(condition), way(condition))[0]
+
+
 def test_round_trips_of_another_clock_stay_as_they_were_stamped() -> None:
     condition = guest(2)
-    found = rtt.round_trips(stamped.packets(*synthetic.tables(condition), way(condition)))
+    found = rtt.round_trips(packets(condition))
     condition.clocks = {}
-    true = rtt.round_trips(stamped.packets(*synthetic.tables(condition), way(condition)))
+    true = rtt.round_trips(packets(condition))
     assert found["wire"].to_list() == true["wire"].to_list()
     assert found["vif"].to_list() == true["vif"].to_list()
     drifted = (found["app"] - true["app"] * (1 + GUEST.drift)).abs().max()
@@ -147,8 +155,7 @@ def test_round_trips_of_another_clock_stay_as_they_were_stamped() -> None:
 @given(seed=st.integers(0, 2**32 - 1), drift=st.floats(-2e-4, 2e-4))
 def test_no_packet_arrives_before_it_was_sent(seed: int, drift: float) -> None:
     condition = guest(seed, Clock("realtime@guest", 10**9, drift))
-    table = stamped.packets(*synthetic.tables(condition), way(condition))
-    for part in segments.segments(table, way(condition)):
+    for part in segments.segments(packets(condition), way(condition)):
         assert part.delay_ns.min() >= -3
 
 
@@ -191,10 +198,10 @@ def test_a_stamp_out_of_order_is_no_step() -> None:
 def test_packets_that_fly_while_the_clock_is_set_are_left_out() -> None:
     condition = guest(3, Clock("realtime@guest", 0, 1e-5, ((500_000_000, 5_000_000),)))
     case = aligned(condition)
-    lost = case.errors["request wire"].null_count()
+    lost = case.errors[WIRE].null_count()
     assert case.within_bounds
     assert lost <= 3
-    assert segments.as_stamped(case.table)["request wire"].null_count() == 0
+    assert case.packets.stations[WIRE].as_stamped.null_count() == 0
 
 
 def test_least_squares_is_off_by_half_of_the_asymmetry_and_that_is_seen() -> None:
@@ -251,8 +258,8 @@ def test_a_clock_that_is_not_known_has_no_check() -> None:
 
 def test_one_clock_needs_no_alignment() -> None:
     condition = Condition(packets=20)
-    table, alignment = segments.aligned(*synthetic.tables(condition), way(condition), MACHINE)
+    found, alignment = segments.aligned(*synthetic.tables(condition), way(condition), MACHINE)
     assert alignment.hops == []
-    assert set(table.columns) == {*synthetic.tables(condition)[1].columns} | {
-        f"{leg} {point}" for leg, point in STATIONS
-    }
+    assert [*found.stations] == STATIONS
+    for stamps in found.stations.values():
+        assert (stamps.own, stamps.bound_ns, stamps.tick_ns) == (None, None, None)

@@ -10,6 +10,7 @@ import pytest
 
 from delaylab.agent.requests import Exec
 from delaylab.analysis.clocks.check import checks
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets import segments
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.start import temporary
@@ -53,7 +54,7 @@ def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
     trial = TrialRecord.model_validate({**head, **dict(found.record)})
     machine = trial.clock_readings[0].reference
-    table, alignment = segments.aligned(found.stamps, found.probes, trial.way, machine)
+    packets, alignment = segments.aligned(found.stamps, found.probes, trial.way, machine)
     assert [hop.fit.why for hop in alignment.hops] == ["", ""]
     assert all(hop.fit.bound_ns < BOUND_NS for hop in alignment.hops)
     read = checks(alignment, trial.clock_readings)
@@ -61,11 +62,12 @@ def test_the_clocks_of_guests_are_aligned(kind: str) -> None:
     for check in read:
         assert check.n >= 4
         assert check.agrees, f"{check.error_ns} ± {check.within_ns} ns"
-    answered = segments.complete(table, trial.way)
+    answered = packets.complete(trial.way)
     total = np.zeros(len(answered), dtype=np.int64)
     for part in segments.segments(answered, trial.way):
         np.add.at(total, part.rows, part.delay_ns)
-    user = answered["reply sender.app"] - answered["request sender.app"]
+    user = answered.between(Station("request", "sender.app"), Station("reply", "sender.app"))
+    assert user is not None
     assert total.tolist() == user.to_list()
 
 

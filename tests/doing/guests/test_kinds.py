@@ -13,7 +13,6 @@ import pytest
 
 from delaylab import loads
 from delaylab.agent.requests import Exec
-from delaylab.analysis.packets.segments import columns
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -25,7 +24,7 @@ from delaylab.study_file.loads import LoadSpec
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from tests.doing.conftest import our_processes
-from tests.stamped import packets
+from tests.stamped import columns, packets
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from delaylab.agent.measuring_requests import Counters
-from delaylab.analysis.packets.segments import column
 from delaylab.lab.links import interfaces
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -24,7 +23,7 @@ from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json, our_processes
-from tests.stamped import packets
+from tests.stamped import column, packets
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root

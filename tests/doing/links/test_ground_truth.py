@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delaylab.analysis.packets.segments import complete, segments
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of
@@ -20,7 +19,7 @@ from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
-from tests.stamped import packets
+from tests.stamped import complete, packets, segments
 from tests.waiting import PATIENCE_S
 
 FORWARDER = Path(__file__).parents[2] / "forwarder.py"

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from delaylab.analysis.links.fidelity import TrialLink, trial_links
-from delaylab.analysis.packets.segments import complete, segments
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.lab.links import link_changes, link_engines
@@ -23,7 +22,7 @@ from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import skip_unless_runnable
-from tests.stamped import packets
+from tests.stamped import complete, narrow, packets, segments
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
@@ -80,7 +79,7 @@ def links(recording: Recording) -> dict[str, TrialLink]:
     """By who sends."""
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
     record = TrialRecord.model_validate({**head, **dict(recording.record)})
-    found = trial_links(record, [(record.way, measured(recording))])
+    found = trial_links(record, [(record.way, narrow(measured(recording)))])
     return {str(link.verdict.direction.node): link for link in found}
 
 

@@ -24,6 +24,7 @@ from tests.doing.conftest import Run, Up, as_json
 from tests.doing.links.test_link_states import said
 from tests.doing.links.test_link_truth import lab as link_of_two
 from tests.doing.links.test_link_truth import measured, nothing_but_a_busy_machine, trial
+from tests.stamped import narrow
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
@@ -111,7 +112,7 @@ def found_links(recording: Recording) -> dict[tuple[str, bool], TrialLink]:
     """Return the directions of a recording, by node and whether it receives."""
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
     record = TrialRecord.model_validate({**head, **dict(recording.record)})
-    found = trial_links(record, [(record.way, measured(recording))])
+    found = trial_links(record, [(record.way, narrow(measured(recording)))])
     return {
         (str(each.verdict.direction.node), each.verdict.direction.receives): each for each in found
     }

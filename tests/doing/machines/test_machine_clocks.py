@@ -18,7 +18,7 @@ import pytest
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.clocks.exchanges import exchanges
 from delaylab.analysis.clocks.pairs import loops
-from delaylab.analysis.packets import segments
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets.trial import TrialPackets, trial_packets
 from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.store import Study, read_study
@@ -90,13 +90,14 @@ def beyond_ns(study: Study, found: TrialPackets, clocks: dict[str, Wrong]) -> Fl
         for clock, machine in ((each.reference, each.machine), (each.clock, each.other))
     }
     off = []
-    for column, clock in found.alignment.clocks.items():
+    for station, clock in found.alignment.clocks.items():
         if named[clock] in clocks:
-            rows = found.table.drop_nulls([column, segments.own_clock(column)])
-            shown = rows[segments.own_clock(column)].to_list()
-            true = np.array([clocks[named[clock]].true(each) for each in shown])
-            bound = rows[segments.bound(column)].to_numpy()
-            off.append(np.abs(rows[column].to_numpy() - true) - bound)
+            stamps = found.packets.stations[station]
+            stamps = stamps.filter(stamps.seen)
+            assert stamps.own is not None
+            assert stamps.bound_ns is not None
+            true = np.array([clocks[named[clock]].true(each) for each in stamps.own])
+            off.append(np.abs(stamps.times.to_numpy() - true) - stamps.bound_ns.to_numpy())
     return np.concatenate(off)
 
 
@@ -125,10 +126,11 @@ def test_a_known_delay_is_found_in_its_direction_within_the_bound(tmp_path: Path
         ("request", "sender.stack", "hop1.near", 40 * MS),
         ("reply", "hop1.near", "sender.stack", 20 * MS),
     ):
-        one, other = (segments.column(leg, point) for point in (first, last))
-        rows = found.answered.drop_nulls([one, other])
-        delays = rows[other].to_numpy() - rows[one].to_numpy()
-        bound = segments.bound_between(found.answered, one, other)
+        ends = Station(leg, first), Station(leg, last)
+        between = found.answered.between(*ends)
+        assert between is not None
+        delays = between.drop_nulls().to_numpy()
+        bound = found.answered.bound_between(*ends)
         assert bound < MS / 2
         # The link takes the network's share of its delay for symmetric; what it is late is on top.
         assert delays.min() + bound >= wanted - MS / 2

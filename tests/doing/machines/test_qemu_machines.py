@@ -12,7 +12,7 @@ import pytest
 from delaylab.analysis.analyse import groups
 from delaylab.analysis.clocks.exchanges import exchanges
 from delaylab.analysis.clocks.pairs import loops
-from delaylab.analysis.packets import segments
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets.trial import trial_packets
 from delaylab.dataset.store import read_study
 from tests.doing.conftest import skip_unless_runnable
@@ -111,15 +111,16 @@ def test_a_trial_between_three_kernels_has_one_way_delays_with_bounds(two: Guest
     states = {"local": group.machine.state, **group.machine.others}
     assert states.keys() == {"local", "m1", "m2"}
     assert all(sum(phase.samples for phase in each.phases) > 10 for each in states.values())
-    table = trial_packets(study, trial).answered
+    answered = trial_packets(study, trial).answered
     for leg, first, last, wanted in (
         ("request", "hop1.far", "responder.vif", 80 * MS),
         ("reply", "responder.vif", "hop1.far", 40 * MS),
     ):
-        one, other = (segments.column(leg, point) for point in (first, last))
-        rows = table.drop_nulls([one, other])
-        delays = rows[other].to_numpy() - rows[one].to_numpy()
-        bound = segments.bound_between(table, one, other)
+        ends = Station(leg, first), Station(leg, last)
+        between = answered.between(*ends)
+        assert between is not None
+        delays = between.drop_nulls().to_numpy()
+        bound = answered.bound_between(*ends)
         assert 0 < bound < 2.5 * MS
         # The link takes the network's share of its delay for symmetric.
         assert delays.min() + bound >= wanted - 2.5 * MS

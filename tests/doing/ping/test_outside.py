@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from delaylab.analysis.packets.named import named
-from delaylab.analysis.packets.segments import columns
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.resolve.resolve import lab_of
@@ -22,7 +21,7 @@ from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, as_json, measured, only_line
-from tests.stamped import packets
+from tests.stamped import columns, narrow, packets
 
 pytestmark = pytest.mark.root
 NUMBER = os.getpid() % 250
@@ -108,7 +107,7 @@ def seen_everywhere(recording: Recording) -> TrialRecord:
         assert ((table[later] - table[earlier]) >= 0).all(), (earlier, later)
     head = {"id": "x", "index": 0, "factors": {}, "repeat": 1, "status": "ok"}
     trial = TrialRecord.model_validate({**head, **dict(recording.record)})
-    (turn,) = [part for part in named(table, trial) if part.leg == "turn"]
+    (turn,) = [part for part in named(narrow(table), trial) if part.leg == "turn"]
     assert turn.layer == "outside"
     assert turn.direction == "remote"
     return trial

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from delaylab.analysis.packets.segments import column
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
@@ -18,7 +17,7 @@ from delaylab.study_file.loads import LoadSpec
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
 from delaylab.trial.recording import Recording
-from tests.stamped import packets
+from tests.stamped import column, packets
 
 pytestmark = pytest.mark.root
 COUNT = 100

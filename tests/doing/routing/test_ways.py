@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from delaylab.agent.requests import Exec
-from delaylab.analysis.packets.segments import column
 from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.lab.start import temporary
@@ -25,7 +24,7 @@ from delaylab.trial import phases
 from delaylab.trial import stamps as stamps_of
 from delaylab.trial.measure import measure
 from tests.ground.test_routers import DIAMOND
-from tests.stamped import packets
+from tests.stamped import column, packets
 
 pytestmark = pytest.mark.root
 DELAY_NS = {"p": 5_000_000, "q": 15_000_000}

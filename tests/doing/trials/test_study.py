@@ -18,7 +18,6 @@ import polars as pl
 import pytest
 
 from delaylab.analysis.packets.accounting import account
-from delaylab.analysis.packets.segments import columns, complete, segments
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.machines import LOCAL
@@ -36,7 +35,7 @@ from tests.doing.conftest import (
     our_processes,
     skip_unless_runnable,
 )
-from tests.stamped import packets
+from tests.stamped import columns, complete, narrow, packets, segments
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
@@ -141,7 +140,7 @@ def test_at_rest_every_point_sees_every_packet(result: Path) -> None:
 def test_every_scheduled_packet_is_accounted_for_at_every_point(result: Path) -> None:
     study = store.read_study(result)
     for trial in study.trials:
-        found = account(tapped(study, trial), [trial])
+        found = account(narrow(tapped(study, trial)), [trial])
         assert found.scheduled == 80
         assert len(found.points) == len(columns(trial.way))
         for point in found.points:

@@ -12,13 +12,12 @@ import polars as pl
 import pytest
 
 from delaylab import loads
-from delaylab.analysis.packets.segments import columns
 from delaylab.lab.running import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from tests.doing.conftest import measured
-from tests.stamped import packets
+from tests.stamped import columns, packets
 
 pytestmark = pytest.mark.root
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from delaylab.analysis.convergence.recorded import SeenTrial
 from delaylab.analysis.doubts.machine_state import MachineState
 from delaylab.analysis.group import (
-    KEPT,
-    MEASURED,
     REST,
     Group,
     GroupLinks,
@@ -28,11 +26,11 @@ from delaylab.analysis.group import (
 from delaylab.analysis.links.delays import Error, MeasuredDelays
 from delaylab.analysis.links.fidelity import TrialLink
 from delaylab.analysis.links.verdict import judge
-from delaylab.analysis.over_time.slowest import TRIAL
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
 from delaylab.analysis.packets.instrument import AtRest
 from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE, WITHOUT_LINKS
+from delaylab.analysis.packets.table import MEASURED, TRIAL
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.analysis.work import summarised
 from delaylab.dataset.records.doubts import DoubtKind, doubt
@@ -43,6 +41,8 @@ from delaylab.dataset.records.trial import Endpoint, Load, PhaseTime, TrialRecor
 from delaylab.dataset.records.ways import Way
 from delaylab.dataset.records.work import DomainTime, Figure, WorkDone
 
+KEPT = 20_000
+"""The most packets of a group of imagined trials. Trials that ran count with all of theirs."""
 CPUS = 8
 Levels = Mapping[str, str]
 Random = np.random.Generator

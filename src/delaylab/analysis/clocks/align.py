@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from delaylab.analysis.clocks.exchanges import Exchanges
 from delaylab.analysis.clocks.fit import Fit, FitPart, Span, fit
 from delaylab.analysis.clocks.line import Nanoseconds
-from delaylab.analysis.clocks.pairs import Crossings, chain, crossings, pair
+from delaylab.analysis.clocks.pairs import Crossings, crossings, pair
+from delaylab.analysis.clocks.stations import Station, Taken
 from delaylab.analysis.clocks.ticks import tick_ns
 from delaylab.analysis.clocks.when_seen import when_seen
+from delaylab.points import LEGS
 
-REQUEST = "request "
 RESTING = ("untapped", "before", "after")
 # Number of packets at each point from whose stamps a clock's tick is learned.
 LEARNED = 2000
@@ -68,13 +69,13 @@ class ClockPair:
 class Alignment:
     """Alignment of a trial's clocks, hop by hop from the sender.
 
-    `clocks` gives the clock that stamped each point, `ticks` each clock's resolution in ns, 0 if it
+    `clocks` gives the clock of each station, `ticks` each clock's resolution in ns, 0 if it
     shows every nanosecond.
     """
 
     sender: str
     hops: list[ClockPair]
-    clocks: Mapping[str, str]
+    clocks: Mapping[Station, str]
     ticks: Mapping[str, float]
 
     def knows(self, clock: str) -> bool:
@@ -109,25 +110,25 @@ class Alignment:
 
 
 def align(
-    packets: pl.DataFrame,
-    stations: list[str],
-    clocks: Mapping[str, str],
+    phases: pl.Series,
+    taken: Mapping[Station, Taken],
     reference: str | None = None,
     compared: Sequence[Exchanges] = (),
-) -> tuple[pl.DataFrame, Alignment]:
-    """Convert all stamps to the sender's clock, in whole ns; return the packets and the alignment.
+) -> tuple[dict[Station, pl.Series], Alignment]:
+    """Convert the stamps of other clocks to the sender's, in whole ns; return them by station.
 
-    `packets` has one row per packet in the order of sending. `stations` are its columns in the
-    order in which a packet passes them, `clocks` the clock of each. Stamps that cannot be aligned
-    become null: all stamps of a clock, or those of packets under way while a clock was set.
+    `phases` are those of the packets in the order of sending, `taken` their stamps at each station
+    in the order in which a packet passes them. Stamps that cannot be aligned become null: all
+    stamps of a clock, or those of packets under way while a clock was set.
     Of two neighbouring clocks the nearer to the sender is the reference of the other, unless the
     farther one is the preferred `reference`. `compared` are probes between machines, by which their
     clocks are aligned instead of by packets.
     """
-    order = chain(stations, clocks)
-    crossed = crossings(packets, stations, clocks)
-    ticks = {name: tick_ns(_stamps_of(packets, clocks, name)) for name in order}
-    at_rest = np.flatnonzero(packets["phase"].is_in(RESTING).to_numpy())
+    clocks = {station: each.clock for station, each in taken.items() if each.clock is not None}
+    order = list(dict.fromkeys(clocks.values()))
+    crossed = crossings(len(phases), taken)
+    ticks = {clock: tick_ns(_stamps_of(taken, clock)) for clock in order}
+    at_rest = np.flatnonzero(phases.is_in(RESTING).to_numpy())
     hops: list[ClockPair] = []
     for near, far in pairwise(order):
         ends = (near, far) if far == reference else (far, near)
@@ -135,18 +136,17 @@ def align(
         probes = next((each for each in compared if each.joins(near, far)), None)
         hop = None
         if probes is not None:
-            hop = _compared((near, far), ends[0], probes, tick, _span(packets, clocks, ends[1]))
+            hop = _compared((near, far), ends[0], probes, tick, _span(taken, ends[1]))
         if hop is None:
             hop = ClockPair(near, far, fit(pair(crossed, *ends).widened(tick), at_rest))
         hops.append(hop)
-    numbers = [_parts(len(packets), hop, crossed) for hop in hops]
-    moved: list[pl.Series] = []
-    others = [name for name in stations if name in clocks and clocks[name] != order[0]]
-    for name in others:
-        leg = 0 if name.startswith(REQUEST) else 1
-        way = order.index(clocks[name])
-        moved.append(_moved(packets[name], hops[:way], [found[leg] for found in numbers[:way]]))
-    return packets.with_columns(moved), Alignment(order[0] if order else "", hops, clocks, ticks)
+    numbers = [_parts(len(phases), hop, crossed) for hop in hops]
+    moved: dict[Station, pl.Series] = {}
+    for station, clock in clocks.items():
+        if way := order.index(clock):
+            parts = [found[LEGS.index(station.leg)] for found in numbers[:way]]
+            moved[station] = _moved(taken[station].times, hops[:way], parts)
+    return moved, Alignment(order[0] if order else "", hops, clocks, ticks)
 
 
 def _compared(
@@ -173,18 +173,19 @@ def _compared(
     return ClockPair(*between, closer, len(probes), probes.symmetric_ns)
 
 
-def _span(packets: pl.DataFrame, clocks: Mapping[str, str], clock: str) -> Span | None:
+def _span(taken: Mapping[Station, Taken], clock: str) -> Span | None:
     """Return the first and the last stamp that a clock took; None if it took none."""
-    names = [name for name, its in clocks.items() if its == clock]
-    first = packets.select(pl.min_horizontal(pl.col(names).min())).item()
-    last = packets.select(pl.max_horizontal(pl.col(names).max())).item()
-    return None if first is None else (first, last)
+    stamps = [each.times.drop_nulls().to_numpy() for each in taken.values() if each.clock == clock]
+    known = [each for each in stamps if len(each)]
+    if not known:
+        return None
+    return int(min(each.min() for each in known)), int(max(each.max() for each in known))
 
 
-def _stamps_of(packets: pl.DataFrame, clocks: Mapping[str, str], clock: str) -> Nanoseconds:
+def _stamps_of(taken: Mapping[Station, Taken], clock: str) -> Nanoseconds:
     """Return the stamps that a clock took of the first packets."""
-    names = [name for name, its in clocks.items() if its == clock]
-    return np.concatenate([packets[name].drop_nulls().head(LEARNED).to_numpy() for name in names])
+    stamps = (each.times for each in taken.values() if each.clock == clock)
+    return np.concatenate([times.drop_nulls().head(LEARNED).to_numpy() for times in stamps])
 
 
 def _moved(series: pl.Series, hops: list[ClockPair], numbers: list[NDArray[np.intp]]) -> pl.Series:
@@ -193,8 +194,8 @@ def _moved(series: pl.Series, hops: list[ClockPair], numbers: list[NDArray[np.in
     for hop, number in zip(reversed(hops), reversed(numbers), strict=True):
         known = known & (number >= 0)
         times = hop.to_near(times, number)
-    table = pl.DataFrame({series.name: times, "known": known})
-    return table.select(pl.when("known").then(pl.col(series.name))).to_series()
+    table = pl.DataFrame({"times": times, "known": known})
+    return table.select(pl.when("known").then("times")).to_series()
 
 
 def _parts(

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.analysis.clocks.line import Nanoseconds
+from delaylab.analysis.clocks.stations import Station, Taken
 from delaylab.analysis.clocks.when_seen import when_seen
 
 Rows = NDArray[np.intp]
@@ -93,27 +93,20 @@ def loops(pair: Pair) -> Loops:
     )
 
 
-def chain(stations: list[str], clocks: Mapping[str, str]) -> list[str]:
-    """Return the clocks in the order in which a packet first meets them; the sender's is first."""
-    return list(dict.fromkeys(clocks[name] for name in stations if name in clocks))
-
-
-def crossings(
-    packets: pl.DataFrame, stations: list[str], clocks: Mapping[str, str]
-) -> dict[tuple[str, str], Crossings]:
+def crossings(n: int, taken: Mapping[Station, Taken]) -> dict[tuple[str, str], Crossings]:
     """Find packets that cross between neighbouring stamps, by (clock before, clock after).
 
-    `stations` are the columns of `packets` in the order in which a packet passes them, `clocks` the
-    clock of each. The clock before is the reference.
+    `taken` are the stamps of `n` packets at each station, in the order in which a packet passes
+    them. The clock before is the reference.
     """
-    index = {name: place for place, name in enumerate(dict.fromkeys(clocks.values()))}
-    names = list(index)
+    clocked = [(each.clock, each.times) for each in taken.values() if each.clock is not None]
+    names = list(dict.fromkeys(clock for clock, _ in clocked))
     parts: dict[tuple[str, str], list[Crossings]] = {}
-    last_clock = np.full(len(packets), -1)
-    last_time = np.zeros(len(packets), dtype=np.int64)
-    for station in (name for name in stations if name in clocks):
-        here = index[clocks[station]]
-        known, now = when_seen(packets[station])
+    last_clock = np.full(n, -1)
+    last_time = np.zeros(n, dtype=np.int64)
+    for clock, times in clocked:
+        here = names.index(clock)
+        known, now = when_seen(times)
         rows = np.flatnonzero(known)
         before = last_clock[rows]
         for other in (int(c) for c in np.unique(before) if c not in (-1, here)):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from delaylab.analysis.group import MEASURED
 from delaylab.analysis.packets.layers import SLIP
 from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.packets.table import MEASURED
 from delaylab.analysis.packets.trial import TrialPackets, packets_by_way
 from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.outcomes import NO_REPLY, NOT_SENT
@@ -73,9 +73,9 @@ def measured(study: Study, trials: list[TrialRecord]) -> Measured:
 def _add_all(found: Measured, repeat: int, packets: TrialPackets) -> None:
     user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
     _keep(found, repeat, Part(USER, ROUND_TRIP), user / 1000)
-    slip = packets.table["slip_ns"].drop_nulls().to_numpy()
+    slip = packets.packets.scheduled["slip_ns"].drop_nulls().to_numpy()
     _keep(found, repeat, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
-    fates = _fates(packets.table)
+    fates = _fates(packets.packets.scheduled)
     if len(fates):
         found.lost[repeat] = fates
 

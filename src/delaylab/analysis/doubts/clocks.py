@@ -58,8 +58,8 @@ def trial_clocks(
     for each in trial.comparisons:
         owners |= {each.reference: _named(each.machine), each.clock: _named(each.other)}
     # A driver domain names a clock only where no other node owns it: its points come last.
-    for name, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0]):
-        owners.setdefault(clock, _owner(trial, name.partition(" ")[2]))
+    for station, clock in sorted(alignment.clocks.items(), key=lambda item: DOM0 in item[0].point):
+        owners.setdefault(clock, _owner(trial, station.point))
     found = checks(alignment, trial.clock_readings)
     said = stated(trial.comparisons, trial.time_sync)
     return TrialClocks(trial.id, alignment, found, owners, closures(compared), said)

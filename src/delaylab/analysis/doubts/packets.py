@@ -10,7 +10,7 @@ import polars as pl
 
 from delaylab.analysis.clocks.when_seen import when_seen
 from delaylab.analysis.packets.accounting import Account
-from delaylab.analysis.packets.segments import columns
+from delaylab.analysis.packets.table import Packets, stations_of
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.statistics.runs import Numbers
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
@@ -25,7 +25,7 @@ STEP_NS = 1_000_000
 
 def doubts(
     trials: list[TrialRecord],
-    measured: pl.DataFrame,
+    measured: Packets,
     account: Account,
     user_ns: Numbers,
     in_downtimes: int = 0,
@@ -41,14 +41,14 @@ def doubts(
         *recorded,
         *_few(len(user_ns)),
         *(_long_memory(user) if user is not None and len(trials) == 1 else ()),
-        *_slip(measured, trials[0].interval_ns),
+        *_slip(measured.scheduled, trials[0].interval_ns),
         *_dropped(trials),
         *_queue_changed(trials),
         *_unseen(account),
         *_lost(account, in_downtimes),
         *_closed(account),
         *_unsent(account),
-        *_clock(measured, user_ns),
+        *_clock(measured.scheduled, user_ns),
         *_backwards(measured, trials[0]),
     ]
     return each_once(found)
@@ -242,10 +242,10 @@ def _clock(measured: pl.DataFrame, user_ns: Numbers) -> Iterator[Doubt]:
         )
 
 
-def _backwards(measured: pl.DataFrame, trial: TrialRecord) -> Iterator[Doubt]:
-    names = columns(trial.way)
-    for start, end in pairwise(names):
-        (by_start, started), (by_end, ended) = when_seen(measured[start]), when_seen(measured[end])
+def _backwards(measured: Packets, trial: TrialRecord) -> Iterator[Doubt]:
+    for start, end in pairwise(stations_of(trial.way)):
+        stamps = (measured.stations[station].times for station in (start, end))
+        (by_start, started), (by_end, ended) = map(when_seen, stamps)
         both = by_start & by_end
         packets, back = int(both.sum()), int((both & (ended < started)).sum())
         if back > packets // 100:
@@ -254,8 +254,8 @@ def _backwards(measured: pl.DataFrame, trial: TrialRecord) -> Iterator[Doubt]:
                 f"{back} of {packets} packets were stamped at {end} before {start}",
                 f"add the segment from {start} to {end} to the next one: these points stamp in "
                 "the other order here",
-                start=start,
-                end=end,
+                start=str(start),
+                end=str(end),
                 backwards=back,
                 packets=packets,
             )

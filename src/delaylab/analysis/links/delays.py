@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-import polars as pl
 
-from delaylab.analysis.packets.segments import bound, column
+from delaylab.analysis.clocks.stations import Station
+from delaylab.analysis.packets.table import Packets
 from delaylab.analysis.statistics.runs import Floats
 from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.ways import Way
@@ -51,21 +51,23 @@ class Error:
 
 
 def measured(
-    ways: Iterable[tuple[Way, pl.DataFrame]],
+    ways: Iterable[tuple[Way, Packets]],
     direction: Direction,
     received: Mapping[str, Direction] = MappingProxyType({}),
 ) -> MeasuredDelays | None:
     """Return the delays of a trial's packets in one direction of a link.
 
-    Return None if no packet passed both its ports. `ways` give for each way its packets under load,
-    one row each, with a column for each point (`segments`). `received` are the conditions of what
+    Return None if no packet passed both its ports. `ways` give for each way its packets under load.
+    `received` are the conditions of what
     nodes receive from the link: no stamp is between the sender's and the receiver's, so the
     receiver's configured delay is subtracted; where that varies, a way is left out. Of what a node
     receives nothing is measured.
     """
     if direction.receives:
         return None
-    found = [delays for way, table in ways if (delays := _delays(way, table, direction, received))]
+    found = [
+        delays for way, packets in ways if (delays := _delays(way, packets, direction, received))
+    ]
     if not found:
         return None
     delay_us, longer_us = (np.concatenate(each) for each in zip(*found, strict=True))
@@ -73,27 +75,27 @@ def measured(
 
 
 def _delays(
-    way: Way, table: pl.DataFrame, direction: Direction, received: Mapping[str, Direction]
+    way: Way, packets: Packets, direction: Direction, received: Mapping[str, Direction]
 ) -> tuple[Floats, Floats] | None:
     """Return the delays of one way's packets, and those counted from the stamp before them."""
     for leg, hop in [(each, hop) for each in LEGS for hop in way.taken(each)]:
         if hop.link != direction.link or hop.start not in direction.nodes:
             continue
-        before = column(leg, hop.near)
+        before = Station(leg, hop.near)
         # On one host there is no uplink: the engine itself hands a frame on to the far port.
-        behind = (column(leg, _uplink(hop.near)), column(leg, hop.far))
-        after = next((name for name in behind if name in table.columns), None)
-        if before not in table.columns or after is None:
+        behind = (Station(leg, _uplink(hop.near)), Station(leg, hop.far))
+        after = next((each for each in behind if each in packets.stations), None)
+        if before not in packets.stations or after is None:
             return None
         by_receiver = 0.0
         if after == behind[-1] and (receiver := received.get(hop.end)):
             if _varies(receiver):
                 return None
             by_receiver = (receiver.configured.delay_ns or 0) / 1000
-        delay = _us(table, before, after) - by_receiver
+        delay = _us(packets, before, after) - by_receiver
         if not len(delay):
             return None
-        longer = _us(table, _sent(way, leg, hop.near, table) or before, after)
+        longer = _us(packets, _sent(way, before, packets) or before, after)
         return delay, longer - by_receiver
     return None
 
@@ -113,19 +115,20 @@ def _uplink(near: str) -> str:
     return near.replace(".vif", ".uplink") if near.endswith(".vif") else f"{near}.uplink"
 
 
-def _us(table: pl.DataFrame, before: str, after: str) -> Floats:
-    return (table[after] - table[before]).drop_nulls().to_numpy() / 1000
+def _us(packets: Packets, before: Station, after: Station) -> Floats:
+    stamps = packets.stations
+    return (stamps[after].times - stamps[before].times).drop_nulls().to_numpy() / 1000
 
 
-def _sent(way: Way, leg: str, near: str, table: pl.DataFrame) -> str | None:
-    """Return the column of the stamp before the near port's, if the reference's clock took both."""
-    points = way.points(leg)
-    at = points.index(near) if near in points else 0
+def _sent(way: Way, near: Station, packets: Packets) -> Station | None:
+    """Return the station before that of the near port, if the reference's clock stamped at both."""
+    points = way.points(near.leg)
+    at = points.index(near.point) if near.point in points else 0
     if at == 0:
         return None
-    pair = [column(leg, point) for point in points[at - 1 : at + 1]]
-    aligned = any(bound(name) in table.columns for name in pair)
-    return pair[0] if pair[0] in table.columns and not aligned else None
+    before = Station(near.leg, points[at - 1])
+    both = [packets.stations.get(each) for each in (before, near)]
+    return before if all(each is not None and each.own is None for each in both) else None
 
 
 def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> MeasuredDelays:

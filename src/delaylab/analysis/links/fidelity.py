@@ -21,6 +21,7 @@ from delaylab.analysis.links.verdict import (
     Verdict,
     judge,
 )
+from delaylab.analysis.packets.table import Packets
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.trial import TrialRecord
@@ -46,12 +47,12 @@ class TrialLink:
 
 def trial_links(
     trial: TrialRecord,
-    ways: Sequence[tuple[Way, pl.DataFrame]] = (),
+    ways: Sequence[tuple[Way, Packets]] = (),
     scheduled: pl.DataFrame | None = None,
 ) -> list[TrialLink]:
     """Return the verdict on each link of a trial, and what the probe measured there.
 
-    `ways` give for each way its packets under load, one row each (`segments`); `scheduled` has all
+    `ways` give for each way its packets under load; `scheduled` has all
     of them with their times in the clock of the links' host.
     """
     found = []

@@ -16,11 +16,10 @@ from delaylab.analysis.doubts.other_work import (
     busiest_programs,
 )
 from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.table import TRIAL, Packets
 
 # Number of packets of a group that are named.
 NAMED = 10
-TRIAL = "trial number"
-"""Column of pooled packets: the place of their trial among the group's trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +78,20 @@ class TrialTimes:
     """Times of a trial in the machine's clock: its packets' schedule, and the machine's record."""
 
     id: str
-    packets: pl.DataFrame
+    packets: Packets
     record: pl.DataFrame
 
     @property
     def start_ns(self) -> int:
         """Return the time of the first packet, at rest or not."""
-        return int(str(self.packets["intended_ns"].min())) if len(self.packets) else 0
+        return int(str(self.packets.scheduled["intended_ns"].min())) if len(self.packets) else 0
 
     # Few packets are looked up, each by itself: a query of Polars for each would take longer.
     def sent_ns(self, probe: int, seq: int) -> int:
         """Return when a packet was sent."""
-        probes, seqs = (self.packets[name].to_numpy() for name in ("probe", "seq"))
-        return int(self.packets["sent_ns"][int(np.argmax((probes == probe) & (seqs == seq)))])
+        scheduled = self.packets.scheduled
+        probes, seqs = (scheduled[name].to_numpy() for name in ("probe", "seq"))
+        return int(scheduled["sent_ns"][int(np.argmax((probes == probe) & (seqs == seq)))])
 
     def interval(self, time_ns: int) -> pl.DataFrame:
         """Return the sampled interval that a time lies in, as a table of one row or none."""

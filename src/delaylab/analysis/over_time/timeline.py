@@ -43,7 +43,7 @@ def timeline(trial: TrialTimes, measured: str) -> Timeline:
     """Return a trial's timeline; `measured` is the phase under load."""
     start = trial.start_ns
     sent = pl.coalesce("sent_ns", "intended_ns")
-    packets = trial.packets.select(
+    packets = trial.packets.scheduled.select(
         ((sent - start) / 1e9).alias("after_s"),
         pl.col("phase"),
         pl.col("outcome").is_in(NO_REPLY).alias("lost"),

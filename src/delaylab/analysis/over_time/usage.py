@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from delaylab.analysis.over_time.slowest import TRIAL, TrialTimes
+from delaylab.analysis.over_time.slowest import TrialTimes
+from delaylab.analysis.packets.table import TRIAL
 
 IN_USE = "in use"
 """Column of pooled packets: True if the machine or its network was in use; null if not known."""
@@ -32,7 +33,7 @@ def _of_trial(trial: TrialTimes) -> pl.DataFrame:
     signs = [pl.col("busy") > BUSY, pl.col("traffic_bps") > TRAFFIC_BPS]
     used = pl.max_horizontal(signs)  # a sign that is not known is left out
     sampled = trial.record.select("time_ns", "since_ns", used.alias("used")).sort("time_ns")
-    sent = trial.packets.select(
+    sent = trial.packets.scheduled.select(
         "probe", "seq", pl.coalesce("sent_ns", "intended_ns").alias("sent")
     ).sort("sent")
     found = sent.join_asof(sampled, left_on="sent", right_on="time_ns", strategy="forward")

@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.clocks.when_seen import when_seen
-from delaylab.analysis.packets.segments import column, columns
+from delaylab.analysis.packets.table import Packets, stations_of
 from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
@@ -129,22 +130,22 @@ NOWHERE = "scheduled, never seen"
 ANSWERED = ("replied", "late")
 
 
-def account(packets: pl.DataFrame, trials: list[TrialRecord]) -> Account:
+def account(packets: Packets, trials: list[TrialRecord]) -> Account:
     """Account at every point for every scheduled packet, one row each; trials share one way."""
     way = trials[0].way
-    names = columns(way)
+    stations = stations_of(way)
     last = last_seen(packets, way)
-    lost = last.filter(last < len(names) - 1)
-    labels = [NOWHERE, *names]
+    lost = last.filter(last < len(stations) - 1)
+    labels = [NOWHERE, *map(str, stations)]
     counts = lost.value_counts(name="n").sort(lost.name)
     return Account(
         scheduled=len(packets),
-        outcomes=dict(packets["outcome"].value_counts().sort("outcome").iter_rows()),
-        points=[_at(packets, way, last, index) for index in range(len(names))],
+        outcomes=dict(packets.scheduled["outcome"].value_counts().sort("outcome").iter_rows()),
+        points=[_at(packets, at, last, index) for index, at in enumerate(stations)],
         lost_after={labels[where + 1]: n for where, n in counts.iter_rows()},
         absent=dict(trials[0].absent),
         responder_dropped=sum(t.responder_icmp.get("OutErrors", 0) for t in trials),
-        unsent_replies=_unsent_replies(packets, trials),
+        unsent_replies=_unsent_replies(packets.scheduled, trials),
     )
 
 
@@ -177,40 +178,36 @@ def of_ways(whole: Account, ways: Mapping[str, Account], unknown: Sequence[Accou
     return replace(whole, points=points, lost_after=lost_after)
 
 
-def last_seen(packets: pl.DataFrame, way: Way) -> pl.Series:
+def last_seen(packets: Packets, way: Way) -> pl.Series:
     """Return the position in the way of the last point that saw each packet, -1 for none."""
-    positions = [
-        pl.when(pl.col(name).is_not_null()).then(index).otherwise(-1)
-        for index, name in enumerate(columns(way))
-    ]
-    if not positions:
-        return pl.repeat(-1, len(packets), dtype=pl.Int32, eager=True).alias("last")
-    return packets.select(pl.max_horizontal(positions).alias("last")).to_series()
+    last = np.full(len(packets), -1, dtype=np.int32)
+    for index, station in enumerate(stations_of(way)):
+        last[packets.stations[station].seen.to_numpy()] = index
+    return pl.Series("last", last)
 
 
-def _at(packets: pl.DataFrame, way: Way, last: pl.Series, index: int) -> PointAccount:
-    name = columns(way)[index]
-    leg, _, point = name.partition(" ")
-    seen = len(packets) - packets[name].null_count()
+def _at(packets: Packets, station: Station, last: pl.Series, index: int) -> PointAccount:
+    seen = len(packets) - packets.stations[station].times.null_count()
     passed = int((last >= index).sum())
-    return PointAccount(leg, point, seen, passed - seen, len(packets) - passed)
+    lost = len(packets) - passed
+    return PointAccount(station.leg, station.point, seen, passed - seen, lost)
 
 
 def by_phase(trials: Sequence[TrialPackets]) -> list[PhaseAccount]:
     """Return the account of the packets of some trials, phase by phase."""
     found: dict[str, PhaseAccount] = {}
     for each in trials:
-        packets = each.as_stamped
+        packets = each.packets.as_stamped
         for phase in PHASES:
-            here = packets.filter(pl.col("phase") == phase)
+            here = packets.of(phase)
             if len(here):
                 account = _of_phase(each.trial, phase, here)
                 found[phase] = found[phase] + account if phase in found else account
     return [found[phase] for phase in PHASES if phase in found]
 
 
-def _of_phase(trial: TrialRecord, phase: str, packets: pl.DataFrame) -> PhaseAccount:
-    outcomes = dict(packets["outcome"].value_counts().iter_rows())
+def _of_phase(trial: TrialRecord, phase: str, packets: Packets) -> PhaseAccount:
+    outcomes = dict(packets.scheduled["outcome"].value_counts().iter_rows())
     way = _recorded(trial, phase)
     return PhaseAccount(
         phase,
@@ -220,7 +217,7 @@ def _of_phase(trial: TrialRecord, phase: str, packets: pl.DataFrame) -> PhaseAcc
         _lost(packets.filter(pl.col("outcome") == "lost"), way, trial),
         outcomes.get("refused", 0),
         outcomes.get("unsent", 0),
-        _duplicated(packets, trial, phase),
+        _duplicated(packets.scheduled, trial, phase),
         _reordered(packets, way),
         outcomes.get("mismatched", 0),
     )
@@ -238,7 +235,7 @@ def _recorded(trial: TrialRecord, phase: str) -> Way:
     return Way(**dict(zip((REQUEST, REPLY), legs, strict=True)))
 
 
-def _lost(lost: pl.DataFrame, way: Way, trial: TrialRecord) -> ByLeg:
+def _lost(lost: Packets, way: Way, trial: TrialRecord) -> ByLeg:
     """Return lost packets by leg.
 
     One that was last seen at the end of the request's points is lost on the reply's leg if that end
@@ -271,15 +268,15 @@ def _duplicated(packets: pl.DataFrame, trial: TrialRecord, phase: str) -> ByLeg:
     return ByLeg(max(there, default=0), max(0, max([further, *back]) - answered_twice))
 
 
-def _reordered(packets: pl.DataFrame, way: Way) -> ByLeg:
+def _reordered(packets: Packets, way: Way) -> ByLeg:
     """Return reordered packets by leg; those that only the sender noticed have none."""
     request = _overtaken(packets, REQUEST, way.request)
     reply = _overtaken(packets, REPLY, way.reply)
-    noticed = packets["reordered"].to_numpy() & ~request & ~reply
+    noticed = packets.scheduled["reordered"].to_numpy() & ~request & ~reply
     return ByLeg(int(request.sum()), int(reply.sum()), int(noticed.sum()))
 
 
-def _overtaken(packets: pl.DataFrame, leg: str, points: list[str]) -> NDArray[np.bool_]:
+def _overtaken(packets: Packets, leg: str, points: list[str]) -> NDArray[np.bool_]:
     """Return for each packet whether another one overtook it between a leg's first and last point.
 
     A leg of which only the sender's sockets saw anything tells nothing.
@@ -287,8 +284,8 @@ def _overtaken(packets: pl.DataFrame, leg: str, points: list[str]) -> NDArray[np
     overtaken = np.zeros(len(packets), dtype=np.bool_)
     if all(_is_socket_of("sender", point) for point in points):
         return overtaken
-    by_first, first = when_seen(packets[column(leg, points[0])])
-    by_last, last = when_seen(packets[column(leg, points[-1])])
+    ends = (packets.stations[Station(leg, point)].times for point in (points[0], points[-1]))
+    (by_first, first), (by_last, last) = map(when_seen, ends)
     rows = np.flatnonzero(by_first & by_last)
     left = np.argsort(np.argsort(first[rows], kind="stable"))
     arrived = np.argsort(last[rows], kind="stable")

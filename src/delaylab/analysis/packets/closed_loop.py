@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.analysis.packets.segments import column
+from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.dataset.records.trial import START
 
@@ -39,15 +39,16 @@ def loop_seen(packets: TrialPackets) -> LoopSeen | None:
 
     Return None for a probe with an interval, and for fewer than two packets.
     """
-    trial, reply = packets.trial, column("reply", START)
-    if trial.timeout_ns is None or reply not in packets.table.columns:
+    trial, reply = packets.trial, packets.packets.stations.get(Station("reply", START))
+    if trial.timeout_ns is None or reply is None:
         return None
-    offered = packets.table.drop_nulls("sent_ns").sort("seq")
+    scheduled = packets.packets.scheduled.select("seq", "sent_ns", replied=reply.times)
+    offered = scheduled.drop_nulls("sent_ns").sort("seq")
     sent = offered["sent_ns"].to_numpy()
     if len(sent) < 2:
         return None
     # A packet without a reply is as one whose reply came after any timeout.
-    replied = offered[reply].fill_null(np.iinfo(np.int64).max).to_numpy()[:-1]
+    replied = offered["replied"].fill_null(np.iinfo(np.int64).max).to_numpy()[:-1]
     due = np.minimum(replied, sent[:-1] + trial.timeout_ns)
     late = sent[1:] - due
     allowed = np.maximum(PROMPT_NS, PART * (due - sent[:-1]))

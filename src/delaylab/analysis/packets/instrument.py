@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from delaylab.analysis.packets.rtt import round_trips
+from delaylab.analysis.packets.table import Packets
 from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.analysis.statistics.effects import Effect, mean_of_few
 from delaylab.analysis.statistics.runs import Floats
@@ -84,22 +85,23 @@ class Cost:
 
 def at_rest(trials: Sequence[TrialPackets]) -> AtRest:
     """Return the user RTTs at rest of trials."""
-    answered = [_answered(each.table) for each in trials]
+    answered = [_answered(each.packets) for each in trials]
     count = {
         phase: sum(len(user.filter(pl.col("phase") == phase)) for user in answered)
         for phase in (TAPPED, UNTAPPED)
     }
     pairs = [_pairs(each.trial, user) for each, user in zip(trials, answered, strict=True)]
     in_turn = all(
-        bool(each.trial.rest_blocks) or UNTAPPED not in each.table["phase"] for each in trials
+        bool(each.trial.rest_blocks) or UNTAPPED not in each.packets.scheduled["phase"]
+        for each in trials
     )
     return AtRest(count[TAPPED], count[UNTAPPED], [each for each in pairs if len(each)], in_turn)
 
 
-def _answered(packets: pl.DataFrame) -> pl.DataFrame:
+def _answered(packets: Packets) -> pl.DataFrame:
     """Return the sequence number, the phase and the user RTT in µs of each answered packet."""
     user = (round_trips(packets)["app"] / 1000).alias("user")
-    return packets.select("seq", "phase").with_columns(user).drop_nulls("user")
+    return packets.scheduled.select("seq", "phase").with_columns(user).drop_nulls("user")
 
 
 def _pairs(trial: TrialRecord, answered: pl.DataFrame) -> Pairs:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil, floor
 
-import polars as pl
-
 from delaylab.analysis.packets import layers, segments
 from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.table import Packets
 from delaylab.dataset.records.trial import OUTSIDE, TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.points import (
@@ -34,7 +33,7 @@ OFF = {NEAR: 0.5, FAR: 0.5, "vif": 0.5, "uplink": 0.625, WIRE: 0.75, TUNNEL: 0.8
 """Distance of a point from its node, where the middle of the link is at 1."""
 
 
-def named(answered: pl.DataFrame, trial: TrialRecord) -> list[Segment]:
+def named(answered: Packets, trial: TrialRecord) -> list[Segment]:
     """Return the segments of a trial's complete packets.
 
     Layers are named for that trial: a link engine stands in place of bridges, and nodes on one

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.analysis.packets.segments import as_stamped, bound_between, column
+from delaylab.analysis.clocks.stations import Station
+from delaylab.analysis.packets.table import Packets, constant
 
 # name in the tables -> point; an RTT at one of the responder's points is the time that its side
 # took from there on and back
@@ -42,10 +43,10 @@ DELTAS = {
     "total": ("app", "wire"),
     "overhead": ("app", "uplink"),
 }
-# name -> (leg and point at the start, leg and point at the end)
+# name -> (station at the start, station at the end)
 ONE_WAY = {
-    "sending": (("request", "sender.app"), ("request", "wire")),
-    "receiving": (("reply", "wire"), ("reply", "sender.app")),
+    "sending": (Station("request", "sender.app"), Station("request", "wire")),
+    "receiving": (Station("reply", "wire"), Station("reply", "sender.app")),
 }
 
 
@@ -53,11 +54,11 @@ LINK, WITHOUT_LINK = "Δlink", "total − Δlink"
 """Names of the time of a request in the sender's link, if that has conditions, and of the rest."""
 WITHOUT_LINKS = "without links"
 """Name of the user RTT less the time in links with conditions, on all of the way."""
-_IN_LINK = column("request", "sender.vif"), column("request", "sender.uplink")
+_IN_LINK = Station("request", "sender.vif"), Station("request", "sender.uplink")
 _OVER_LINK = ("Δhost", "Δdom0")
 
 
-def round_trips(packets: pl.DataFrame, *, emulated_link: bool = False) -> pl.DataFrame:
+def round_trips(packets: Packets, *, emulated_link: bool = False) -> pl.DataFrame:
     """Return one row per packet: RTT at each vantage point, deltas and one-way delays, in ns.
 
     A column is null where one of its points did not see the packet. A round trip is read on the
@@ -65,35 +66,30 @@ def round_trips(packets: pl.DataFrame, *, emulated_link: bool = False) -> pl.Dat
     `emulated_link` the sender's link has conditions, and there are columns `LINK` and
     `WITHOUT_LINK`.
     """
-    one_way = packets.select(
-        _difference(packets, name, column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()
+    stamped = packets.as_stamped
+    ends = {name: (Station("request", p), Station("reply", p)) for name, p in VANTAGE.items()}
+    table = pl.DataFrame(
+        [
+            *(_difference(stamped, name, *pair) for name, pair in ends.items()),
+            *(_difference(packets, name, *pair) for name, pair in ONE_WAY.items()),
+        ]
     )
-    stamped = as_stamped(packets)
-    table = stamped.select(_round_trip(stamped, name, p) for name, p in VANTAGE.items())
-    table = table.hstack(one_way)
     table = table.with_columns(
         (pl.col(outer) - pl.col(inner)).alias(name) for name, (outer, inner) in DELTAS.items()
     )
     if not emulated_link:
         return table
-    in_link = stamped.select(_difference(stamped, LINK, *_IN_LINK))
-    table = table.hstack(in_link)
+    table = table.with_columns(_difference(stamped, LINK, *_IN_LINK))
     rest = (pl.col("total") - pl.col(LINK)).alias(WITHOUT_LINK)
     return table.with_columns(*(pl.col(name) - pl.col(LINK) for name in _OVER_LINK), rest)
 
 
-def one_way_bounds(packets: pl.DataFrame) -> dict[str, float]:
+def one_way_bounds(packets: Packets) -> dict[str, float]:
     """Return the largest errors of the one-way delays in ns; 0 if one clock stamped both ends."""
-    ends = {name: (column(*a), column(*b)) for name, (a, b) in ONE_WAY.items()}
-    known = {name: pair for name, pair in ends.items() if set(pair) <= set(packets.columns)}
-    return {name: bound_between(packets, *pair) for name, pair in known.items()}
+    known = {name: pair for name, pair in ONE_WAY.items() if {*pair} <= packets.stations.keys()}
+    return {name: packets.bound_between(*pair) for name, pair in known.items()}
 
 
-def _round_trip(packets: pl.DataFrame, name: str, point: str) -> pl.Expr:
-    return _difference(packets, name, column("request", point), column("reply", point))
-
-
-def _difference(packets: pl.DataFrame, name: str, first: str, last: str) -> pl.Expr:
-    if last not in packets.columns or first not in packets.columns:
-        return pl.repeat(None, pl.len(), dtype=pl.Int64).alias(name)
-    return (pl.col(last) - pl.col(first)).alias(name)
+def _difference(packets: Packets, name: str, first: Station, last: Station) -> pl.Series:
+    found = packets.between(first, last)
+    return (constant(None, len(packets)) if found is None else found).alias(name)

@@ -12,6 +12,7 @@ from delaylab.analysis.clocks.exchanges import Exchanges, exchanges
 from delaylab.analysis.packets import segments
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import Segment
+from delaylab.analysis.packets.table import Packets
 from delaylab.analysis.packets.ways import OFF, UNKNOWN, common, names, parted
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
@@ -23,48 +24,44 @@ from delaylab.dataset.store import Study
 class TrialPackets:
     """Packets of one trial, all of one way.
 
-    `trial` is its record as if it had that way alone. `table` has a row for each scheduled packet,
-    with its stamps in the sender's clock (`segments.aligned`). `compared` are the probes by which
-    the machines compared their clocks.
+    `trial` is its record as if it had that way alone, `compared` are the probes by which the
+    machines compared their clocks.
     """
 
     trial: TrialRecord
-    table: pl.DataFrame
+    packets: Packets
     alignment: Alignment
     compared: Sequence[Exchanges] = ()
 
     def of(self, phase: str) -> TrialPackets:
         """Return the packets of one phase."""
-        return replace(self, table=self.table.filter(pl.col("phase") == phase))
+        return replace(self, packets=self.packets.of(phase))
 
     @property
-    def answered(self) -> pl.DataFrame:
+    def answered(self) -> Packets:
         """Return the packets that came back to the sender."""
-        return segments.complete(self.table, self.trial.way)
-
-    @property
-    def as_stamped(self) -> pl.DataFrame:
-        """Return all packets with every stamp in its own point's clock."""
-        return segments.as_stamped(self.table)
+        return self.packets.complete(self.trial.way)
 
     def segments(self) -> list[Segment]:
         """Return the segments of the answered packets, with the layers of this trial."""
         return named(self.answered, self.trial)
 
-    def scheduled_by(self, clock: str) -> pl.DataFrame:
+    def scheduled_by(self, clock: str) -> Packets:
         """Return all packets with their schedule in the time of a clock other than the sender's.
 
         The schedule is moved by the median difference of the two clocks' stamps, which is off by a
         packet's one-way delay to the clock. That is good enough for samples every 100 ms, and it
         works where clocks cannot be aligned. It stays as it is if the clock stamped no packet.
         """
-        others = [segments.own_clock(n) for n, c in self.alignment.clocks.items() if c == clock]
-        stamped = next((name for name in others if name in self.table.columns), None)
+        scheduled, stations = self.packets.scheduled, self.packets.stations
+        of_clock = (stations[at].own for at, its in self.alignment.clocks.items() if its == clock)
+        stamped = next((own for own in of_clock if own is not None), None)
         if stamped is None:
-            return self.table
-        ahead = (self.table[stamped] - self.table["sent_ns"]).median()
+            return self.packets
+        ahead = (stamped - scheduled["sent_ns"]).median()
         moved = pl.lit(0 if ahead is None else round(float(str(ahead))), pl.Int64)
-        return self.table.with_columns(pl.col("intended_ns", "sent_ns") + moved)
+        on_time = scheduled.with_columns(pl.col("intended_ns", "sent_ns") + moved)
+        return replace(self.packets, scheduled=on_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +121,5 @@ def _aligned(
 ) -> TrialPackets:
     reference = study.record.machines[study.record.named(trial.machine)].clock
     compared = exchanges(study.comparisons(trial.id), trial.comparisons)
-    table, alignment = segments.aligned(stamps, probes, trial.way, reference, compared)
-    return TrialPackets(trial, table, alignment, compared)
+    packets, alignment = segments.aligned(stamps, probes, trial.way, reference, compared)
+    return TrialPackets(trial, packets, alignment, compared)

@@ -19,7 +19,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.analysis.packets.segments import column, columns, stamped
+from delaylab.analysis.clocks.stations import Station, Taken
+from delaylab.analysis.packets.segments import stamped
+from delaylab.analysis.packets.table import stations_of
 from delaylab.dataset.records.ways import Way
 from delaylab.points import LEGS, RESPONDER, SENDER, WIRE, location, role
 
@@ -45,25 +47,29 @@ def parted(stamps: pl.DataFrame, probes: pl.DataFrame, ways: Sequence[Way]) -> P
 
     `stamps` are as recorded, with routers' points by location; `ways` name them likewise.
     """
-    everywhere = _every_point(stamps, ways)
-    table, clocks = stamped(stamps, probes, everywhere)
-    names = columns(everywhere)
+    scheduled, taken = stamped(stamps, probes, _every_point(stamps, ways))
     seen = (
-        np.column_stack([table[name].is_not_null().to_numpy() for name in names])
-        if names
-        else np.zeros((len(table), 0), dtype=np.bool_)
+        np.column_stack([each.times.is_not_null().to_numpy() for each in taken.values()])
+        if taken
+        else np.zeros((len(scheduled), 0), dtype=np.bool_)
     )
-    numbers = np.full(len(table), OFF, dtype=np.int64)
+    numbers = np.full(len(scheduled), OFF, dtype=np.int64)
     # Few sets of points are seen, by many packets each.
     sets, of_packet = np.unique(seen, axis=0, return_inverse=True)
     for index, points in enumerate(sets):
         rows = np.flatnonzero(of_packet.ravel() == index)
-        there = {name for name, yes in zip(names, points, strict=True) if yes}
+        there = {
+            station: Taken(taken[station].times.gather(rows), taken[station].clock)
+            for station, yes in zip(taken, points, strict=True)
+            if yes
+        }
         fitting = [
-            number for number, way in enumerate(ways) if there - _wire_ends(way) <= {*columns(way)}
+            number
+            for number, way in enumerate(ways)
+            if there.keys() - _wire_ends(way) <= {*stations_of(way)}
         ]
-        numbers[rows] = _only(table[rows], fitting, ways, there, clocks)
-    return Parted(table.select(KEYS).with_columns(pl.Series("way", numbers)))
+        numbers[rows] = _only(len(rows), fitting, ways, there)
+    return Parted(scheduled.select(KEYS).with_columns(pl.Series("way", numbers)))
 
 
 def common(ways: Sequence[Way]) -> Way:
@@ -100,17 +106,13 @@ def _every_point(stamps: pl.DataFrame, ways: Sequence[Way]) -> Way:
 
 
 def _only(
-    table: pl.DataFrame,
-    fitting: Sequence[int],
-    ways: Sequence[Way],
-    seen: set[str],
-    clocks: Mapping[str, str | None],
+    n: int, fitting: Sequence[int], ways: Sequence[Way], seen: Mapping[Station, Taken]
 ) -> NDArray[np.int64]:
-    """Return the way of packets that the same points saw, among those that have all the points."""
-    found = np.full(len(table), OFF, dtype=np.int64)
+    """Return the way of `n` packets that the same stations saw, among those that have these all."""
+    found = np.full(n, OFF, dtype=np.int64)
     if not fitting:
         return found
-    in_order = np.array([_in_order(table, ways[number], seen, clocks) for number in fitting])
+    in_order = np.array([_in_order(n, ways[number], seen) for number in fitting])
     whole = in_order & ~np.array([[_gap(ways[number], seen)] for number in fitting])
     numbers = np.array(fitting)
     found[in_order.any(axis=0)] = UNKNOWN
@@ -120,40 +122,38 @@ def _only(
     return found
 
 
-def _gap(way: Way, seen: set[str]) -> bool:
+def _gap(way: Way, seen: Mapping[Station, Taken]) -> bool:
     """Return True if a point of the way did not see the packets, and a later one did."""
-    there = [name in seen for name in columns(way)]
+    there = [station in seen for station in stations_of(way)]
     return False in there and True in there[there.index(False) :]
 
 
-def _in_order(
-    table: pl.DataFrame, way: Way, seen: set[str], clocks: Mapping[str, str | None]
-) -> NDArray[np.bool_]:
-    """Return for each packet whether it met the routers of each leg in the order of the way.
+def _in_order(n: int, way: Way, seen: Mapping[Station, Taken]) -> NDArray[np.bool_]:
+    """Return for each of `n` packets whether it met each leg's routers in the order of the way.
 
     Only times of one clock are compared, and only the earliest at each router: a tap may stamp a
     packet late, after the next one did.
     """
-    kept = np.ones(len(table), dtype=np.bool_)
+    kept = np.ones(n, dtype=np.bool_)
     for leg in LEGS:
         latest: dict[str | None, NDArray[np.int64]] = {}
         routers = (point for point in way.points(leg) if not _at_an_end(point))
         for _, points in groupby(routers, key=lambda point: point.partition("@")[0]):
-            met = [name for point in points if (name := column(leg, point)) in seen]
-            for clock in dict.fromkeys(clocks[name] for name in met):
-                of_clock = [name for name in met if clocks[name] == clock]
-                times = table.select(pl.min_horizontal(of_clock)).to_series().to_numpy()
+            met = [seen[at] for point in points if (at := Station(leg, point)) in seen]
+            for clock in dict.fromkeys(each.clock for each in met):
+                of_clock = [each.times.to_numpy() for each in met if each.clock == clock]
+                times = np.minimum.reduce(of_clock)
                 if clock in latest:
                     kept &= times >= latest[clock]
                 latest[clock] = times
     return kept
 
 
-def _wire_ends(way: Way) -> set[str]:
+def _wire_ends(way: Way) -> set[Station]:
     """Return the points at both ends of each wire that the packets of a way pass."""
     back = way.hops if way.back is None else way.back
     return {
-        column(leg, f"{location(node, hop.link)}.{WIRE}")
+        Station(leg, f"{location(node, hop.link)}.{WIRE}")
         for leg, hops in zip(LEGS, (way.hops, back), strict=True)
         for hop in hops
         for node in (hop.start, hop.end)
