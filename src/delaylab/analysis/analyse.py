@@ -10,17 +10,15 @@ import polars as pl
 
 from delaylab.analysis.convergence.recorded import SeenTrial, seen
 from delaylab.analysis.delay_by_share import delays_by_share
-from delaylab.analysis.doubts.clocks import TrialClocks, clock_doubts, trial_clocks
+from delaylab.analysis.doubts.clocks import clock_doubts
 from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
 from delaylab.analysis.doubts.machine import machine_doubts
 from delaylab.analysis.doubts.machine_state import (
     Window,
     hosts_by_machine,
-    intervals,
     machine_state,
     state_without_packets,
     times_of,
-    windows,
 )
 from delaylab.analysis.doubts.packets import doubts, way_doubts
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
@@ -32,30 +30,29 @@ from delaylab.analysis.group import (
     GroupMachine,
     GroupPackets,
     GroupWork,
+    OnWay,
     SegmentSummary,
     in_words,
     load_name,
 )
-from delaylab.analysis.links.fidelity import link_doubts, lost_in_downtimes, trial_links
+from delaylab.analysis.links.fidelity import TrialLink, link_doubts, lost_in_downtimes, trial_links
 from delaylab.analysis.over_time.slowest import NAMED, SlowPacket, TrialTimes, slowest
 from delaylab.analysis.over_time.timeline import timeline
 from delaylab.analysis.over_time.usage import IN_USE, in_use
 from delaylab.analysis.packets import accounting, rtt
-from delaylab.analysis.packets.accounting import by_phase
-from delaylab.analysis.packets.astray import astray
+from delaylab.analysis.packets.accounting import Account, by_phase
+from delaylab.analysis.packets.astray import Astray, astray
 from delaylab.analysis.packets.closed_loop import loop_seen
 from delaylab.analysis.packets.instrument import at_rest
 from delaylab.analysis.packets.named import by_emulated_link
 from delaylab.analysis.packets.outliers import outliers
-from delaylab.analysis.packets.segments import Segment
 from delaylab.analysis.packets.table import MEASURED, TRIAL, Packets
-from delaylab.analysis.packets.trial import PacketsByWay, packets_by_way
+from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.analysis.pooled import (
-    Pooled,
+    GroupRead,
+    Parted,
     on_way,
-    pooled,
-    pooled_by_way,
-    pooled_elsewhere,
+    read_group,
     segment_summaries,
     summaries,
     without_links,
@@ -63,7 +60,7 @@ from delaylab.analysis.pooled import (
 from delaylab.analysis.statistics.quantiles import refused
 from delaylab.analysis.usable import usable
 from delaylab.analysis.work import work_of
-from delaylab.dataset.records.doubts import each_once
+from delaylab.dataset.records.doubts import Doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.sample_times import by_local_clock
 from delaylab.dataset.store import Study, read_study
@@ -155,144 +152,145 @@ def _have_events(trials: Sequence[TrialRecord]) -> bool:
 
 
 def _with_packets(study: Study, trials: list[TrialRecord]) -> Group:
-    by_machine = hosts_by_machine(study, trials)
-    (main, hosts), *others = by_machine.items()
-    clock = study.record.machines[main].clock
-    by_way = [packets_by_way(study, trial) for trial in trials]
-    read = [each.whole for each in by_way]
-    whole, ways = pooled(dict(enumerate(read))), pooled_by_way(by_way)
-    elsewhere = pooled_elsewhere(by_way)
-    measured, answered = whole.measured, whole.answered
-    parts = {name: each.segments() for name, each in (ways or {"": whole}).items()}
-    on_ways = [on_way(name, each, parts[name]) for name, each in ways.items()]
-    known = [clocks for each in by_way for clocks in _clocks(each)]
-    links = [
-        link
-        for each, trial in zip(by_way, trials, strict=True)
-        for link in trial_links(
-            trial,
-            [(one.trial.way, one.packets.of(MEASURED)) for one in each.on.values()],
-            each.whole.of(MEASURED).scheduled_by(clock).scheduled,
-        )
-    ]
-    emulated_link = by_emulated_link(trials[0])
-    trips = rtt.round_trips(answered, emulated_link=emulated_link)
-    trips = trips.with_columns(answered.scheduled[TRIAL])
-    of_link = (rtt.LINK, rtt.WITHOUT_LINK) if emulated_link else ()
-    less, less_off = without_links(
-        answered, [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
-    )
-    trips = trips.with_columns(less)
-    found_segments = segment_summaries(whole, [] if ways else parts[""])
-    found_segments += [part for each in on_ways for part in each.segments[1:]]
-    account = whole.account()
-    if elsewhere:
-        of_each = {each.way: each.account for each in on_ways}
-        account = accounting.of_ways(account, of_each, [each.account() for each in elsewhere])
-    bounds = {name: off / 1000 for name, off in rtt.one_way_bounds(answered).items()}
-    if less_off:
-        bounds[rtt.WITHOUT_LINKS] = less_off / 1000
-    times = [
-        TrialTimes(each.trial.id, each.scheduled_by(clock), intervals(host))
-        for each, host in zip(read, hosts, strict=True)
-    ]
-    state = machine_state(
-        [(host, trial.packets.scheduled) for host, trial in zip(hosts, times, strict=True)],
-        [trial.record for trial in times],
-    )
-    states = {
-        name: machine_state(
-            (host, each.scheduled_by(study.record.machines[name].clock).scheduled)
-            for host, each in zip(tables, read, strict=True)
-        )
-        for name, tables in others
-    }
-    user = trips["app"].drop_nulls().to_numpy()
-    in_downtimes = lost_in_downtimes(links)
+    read = read_group(study, trials)
+    packets, machine, links = _packets(read), _machine(read), _links(read)
     work = work_of(study, trials)
-    of_each_packet = [(each, parts[name]) for name, each in (ways or {"": whole}).items()]
-    of_each_packet += [(each, each.segments()) for each in elsewhere]
-    way_unknown, off_ways = [len(each.packets) for each in elsewhere] or (0, 0)
-    found = GroupPackets(
-        samples=trips.with_columns(_usage(answered, times)),
-        phases=by_phase(read),
-        account=account,
-        at_rest=at_rest(read),
+    return Group(
+        trials=trials,
+        doubts=_doubts(read, packets, machine, links),
+        machine=machine,
+        packets=packets,
+        work=GroupWork(work, delays_by_share(trials, read.times, work)) if work else None,
+        links=GroupLinks(links) if links else None,
+        convergence=_convergence(study, trials),
+    )
+
+
+def _packets(read: GroupRead) -> GroupPackets:
+    trips, bounds = _round_trips(read)
+    ways = [on_way(name, *each) for name, each in read.on.items() if name]
+    deltas = (name for name in (*rtt.DELTAS, rtt.LINK, rtt.WITHOUT_LINK) if name in trips.columns)
+    way_unknown, off_ways = [len(each.packets) for each, _ in read.elsewhere] or (0, 0)
+    loops = (loop_seen(each.of(MEASURED)) for each in read.whole.read)
+    lost_ways = (_astray(read, each) for each in read.whole.read)
+    return GroupPackets(
+        samples=trips.with_columns(_usage(read.whole.answered, read.times)),
+        phases=by_phase(read.whole.read),
+        account=_account(read, ways),
+        at_rest=at_rest(read.whole.read),
         rtt=summaries(trips, rtt.VANTAGE),
-        deltas=summaries(trips, (*rtt.DELTAS, *of_link)),
+        deltas=summaries(trips, deltas),
         one_way={
             name: refused(delay, bounds.get(name, 0))
             for name, delay in summaries(trips, rtt.ONE_WAY).items()
         },
         bounds=bounds,
-        segments=found_segments,
-        outliers=int(outliers(user).sum()),
-        clocks=[trial for trial in known if trial.alignment.hops],
-        slowest=_slowest(of_each_packet, times),
-        timelines=[timeline(trial, MEASURED) for trial in times],
-        loops=[loop for each in read if (loop := loop_seen(each.of(MEASURED)))],
-        ways=on_ways,
+        segments=_segments(read, ways),
+        outliers=int(outliers(trips["app"].drop_nulls().to_numpy()).sum()),
+        clocks=[trial for trial in read.clocks if trial.alignment.hops],
+        slowest=_slowest([*read.on.values(), *read.elsewhere], read.times),
+        timelines=[timeline(trial, MEASURED) for trial in read.times],
+        loops=[loop for loop in loops if loop],
+        ways=ways,
         way_unknown=way_unknown,
         off_ways=off_ways,
-        astray=[
-            found
-            for each in read
-            if (
-                found := astray(
-                    each.trial,
-                    study.stamps(each.trial.id),
-                    each.scheduled_by(clock).scheduled,
-                    clock,
-                )
-            )
-        ],
+        astray=[each for each in lost_ways if each],
     )
-    return Group(
-        trials=trials,
-        doubts=[
-            *doubts(whole.trials, measured, account, user, in_downtimes, found.rtt.get("app")),
-            *way_doubts(account, [each.packets.scheduled for each in elsewhere]),
-            *machine_doubts(
-                state,
-                account,
-                load_name(trials[0]) == REST,
-                states,
-                in_downtimes,
-                has_events=_have_events(trials),
-            ),
-            *clock_doubts(known, _refused(found_segments)),
-            *link_doubts(links),
-            *cpu_time_doubts(trials),
-            *short_work(trials, [windows(trial.packets.scheduled) for trial in times], MEASURED),
+
+
+def _round_trips(read: GroupRead) -> tuple[pl.DataFrame, dict[str, float]]:
+    """Return the round trips of the packets that came back in ns, and the bounds of some in µs."""
+    answered = read.whole.answered
+    trips = rtt.round_trips(answered, emulated_link=by_emulated_link(read.trials[0]))
+    less, less_off_ns = without_links(answered, read.on.values())
+    bounds = {name: off_ns / 1000 for name, off_ns in rtt.one_way_bounds(answered).items()}
+    if less_off_ns:
+        bounds[rtt.WITHOUT_LINKS] = less_off_ns / 1000
+    return trips.with_columns(answered.scheduled[TRIAL], less), bounds
+
+
+def _account(read: GroupRead, ways: list[OnWay]) -> Account:
+    account = read.whole.account()
+    if not ways:
+        return account
+    of_each = {each.way: each.account for each in ways}
+    return accounting.of_ways(account, of_each, [each.account() for each, _ in read.elsewhere])
+
+
+def _segments(read: GroupRead, ways: list[OnWay]) -> list[SegmentSummary]:
+    """Return the slip of all packets, and the segments of each way."""
+    if not ways:
+        return segment_summaries(*read.on[""])
+    return [
+        *segment_summaries(read.whole, []),
+        *(part for each in ways for part in each.segments[1:]),
+    ]
+
+
+def _astray(read: GroupRead, packets: TrialPackets) -> Astray | None:
+    scheduled = packets.scheduled_by(read.clock).scheduled
+    return astray(packets.trial, read.study.stamps(packets.trial.id), scheduled, read.clock)
+
+
+def _machine(read: GroupRead) -> GroupMachine:
+    state = machine_state(
+        [
+            (host, trial.packets.scheduled)
+            for host, trial in zip(read.hosts, read.times, strict=True)
         ],
-        machine=GroupMachine(
-            state,
-            _reserved(trials, hosts, [windows(trial.packets.scheduled) for trial in times]),
-            states,
+        [trial.record for trial in read.times],
+    )
+    states = {
+        name: machine_state(
+            (host, each.scheduled_by(read.study.record.machines[name].clock).scheduled)
+            for host, each in zip(tables, read.whole.read, strict=True)
+        )
+        for name, tables in read.others.items()
+    }
+    return GroupMachine(state, _reserved(read.trials, read.hosts, read.windows), states)
+
+
+def _links(read: GroupRead) -> list[TrialLink]:
+    return [
+        link
+        for each, trial in zip(read.by_way, read.trials, strict=True)
+        for link in trial_links(
+            trial,
+            [(one.trial.way, one.packets.of(MEASURED)) for one in each.on.values()],
+            each.whole.of(MEASURED).scheduled_by(read.clock).scheduled,
+        )
+    ]
+
+
+def _doubts(
+    read: GroupRead, packets: GroupPackets, machine: GroupMachine, links: list[TrialLink]
+) -> list[Doubt]:
+    whole, account = read.whole, packets.account
+    user = packets.samples["app"].drop_nulls().to_numpy()
+    in_downtimes = lost_in_downtimes(links)
+    return [
+        *doubts(whole.trials, whole.measured, account, user, in_downtimes, packets.rtt.get("app")),
+        *way_doubts(account, [each.packets.scheduled for each, _ in read.elsewhere]),
+        *machine_doubts(
+            machine.state,
+            account,
+            load_name(read.trials[0]) == REST,
+            machine.others,
+            in_downtimes,
+            has_events=_have_events(read.trials),
         ),
-        packets=found,
-        work=GroupWork(work, delays_by_share(trials, times, work)) if work else None,
-        links=GroupLinks(links) if links else None,
-        convergence=_convergence(study, trials),
-    )
+        *clock_doubts(read.clocks, _refused(packets.segments)),
+        *link_doubts(links),
+        *cpu_time_doubts(read.trials),
+        *short_work(read.trials, read.windows, MEASURED),
+    ]
 
 
 def _convergence(study: Study, trials: list[TrialRecord]) -> list[SeenTrial]:
     return [found for trial in trials if (found := seen(study, trial)) is not None]
 
 
-def _clocks(packets: PacketsByWay) -> Iterator[TrialClocks]:
-    """Yield the alignment of a trial's clocks, and that of each way with clocks of its own."""
-    shared = packets.whole.alignment
-    yield trial_clocks(packets.whole.trial, shared, packets.whole.compared)
-    for each in packets.on.values():
-        if not {*each.alignment.clocks.values()} <= {*shared.clocks.values()}:
-            yield trial_clocks(each.trial, each.alignment)
-
-
-def _slowest(
-    packets: Iterable[tuple[Pooled, list[Segment]]], times: list[TrialTimes]
-) -> list[SlowPacket]:
+def _slowest(packets: Iterable[Parted], times: list[TrialTimes]) -> list[SlowPacket]:
     """Return the slowest packets of all, each compared with those that went its way."""
     found = [
         slow

@@ -1,14 +1,17 @@
-"""Packets of several trials in one table: all of them, or those that went one way."""
+"""The trials of a group as read, with their packets in one table: all, or those of one way."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from delaylab.analysis.doubts.clocks import TrialClocks, trial_clocks
+from delaylab.analysis.doubts.machine_state import Window, hosts_by_machine, intervals, windows
 from delaylab.analysis.group import OnWay, SegmentSummary, by_trial
+from delaylab.analysis.over_time.slowest import TrialTimes
 from delaylab.analysis.packets import accounting, rtt
 from delaylab.analysis.packets.accounting import Account, by_phase
 from delaylab.analysis.packets.instrument import UNTAPPED
@@ -16,9 +19,10 @@ from delaylab.analysis.packets.layers import SLIP, WITH_CONDITIONS
 from delaylab.analysis.packets.named import named
 from delaylab.analysis.packets.segments import Segment
 from delaylab.analysis.packets.table import MEASURED, TRIAL, Packets, joined
-from delaylab.analysis.packets.trial import PacketsByWay, TrialPackets
+from delaylab.analysis.packets.trial import PacketsByWay, TrialPackets, packets_by_way
 from delaylab.analysis.statistics.quantiles import Summary, refused, summarise
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.store import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,72 @@ class Pooled:
     def segments(self) -> list[Segment]:
         """Return the segments of the answered packets."""
         return named(self.answered, self.trials[0])
+
+
+Parted = tuple[Pooled, list[Segment]]
+"""Pooled packets, and the segments of those that came back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRead:
+    """A group's trials as they were read: their packets, and the records of their machines.
+
+    `on` has the packets of each way by its name, those of the only way under "". `elsewhere` are
+    those that fit several ways and those that fit no way, nothing if there is one way. `clock` is
+    that of the sender's machine, which `times` and `hosts` are of; `others` has the records of each
+    other machine, by its name. All lists are in the order of the trials.
+    """
+
+    study: Study
+    trials: list[TrialRecord]
+    by_way: list[PacketsByWay]
+    whole: Pooled
+    on: dict[str, Parted]
+    elsewhere: list[Parted]
+    clocks: list[TrialClocks]
+    clock: str
+    times: list[TrialTimes]
+    hosts: list[pl.DataFrame]
+    others: dict[str, list[pl.DataFrame]]
+
+    @property
+    def windows(self) -> list[list[Window]]:
+        """Return the times of each trial's phases."""
+        return [windows(each.packets.scheduled) for each in self.times]
+
+
+def read_group(study: Study, trials: list[TrialRecord]) -> GroupRead:
+    """Read the trials of a group; those of several ways are parted by them."""
+    (main, hosts), *others = hosts_by_machine(study, trials).items()
+    clock = study.record.machines[main].clock
+    by_way = [packets_by_way(study, trial) for trial in trials]
+    whole = pooled({number: each.whole for number, each in enumerate(by_way)})
+    ways = pooled_by_way(by_way) or {"": whole}
+    return GroupRead(
+        study=study,
+        trials=trials,
+        by_way=by_way,
+        whole=whole,
+        on={name: (each, each.segments()) for name, each in ways.items()},
+        elsewhere=[(each, each.segments()) for each in pooled_elsewhere(by_way)],
+        clocks=[clocks for each in by_way for clocks in _clocks(each)],
+        clock=clock,
+        times=[
+            TrialTimes(each.trial.id, each.scheduled_by(clock), intervals(host))
+            for each, host in zip(whole.read, hosts, strict=True)
+        ],
+        hosts=hosts,
+        others=dict(others),
+    )
+
+
+def _clocks(packets: PacketsByWay) -> Iterator[TrialClocks]:
+    """Yield the alignment of a trial's clocks, and that of each way with clocks of its own."""
+    shared = packets.whole.alignment
+    yield trial_clocks(packets.whole.trial, shared, packets.whole.compared)
+    for each in packets.on.values():
+        if not {*each.alignment.clocks.values()} <= {*shared.clocks.values()}:
+            yield trial_clocks(each.trial, each.alignment)
 
 
 def pooled(read: Mapping[int, TrialPackets]) -> Pooled:
@@ -92,9 +162,7 @@ def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
     )
 
 
-def without_links(
-    answered: Packets, packets: Iterable[tuple[Pooled, list[Segment]]]
-) -> tuple[pl.Series, float]:
+def without_links(answered: Packets, packets: Iterable[Parted]) -> tuple[pl.Series, float]:
     """Return the user RTTs of answered packets in ns less their time in links with conditions.
 
     `packets` are those of each way with their segments. A packet's value is null if its way is not
