@@ -68,15 +68,22 @@ def prepare(lab: Lab) -> None:
 class Running:
     """The events of a trial under way. `begin` starts the timeline, `wait` waits for its end."""
 
-    def __init__(self, lab: Lab, watch: _Watch | None) -> None:
-        self._lab, self._watch = lab, watch
+    def __init__(self, lab: Lab, at_first: _AtFirst | None) -> None:
+        self._lab, self._at_first = lab, at_first
         self._timeline: Timeline | None = None
+        self._watch: _Watch | None = None
 
     def begin(self) -> None:
         """Begin the lab's timeline."""
         self._timeline = timeline.begin(self._lab)
+        if self._at_first is not None:
+            self._watch = _Watch(self._lab, self._at_first, self._timeline)
+            self._watch.start()
+
+    def stop(self) -> None:
+        """Watch no more."""
         if self._watch is not None:
-            self._watch.follow(self._timeline)
+            self._watch.stop()
 
     def wait(self, others: Sequence[Session]) -> None:
         """Wait until all events have happened and the tables are right, or cannot become so.
@@ -109,7 +116,7 @@ class Running:
 
 @contextmanager
 def running(lab: Lab) -> Iterator[Running]:
-    """Have a trial's events ready, which `begin` begins; watch the tables of a lab with daemons.
+    """Prepare a trial's events; `begin` starts them. The tables of a lab with daemons are watched.
 
     Tables are watched if it is known which ones are right.
     """
@@ -117,11 +124,11 @@ def running(lab: Lab) -> Iterator[Running]:
         yield Running(lab, None)
         return
     with observing(lab) as observer:
-        watch = _Watch(lab, observer)
+        found = Running(lab, _at_first(lab, observer))
         try:
-            yield Running(lab, watch)
+            yield found
         finally:
-            watch.stop()
+            found.stop()
 
 
 def _has_events(found: Timeline) -> bool:
@@ -133,36 +140,48 @@ def _until_s(at_ns: int) -> float:
     return max(0.0, (at_ns - time.time_ns()) / 1e9) + STEP_S
 
 
+@dataclass(frozen=True)
+class _AtFirst:
+    """The routers before the first event: their faults, what they had, and their waits for CPUs."""
+
+    observer: Observer
+    faults: Faults
+    seen: Seen
+    waits: dict[str, int]
+
+
+def _at_first(lab: Lab, observer: Observer) -> _AtFirst:
+    now = faults(lab)
+    seen = Seen(
+        {node: dict(table) for node, table in observer.tables.items()},
+        {end for end, link in observer.links.items() if not link.up},
+        now.silent,
+    )
+    return _AtFirst(observer, now, seen, waits(lab))
+
+
 class _Watch(threading.Thread):
-    """Hears of what changes while packets are sent, in a thread of its own.
+    """A thread that records table changes while packets are sent.
 
     The main thread waits for other sessions meanwhile; each session has one thread.
     """
 
-    def __init__(self, lab: Lab, observer: Observer) -> None:
+    def __init__(self, lab: Lab, at_first: _AtFirst, found: Timeline) -> None:
         super().__init__(name="events", daemon=True)
-        self._lab, self._observer = lab, observer
-        self._faults = faults(lab)
-        self._at_first = Seen(
-            {node: dict(table) for node, table in observer.tables.items()},
-            {end for end, link in observer.links.items() if not link.up},
-            self._faults.silent,
-        )
+        self._lab, self._timeline = lab, found
+        self._observer, self._at_first = at_first.observer, at_first.seen
+        self._moments = moments(lab.spec, [self._planned(step) for step in found.steps], None)
         self._topology = topology(lab.spec, lab.plan)
         self._judged = judged(lab.spec, lab.plan)
+        self._wanted = [
+            self._right_tables(now)
+            for now in (at_first.faults, *(faults_after(step) for step in found.steps))
+        ]
         self._changes: list[Change] = []
-        self._waits = [waits(lab)]
+        self._waits = [at_first.waits]
         self._ended = threading.Event()
         self._error: DelaylabError | None = None
         self._until_ns = 0
-
-    def follow(self, found: Timeline) -> None:
-        """Watch a timeline that has begun."""
-        self._timeline = found
-        self._moments = moments(self._lab.spec, [self._planned(step) for step in found.steps], None)
-        self._wanted = [self._right_tables(self._faults)]
-        self._wanted += [self._right_tables(faults_after(step)) for step in found.steps]
-        self.start()
 
     def stop(self) -> None:
         """End the thread."""

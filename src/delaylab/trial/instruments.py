@@ -13,18 +13,18 @@ from delaylab.agent.measuring_requests import Reflect, Tap, TapFilter, TapInterf
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.doubts import Doubt
+from delaylab.dataset.records.taps import Tap as TapDone
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.points import LEGS
-from delaylab.study_file.model import FIRST_SOURCE_PORT, ProbeSpec
+from delaylab.study_file.model import ProbeSpec
 from delaylab.trial import captures
 from delaylab.trial.machine_states import READY_S, MachineStates, recording_machines
+from delaylab.trial.ports import identifier, port
 
 MOST_TIMES, MOST_AGAIN = 64, 1 << 22
 """Times that a packet can come again, in a loop; and the most rows of all packets' repeats, unless
 each packet comes again once at each point."""
-PORT = 8462
-"""The responder's UDP port, and its TCP port unless the probe has one."""
 
 
 @dataclass
@@ -39,22 +39,14 @@ class Instruments:
     reflector: dict[Session, Result[measuring_replies.Reflect]] = field(default_factory=dict)
     sent: dict[Session, str] = field(default_factory=dict)
 
+    @property
+    def tapped(self) -> list[TapDone]:
+        """Return what the taps of each interface counted, once they have stopped."""
+        return [entry for result in self.taps.values() for entry in result.done.interfaces]
+
     def all(self) -> list[Session]:
         """Return the sessions of all instruments that are on."""
         return [*self.taps, *self.reflector, *self.machines.sessions]
-
-
-def identifier(probe: ProbeSpec, probe_id: int) -> int:
-    """Return a probe's ICMP identifier or UDP source port, from 33000 to 52999.
-
-    No such port is privileged. By TCP and HTTP it is the first of the probe's source ports.
-    """
-    return FIRST_SOURCE_PORT if probe.connects else 33_000 + probe_id % 20_000
-
-
-def port(probe: ProbeSpec) -> int:
-    """Return the responder's port."""
-    return probe.port or PORT
 
 
 @contextmanager

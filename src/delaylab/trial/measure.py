@@ -123,7 +123,6 @@ def _measurement(
     """Return the record of a trial from what its phases left."""
     before, after = around
     loaded, pace = done.under_load, done.pace
-    taps = [entry for result in done.instruments.taps.values() for entry in result.done.interfaces]
     return Measurement(
         sender=_endpoint(combination, probe.sender),
         responder=_far_end(combination, probe),
@@ -135,12 +134,7 @@ def _measurement(
         ways=[_recorded(way) for way in path.every],
         live_ways=bool(path.beside),
         hosts=hosts_of(lab),
-        places={
-            point: PointPlace(at=at, interface=interface)
-            for point, (at, interface) in path.places(
-                node_agent(probe.sender), _responder(probe)
-            ).items()
-        },
+        places=_places(path, probe),
         absent=path.absent,
         clock=done.sender.clock,
         clock_readings=[*before.readings, *after.readings],
@@ -149,16 +143,7 @@ def _measurement(
         time_sync=compared.time_sync,
         underlays=compared.underlays,
         closed=compared.closed,
-        warnings=[
-            *done.sender.warnings,
-            *lab.warnings,
-            *_tap_warnings(taps),
-            *_foreign(taps, done.instruments.reflector.values()),
-            *cut_captures(done.instruments),
-            *clock_doubts(after.wall_ns - before.wall_ns),
-            *work.doubts(loaded.crew),
-            *changed_links.doubts(before.changes, after.changes),
-        ],
+        warnings=_warnings(lab, done, before, after),
         loads=[achieved.record() for achieved in loaded.loads.achieved],
         work=work.records(loaded.crew, combination.work, combination.lab),
         domains=loaded.domains,
@@ -166,15 +151,37 @@ def _measurement(
         images=dict(lab.images),
         tcp_congestion_control=combination.lab.sysctls.get(CONGESTION_CONTROL)
         or congestion_control(),
-        taps=taps,
+        taps=done.instruments.tapped,
         rest_blocks=done.rest,
         repeats=stamps.repeats(done.instruments.taps.values(), done.packets),
         links=loaded.links,
         events=loaded.events.records,
-        responder_icmp={
-            name: after.icmp.get(name, count) - count for name, count in before.icmp.items()
-        },
+        responder_icmp=_counted(before.icmp, after.icmp),
     )
+
+
+def _places(path: ProbeWay, probe: ProbeSpec) -> dict[str, PointPlace]:
+    found = path.places(node_agent(probe.sender), _responder(probe))
+    return {point: PointPlace(at=at, interface=card) for point, (at, card) in found.items()}
+
+
+def _counted(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """Return by how much each counter grew; one that is not known afterwards did not."""
+    return {name: after.get(name, count) - count for name, count in before.items()}
+
+
+def _warnings(lab: Lab, done: phases.Phases, before: _Around, after: _Around) -> list[Doubt]:
+    taps = done.instruments.tapped
+    return [
+        *done.sender.warnings,
+        *lab.warnings,
+        *_tap_warnings(taps),
+        *_foreign(taps, done.instruments.reflector.values()),
+        *cut_captures(done.instruments),
+        *clock_doubts(after.wall_ns - before.wall_ns),
+        *work.doubts(done.under_load.crew),
+        *changed_links.doubts(before.changes, after.changes),
+    ]
 
 
 def _recorded(way: ProbeWay) -> Way:

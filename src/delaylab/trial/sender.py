@@ -15,8 +15,9 @@ from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.study_file.model import ClosedLoop, Pace, ProbeSpec
 from delaylab.trial.asked import asked_packets
-from delaylab.trial.instruments import Instruments, identifier, port
+from delaylab.trial.instruments import Instruments
 from delaylab.trial.machine_states import READY_S
+from delaylab.trial.ports import identifier, port
 from delaylab.units import Duration
 
 TEST_BURST_BIT = 1 << 31
