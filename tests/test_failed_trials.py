@@ -35,13 +35,13 @@ CONDITION = Condition(load="rest", packets=20)
 def recorded(**columns: pl.Expr) -> Recording:
     stamps, probes = synthetic.tables(CONDITION)
     return Recording(
-        Measurement.model_validate(synthetic.trial(CONDITION, 0)),
-        synthetic.hosts(),
-        pl.DataFrame(schema=PROGRESS),
-        {},
-        stamps.with_columns(**columns),
-        probes,
-        pl.DataFrame(schema=COMPARISONS),
+        record=Measurement.model_validate(synthetic.trial(CONDITION, 0)),
+        hosts=synthetic.hosts(),
+        progress=pl.DataFrame(schema=PROGRESS),
+        of_routers={},
+        stamps=stamps.with_columns(**columns),
+        probes=probes,
+        comparisons=pl.DataFrame(schema=COMPARISONS),
     )
 
 

@@ -18,14 +18,28 @@ NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 def scenario(
     name: str, effect: float, published: float | None = None, half: float = 1.0
 ) -> Scenario:
-    return Scenario(name, effect, (effect - half, effect + half), published, True, "", False)
+    return Scenario(
+        name=name,
+        effect=effect,
+        interval=(effect - half, effect + half),
+        published=published,
+        stand=True,
+        words="",
+        aside=False,
+    )
 
 
 def criterion(
     scenarios: list[Scenario], unit: str = "µs", bounds: tuple[float, float] = (0.0, math.inf)
 ) -> JudgedCriterion:
     return JudgedCriterion(
-        "RTT <less> wire", unit, "above 0", bounds, True, scenarios[0], tuple(scenarios)
+        quantity="RTT <less> wire",
+        unit=unit,
+        rule="above 0",
+        bounds=bounds,
+        stand=True,
+        deciding=scenarios[0],
+        scenarios=tuple(scenarios),
     )
 
 
@@ -97,7 +111,15 @@ def arrows(svg: str) -> list[tuple[float, bool]]:
 
 
 def of_interval(low: float, high: float, effect: float = 5.0, name: str = "a") -> Scenario:
-    return Scenario(name, effect, (low, high), None, None, "", False)
+    return Scenario(
+        name=name,
+        effect=effect,
+        interval=(low, high),
+        published=None,
+        stand=None,
+        words="",
+        aside=False,
+    )
 
 
 def test_a_scenario_without_an_interval_is_a_ring_and_no_bar() -> None:

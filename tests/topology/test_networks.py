@@ -203,7 +203,7 @@ def test_every_label_gets_a_name_of_its_own(wanted: dict[str, str]) -> None:
     for key, label in wanted.items():
         build.node(key, wanted=label, label=label)
     for one, other in pairwise(keys):
-        build.edge(Edge(one, other))
+        build.edge(Edge(a=one, b=other))
     found = checked(build.finish(), None, Options())
     assert len(spec(found).nodes) == len(wanted)
     assert list(node_names(wanted).values()) == [node.name for node in found.map.nodes]

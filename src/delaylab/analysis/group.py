@@ -35,7 +35,7 @@ ANSWERS = frozenset({"none", "yes", "no", "on", "off", "true", "false", "default
 """Levels that say nothing without the name of their factor."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentSummary:
     """One-way delay of a segment in µs; `merged` if it spans a point that saw nothing.
 
@@ -56,7 +56,7 @@ class SegmentSummary:
     way: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OnWay:
     """Packets of a group that went one of several ways: as of `GroupPackets`, but theirs alone.
 

@@ -152,13 +152,13 @@ def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
     """Return what a group's packets of one way show; `parts` are their segments."""
     trips = rtt.round_trips(packets.answered).with_columns(packets.answered.scheduled[TRIAL])
     return OnWay(
-        name,
-        packets.trials,
-        len(packets.measured),
-        by_phase(packets.read),
-        packets.account(),
-        summaries(trips, rtt.VANTAGE),
-        [replace(each, way=name) for each in segment_summaries(packets, parts)],
+        way=name,
+        trials=packets.trials,
+        packets=len(packets.measured),
+        phases=by_phase(packets.read),
+        account=packets.account(),
+        rtt=summaries(trips, rtt.VANTAGE),
+        segments=[replace(each, way=name) for each in segment_summaries(packets, parts)],
     )
 
 
@@ -210,10 +210,31 @@ def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSumm
     trials = packets.answered.scheduled[TRIAL].to_numpy()
     slips = packets.measured.scheduled.select(TRIAL, "slip_ns").drop_nulls()
     slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()))
-    found = [SegmentSummary("request", "intended", "sent", SLIP, "sending", False, slip)]
+    found = [
+        SegmentSummary(
+            leg="request",
+            start="intended",
+            end="sent",
+            layer=SLIP,
+            direction="sending",
+            merged=False,
+            delay=slip,
+        )
+    ]
     for part in parts:
         off = part.bound_ns / 1000
-        ends = part.leg, part.start, part.end, part.layer, part.direction, part.merged
         delays = refused(summarise(by_trial(part.delay_ns, trials[part.rows])), off)
-        found.append(SegmentSummary(*ends, delays, off, part.at))
+        found.append(
+            SegmentSummary(
+                leg=part.leg,
+                start=part.start,
+                end=part.end,
+                layer=part.layer,
+                direction=part.direction,
+                merged=part.merged,
+                delay=delays,
+                bound_us=off,
+                at=part.at,
+            )
+        )
     return found

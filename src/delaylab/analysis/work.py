@@ -106,7 +106,7 @@ class FoundFigure:
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """Work of a group of trials by node; `failed` has the reason of each node that failed in one.
 
@@ -164,16 +164,18 @@ def _work(name: str, trials: Sequence[TrialRecord], progress: Sequence[pl.DataFr
     whole = [each for done in of_trials for each in done.values() if each.failed is None]
     known = [time_s for time_s in settled if time_s is not None]
     return Work(
-        name,
-        next(iter(of_trials[0].values())).unit if of_trials[0] else "",
-        {node: _node([each[node] for each in of_trials], progress, name) for node in finished},
-        failed,
-        None if together else _fairness(found, finished),
-        max(known) if courses and len(known) == len(trials) else None,
-        courses,
-        together,
-        _messages(whole),
-        _figures(whole),
+        name=name,
+        unit=next(iter(of_trials[0].values())).unit if of_trials[0] else "",
+        nodes={
+            node: _node([each[node] for each in of_trials], progress, name) for node in finished
+        },
+        failed=failed,
+        fairness=None if together else _fairness(found, finished),
+        settled_s=max(known) if courses and len(known) == len(trials) else None,
+        courses=courses,
+        together=together,
+        messages=_messages(whole),
+        figures=_figures(whole),
     )
 
 

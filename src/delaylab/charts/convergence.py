@@ -33,7 +33,7 @@ CAPTION = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Drawn:
     """An event to draw, with the title of its panel; all times are in s after it.
 
@@ -74,28 +74,28 @@ def _of_trial(title: str, trial: SeenTrial, event: SeenEvent) -> Drawn:
         for each in trial.states
     ]
     return Drawn(
-        title,
-        trial.routers,
-        _off(trial, event),
-        states,
-        event.detected_s,
-        event.last_change_s,
-        event.right_s,
-        event.after_s(event.record.until_ns) or 0.0,
+        title=title,
+        routers=trial.routers,
+        off=_off(trial, event),
+        states=states,
+        detected_s=event.detected_s,
+        last_change_s=event.last_change_s,
+        right_s=event.right_s,
+        until_s=event.after_s(event.record.until_ns) or 0.0,
     )
 
 
 def _of_outcome(found: Outcome) -> Drawn:
     last_ns = found.effect.changes.last_ns if found.effect.changes else None
     return Drawn(
-        found.event,
-        found.course.routers,
-        found.course.off,
-        found.course.states,
-        found.after_s(found.detected_ns),
-        found.after_s(last_ns),
-        found.after_s(found.right_ns),
-        found.after_s(found.course.until_ns) or 0.0,
+        title=found.event,
+        routers=found.course.routers,
+        off=found.course.off,
+        states=found.course.states,
+        detected_s=found.after_s(found.detected_ns),
+        last_change_s=found.after_s(last_ns),
+        right_s=found.after_s(found.right_ns),
+        until_s=found.after_s(found.course.until_ns) or 0.0,
     )
 
 

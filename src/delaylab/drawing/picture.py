@@ -41,7 +41,7 @@ class Spot:
     state: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLine:
     """A line of a link between two spots, by their numbers; parallel ones bend to their sides.
 
@@ -253,8 +253,16 @@ def _lines(
                 joined = number[end], number[hubs[link.name]]
                 first = end == ends[0]
                 at_end = _unlike(devices.get((end, link.name), ""), link.name), ""
-                said = (words, link.name) if first else ("", "")
-                yield DrawnLine(link.name, joined, 0.0, *said, at_end, title, state)
+                yield DrawnLine(
+                    link=link.name,
+                    ends=joined,
+                    bend=0.0,
+                    conditions=words if first else "",
+                    named=link.name if first else "",
+                    devices=at_end,
+                    title=title,
+                    state=state,
+                )
             continue
         pair = frozenset(ends)
         aside = drawn[pair] - (pairs[pair] - 1) / 2
@@ -262,7 +270,16 @@ def _lines(
         one, other = sorted(number[end] for end in ends)
         of = {number[end]: _unlike(devices.get((end, link.name), ""), link.name) for end in ends}
         at_ends = of[one], of[other]
-        yield DrawnLine(link.name, (one, other), aside, words, link.name, at_ends, title, state)
+        yield DrawnLine(
+            link=link.name,
+            ends=(one, other),
+            bend=aside,
+            conditions=words,
+            named=link.name,
+            devices=at_ends,
+            title=title,
+            state=state,
+        )
 
 
 def _unlike(device: str, link: str) -> str:

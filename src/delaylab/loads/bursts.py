@@ -23,7 +23,7 @@ HELD_UP_S = 0.01
 wait so long for a busy CPU. The 20 ms allowed after a burst (`BEHIND_S`) already cover it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Done:
     """A burst: what was sent, and the sink's counts before, in it, at its end, and after.
 
@@ -119,7 +119,15 @@ class Sending:
         ended = self.sink.read()
         after = self.sink.settled(before, sent.frames)
         ordered = self.sink.ordered()
-        return Done(sent, before, during, ended, after, ordered, self._clocked)
+        return Done(
+            sent=sent,
+            before=before,
+            during=during,
+            ended=ended,
+            after=after,
+            ordered=ordered,
+            clocked=self._clocked,
+        )
 
     def behind_s(self, done: Done, judged: Sequence[str]) -> float:
         """Return the seconds for which frames of judged flows still arrived (`behind_s`)."""

@@ -140,7 +140,7 @@ def _bgp(router: Router, bgp: BgpSpec) -> Iterator[str]:
             for address in of_version(peer.addresses, version):
                 number += 1
                 yield from _session(
-                    router, bgp, number, version, address, peer.as_number, "next hop self; "
+                    router, bgp, number, version, address, peer.as_number, more="next hop self; "
                 )
                 yield f"  source address {own}; multihop;"
                 yield "}"
@@ -153,6 +153,7 @@ def _session(
     version: int,
     address: str,
     as_number: int | None,
+    *,
     more: str = "",
 ) -> Iterator[str]:
     """Yield the beginning of a session's protocol, to which its ends add and which they close."""

@@ -114,14 +114,14 @@ class Builder:
             name = lan_name(names[lan.name], {each.name for each in named})
             named.append(replace(lan, name=name))
         return Map(
-            self.name,
-            self.format,
-            tuple(replace(found.node, name=names[key]) for key, found in self._nodes.items()),
-            tuple(named),
-            self.source,
-            self.remarks.lines(),
-            tuple(self.remarks.problems),
-            self.remarks.malformed,
+            name=self.name,
+            format=self.format,
+            nodes=tuple(replace(found.node, name=names[key]) for key, found in self._nodes.items()),
+            links=tuple(named),
+            source=self.source,
+            assumptions=self.remarks.lines(),
+            problems=tuple(self.remarks.problems),
+            malformed=self.remarks.malformed,
         )
 
     def _refuse_more_wrong_than_right(self) -> None:

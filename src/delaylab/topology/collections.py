@@ -61,7 +61,7 @@ def read_named(source: str, options: Options) -> Map:
         build.node(str(node.id), wanted=node.name or "", label=label, at=at)
     for edge in found.edges:
         delay = None if edge.dist is None else round(edge.dist * options.km_delay.ns)
-        build.edge(Edge(str(edge.source), str(edge.target), delay=delay))
+        build.edge(Edge(a=str(edge.source), b=str(edge.target), delay=delay))
     demands = found.graph.get("demands")
     if demands:
         build.remarks.say("the collection's traffic demands have no place in a lab file: left out")

@@ -12,7 +12,7 @@ from delaylab.topology.model import MapLink
 from delaylab.topology.remarks import Remarks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """A line of a source that joins two nodes: a link, or one direction of it."""
 

@@ -22,7 +22,7 @@ MANY = 150
 Fields = dict[str, object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MapLab:
     """A lab of a map: what its file says, the comments at its lines, and what was assumed."""
 
@@ -63,13 +63,13 @@ def lab_of(map_: Map, name: str, options: Options) -> MapLab:
     _say_about_components(map_, remarks)
     fields = [_link_fields(link, cost, options) for link, cost in zip(links, costs, strict=True)]
     return MapLab(
-        map_,
-        name,
-        _of_whole(map_, remarks),
-        {node.name: _node_fields(node, options) for node in map_.nodes},
-        fields,
-        {node.name: node.label for node in map_.nodes if node.label},
-        (*map_.assumptions, *remarks.lines()),
+        map=map_,
+        name=name,
+        whole=_of_whole(map_, remarks),
+        nodes={node.name: _node_fields(node, options) for node in map_.nodes},
+        links=fields,
+        comments={node.name: node.label for node in map_.nodes if node.label},
+        assumptions=(*map_.assumptions, *remarks.lines()),
     )
 
 

@@ -76,7 +76,7 @@ class Problem:
     """The file, where a source has several; else it is the source."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
     """A network as a source has it, with what was assumed and which lines were of no use."""
 

@@ -46,7 +46,7 @@ SENT, ARRIVED = ("stack", "qdisc", "app"), ("stack", "app")
 REQUEST, REPLY = 0, 1
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Comparison:
     """Probes under way between two machines, named as in the lab, and what is known of them."""
 
@@ -162,7 +162,16 @@ def _begin(
     sender.event(READY_S)
     between = clocks[one], clocks[other]
     symmetric = _symmetric_ns(spec, pair)
-    return _Comparison(one, other, between, symmetric, sender, answerer, sent, answered)
+    return _Comparison(
+        machine=one,
+        other=other,
+        clocks=between,
+        symmetric_ns=symmetric,
+        sender=sender,
+        answerer=answerer,
+        sent=sent,
+        answered=answered,
+    )
 
 
 def _symmetric_ns(spec: resolved.Lab, pair: tuple[str, str]) -> int | None:

@@ -67,20 +67,22 @@ def measure(
     path = _path(lab, combination, probe)
     with comparing(lab) as compared:
         before = _around(lab, probe)
-        done = phases.run(lab, combination, probe, path, probe_id, pcap, rates)
+        done = phases.run(lab, combination, probe, path, probe_id, pcap=pcap, rates=rates)
         after = _around(lab, probe)
     table = stamps.taken(lab, done.sender, done.instruments, again=bool(path.beside))
     if path.beside:
         gone = stamps.passed(table)
         path = with_gone_ways(path, lab.plan, combination.lab, probe, gone)
     return Recording(
-        _measurement(lab, combination, probe, path, done, (before, after), compared),
-        done.instruments.machines.table,
-        work.progress(done.under_load.crew),
-        done.under_load.events.tables,
-        table,
-        done.packets,
-        compared.table,
+        record=_measurement(
+            lab, combination, probe, path, done, (before, after), compared=compared
+        ),
+        hosts=done.instruments.machines.table,
+        progress=work.progress(done.under_load.crew),
+        of_routers=done.under_load.events.tables,
+        stamps=table,
+        probes=done.packets,
+        comparisons=compared.table,
     )
 
 
@@ -118,6 +120,7 @@ def _measurement(
     path: ProbeWay,
     done: phases.Phases,
     around: tuple[_Around, _Around],
+    *,
     compared: Compared,
 ) -> Measurement:
     """Return the record of a trial from what its phases left."""

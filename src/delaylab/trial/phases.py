@@ -48,6 +48,7 @@ def run(
     probe: ProbeSpec,
     path: ProbeWay,
     probe_id: int,
+    *,
     pcap: Path | None,
     rates: Sequence[loads.FoundRate],
 ) -> Phases:

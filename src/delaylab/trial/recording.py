@@ -31,7 +31,7 @@ class Recorded:
         return {"hosts": self.hosts, "progress": self.progress, **self.of_routers}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Recording(Recorded):
     """The results of a trial with a probe."""
 

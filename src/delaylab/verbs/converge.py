@@ -155,7 +155,13 @@ class EventWatch:
         )
         detoured = detours(ways, _ways(watched, addresses, without), without)
         over_time = course(
-            event_ns, until_ns, self._routers, now.nodes, wrong.rows, trouble.intervals, detoured
+            event_ns,
+            until_ns,
+            self._routers,
+            now.nodes,
+            wrong.rows,
+            trouble.intervals,
+            ways=detoured,
         )
         changes = [change for change in changes if change not in unseen]
         known_ns = None if self.unforeseen else became
@@ -167,7 +173,7 @@ class EventWatch:
             trouble,
             verdict,
             waited_between(waited, waits(lab)),
-            (at_ns for at_ns, _, _ in adjacencies(lab)),
+            adjacencies_ns=(at_ns for at_ns, _, _ in adjacencies(lab)),
         )
 
     def _follow(

@@ -34,7 +34,7 @@ NEAR, FAR, TRIED = "near", "far", "tried"
 HERE: dict[str, Machine] = {LOCAL_MACHINE: LOCAL}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tried:
     """Result for one kind of node on this machine: figures if it is usable, else reason and remedy.
 
@@ -73,12 +73,12 @@ def kind(
     if one is given, and `rights` are those there.
     """
     if why_not := rights.why_no_lab():
-        return Tried(name, False, why_not, PRIVILEGED)
+        return Tried(kind=name, usable=False, why_not=why_not, fix=PRIVILEGED)
     not_elsewhere = KINDS[name].not_elsewhere if machine else None
     reason = not_elsewhere or KINDS[name].here(rights).can_run(rights, False)
     if reason:
         why, _, fix = reason.partition("; ")
-        return Tried(name, False, why, fix)
+        return Tried(kind=name, usable=False, why_not=why, fix=fix)
     combination = _combination(name, protocol, machine)
     plan = build(combination.lab, KINDS, rights, machines={TRIED: rights})
     lacking = images.missing(
@@ -89,7 +89,7 @@ def kind(
         what = f"images {', '.join(lacking)} are" if several else f"image {lacking[0]} is"
         why = f"not tried: the {what} not built"
         fix = f"delaylab image build {' '.join(lacking)}, or delaylab doctor --build"
-        return Tried(name, False, why, fix, tried=False)
+        return Tried(kind=name, usable=False, why_not=why, fix=fix, tried=False)
     try:
         # So that images are no part of the time to boot.
         completion.complete(plan, {TRIED: machine} if machine else HERE, progress)
@@ -100,9 +100,19 @@ def kind(
             recording = measure.measure(lab, combination, probe_id=1)
             notes = tuple(each.message for each in lab.warnings)
     except DelaylabError as error:
-        return Tried(name, False, error.what, error.fix)
+        return Tried(kind=name, usable=False, why_not=error.what, fix=error.fix)
     points = frozenset(recording.stamps["point"].unique())
-    return Tried(name, True, "", "", boot_s, memory_mib, _rtt_us(recording.stamps), notes, points)
+    return Tried(
+        kind=name,
+        usable=True,
+        why_not="",
+        fix="",
+        boot_s=boot_s,
+        memory_mib=memory_mib,
+        rtt_us=_rtt_us(recording.stamps),
+        notes=notes,
+        points=points,
+    )
 
 
 def _memory_mib(lab: Lab) -> float | None:

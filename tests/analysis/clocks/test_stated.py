@@ -26,7 +26,16 @@ def said(machine: str, bound_us: float | None) -> TimeSync:
 
 def part(offset_ns: int, bound_ns: float) -> FitPart:
     line = ClockLine(START_NS, offset_ns, 0.0, 0.0)
-    return FitPart(START_NS, START_NS + 10**9, line, bound_ns, None, None, None, disagree=False)
+    return FitPart(
+        start_ns=START_NS,
+        end_ns=START_NS + 10**9,
+        line=line,
+        bound_ns=bound_ns,
+        residual_ns=None,
+        squares=None,
+        apart_ns=None,
+        disagree=False,
+    )
 
 
 def trial(parts: list[FitPart], *time_sync: TimeSync) -> TrialClocks:

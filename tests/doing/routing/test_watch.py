@@ -32,7 +32,16 @@ def test_a_burst_has_what_began_ended_or_lasted_in_it() -> None:
     fates = Fates({**TABLES, "a": {}}, MESH, [TO])
     down = LinkChange(10, "c", "d", up=False, admin_up=True)
     first = followed([down, TableChange(12, "c", WIDE, via("a"))], fates)
-    assert first == Burst(10, 12, 1, ("c",), (down,), (hole("c", 10, 12),), (), ())
+    assert first == Burst(
+        first_ns=10,
+        last_ns=12,
+        changes=1,
+        routers=("c",),
+        links=(down,),
+        holes=(hole("c", 10, 12),),
+        loops=(),
+        lost=(),
+    )
     second = followed([Lost(30, "b"), TableChange(30, "b", WIDE, None)], fates)
     lasting = Interval(TO, "black hole", frozenset({"b"}), 30, None, is_exact=False)
     assert (second.holes, second.lost) == ((lasting,), ("b",))

@@ -95,7 +95,7 @@ def test_packets_before_and_after_a_change_of_route_have_their_own_delays() -> N
         )
         combination = Combination({}, lab, (), probe, (work,))
         way = replace(by_p, taps=tuple(taps.values()))
-        done = phases.run(running, combination, probe, way, 9, None, ())
+        done = phases.run(running, combination, probe, way, 9, pcap=None, rates=())
         assert [one.failed for one in done.under_load.crew.workers] == [None] * 1
         stamps, probes = stamps_of.taken(running, done.sender, done.instruments), done.packets
     ways = [recorded(by_p, by_p), recorded(by_q, by_p)]

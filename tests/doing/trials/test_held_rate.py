@@ -190,7 +190,15 @@ def test_a_queue_is_seen_however_late_the_receiver_is_read(
         for frames, at in ((0, 0), (9900 - missing, read), (10_000, 2 * second))
     )
     ended = Arrived({"out-1": 10_000 - remaining}, 0, second + round(lag_s * second))
-    done = Done(sent, before, during, ended, after, ordered=None, clocked=True)
+    done = Done(
+        sent=sent,
+        before=before,
+        during=during,
+        ended=ended,
+        after=after,
+        ordered=None,
+        clocked=True,
+    )
     late = behind_s([flow], 10_000, done, at_rest_s)
     assert late == pytest.approx(max(0, late_s - max(0, at_rest_s - HELD_UP_S)))
 

@@ -20,7 +20,7 @@ OWN_VERDICTS: dict[Stand, Verdict] = {True: "holds", False: "does not hold", Non
 """The verdicts on claims that a study declares itself: there is nothing to reproduce."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """Effect in one scenario; `stand` is what it says of the claim.
 
@@ -39,7 +39,7 @@ class Scenario:
     aside: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCriterion:
     """One criterion of a claim with its scenarios.
 

@@ -195,7 +195,17 @@ def _fates(answered: int, sent: int) -> PhaseAccount:
     """Return the account of the packets under load: those without an answer were lost."""
     none = ByLeg()
     lost = ByLeg(request=sent - answered)
-    return PhaseAccount(MEASURED, sent, answered, 0, lost, 0, 0, none, none)
+    return PhaseAccount(
+        phase=MEASURED,
+        scheduled=sent,
+        answered=answered,
+        late=0,
+        lost=lost,
+        refused=0,
+        unsent=0,
+        duplicated=none,
+        reordered=none,
+    )
 
 
 def _records(design: Design, loads: Sequence[Load]) -> list[TrialRecord]:

@@ -138,26 +138,26 @@ def _judged(
     stand = rule.decide(effects)
     deciding = _deciding(rule, counted)
     return JudgedCriterion(
-        criterion.quantity,
-        criterion.unit,
-        rule_in_words(rule, criterion.unit),
-        (rule.least, rule.most),
-        stand,
-        _scenario(rule, deciding, len(counted)),
-        tuple(_scenario(rule, each, len(counted)) for each in measured),
-        _needed(criterion, counted) if stand is None else "",
+        quantity=criterion.quantity,
+        unit=criterion.unit,
+        rule=rule_in_words(rule, criterion.unit),
+        bounds=(rule.least, rule.most),
+        stand=stand,
+        deciding=_scenario(rule, deciding, len(counted)),
+        scenarios=tuple(_scenario(rule, each, len(counted)) for each in measured),
+        needed=_needed(criterion, counted) if stand is None else "",
     )
 
 
 def _scenario(rule: Rule, found: Measured, among: int) -> Scenario:
     return Scenario(
-        found.scenario,
-        found.effect.value,
-        found.effect.interval,
-        found.published,
-        rule.stand(found.effect, among),
-        found.words,
-        found.aside,
+        name=found.scenario,
+        effect=found.effect.value,
+        interval=found.effect.interval,
+        published=found.published,
+        stand=rule.stand(found.effect, among),
+        words=found.words,
+        aside=found.aside,
     )
 
 

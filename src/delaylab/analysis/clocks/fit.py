@@ -24,7 +24,7 @@ _ANY_DRIFT = 0.1
 _FREER = 1.25
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FitPart:
     """Stretch of the reference's time without a step or slew, over which one line holds.
 
@@ -147,16 +147,18 @@ def _part(
     if series.least_ns and (start_ns < lines.start_ns or end_ns > lines.end_ns):
         bounds = np.maximum(bounds, _beyond(series, where, line, ends))
     squares = least_squares(resting)
+    apart_ns, disagree = _compared(line, squares, ends, bounds)
     return FitPart(
-        lines.start_ns,
-        lines.end_ns,
-        line,
+        start_ns=lines.start_ns,
+        end_ns=lines.end_ns,
+        line=line,
         # If a step is hidden in this part, the lines on both its sides still lie between the stamps
         # of the fastest packet: its round trip limits what the halves can add to the bound.
-        max(float(bounds.max()), min(fastest, _by_halves(series, where, lines))),
-        residual(line, resting),
-        squares,
-        *_compared(line, squares, ends, bounds),
+        bound_ns=max(float(bounds.max()), min(fastest, _by_halves(series, where, lines))),
+        residual_ns=residual(line, resting),
+        squares=squares,
+        apart_ns=apart_ns,
+        disagree=disagree,
     )
 
 

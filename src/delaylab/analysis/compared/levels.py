@@ -62,7 +62,7 @@ class Mean:
     blocks: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FactorLevels:
     """Levels of a factor, each against `reference`: in each scenario, and on average.
 
@@ -139,13 +139,13 @@ def _of_factor(
                 means.append(_mean(level, statistic, shifts))
     alone = tuple(level for level in others if level not in compared)
     return FactorLevels(
-        factor,
-        reference,
-        tuple(compared),
-        tuple(contrasts),
-        tuple(means),
-        alone,
-        numbers_of(levels),
+        factor=factor,
+        reference=reference,
+        levels=tuple(compared),
+        contrasts=tuple(contrasts),
+        means=tuple(means),
+        alone=alone,
+        numbers=numbers_of(levels),
     )
 
 

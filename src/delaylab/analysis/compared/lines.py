@@ -34,7 +34,7 @@ class Pair:
         return bool(self.sides[0].factor)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """Difference of one statistic of one part under one combination of levels, after − before.
 
@@ -93,7 +93,18 @@ def line(
     up, down = _words(part)
     verdict = up if low > 0 else down if high < 0 else NONE
     sees = max(effect.value - low, high - effect.value)
-    return Line(pair, part, statistic, *values, effect, n, verdict, sees)
+    before, after = values
+    return Line(
+        pair=pair,
+        part=part,
+        statistic=statistic,
+        before=before,
+        after=after,
+        effect=effect,
+        n=n,
+        verdict=verdict,
+        sees=sees,
+    )
 
 
 def _words(part: Part) -> tuple[Verdict, Verdict]:

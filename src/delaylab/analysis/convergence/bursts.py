@@ -9,7 +9,7 @@ from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Burst:
     """Changes between two rests, and the black holes and loops that began, ended or lasted then.
 
@@ -45,12 +45,12 @@ def followed(changes: Sequence[Change], fates: Fates) -> Burst:
         or (each.end_ns is None and each.begin_ns is not None)
     ]
     return Burst(
-        first_ns,
-        last_ns,
-        len(of_tables),
-        tuple(sorted({change.node for change in of_tables})),
-        tuple(devices[each] for each in sorted(devices)),
-        tuple(each for each in seen if each.kind == "black hole"),
-        tuple(each for each in seen if each.kind == "loop"),
-        tuple(sorted({change.node for change in changes if isinstance(change, Lost)})),
+        first_ns=first_ns,
+        last_ns=last_ns,
+        changes=len(of_tables),
+        routers=tuple(sorted({change.node for change in of_tables})),
+        links=tuple(devices[each] for each in sorted(devices)),
+        holes=tuple(each for each in seen if each.kind == "black hole"),
+        loops=tuple(each for each in seen if each.kind == "loop"),
+        lost=tuple(sorted({change.node for change in changes if isinstance(change, Lost)})),
     )

@@ -32,7 +32,7 @@ class MeasuredDelays:
     error: Error | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Error:
     """Measured less configured one-way delay, in µs: mean, standard deviation and order statistics.
 

@@ -9,7 +9,7 @@ from delaylab.dataset.records.links import Direction, Downtime, EngineReport
 from delaylab.spec.conditions.engine import DelayTrace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkDowntime:
     """Times in which ends of a link were not up, and the packets sent then by the probe.
 
@@ -62,7 +62,12 @@ def _of_link(
     whole = _union((each.since_ns, each.until_ns, now) for each, now in downtimes)
     total_ns = sum(max(0, (until or now or since) - since) for since, until, now in whole)
     early = _union((since - round_trip_ns, until, now) for since, until, now in whole)
-    return LinkDowntime(link, states, total_ns, tuple((since, until) for since, until, _ in early))
+    return LinkDowntime(
+        link=link,
+        states=states,
+        total_ns=total_ns,
+        spans=tuple((since, until) for since, until, _ in early),
+    )
 
 
 Span = tuple[int, int | None, int | None]

@@ -92,14 +92,14 @@ def with_packets(downtimes: LinkDowntime, packets: pl.DataFrame) -> LinkDowntime
     sent = packets.filter(within)
     fates: dict[str, int] = dict(sent.group_by("outcome").len().iter_rows())
     return LinkDowntime(
-        downtimes.link,
-        downtimes.states,
-        downtimes.total_ns,
-        downtimes.spans,
-        len(sent),
-        fates.get("lost", 0),
-        fates.get("late", 0),
-        fates.get("refused", 0),
+        link=downtimes.link,
+        states=downtimes.states,
+        total_ns=downtimes.total_ns,
+        spans=downtimes.spans,
+        packets=len(sent),
+        lost=fates.get("lost", 0),
+        late=fates.get("late", 0),
+        refused=fates.get("refused", 0),
     )
 
 

@@ -54,7 +54,7 @@ class RateCheck:
         return self.achieved > self.configured * (1 + RATE_OFF)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """Verdict on one direction of a link: what was achieved, and reasons why it did not hold.
 
@@ -147,7 +147,7 @@ def judge(
                 reasons,
                 downtimes.get(direction.link),
                 crossed,
-                when,
+                when=when,
             ),
             closed=tuple(
                 each.why(ENDED if when == DURING else when)
@@ -202,6 +202,7 @@ def _judge(
     reasons: dict[str, tuple[str, ...]],
     downtimes: LinkDowntime | None,
     crossed: tuple[MeasuredUnderlay, ...],
+    *,
     when: str,
 ) -> Verdict:
     shares = dict(_shares(direction))
@@ -222,19 +223,19 @@ def _judge(
         hosts = [engine.host]
     at_fault = tuple(host for host in hosts if reasons[host])
     return Verdict(
-        engine.host,
-        direction,
-        engine.cpu_noise,
-        shares,
-        rate,
-        unjudged,
-        tuple(reason for host in at_fault for reason in reasons[host]),
-        tuple(why),
-        late,
-        at_fault,
-        downtimes,
-        tuple(_of_underlay(direction, crossed, when)) if used else (),
-        crossed,
+        host=engine.host,
+        direction=direction,
+        noise=engine.cpu_noise,
+        shares=shares,
+        rate=rate,
+        unjudged=unjudged,
+        of_engine=tuple(reason for host in at_fault for reason in reasons[host]),
+        own=tuple(why),
+        late=late,
+        at_fault=at_fault,
+        downtimes=downtimes,
+        of_underlay=tuple(_of_underlay(direction, crossed, when)) if used else (),
+        crossed=crossed,
     )
 
 

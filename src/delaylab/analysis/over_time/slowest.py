@@ -44,7 +44,7 @@ class LostIn:
         return self.delay_us - self.usual_us
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlowPacket:
     """Packet with one of the largest user RTTs of its group under load.
 
@@ -145,19 +145,19 @@ def _packet(
     trial = trials[int(str(row[TRIAL]))]
     probe, seq = int(str(row["probe"])), int(str(row["seq"]))
     sent_ns = trial.sent_ns(probe, seq)
-    state = _state(trial.interval(sent_ns))
-    after_s = (sent_ns - trial.start_ns) / 1e9
-    return SlowPacket(trial.id, probe, seq, after_s, rtt_ns / 1000, usual_us, lost_in, *state)
-
-
-def _state(
-    inside: pl.DataFrame,
-) -> tuple[
-    float | None, float | None, float | None, tuple[BusyProgram, ...], tuple[BusyGroup, ...]
-]:
-    """Return the shares busy, stolen and waiting of an interval, and its busiest other work."""
-    if inside.is_empty():
-        return None, None, None, (), ()
-    first = inside.row(0, named=True)
-    shares = first["busy"], first["steal"], first["pressure"]
-    return *shares, busiest_programs(inside), busiest_groups(inside)
+    inside = trial.interval(sent_ns)
+    state = {} if inside.is_empty() else inside.row(0, named=True)
+    return SlowPacket(
+        trial=trial.id,
+        probe=probe,
+        seq=seq,
+        after_s=(sent_ns - trial.start_ns) / 1e9,
+        rtt_us=rtt_ns / 1000,
+        usual_us=usual_us,
+        lost_in=lost_in,
+        busy=state.get("busy"),
+        steal=state.get("steal"),
+        pressure=state.get("pressure"),
+        programs=busiest_programs(inside) if state else (),
+        groups=busiest_groups(inside) if state else (),
+    )

@@ -18,7 +18,7 @@ STRETCHES = 120
 """Outcomes of packets that never left the sender."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """User RTTs in µs of a trial over time, and shares of the machine's time.
 
@@ -60,14 +60,14 @@ def timeline(trial: TrialTimes, measured: str) -> Timeline:
         ((pl.col("time_ns") - start) / 1e9).alias("after_s"), "busy", "steal", "pressure"
     )
     return Timeline(
-        trial.id,
-        kept["after_s"].to_numpy(),
-        kept["us"].to_numpy(),
-        kept["phase"].cast(pl.String).to_list(),
-        states,
-        (float(load[0]), float(load[-1])) if len(load) else None,
-        sent_s[lost],
-        outages(sent_s, lost),
+        trial=trial.id,
+        after_s=kept["after_s"].to_numpy(),
+        user_us=kept["us"].to_numpy(),
+        phases=kept["phase"].cast(pl.String).to_list(),
+        states=states,
+        load_s=(float(load[0]), float(load[-1])) if len(load) else None,
+        lost_s=sent_s[lost],
+        outages=outages(sent_s, lost),
     )
 
 

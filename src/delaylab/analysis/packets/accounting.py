@@ -50,7 +50,7 @@ class ByLeg:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseAccount:
     """Fates of the packets of one phase.
 
@@ -79,16 +79,16 @@ class PhaseAccount:
     def __add__(self, other: PhaseAccount) -> PhaseAccount:
         """Return the account of both together; they are of the same phase."""
         return PhaseAccount(
-            self.phase,
-            self.scheduled + other.scheduled,
-            self.answered + other.answered,
-            self.late + other.late,
-            self.lost + other.lost,
-            self.refused + other.refused,
-            self.unsent + other.unsent,
-            self.duplicated + other.duplicated,
-            self.reordered + other.reordered,
-            self.mismatched + other.mismatched,
+            phase=self.phase,
+            scheduled=self.scheduled + other.scheduled,
+            answered=self.answered + other.answered,
+            late=self.late + other.late,
+            lost=self.lost + other.lost,
+            refused=self.refused + other.refused,
+            unsent=self.unsent + other.unsent,
+            duplicated=self.duplicated + other.duplicated,
+            reordered=self.reordered + other.reordered,
+            mismatched=self.mismatched + other.mismatched,
         )
 
 
@@ -210,16 +210,16 @@ def _of_phase(trial: TrialRecord, phase: str, packets: Packets) -> PhaseAccount:
     outcomes = dict(packets.scheduled["outcome"].value_counts().iter_rows())
     way = _recorded(trial, phase)
     return PhaseAccount(
-        phase,
-        len(packets),
-        outcomes.get("replied", 0),
-        outcomes.get("late", 0),
-        _lost(packets.filter(pl.col("outcome") == "lost"), way, trial),
-        outcomes.get("refused", 0),
-        outcomes.get("unsent", 0),
-        _duplicated(packets.scheduled, trial, phase),
-        _reordered(packets, way),
-        outcomes.get("mismatched", 0),
+        phase=phase,
+        scheduled=len(packets),
+        answered=outcomes.get("replied", 0),
+        late=outcomes.get("late", 0),
+        lost=_lost(packets.filter(pl.col("outcome") == "lost"), way, trial),
+        refused=outcomes.get("refused", 0),
+        unsent=outcomes.get("unsent", 0),
+        duplicated=_duplicated(packets.scheduled, trial, phase),
+        reordered=_reordered(packets, way),
+        mismatched=outcomes.get("mismatched", 0),
     )
 
 

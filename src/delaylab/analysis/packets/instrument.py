@@ -54,7 +54,7 @@ class AtRest:
     in_turn: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """Increase of the user RTT at rest by the taps (round trip, µs), or None and why.
 
@@ -126,18 +126,27 @@ def cost(parts: list[AtRest]) -> Cost:
     trials = [trial for part in parts for trial in part.trials]
     pairs = sum(len(trial) for trial in trials)
     if pairs < ENOUGH:
-        return Cost(on, off, None, None, None, _why(parts, pairs), pairs, len(trials))
+        return Cost(
+            tapped_n=on,
+            untapped_n=off,
+            tapped_us=None,
+            untapped_us=None,
+            added=None,
+            why=_why(parts, pairs),
+            pairs=pairs,
+            trials=len(trials),
+        )
     sides = [trial.tapped for trial in trials], [trial.untapped for trial in trials]
     if len(trials) >= TRIALS:
         tapped, untapped = (np.array([each.mean() for each in side]) for side in sides)
     else:
         tapped, untapped = (np.concatenate(side) for side in sides)
     return Cost(
-        on,
-        off,
-        float(tapped.mean()),
-        float(untapped.mean()),
-        mean_of_few(tapped - untapped),
+        tapped_n=on,
+        untapped_n=off,
+        tapped_us=float(tapped.mean()),
+        untapped_us=float(untapped.mean()),
+        added=mean_of_few(tapped - untapped),
         pairs=pairs,
         trials=len(trials),
     )

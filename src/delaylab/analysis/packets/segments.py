@@ -22,7 +22,7 @@ from delaylab.points import LEGS
 Nanoseconds = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """Time between two neighbouring stamps, for the packets in which they were neighbours.
 
@@ -139,7 +139,17 @@ def _segment(
     leg = first_leg if first_leg == last_leg else "turn"
     name = layers.layer(leg, start, end, in_host_stack)
     way = layers.direction(leg, start, end)
-    return Segment(leg, start, end, name, way, merged, rows, delay, off_ns)
+    return Segment(
+        leg=leg,
+        start=start,
+        end=end,
+        layer=name,
+        direction=way,
+        merged=merged,
+        rows=rows,
+        delay_ns=delay,
+        bound_ns=off_ns,
+    )
 
 
 def _keys(table: pl.DataFrame) -> NDArray[np.uint64]:

@@ -22,7 +22,7 @@ OF_NODES = frozenset({"on", "to", "deadline"})
 _NS = 1e9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScaledWork:
     """Run times of one work over the number of its nodes, at the same levels of other factors.
 
@@ -93,14 +93,14 @@ def _series(work: str, factor: str, groups: Sequence[Group]) -> ScaledWork | Non
     if not whole:
         return None
     return ScaledWork(
-        work,
-        factor,
-        {name: level for name, level in some[0].factors.items() if name != factor},
-        PER_GBIT if jobs[0].unit == STREAM else WHOLE,
-        tuple(sorted({job.quota for job in jobs if job.quota is not None})),
-        sum(len(group.trials) for group in some) - len(whole) * len(some),
-        scaling([counted[group.label] or 0 for group in some], np.array(whole)),
-        tuple(each for each in doubts_of(some) if each.undermines),
+        work=work,
+        factor=factor,
+        levels={name: level for name, level in some[0].factors.items() if name != factor},
+        of=PER_GBIT if jobs[0].unit == STREAM else WHOLE,
+        quotas=tuple(sorted({job.quota for job in jobs if job.quota is not None})),
+        left_out=sum(len(group.trials) for group in some) - len(whole) * len(some),
+        scaling=scaling([counted[group.label] or 0 for group in some], np.array(whole)),
+        doubts=tuple(each for each in doubts_of(some) if each.undermines),
     )
 
 

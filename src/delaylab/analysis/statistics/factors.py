@@ -38,7 +38,7 @@ class Association:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranked:
     """Ranks of the packets of all series, scaled to lie between -1 and 1.
 
@@ -105,7 +105,15 @@ def _ranked(chosen: Sequence[Series]) -> _Ranked:
     means = np.array([part.mean() for part in parts])
     counts = np.unique(delays, return_counts=True)[1].astype(np.float64)
     pairs = (n * (n - 1) - float((counts * (counts - 1)).sum())) / 2
-    return _Ranked(levels, means, sizes, sizes / times, pairs, ties(delays), _among(levels, means))
+    return _Ranked(
+        levels=levels,
+        means=means,
+        sizes=sizes,
+        worth=sizes / times,
+        pairs=pairs,
+        tied=ties(delays),
+        among=_among(levels, means),
+    )
 
 
 def _among(levels: Sequence[Levels], means: Floats) -> tuple[float, int]:

@@ -70,7 +70,7 @@ class Quantile:
     at_most: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """Summary of the delays of n packets, in µs.
 
@@ -126,13 +126,21 @@ def summarise(delay_ns: Numbers | Sequence[Numbers]) -> Summary:
     n = sum(map(len, run))
     if n == 0:
         none = Quantile(None, None, "no packet was seen at both points")
-        return Summary(0, none, none, none, none, None)
+        return Summary(n=0, median=none, p90=none, p99=none, p999=none, max=None)
     located = locate(run, _QUANTILES)
     smallest, largest = min(map(np.min, run)), max(float(trial.max()) for trial in run)
     # No delay is negative, but stamps of two clocks may give one.
     least = min(0.0, float(smallest))
     median, p90, p99, p999 = (_quantile(found, n, least) for found in located)
-    return Summary(n, median, p90, p99, p999, largest, located[0].effective)
+    return Summary(
+        n=n,
+        median=median,
+        p90=p90,
+        p99=p99,
+        p999=p999,
+        max=largest,
+        n_effective=located[0].effective,
+    )
 
 
 def _quantile(found: Located, n: int, least: float) -> Quantile:
@@ -167,7 +175,15 @@ def refused(summary: Summary, bound_us: float) -> Summary:
     """Return a summary without the quantiles whose size is below the bound of their error."""
     found = (summary.median, summary.p90, summary.p99, summary.p999)
     median, p90, p99, p999 = (_bounded(quantile, bound_us) for quantile in found)
-    return Summary(summary.n, median, p90, p99, p999, summary.max, summary.n_effective)
+    return Summary(
+        n=summary.n,
+        median=median,
+        p90=p90,
+        p99=p99,
+        p999=p999,
+        max=summary.max,
+        n_effective=summary.n_effective,
+    )
 
 
 def _bounded(found: Quantile, bound_us: float) -> Quantile:

@@ -51,7 +51,7 @@ PACED = 0.75
 the probe take CPU time from a generator that is itself the bound of the rate held."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TreatmentCheck:
     """Comparison of what one load did with what it must have done; `value` is None if unknown.
 
@@ -144,7 +144,9 @@ def _of_links(trial: TrialRecord) -> Iterator[TreatmentCheck]:
             quantity = "share of the trial in which it had its level's conditions"
             failure = "the conditions of a link were changed by `link set`"
             link = f"link {warning.values.get('link', '')}"
-            yield TreatmentCheck(trial.id, link, quantity, None, 0.0, failure=failure)
+            yield TreatmentCheck(
+                trial=trial.id, load=link, quantity=quantity, value=None, least=0.0, failure=failure
+            )
 
 
 def _of_loop(loop: LoopSeen) -> Iterator[TreatmentCheck]:
@@ -155,7 +157,13 @@ def _of_loop(loop: LoopSeen) -> Iterator[TreatmentCheck]:
     ):
         failure = "its probe was in no closed loop"
         yield TreatmentCheck(
-            loop.trial, CLOSED_LOOP, quantity, 100 * share, 100 * least, "%", failure
+            trial=loop.trial,
+            load=CLOSED_LOOP,
+            quantity=quantity,
+            value=100 * share,
+            least=100 * least,
+            unit="%",
+            failure=failure,
         )
 
 
@@ -164,7 +172,15 @@ def _of_reserved(seen: ReservedSeen) -> TreatmentCheck:
     what = f"{cpus_in_words(seen.cpus)} of {', '.join(seen.nodes)}"
     left = None if seen.others is None else 100 * (1 - seen.others)
     failure = "its reserved CPU was used by others"
-    return TreatmentCheck(seen.trial, what, "time that others left", left, 100 * LEFT, "%", failure)
+    return TreatmentCheck(
+        trial=seen.trial,
+        load=what,
+        quantity="time that others left",
+        value=left,
+        least=100 * LEFT,
+        unit="%",
+        failure=failure,
+    )
 
 
 def _by_name(loads: Sequence[Load]) -> dict[str, list[Load]]:
@@ -187,7 +203,14 @@ def _cpu(
     """Yield the checks that a CPU load used CPU, and that others then had no idle CPU."""
     crowded = pressure is not None and pressure >= CROWDED
     least = CPU_USED_CROWDED if crowded else CPU_USED
-    yield TreatmentCheck(trial, name, "CPU used by the workers together", _used(loads), least, "%")
+    yield TreatmentCheck(
+        trial=trial,
+        load=name,
+        quantity="CPU used by the workers together",
+        value=_used(loads),
+        least=least,
+        unit="%",
+    )
     yield from _competition(trial, name, loads, pressure)
 
 
@@ -206,20 +229,43 @@ def _competition(
     cpus = [load.achieved["cpus"] for load in loads if "cpus" in load.achieved]
     full = used / max(cpus) if used is not None and cpus else None
     if full is not None and full >= 100 * FULL:
-        yield TreatmentCheck(trial, name, "use of the CPUs that it may use", full, 100 * FULL, "%")
+        yield TreatmentCheck(
+            trial=trial,
+            load=name,
+            quantity="use of the CPUs that it may use",
+            value=full,
+            least=100 * FULL,
+            unit="%",
+        )
     elif pressure is not None:
         waited = "time in which a task waited for a CPU"
-        yield TreatmentCheck(trial, name, waited, 100 * pressure, 100 * WAITED, "%")
+        yield TreatmentCheck(
+            trial=trial,
+            load=name,
+            quantity=waited,
+            value=100 * pressure,
+            least=100 * WAITED,
+            unit="%",
+        )
 
 
 def _operations(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     done = _least(loads, "operations_per_s")
-    return TreatmentCheck(trial, name, "operations per second", done, OPERATIONS)
+    return TreatmentCheck(
+        trial=trial, load=name, quantity="operations per second", value=done, least=OPERATIONS
+    )
 
 
 def _disk(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     written = _least(loads, "written_bytes_per_s")
-    return TreatmentCheck(trial, name, "rate of writing to storage", written, WRITTEN, "B/s")
+    return TreatmentCheck(
+        trial=trial,
+        load=name,
+        quantity="rate of writing to storage",
+        value=written,
+        least=WRITTEN,
+        unit="B/s",
+    )
 
 
 def _network(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
@@ -231,11 +277,21 @@ def _network(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     rates = [load.achieved["uplink_bps"] for load in loads if "uplink_bps" in load.achieved]
     if not rates:
         return TreatmentCheck(
-            trial, name, "rate on an uplink without a limit", carried, 1.0, "bit/s"
+            trial=trial,
+            load=name,
+            quantity="rate on an uplink without a limit",
+            value=carried,
+            least=1.0,
+            unit="bit/s",
         )
     filled = 100 * carried / min(rates)
     return TreatmentCheck(
-        trial, name, "share of the uplink's rate that was used", filled, 100 * FILLED, "%"
+        trial=trial,
+        load=name,
+        quantity="share of the uplink's rate that was used",
+        value=filled,
+        least=100 * FILLED,
+        unit="%",
     )
 
 
@@ -248,10 +304,20 @@ def _frames(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     ]
     if not paces:
         return TreatmentCheck(
-            trial, name, "rate without a limit", _least(loads, "sent_per_s"), 0.0, "/s"
+            trial=trial,
+            load=name,
+            quantity="rate without a limit",
+            value=_least(loads, "sent_per_s"),
+            least=0.0,
+            unit="/s",
         )
     return TreatmentCheck(
-        trial, name, "share of its rate that was sent", min(paces), 100 * PACED, "%"
+        trial=trial,
+        load=name,
+        quantity="share of its rate that was sent",
+        value=min(paces),
+        least=100 * PACED,
+        unit="%",
     )
 
 

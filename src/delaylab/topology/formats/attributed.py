@@ -170,13 +170,13 @@ def _add_edge(edge: AttributedEdge, state: _Read) -> None:
     mtu = _number(edge, MTU, state)
     state.build.edge(
         Edge(
-            edge.a,
-            edge.b,
-            edge.line,
-            _delay(edge, state),
-            _capacity(edge, state),
-            _number(edge, COST, state),
-            edge.directed,
+            a=edge.a,
+            b=edge.b,
+            line=edge.line,
+            delay=_delay(edge, state),
+            capacity=_capacity(edge, state),
+            cost=_number(edge, COST, state),
+            directed=edge.directed,
             loss=scaled(loss, WHOLE),
             jitter=scaled(jitter, 1),
             mtu=scaled(mtu, 1),

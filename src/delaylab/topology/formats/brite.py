@@ -73,11 +73,11 @@ def _edge(words: list[str], line: int, build: Builder, options: Options) -> bool
         return False
     build.edge(
         Edge(
-            words[1],
-            words[2],
-            line,
-            scaled(delay, 1),
-            scaled(capacity, 1) or None,
+            a=words[1],
+            b=words[2],
+            line=line,
+            delay=scaled(delay, 1),
+            capacity=scaled(capacity, 1) or None,
             directed=words[-1] == "D",
         )
     )

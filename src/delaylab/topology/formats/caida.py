@@ -54,5 +54,5 @@ def read(source: Source, _: Options) -> Map:
             for end in (found["a"], found["b"]):
                 if not build.knows(end):
                     build.node(end, line=count, wanted=f"as{end}")
-            build.edge(Edge(found["a"], found["b"], count))
+            build.edge(Edge(a=found["a"], b=found["b"], line=count))
     return build.finish()

@@ -56,7 +56,7 @@ def read(source: Source, _: Options) -> Map:
         label = ", ".join(filter(None, ("" if city in UNKNOWN else place, found["name"])))
         build.node(uid, line=count, wanted=wanted, label=label)
         for near in re.findall(r"<([0-9]+)>", found["near"]):
-            build.edge(Edge(uid, near, count, directed=True))
+            build.edge(Edge(a=uid, b=near, line=count, directed=True))
         for _far in re.findall(r"\{", found["far"]):
             build.remarks.count(FAR, count)
     return build.finish()

@@ -191,7 +191,7 @@ def _edge(
 ) -> Edge:
     delay = scaled(km, options.km_delay.ns)
     cost = policy if policy is not None and policy >= 0 else None
-    return Edge(start, end, line, delay, cost=cost)
+    return Edge(a=start, b=end, line=line, delay=delay, cost=cost)
 
 
 def _add_edges(build: Builder, edges: list[Edge]) -> None:

@@ -164,8 +164,8 @@ def _mesh(names: dict[str, int], cells: Cells, build: Builder, *, one_way: bool)
         if not one_way and len(known) == 2 and known[0].delay != known[1].delay:
             build.remarks.count(TWO_ROUND_TRIPS, known[1].line)
             known = [_Cell((known[0].delay + known[1].delay) / 2, known[0].line)]
-        build.edge(Edge(a, b, known[0].line, round(known[0].delay), directed=True))
-        build.edge(Edge(b, a, known[-1].line, round(known[-1].delay), directed=True))
+        build.edge(Edge(a=a, b=b, line=known[0].line, delay=round(known[0].delay), directed=True))
+        build.edge(Edge(a=b, b=a, line=known[-1].line, delay=round(known[-1].delay), directed=True))
 
 
 def _star(names: dict[str, int], cells: Cells, build: Builder) -> None:
@@ -193,4 +193,4 @@ def _star(names: dict[str, int], cells: Cells, build: Builder) -> None:
     for name, line in names.items():
         build.node(name, line=line, label=name, forwards=False)
     for name, index in order.items():
-        build.edge(Edge(core, name, names[name], round(spokes[index] / 1000) * 1000))
+        build.edge(Edge(a=core, b=name, line=names[name], delay=round(spokes[index] / 1000) * 1000))

@@ -70,7 +70,7 @@ def read(source: Source, options: Options) -> Map:
         known = delays[each.a, each.b]
         delay = known.pop(0) if known else None
         cost = each.value if weighed else None
-        build.edge(Edge(each.a, each.b, each.line, delay, cost=cost, directed=True))
+        build.edge(Edge(a=each.a, b=each.b, line=each.line, delay=delay, cost=cost, directed=True))
     if weighed:
         _without_weights(latencies, delays, source, build.remarks)
     return build.finish()

@@ -196,4 +196,11 @@ def _edge(link: _Link, places: dict[str, Position], options: Options, remarks: R
             remarks.count(ZERO_DELAY, link.line)
     installed, *modules = (rate(text, MEGABIT) for text in link.capacities)
     capacity = installed or max(filter(None, modules), default=None)
-    return Edge(link.a, link.b, link.line, delay, scaled(capacity, 1), _positive(link.routing))
+    return Edge(
+        a=link.a,
+        b=link.b,
+        line=link.line,
+        delay=delay,
+        capacity=scaled(capacity, 1),
+        cost=_positive(link.routing),
+    )

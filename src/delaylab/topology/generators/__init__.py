@@ -176,7 +176,7 @@ def generate(request: Request) -> Map:
     for name, (place, forwards) in sketch.nodes.items():
         build.node(name, at=place, forwards=forwards)
     for a, b in sketch.links:
-        build.edge(Edge(a, b))
+        build.edge(Edge(a=a, b=b))
     found = build.finish()
     return replace(found, links=tuple(_with_conditions(found.links, request)))
 

@@ -58,7 +58,7 @@ class Refused:
         return Refused(found[3], int(found[1]), int(found[2])) if found else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedHop:
     """One hop: the routers that answered there, and the round trips to them in ns.
 
@@ -208,15 +208,17 @@ def hops_of(packets: Iterable[PingPacket], length: int) -> tuple[ProbedHop, ...]
 def _hop(ttl: int, sent: list[PingPacket]) -> ProbedHop:
     answered = [packet for packet in sent if packet.sender is not None]
     return ProbedHop(
-        ttl,
-        tuple(dict.fromkeys(packet.sender for packet in answered if packet.sender)),
-        len(sent),
-        len(answered),
-        any(packet.outcome in REACHED for packet in answered),
-        spread(packet.rtt_user_ns for packet in answered),
-        spread(packet.rtt_kernel_ns for packet in answered),
-        sum(packet.outcome == UNDER_WAY for packet in sent),
-        tuple(dict.fromkeys(said for packet in sent if (said := Refused.of(packet)) is not None)),
+        ttl=ttl,
+        addresses=tuple(dict.fromkeys(packet.sender for packet in answered if packet.sender)),
+        sent=len(sent),
+        answered=len(answered),
+        reached=any(packet.outcome in REACHED for packet in answered),
+        rtt_user_ns=spread(packet.rtt_user_ns for packet in answered),
+        rtt_kernel_ns=spread(packet.rtt_kernel_ns for packet in answered),
+        under_way=sum(packet.outcome == UNDER_WAY for packet in sent),
+        refused=tuple(
+            dict.fromkeys(said for packet in sent if (said := Refused.of(packet)) is not None)
+        ),
     )
 
 

@@ -131,7 +131,15 @@ def _error(truth: Truth, design: Design, random: Random) -> LinkError:
     spread = deviation / math.sqrt(max(1, design.packets))
     error_us = truth.error * (mean - configured_us) + random.normal(0, spread) - early_us
     least_us = least - configured_us - early_us
-    return LinkError(error_us, deviation, least_us, error_us, error_us, error_us, least_us)
+    return LinkError(
+        mean=error_us,
+        deviation=deviation,
+        least=least_us,
+        median=error_us,
+        p99=error_us,
+        largest=error_us,
+        least_from_sender=least_us,
+    )
 
 
 def _ratio(truth: Truth, levels: Levels) -> float:

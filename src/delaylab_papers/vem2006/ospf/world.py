@@ -50,7 +50,7 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
     records, seen = [], []
     for repeat in range(1, design.trials + 1):
         events = [
-            _event(truth, test, level, faster, number, repeat, random)
+            _event(truth, test, level, faster, number, repeat, random=random)
             for number, test in enumerate(tests)
         ]
         trial = imagined_events_trial(design, [each.record for each in events], repeat=repeat)
@@ -60,7 +60,7 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
 
 
 def _event(
-    truth: Truth, test: str, level: str, faster: float, number: int, repeat: int, random: Random
+    truth: Truth, test: str, level: str, faster: float, number: int, repeat: int, *, random: Random
 ) -> SeenEvent:
     detection_s, several_s, one_s = truth.times_s[test]
     is_one = LEVELS[test].index(level) == 1

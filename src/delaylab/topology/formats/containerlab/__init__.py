@@ -144,7 +144,15 @@ class _Reading:
     def _node(self, name: str, said: Mapping[str, Said], links: Links, folder: Folder) -> None:
         self._own(name)
         linked, missing = links.linked[name], links.missing[name]
-        node = Node(name, said, self.build.name, folder, self.losses, linked.keys(), missing)
+        node = Node(
+            name=name,
+            given=said,
+            lab=self.build.name,
+            folder=folder,
+            losses=self.losses,
+            linked=linked.keys(),
+            missing=missing,
+        )
         nodes.read(node)
         self.build.node(
             name,

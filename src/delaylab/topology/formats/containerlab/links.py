@@ -119,7 +119,7 @@ class Links:
         addresses = self._addresses_of(at, said, one, other)
         line = self.losses.line(at)
         self.edges.append(
-            Edge(one.node, other.node, line, mtu=mtu, addresses=addresses, number=number)
+            Edge(a=one.node, b=other.node, line=line, mtu=mtu, addresses=addresses, number=number)
         )
         for end in (one, other):
             self.linked[end.node][end.interface] = number

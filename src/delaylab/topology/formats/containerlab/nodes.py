@@ -63,7 +63,7 @@ WHY: Mapping[str, str] = {
 """Reasons why fields are not carried over, where there is more to say than that."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Node:
     """A node in the making: its fields in a lab file, and its commands."""
 
