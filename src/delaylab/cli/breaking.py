@@ -18,6 +18,7 @@ from delaylab.cli.options import (
     console,
     in_order,
     link,
+    print_found,
     print_json,
 )
 from delaylab.errors import BadInput
@@ -102,7 +103,7 @@ def _links(lab_name: str, links: list[str], do: LinkDeed, of: str | None, *, as_
 def _print(events: Sequence[LinkEvent | NodeEvent], *, as_json: bool) -> None:
     from delaylab.verbs import events as verb
 
-    print_json(verb.as_json(events)) if as_json else verb.print_events(events, console())
+    print_found(events, verb.as_json, verb.print_events, as_json=as_json)
 
 
 @app.command(cls=InOrder)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from delaylab.cli.options import FileKind, Json, Sudo, app, console, print_json
+from delaylab.cli.options import FileKind, Json, Sudo, app, console, print_found, print_json
 from delaylab.errors import BadInput
 
 
@@ -60,10 +60,7 @@ def doctor(
 
     with bar(console(stderr=True)) as progress:
         checks = verb.examine(kind, progress, build_images=build)
-    if as_json:
-        print_json(verb.as_json(checks))
-    else:
-        verb.print_checks(checks, console())
+    print_found(checks, verb.as_json, verb.print_checks, as_json=as_json)
 
 
 def _examine_machine(
@@ -75,10 +72,7 @@ def _examine_machine(
 
     with bar(console(stderr=True)) as progress:
         checks = examine(name, lab, progress, kinds, build_images=build, sudo=sudo)
-    if as_json:
-        print_json(verb.as_json(checks))
-    else:
-        verb.print_checks(checks, console())
+    print_found(checks, verb.as_json, verb.print_checks, as_json=as_json)
 
 
 def _examine_study(name: str, *, as_json: bool) -> None:
@@ -90,10 +84,7 @@ def _examine_study(name: str, *, as_json: bool) -> None:
     plan = studies.plan(chosen.study, "quick", {})
     with bar(console(stderr=True)) as progress:
         expected = study_plans.dry_run(plan, chosen.paper, progress)
-    if as_json:
-        print_json(study_plans.as_json(expected))
-    else:
-        study_plans.print_summary(expected, console())
+    print_found(expected, study_plans.as_json, study_plans.print_summary, as_json=as_json)
 
 
 @app.command()

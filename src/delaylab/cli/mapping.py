@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from delaylab.cli import numbers
 from delaylab.cli.numbers import duration
-from delaylab.cli.options import Json, LabFile, PlaceBy, app, console, print_json
+from delaylab.cli.options import Json, LabFile, PlaceBy, app, print_found
 from delaylab.topology.options import Coordinates, Costs, Shape
 
 Output = Annotated[
@@ -180,15 +181,9 @@ def place_(
     document, lab = verb.lab_for(lab_file, wanted, method)
     if compare:
         tried = list(verb.compared(lab))
-        if as_json:
-            print_json(verb.compared_json(tried))
-        else:
-            verb.print_compared(tried, console())
+        print_found(tried, verb.compared_json, verb.print_compared, as_json=as_json)
         return
     found = verb.placement(lab, document)
     if output is not None and wanted is not None:
         verb.write_with_hosts(document, lab_file, wanted, method or "auto", output)
-    if as_json:
-        print_json(verb.as_json(found))
-    else:
-        verb.print_placement(found, lab, console())
+    print_found(found, verb.as_json, partial(verb.print_placement, lab), as_json=as_json)

@@ -20,6 +20,7 @@ from delaylab.cli.options import (
     Scale,
     app,
     console,
+    print_found,
     print_json,
 )
 from delaylab.errors import BadInput
@@ -99,10 +100,7 @@ def run(
     if dry_run and plan:
         with bar(console(stderr=True)) as progress:
             expected = study_plans.dry_run(plan, repeated, progress)
-        if as_json:
-            print_json(study_plans.as_json(expected))
-        else:
-            study_plans.print_expected(expected, console())
+        print_found(expected, study_plans.as_json, study_plans.print_expected, as_json=as_json)
         return
     folder = studies.begin(plan, out) if plan else resume or Path()
     if resume is not None:
@@ -148,10 +146,7 @@ def _list_studies(*, as_json: bool) -> None:
     from delaylab.verbs import study_plans
 
     known = study_plans.listed()
-    if as_json:
-        print_json([vars(study) for study in known])
-    else:
-        study_plans.print_list(known, console())
+    print_found(known, lambda them: [*map(vars, them)], study_plans.print_list, as_json=as_json)
 
 
 @app.command()

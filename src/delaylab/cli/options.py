@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 import typer.core
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 INTERRUPTED = 130
+T = TypeVar("T")
 
 
 class Verbs(typer.core.TyperGroup):
@@ -311,3 +312,14 @@ class ImageAction(StrEnum):
 def print_json(value: object) -> None:
     """Print a value as JSON to standard output."""
     sys.stdout.write(json_text(value) + "\n")
+
+
+def print_found(
+    value: T,
+    to_json: Callable[[T], object],
+    to_words: Callable[[T, Console], None],
+    *,
+    as_json: bool,
+) -> None:
+    """Print what a verb found to standard output: as JSON, or in words."""
+    print_json(to_json(value)) if as_json else to_words(value, console())

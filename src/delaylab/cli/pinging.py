@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from delaylab.cli.numbers import octet, seconds, whole
-from delaylab.cli.options import INTERRUPTED, Json, app, console, print_json
+from delaylab.cli.options import INTERRUPTED, Json, app, console, print_found
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.terminal import print_error
 from delaylab.units import Duration
@@ -243,10 +243,7 @@ def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
 
     counted = watch(options) if watch else None
     result = verb.run(options, None if as_json else console(), watch=counted)
-    if as_json:
-        print_json(result.as_json())
-    else:
-        print_summary(result, console())
+    print_found(result, lambda it: it.as_json(), print_summary, as_json=as_json)
     if result.cut_short is not None:
         raise DelaylabError(result.cut_short, fix="the packets above came before")
     _end(interrupted=result.interrupted, answered=result.served > 0)
@@ -256,10 +253,12 @@ def _ping_many(each: Sequence[Options], watch: Watch | None, *, as_json: bool) -
     from delaylab.verbs.ping import many as ping_many
 
     results = ping_many.run(each, None if as_json else console(), watch)
-    if as_json:
-        print_json([result.as_json() for result in results])
-    else:
-        ping_many.print_summary(results, console())
+    print_found(
+        results,
+        lambda it: [each.as_json() for each in it],
+        ping_many.print_summary,
+        as_json=as_json,
+    )
     for result in results:
         if result.problem is not None:
             print_error(f"delaylab: {result.target}: {result.problem}")
@@ -286,8 +285,5 @@ def _ping_hops(options: Options, *, as_json: bool) -> None:
     from delaylab.verbs.ping import hops as ping_hops
 
     result = ping_hops.run(options, None if as_json else console())
-    if as_json:
-        print_json(result.as_json())
-    else:
-        ping_hops.print_summary(result, console())
+    print_found(result, lambda it: it.as_json(), ping_hops.print_summary, as_json=as_json)
     _end(interrupted=result.interrupted, answered=result.reached)

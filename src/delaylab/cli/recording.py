@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from delaylab.cli.numbers import duration, whole
-from delaylab.cli.options import Json, NamesLab, app, console, print_json
+from delaylab.cli.options import Json, NamesLab, app, console, print_found, print_json
 from delaylab.errors import BadInput
 
 MOST_CALLS = 10**12
@@ -59,7 +59,7 @@ def record(
         raise BadInput(f"{len(words)} words are given", fix="delaylab record [LAB] NODE")
     time = None if length is None else duration(length, "--duration")
     folder = verb.record(attach(labs[0] if labs else None), node, program, out, time)
-    print_json(verb.as_json(folder)) if as_json else verb.print_recording(folder, console())
+    print_found(folder, verb.as_json, verb.print_recording, as_json=as_json)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

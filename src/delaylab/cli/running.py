@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from delaylab.cli.options import (
     app,
     console,
     link,
+    print_found,
     print_json,
 )
 from delaylab.errors import BadInput
@@ -141,10 +143,7 @@ def ps(
 
     find_on(machine or [], sudo=sudo)
     labs = attach_all()
-    if as_json:
-        print_json({"labs": [described(one) for one in labs]})
-    else:
-        print_labs(labs, console())
+    print_found(labs, lambda them: {"labs": [*map(described, them)]}, print_labs, as_json=as_json)
 
 
 @link.command("show", cls=NamesLab)
@@ -262,10 +261,7 @@ def fair(
         verb.chosen(lab_name, kind, nodes, progress) as lab,
     ):
         found = verb.examine(lab, works, rounds, progress)
-    if as_json:
-        print_json(verb.as_json(found))
-    else:
-        verb.print_fair(found, console())
+    print_found(found, verb.as_json, verb.print_fair, as_json=as_json)
 
 
 @app.command(cls=NamesLab)
@@ -358,7 +354,4 @@ def image(
     if (names and action != ImageAction.BUILD) or (old and action != ImageAction.CLEAN):
         raise BadInput("names are for `image build`, --old is for `image clean`")
     layers = verb.act(action, names or [], console(stderr=True), old=old)
-    if as_json:
-        print_json(verb.as_json(layers))
-    else:
-        verb.print_done(action, layers, console())
+    print_found(layers, verb.as_json, partial(verb.print_done, action), as_json=as_json)

@@ -102,7 +102,7 @@ def placement(lab: Lab, document: Document) -> Placement:
         raise document.refuse(error.what, ("place",), error.fix) from None
 
 
-def print_placement(found: Placement, lab: Lab, console: Console) -> None:
+def print_placement(lab: Lab, found: Placement, console: Console) -> None:
     """Print the hosts with what they carry, and how good the placement is."""
     print_lines(_head(found, lab), console.file)
     table = Table(box=None, pad_edge=False)
