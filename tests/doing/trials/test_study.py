@@ -40,6 +40,7 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.root
 
+UPLINK_BPS = 100e6
 STUDY = """\
 study: small
 lab:
@@ -148,14 +149,27 @@ def test_every_scheduled_packet_is_accounted_for_at_every_point(result: Path) ->
 
 
 def test_loads_did_what_was_asked(result: Path) -> None:
+    """Each trial has its level's load, as configured, and what that did is of its size."""
     study = store.read_study(result)
+    asked: dict[str, list[tuple[object, ...]]] = {
+        "rest": [],
+        "cpu": [("cpu", "noisy", None, 1)],
+        "network": [("network", "noisy", "echo", "both-ways")],
+    }
+    found = [load for trial in study.trials for load in trial.loads]
+    assert len(found) == 6
     for trial in study.trials:
-        for load in trial.loads:
-            if load.load == "network":
-                assert load.achieved["sent_bps"] > 1e6
-                assert load.achieved["received_bps"] > 1e6
-            else:
-                assert load.achieved["operations"] > 0
+        loads = [(each.load, each.on, each.to, each.configured) for each in trial.loads]
+        assert loads == asked[trial.factors["load"]], trial.id
+    for load in found:
+        if load.load == "cpu":
+            assert load.achieved["operations"] > 0
+            # One worker has no more than one CPU; what others take of it is their share.
+            assert 1 < load.achieved["cpu_percent_per_worker"] < 105
+        else:
+            assert load.achieved["uplink_bps"] == UPLINK_BPS
+            for way in ("sent_bps", "received_bps"):
+                assert UPLINK_BPS / 100 < load.achieved[way] < UPLINK_BPS * 1.01, (way, load)
 
 
 def test_the_machine_was_watched(result: Path) -> None:
