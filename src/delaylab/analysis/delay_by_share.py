@@ -37,7 +37,7 @@ class DelayByShare:
 def delays_by_share(
     trials: Sequence[TrialRecord], times: Sequence[TrialTimes], work: Sequence[Work]
 ) -> list[DelayByShare]:
-    """Return the delays of the trials whose probe has a working end with known progress."""
+    """Return the delays of each trial with a probe between nodes that work and report progress."""
     packets = {trial.id: trial.packets for trial in times}
     ends = {
         trial.id: [end.node for end in (trial.sender, trial.responder) if end] for trial in trials

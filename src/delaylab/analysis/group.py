@@ -58,7 +58,7 @@ class SegmentSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnWay:
-    """Packets of a group that went one of several ways: as of `GroupPackets`, but theirs alone.
+    """The packets of a group that took one way; the fields are as in `GroupPackets`.
 
     `trials` are the records of the trials as if they had this way alone.
     """
@@ -188,7 +188,7 @@ class Group:
     way: str = ""
 
     def by_way(self) -> list[Group]:
-        """Return the group once for each way of its packets, with these alone and `way` its name.
+        """Split the group by way: one group per way, with only that way's packets.
 
         With one way, or without packets, that is the group itself.
         """

@@ -41,7 +41,7 @@ def with_roles(trial: TrialRecord) -> TrialRecord:
 
 
 def on_way(trial: TrialRecord, way: Way) -> TrialRecord:
-    """Return a trial's record as that of packets which all went one of its ways, by roles."""
+    """Return a trial's record with one of its ways alone, its points named by roles."""
     by_leg: dict[str, dict[str, str]] = {leg: roles(way, leg) for leg in LEGS}
     names = by_leg["reply"] | by_leg["request"]
 

@@ -102,7 +102,7 @@ class Study:
         return self._optional(trial, "fates")
 
     def comparisons(self, trial: str) -> pl.DataFrame:
-        """Return the probes by which a trial's machines compared their clocks; no rows if none."""
+        """Return the clock comparisons of a trial's machines; no rows if there are none."""
         return self._optional(trial, "comparisons")
 
     def _optional(self, trial: str, name: str) -> pl.DataFrame:

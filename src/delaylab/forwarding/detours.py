@@ -77,7 +77,7 @@ def detours(
 
 
 def _that_reach(nodes: Set[str], following: Following) -> set[str]:
-    """Return the nodes whose packets may come to one of some nodes, with these."""
+    """Return some nodes and all others that may send packets to one of them."""
     senders: dict[str, list[str]] = {}
     for node, to in following.items():
         for other in to:

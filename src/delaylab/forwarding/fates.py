@@ -144,7 +144,7 @@ class Fates:
             self._take_at(at_ns, list(together))
 
     def intervals(self) -> list[Interval]:
-        """Return all intervals by their beginning: those that have ended, and those of now."""
+        """Return all intervals by their beginning, ended ones and open ones."""
         now = [
             Interval(each.address, kind, nodes, begin_ns, None, exact)
             for each in self._destinations

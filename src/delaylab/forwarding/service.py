@@ -23,7 +23,7 @@ class Outage:
 
 
 def acted(changes: Iterable[Change], ends: Collection[End], at_ns: int) -> list[Change]:
-    """Return changes, by time, in which these ends lose their carrier when the order acted.
+    """Return changes by time; these ends lose their carrier in them when the order acted.
 
     An engine drops a link's frames from then on. The carriers fall a little later, which routers
     see: that lag is the lab's, and what is lost in it is the event's.

@@ -30,7 +30,7 @@ class Port:
     heard: bool = True
 
     def gateway(self, to: Port, version: int) -> str | None:
-        """Return the address by which this router names another one as next hop, if it has one."""
+        """Return this router's next-hop address for another one; None if it has none."""
         address = to.addresses.get(version)
         return address if version == 4 or self.by_global or address is None else to.link_local
 

@@ -151,7 +151,7 @@ def step(
 
 
 def covering(destination: str, prefixes: Iterable[str]) -> list[str]:
-    """Return those of the prefixes that an address is in, the longest first."""
+    """Return the prefixes that contain an address, the longest first."""
     address = ip_address(destination)
     fitting = [
         network

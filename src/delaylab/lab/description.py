@@ -111,7 +111,7 @@ def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramStates]:
     asked = with_programs(lab)
     if not asked:
         return {}
-    from delaylab.lab.programs.programs import node_states  # noqa: PLC0415  see `program_folders`
+    from delaylab.lab.programs.programs import node_states  # noqa: PLC0415  see `programs/folders.py`
 
     lost = (agent for agent in lab.keeper.agents if lab.is_lost(agent))
     return node_states(lab, {*gone, *lost}, asked)

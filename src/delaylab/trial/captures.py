@@ -37,7 +37,7 @@ def file_of(folder: Path, agent: str) -> Path:
 
 
 def cut(agent: str, packets: int) -> Doubt:
-    """Return the doubt about a capture for which there was no more room."""
+    """Return the doubt about a capture that ran out of room."""
     return doubt(
         DoubtKind.CAPTURE_CUT,
         f"the capture of {agent} ends after {MOST_BYTES >> 20} MiB: {packets} packets are missing",

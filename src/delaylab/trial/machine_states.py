@@ -65,7 +65,7 @@ def recording_machines(lab: Lab) -> Iterator[MachineStates]:
 
 
 def _places(lab: Lab, machine: Machine) -> list[WatchedPlace]:
-    """Return the places whose state is sampled on a machine: those of its agents."""
+    """Return a machine's sampled places: those of its agents."""
     return [
         WatchedPlace(AgentName(name).place, agent.pid, agent.cgroups)
         for name, agent in lab.keeper.agents.items()

@@ -188,7 +188,7 @@ def _warnings(lab: Lab, done: phases.Phases, before: _Around, after: _Around) ->
 
 
 def _recorded(way: ProbeWay) -> Way:
-    """Return the way that the plan expects, on which the taps stand, as the record has it."""
+    """Return the way that the plan expects, in the record's form; the taps stand on it."""
     return Way(
         request=list(way.request),
         reply=list(way.reply),

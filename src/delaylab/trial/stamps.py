@@ -71,7 +71,7 @@ def repeats(taps: Iterable[Result[Taps]], packets: pl.DataFrame) -> list[Repeats
 
 
 def passed(stamps: pl.DataFrame) -> list[Passed]:
-    """Return the locations of routers at which packets were stamped, the most frequent first."""
+    """Return the routers' locations that stamped packets, the most frequent first."""
     router = pl.col("point").cast(pl.String)
     at_routers = stamps.filter(router.str.contains(LOCATION))
     by_packet = (

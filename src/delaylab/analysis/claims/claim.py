@@ -35,8 +35,9 @@ class Source:
 class Measured:
     """The effect in one scenario, and the groups that it was measured in.
 
-    `words` say what was seen. `published` is the paper's own value of the effect. With `aside`, the
-    scenario is shown and does not decide: the paper did not have it, or does not claim it.
+    `words` is the observation in words. `published` is the paper's own value of the effect. With
+    `aside`, the scenario is shown and does not decide: the paper did not have it, or does not claim
+    it.
     """
 
     scenario: str

@@ -143,7 +143,7 @@ def _bound_us(spec: ClaimSpec, used: list[Group]) -> float:
 
 
 def _widened(effect: Effect, off_us: float) -> Effect:
-    """Return an effect in µs whose interval also has the error of its clocks."""
+    """Return an effect in µs, its interval widened by the error of its clocks."""
     low, high = effect.interval
     return replace(effect, interval=(low - off_us, high + off_us)) if off_us else effect
 

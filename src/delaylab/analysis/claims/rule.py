@@ -68,7 +68,7 @@ class Rule:
         return False if all(self.stand(effect) is False for effect in effects) else None
 
     def support(self, effect: Effect, among: int) -> tuple[int, float, float]:
-        """Return a key by which effects are ordered, from the one that supports a claim least.
+        """Return a key that orders effects: the one that supports a claim least comes first.
 
         One that breaks the rule comes before one that does not decide, and that before one that
         keeps it. Those of one stand are ordered by how far inside the bounds their intervals lie.

@@ -53,7 +53,7 @@ class ClockPair:
         return near_ns
 
     def part_of(self, far_ns: Nanoseconds) -> NDArray[np.intp]:
-        """Return the part of the fit to which each time of the far clock belongs.
+        """Return each time's part of the fit; times are of the far clock.
 
         A time that the clock showed twice, because it was set back, is taken to be the first.
         """
@@ -213,7 +213,7 @@ def _parts(
 
 
 def _part_of(n: int, hop: ClockPair, found: Crossings | None, at_end: bool) -> NDArray[np.intp]:
-    """Return the part of the fit in which each packet crossed between the hop's clocks.
+    """Return each packet's part of the fit, that in which it crossed between the hop's clocks.
 
     A packet that did not cross gets the part of the last one before it that did. `at_end` is true
     if the fit's reference stamped the end of the crossing, false if it stamped the start.

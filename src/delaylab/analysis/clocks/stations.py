@@ -15,7 +15,7 @@ class Station(NamedTuple):
     point: str
 
     def __str__(self) -> str:
-        """Return the words by which accounts and doubts name it, such as `request wire`."""
+        """Return its name in accounts and doubts, such as `request wire`."""
         return f"{self.leg} {self.point}"
 
 

@@ -146,7 +146,7 @@ Known = tuple[tuple[int, int], ClockLine]
 
 
 def change(series: Limits, before: Known, after: Known) -> int:
-    """Return the position from which on the second line explains the limits better than the first.
+    """Return the first position whose limits the second line explains better than the first line.
 
     Each limit lies away from its line by some delay. It belongs to the line whose usual distance is
     closer to its own.

@@ -55,7 +55,7 @@ def _is_tick(tick: float, gaps: Floats) -> bool:
 
 
 def _is_steady(off_ns: Floats, ticks: Floats) -> NDArray[np.bool_]:
-    """Return True for each gap whose ticks are as long as the ticks of its neighbours.
+    """Return True for each gap that has ticks as long as its neighbours'.
 
     A tick changes its length slowly. Packets sent at regular intervals leave multiples of the
     interval, too, but each gap with a deviation of its own.

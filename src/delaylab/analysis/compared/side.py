@@ -23,7 +23,7 @@ class Side:
 
     @property
     def short(self) -> str:
-        """Return the name for a drawing whose title names the factor: the level alone."""
+        """Return the level alone, as the name in a drawing with the factor in its title."""
         return self.name.removeprefix(f"{self.factor}=") if self.factor else self.name
 
     @property
@@ -32,5 +32,5 @@ class Side:
         return f"with {self.name}" if self.factor else self.name
 
     def levels(self, group: Group) -> dict[str, str]:
-        """Return the levels in which a group may differ from others of its side."""
+        """Return the levels that may differ between the groups of one side."""
         return {f: level for f, level in group.factors.items() if f != self.factor}

@@ -132,7 +132,7 @@ def _symmetry(trial: TrialClocks, hop: ClockPair) -> Iterator[Doubt]:
 
 
 def _open_loop(trial: TrialClocks, loop: Closure) -> Doubt:
-    """Return the doubt about machines whose clocks do not lead back to where they began."""
+    """Return the doubt about a loop of machines: their clocks do not lead back to the first one."""
     names = ", ".join(trial.owners.get(clock, clock) for clock in loop.clocks)
     left, bound = loop.left_ns / 1000, loop.bound_ns / 1000
     return doubt(

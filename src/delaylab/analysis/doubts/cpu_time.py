@@ -68,7 +68,7 @@ class CpuTimes:
 
 
 def cpu_times(trials: Sequence[TrialRecord]) -> list[CpuTimes]:
-    """Return the CPU times of each work of each node of which both are known."""
+    """Return the pairs of CPU times that are known, one for each work of each node."""
     together: dict[tuple[str, str], list[WorkDone]] = {}
     for trial in trials:
         for done in trial.work:

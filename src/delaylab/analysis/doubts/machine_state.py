@@ -316,7 +316,7 @@ def _with_phase(record: pl.DataFrame, windows: Iterable[Window]) -> pl.DataFrame
 
 
 def _flagged(record: pl.DataFrame, probes: pl.DataFrame) -> pl.DataFrame:
-    """Return keys, phase and flag of every packet, from the interval in which it was sent."""
+    """Return keys, phase and flag of every packet; its interval of the record has the flag."""
     disturbed = (pl.col("steal") > STEAL) | (pl.col("pressure") > PRESSURE)
     disturbances = record.select(
         "time_ns", "since_ns", disturbed.fill_null(False).alias("disturbed")

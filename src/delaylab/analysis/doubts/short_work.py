@@ -42,7 +42,7 @@ def short_work(
 
 
 def covered(trial: TrialRecord, phases: Sequence[Window], phase: str) -> float | None:
-    """Return the share of a phase in which some node was at work, None without work."""
+    """Return the share of a phase that some node spent at work; None without work."""
     spans = [
         (each.began_ns, each.began_ns + each.wall_ns)
         for each in trial.work

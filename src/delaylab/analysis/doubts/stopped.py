@@ -10,7 +10,7 @@ _SHORT = 15
 
 
 def stopped(hosts: pl.DataFrame) -> dict[str, float]:
-    """Return the seconds in which each process of the lab was stopped by a signal, by its name."""
+    """Return how many seconds each process of the lab was stopped by a signal, by its name."""
     seconds = (
         hosts.with_columns(pl.col("metric").str.extract(_STOPPED).alias("name"))
         .filter(pl.col("name").is_not_null())

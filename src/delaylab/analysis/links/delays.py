@@ -111,7 +111,7 @@ def _beyond_ns(direction: Direction) -> int:
 
 
 def _uplink(near: str) -> str:
-    """Return the uplink on the side of a port, by which an engine's frames leave the host."""
+    """Return a port's uplink: an engine's frames leave the host there."""
     return near.replace(".vif", ".uplink") if near.endswith(".vif") else f"{near}.uplink"
 
 

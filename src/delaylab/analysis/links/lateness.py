@@ -38,7 +38,7 @@ class Lateness:
 
     @property
     def count(self) -> int:
-        """Return the number of frames whose lateness is known; 0 with the kernel's queues."""
+        """Return the number of frames with a known lateness; 0 with the kernel's queues."""
         return self.own.count
 
     @property

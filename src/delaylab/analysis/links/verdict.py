@@ -130,7 +130,7 @@ def judge(
     when: str = DURING,
     closed: Iterable[ClosedWay] = (),
 ) -> list[Verdict]:
-    """Return a verdict for each direction in which a node sends, or receives with conditions.
+    """Return a verdict for each node's sending direction, and receiving one if it has conditions.
 
     `underlays` are the networks between machines as measured since `up`; `when` says when that was.
     `closed` are the ways between machines that did not take the links' frames then.
@@ -375,7 +375,7 @@ def _rate(direction: Direction) -> RateCheck | None:
 
 
 def _passed_bps(rate: Rate, size: float) -> float:
-    """Return the rate at which frames of a size pass at most, in bit/s.
+    """Return the highest rate of frames of a size, in bit/s.
 
     A budget of bytes lets whole frames pass while a byte of it is left.
     """

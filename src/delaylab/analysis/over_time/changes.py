@@ -33,5 +33,5 @@ NONE = Changes([])
 
 
 def may_have_changes(study: Study) -> bool:
-    """Return False for a study whose labs have no timeline, as most have none."""
+    """Return True if a lab of the study has a timeline; most have none."""
     return "timeline" in json.dumps(study.record.spec)

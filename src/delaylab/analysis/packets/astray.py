@@ -128,7 +128,7 @@ def _loops(seen: pl.DataFrame, unanswered: pl.DataFrame) -> Iterator[RoutingLoop
 
 
 def _circles(routers: list[str], times: list[float]) -> dict[tuple[str, ...], list[float]]:
-    """Return the circles of a packet, each with the times at which it came back to a router."""
+    """Return the circles of a packet, each with the times of its returns to a router."""
     visits = [next(group) for _, group in groupby(range(len(routers)), routers.__getitem__)]
     found: dict[tuple[str, ...], list[float]] = {}
     latest: dict[str, int] = {}

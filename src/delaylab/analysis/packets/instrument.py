@@ -105,7 +105,7 @@ def _answered(packets: Packets) -> pl.DataFrame:
 
 
 def _pairs(trial: TrialRecord, answered: pl.DataFrame) -> Pairs:
-    """Return the medians of a trial's pairs, of which both blocks were answered."""
+    """Return the medians of a trial's pairs of answered blocks."""
     seq, user = answered["seq"].to_numpy(), answered["user"].to_numpy()
     medians: dict[int, dict[bool, float]] = {}
     for block in trial.rest_blocks:

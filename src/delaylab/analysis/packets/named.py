@@ -106,7 +106,7 @@ def _at(trial: TrialRecord, part: Segment) -> str:
 
 
 def _between_machines(trial: TrialRecord, part: Segment) -> str:
-    """Return the machines whose wires a segment begins or ends at; "" in a lab on one machine."""
+    """Return the machines at a segment's ends, by their wires; "" in a lab on one machine."""
     agents = {point: AgentName(place.at) for point, place in trial.places.items()}
     wires = {point: agent for point, agent in agents.items() if agent.role == "wire"}
     if len(set(wires.values())) < 2 or part.leg == "turn":
@@ -159,7 +159,7 @@ def _place(way: Way, leg: str, point: str) -> float:
 
 
 def _in_host_stack(trial: TrialRecord) -> list[str]:
-    """Return the sides whose node is in its host's own stack, without a cable of its own."""
+    """Return the sides that have no cable: their node is in its host's own stack."""
     ends = {SENDER: trial.sender, RESPONDER: trial.responder}
     without_cable = [side for side in ends if f"{side}.vif" not in trial.way.request]
     return [

@@ -57,7 +57,7 @@ class Stamps:
         return Stamps(self.times.filter(mask), own, bound_ns, tick_ns)
 
     def line_ns(self, rows: Rows) -> Floats:
-        """Return for these packets the error of the line by which their stamps were aligned."""
+        """Return the error of the alignment's line for these packets."""
         bound_ns = _or_0(self.bound_ns, rows)
         return bound_ns if self.bound_ns is None else bound_ns - _or_0(self.tick_ns, rows)
 
@@ -78,7 +78,7 @@ class Packets:
         return len(self.scheduled)
 
     def filter(self, which: pl.Expr | pl.Series) -> Packets:
-        """Return the packets for which a mask, or an expression over `scheduled`, is true."""
+        """Return the packets selected by a mask, or by an expression over `scheduled`."""
         mask = which if isinstance(which, pl.Series) else self.scheduled.select(which).to_series()
         if mask.all(ignore_nulls=False):
             return self
@@ -154,7 +154,7 @@ def joined(parts: Mapping[int, Packets]) -> Packets:
 
 
 def _joined(station: Station, parts: Sequence[Packets]) -> Stamps:
-    """Return a station's stamps of all trials, null for those of trials that do not have it."""
+    """Return a station's stamps of all trials, null where a trial does not have it."""
     sizes = [len(each) for each in parts]
     found = [
         each.stations.get(station) or Stamps(constant(None, size))

@@ -95,7 +95,7 @@ def names(ways: Sequence[Way]) -> list[str]:
 
 
 def _every_point(stamps: pl.DataFrame, ways: Sequence[Way]) -> Way:
-    """Return all points of all ways and of the stamps, in no order that a packet would pass."""
+    """Return all points of all ways and stamps, unordered."""
 
     def listed(leg: str) -> list[str]:
         recorded = stamps.filter(pl.col("leg").cast(pl.String) == leg)["point"].unique()

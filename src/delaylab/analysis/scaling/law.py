@@ -133,7 +133,7 @@ def scaling(nodes: Sequence[int], times_s: Floats) -> Scaling:
 
 
 def _time(of_blocks_s: Floats) -> Effect:
-    """Return the mean time of blocks with its interval, of which no part is below 0."""
+    """Return the mean time of blocks, with its interval cut at 0."""
     found = mean_of_few(of_blocks_s)
     return Effect(found.value, (max(0.0, found.interval[0]), found.interval[1]))
 

@@ -78,7 +78,7 @@ class MeansModels(Models):
 
     @cached_property
     def decay(self) -> Floats:
-        """Return how often a batch is as long as the time in which a slow part decays by e."""
+        """Return the length of a batch, in times that a slow part takes to decay by e."""
         return -np.log(self.kept)
 
     @cached_property

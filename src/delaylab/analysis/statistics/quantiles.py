@@ -144,7 +144,7 @@ def summarise(delay_ns: Numbers | Sequence[Numbers]) -> Summary:
 
 
 def _quantile(found: Located, n: int, least: float) -> Quantile:
-    """Return a quantile of delays, whose interval does not go below the least possible one."""
+    """Return a quantile of delays; its interval ends at the least possible delay."""
     interval = found.among_trials()
     if interval is not None:
         return Quantile(found.value, (max(least, interval[0]), interval[1]))
@@ -172,7 +172,7 @@ def needed(q: float) -> int:
 
 
 def refused(summary: Summary, bound_us: float) -> Summary:
-    """Return a summary without the quantiles whose size is below the bound of their error."""
+    """Return a summary without the quantiles that are smaller than the bound of their error."""
     found = (summary.median, summary.p90, summary.p99, summary.p999)
     median, p90, p99, p999 = (_bounded(quantile, bound_us) for quantile in found)
     return Summary(

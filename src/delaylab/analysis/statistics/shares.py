@@ -42,7 +42,7 @@ class ShareCheck:
 
     @property
     def judged(self) -> tuple[float, float]:
-        """Return the 99.9 % interval of the achieved share, by which `agrees` decides."""
+        """Return the 99.9 % interval of the achieved share; `agrees` decides by it."""
         return exact(self.count, self.n, JUDGED)
 
     def text(self, name: str) -> str:

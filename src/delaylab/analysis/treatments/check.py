@@ -124,7 +124,7 @@ def treated(groups: Sequence[Group]) -> tuple[list[Group], list[Untreated]]:
 
 
 def _pressure(group: Group) -> float | None:
-    """Return the share of the time under load in which some task waited for a CPU."""
+    """Return the share of the time under load that some task spent waiting for a CPU."""
     phases = (phase for phase in group.machine.state.phases if phase.phase == MEASURED)
     return next((phase.pressure for phase in phases), None)
 

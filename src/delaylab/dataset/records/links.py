@@ -278,5 +278,5 @@ class EngineReport(Record):
 
     @property
     def of_nodes(self) -> list[Direction]:
-        """Return the directions conditioned on this host, which leaves out those of uplinks."""
+        """Return the directions conditioned on this host, without those of uplinks."""
         return [each for each in self.directions if each.node is not None]

@@ -112,7 +112,7 @@ class Burst(Record):
 
     @property
     def arrived_per_s(self) -> float:
-        """Return the frames/s at which frames arrived, late ones that queues held included."""
+        """Return the rate of arrival in frames/s, with late frames that queues held."""
         return self.sent_per_s * (1 - self.lost) * self.seconds / (self.seconds + self.behind_s)
 
 

@@ -74,7 +74,7 @@ def read_table(place: Path, name: str) -> pl.DataFrame:
 
 
 def _whole(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
-    """Return a table with the columns that those of earlier versions lack."""
+    """Return a table with the columns added that earlier versions did not write."""
     there = table.collect_schema()
     added = ADDED.get(name, {}).items()
     return table.with_columns(

@@ -30,7 +30,7 @@ class InterfaceReport:
 
 
 def reports(lab: Lab, link: str | None = None) -> list[InterfaceReport]:
-    """Return both directions of each interface by which links leave a host, or by which one does.
+    """Return both directions of every host interface, or of the one that `link` uses.
 
     Those of a host whose agent does not answer are left out: `ps` says that it has ended.
     """

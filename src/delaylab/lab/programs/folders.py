@@ -20,7 +20,7 @@ def folder_of(lab: Lab, node: str) -> str | None:
 
 
 def with_programs(lab: Lab) -> list[str]:
-    """Return the nodes that may have programs: others than those of the lab file are found there.
+    """Return the nodes that may have programs; programs started later have a folder there.
 
     A guest keeps the state of its programs itself, so each is asked.
     """

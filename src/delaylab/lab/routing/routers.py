@@ -1,4 +1,4 @@
-"""Facts about a lab's routers: their faults, silent links, waits for a CPU, adjacencies."""
+"""Questions to a lab's routers: their faults, silent links, waits for a CPU, adjacencies."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def print_adjacencies(lab: Lab) -> None:
 
 
 def adjacencies(lab: Lab) -> Iterator[tuple[int, str, str]]:
-    """Yield when daemons found neighbours or gave them up: the time, the router, the daemon.
+    """Yield each adjacency change, a neighbour found or given up: the time, the router, the daemon.
 
     Times are by this machine's clock, so routers with a kernel of their own are left out.
     """
