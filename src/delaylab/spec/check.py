@@ -267,7 +267,8 @@ def _check_addresses(lab: LabSpec, document: Document, at: Location, problems: P
         if not link.addresses:
             continue
         where = (*at, "links", index)
-        problems.gather(partial(_check_addresses_of, lab, link, owners, from_file, document, where))
+        check = partial(_check_addresses_of, lab, link, owners, from_file)
+        problems.gather(partial(check, document, where))
 
 
 def _check_addresses_of(

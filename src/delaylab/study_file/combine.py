@@ -116,7 +116,15 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                     place = _change(parts, path, value, study.document, at)
                     given[place] = study.document.where(at)
         loads = changed(loads, of_loads, study.document)
-        yield _checked(study, levels, lab, probe, work, tuple(loads), given)
+        yield _checked(
+            study,
+            levels,
+            lab_data=lab,
+            probe_data=probe,
+            work_data=work,
+            loads=tuple(loads),
+            given=given,
+        )
 
 
 def _change(
@@ -164,6 +172,7 @@ def _index(items: list[object], step: str) -> int:
 def _checked(
     study: StudyFile,
     levels: dict[str, str],
+    *,
     lab_data: dict[str, object],
     probe_data: dict[str, object] | None,
     work_data: list[object],
