@@ -55,3 +55,10 @@ def test_a_chart_has_its_data_however_often_it_is_rendered() -> None:
             chart = vega.render("n", "t", "c", mark.encode(x="a:Q", y="b:N"))
             assert ">first<" in chart.svg
             assert ">second<" in chart.svg
+
+
+def test_a_chart_keeps_its_rows_however_many_others_are_made() -> None:
+    base = alt.Chart(vega.inline([{"a": 1, "b": "first"}])).mark_bar().encode(x="a:Q", y="b:N")
+    for _ in range(2000):
+        vega.inline([])
+    assert ">first<" in vega.render("n", "t", "c", base + base.mark_point()).svg

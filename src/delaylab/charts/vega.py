@@ -82,19 +82,20 @@ def on_white(svg: str) -> str:
     return svg.replace(">", '><rect width="100%" height="100%" fill="#ffffff"/>', 1)
 
 
-# Data of charts that are not rendered yet, by name. Altair copies and checks a chart's data each
-# time that the chart changes, which took most of a report's time, so charts have their names only.
-_ROWS: dict[str, Rows] = {}
-# Largest number of them that are kept. A chart may be rendered more than once, or never.
-_MOST_ROWS = 1000
+class _Named(str):
+    """Name of a chart's rows that has the rows with it.
+
+    Altair copies and checks a chart's data each time that the chart changes, which took most of a
+    report's time, so a chart has the name alone until it is rendered.
+    """
+
+    rows: Rows
 
 
 def inline(rows: Rows) -> alt.NamedData:
     """Return rows as a chart's own data; unlike a data frame, they may be of any number."""
-    name = f"rows-{next(_NUMBERS)}"
-    _ROWS[name] = rows
-    while len(_ROWS) > _MOST_ROWS:
-        del _ROWS[next(iter(_ROWS))]
+    name = _Named(f"rows-{next(_NUMBERS)}")
+    name.rows = rows
     return alt.NamedData(name)
 
 
@@ -112,7 +113,7 @@ def _datasets(spec: object) -> dict[str, Rows]:
     found = {name: rows for each in spec.values() for name, rows in _datasets(each).items()}
     data = spec.get("data")
     name = data.get("name") if isinstance(data, dict) else None
-    return {**found, name: _ROWS[name]} if name in _ROWS else found
+    return {**found, name: name.rows} if isinstance(name, _Named) else found
 
 
 def delay_ticks(values: list[float] | None = None) -> alt.Axis:
