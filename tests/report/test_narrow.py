@@ -10,12 +10,14 @@ import pytest
 from rich.console import Console
 
 from delaylab.analysis.analyse import groups
-from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
 from delaylab.report.arrange import tail, usual
-from delaylab.report.sections.links import DirectionRow, links
+from delaylab.report.rich_parts import in_terminal
+from delaylab.report.sections import links
+from delaylab.report.sections.section import Report
+from delaylab.report.value import Block, Column, Section, Table
 from delaylab.verbs.datasets import show
 from tests import synthetic
 from tests.report import cases
@@ -71,15 +73,19 @@ def test_claims_and_links_keep_all_that_they_say(tmp_path: Path, width: int) -> 
         effect = words.with_interval(finding.effect, finding.interval, finding.unit)
         shown = f"{finding.verdict} {finding.text} {finding.why} {effect}"
         assert [word for word in shown.split() if word not in said] == []
-    (row, *_) = carried(list(groups(study)))
-    shown = f"{row.link} {row.trials} {row.configured} {row.late} {row.probe} {row.verdict}"
-    assert [word for word in shown.split() if word not in said] == []
+    (table,) = tables(links.section(Report(study, list(groups(study)))))
+    cells = {column.head: cell.words for column, cell in table.cells(table.rows[0], "page")}
+    assert len(cells) == 9
+    wanted = ["link", "trials", "configured, one way", "verdict"]
+    wanted += ["late, p50 / p99", "probe, p50 / p99"]
+    words_of = [word for head in wanted for word in str(cells[head]).split()]
+    assert len(words_of) > 20
+    assert [word for word in words_of if word not in said] == []
 
 
-def carried(found: list[Group]) -> list[DirectionRow]:
-    section = links(found)
-    assert section is not None
-    return section.rows
+def tables(section: Section) -> list[Table]:
+    blocks = [part for part in section.page if isinstance(part, Block)]
+    return [part for block in blocks for part in block.parts if isinstance(part, Table)]
 
 
 def test_lost_packets_are_those_of_the_phase_that_n_counts(tmp_path: Path) -> None:
@@ -87,3 +93,16 @@ def test_lost_packets_are_those_of_the_phase_that_n_counts(tmp_path: Path) -> No
     lost = {1: ("request", "wire"), 3: ("request", "wire"), 25: ("request", "wire")}
     condition = Condition(packets=50, at_rest=10, lost_after=lost)
     assert "n 49, lost 1" in printed(synthetic.write(tmp_path, [condition]), 80)
+
+
+def test_words_in_brackets_are_printed_as_they_are() -> None:
+    """A program may be named so; rich takes such words for a style."""
+    columns = (Column("[b] head", "label"), Column("count"))
+    table = Table(columns, [["[cpu] twice", 2]], "[i] title", "[red] caption")
+    console = Console(file=io.StringIO(), width=80)
+    for part in in_terminal(Section("", [table]), 80):
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    for said in ("[b] head", "[cpu] twice", "[i] title", "[red] caption"):
+        assert said in text

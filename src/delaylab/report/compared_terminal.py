@@ -11,7 +11,7 @@ from rich.text import Text
 from delaylab.analysis.compared.many import Comparison
 from delaylab.analysis.compared.two_sides import Compared
 from delaylab.report.compared import ONCE, LineInWords, headline, named, note, row
-from delaylab.report.sections.section import WIDE
+from delaylab.report.rich_parts import WIDE
 
 CAPTION = "dim italic"
 # Largest number of differences, and of lines without one, that are shown.

@@ -5,11 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from pathlib import Path
 
-from markupsafe import Markup
-
 from delaylab.analysis.analyse import Analysed, analysed
 from delaylab.analysis.usable import usable
-from delaylab.charts import words
 from delaylab.charts.drawn_beside import SecondProcess
 from delaylab.charts.vega import Chart, on_white
 from delaylab.dataset.store import Study
@@ -19,10 +16,10 @@ from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
 from delaylab.report import templating
-from delaylab.report.forest import forest
 from delaylab.report.sections.registry import PAGE
-from delaylab.report.sections.section import Drawing, Html, Report
+from delaylab.report.sections.section import Report
 from delaylab.report.style import style_sheet
+from delaylab.report.value import Drawing
 
 CHARTS = "charts"
 
@@ -85,37 +82,13 @@ def render(report: Report, beside: Beside | None = None) -> str:
 
     With `beside`, its drawings are made there while this process prepares the next ones.
     """
-    environment = templating.environment()
-    environment.filters |= {
-        "delay": words.delay,
-        "quantile": words.quantile,
-        "interval": words.interval,
-        "with_interval": words.with_interval,
-        "published": words.published,
-        "stand": words.stand,
-        "forest": forest,
-        "cost": words.cost,
-        "share": words.share,
-        "system": words.system,
-    }
-    environment.globals |= {
-        "record": report.study.record,
-        "machines": [*report.study.record.labelled.items()],
-        "groups": report.groups,
-        "probed": report.probed,
-        "paper": report.repeated.paper,
-    }
-    # A section ends with the line that it is written with: the next one follows as it is.
-    whole = environment.overlay(keep_trailing_newline=True)
-    text = ""
-    sections: list[tuple[str, Html]] = []
-    for section in PAGE:
-        found = section.html(report)
-        sections.append((section.__name__.rpartition(".")[2], found))
+    sections = []
+    for make in PAGE:
+        section = make(report)
+        sections.append(section)
         if beside is not None:
-            for drawing in found.drawings:
+            for drawing in section.drawings:
                 beside.draw(drawing)
-    for name, found in sections:
-        text += whole.get_template(f"sections/{name}.html.j2").render(found.values)
-    page = environment.get_template("report.html.j2")
-    return page.render(sections=Markup(text), style=style_sheet())
+    page = templating.environment().get_template("report.html.j2")
+    record, probed = report.study.record, bool(report.probed)
+    return page.render(sections=sections, record=record, probed=probed, style=style_sheet())

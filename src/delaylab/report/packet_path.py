@@ -41,6 +41,8 @@ SAID = 15
 LETTER = 6.5
 # One colour per decade of the median, from 1 µs to 100 ms, and the text colour that reads on it.
 RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
+DEEP = 4
+"""The first of these that is read with light text."""
 DARK, LIGHT = "#20242a", "#ffffff"
 
 
@@ -291,7 +293,7 @@ def _cell(x: float, width: float, top: float, row: float, part: SegmentSummary, 
         return ""
     shade = min(len(RAMP) - 1, max(0, int(log10(known)) if known >= 1 else 0))
     below = f"± {words.delay(part.bound_us)}" if part.bound_us else words.quantile(delay.tail(name))
-    ink = LIGHT if shade >= 4 else DARK
+    ink = LIGHT if shade >= DEEP else DARK
     middle = top + row / 2
     hint = (
         f"{part.layer}, {part.direction}, one way: n {delay.n}, effective "

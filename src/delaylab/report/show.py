@@ -47,7 +47,7 @@ def as_json(
 
 def _numbers(report: Report) -> JsonObject:
     alone = {group.trials[0].id: group for group in report.groups if len(group.trials) == 1}
-    head, *others = (section.study_json(report) for section in STUDY_JSON)
+    head, *others = (section(report) for section in STUDY_JSON)
     return {
         **head,
         "trials": [_trial(report, trial, alone) for trial in report.study.trials],
@@ -59,7 +59,7 @@ def _trial(report: Report, trial: TrialRecord, alone: dict[str, Group]) -> JsonO
     group = None
     if trial.status == "ok":
         group = alone.get(trial.id) or analyse(report.study, [trial])
-    parts = [section.trial_json(trial, group) for section in TRIAL_JSON]
+    parts = [section(trial, group) for section in TRIAL_JSON]
     return {
         "id": trial.id,
         "factors": trial.factors,

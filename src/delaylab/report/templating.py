@@ -9,10 +9,19 @@ from markupsafe import Markup, escape
 
 from delaylab.drawing.content_policy import policy_tag
 from delaylab.report.style import TEMPLATES
+from delaylab.report.value import Span, Swatches, Tone, Words
 
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 CODE = re.compile(r"`([^`]+)`")
 NO_BREAK = "\N{NO-BREAK SPACE}"
+TAGS: dict[Tone, str] = {
+    "strong": "<b>{}</b>",
+    "small": "<small>{}</small>",
+    "paper": '<span class="paper">{}</span>',
+    "sign": '<i class="diamond">{}</i>',
+}
+SWATCH = '<i{} style="background:{}">{}</i>'
+DARK = Markup(' class="deep"')
 
 
 def environment() -> Environment:
@@ -26,6 +35,8 @@ def environment() -> Environment:
     )
     found.filters["unbroken"] = unbroken
     found.filters["marked"] = marked
+    found.filters["shown"] = shown
+    found.filters["kind"] = lambda part: type(part).__name__
     found.globals["content_policy"] = Markup(policy_tag())
     return found
 
@@ -38,3 +49,21 @@ def unbroken(text: str) -> str:
 def marked(text: object) -> Markup:
     """Return the text as HTML, with what stands between backticks as code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def shown(said: Words) -> Markup:
+    """Return a line of words as HTML."""
+    return marked(said) if isinstance(said, str) else Markup("").join(map(_span, said))
+
+
+def _span(part: str | Span) -> Markup:
+    if isinstance(part, str):
+        return marked(part)
+    if isinstance(part, Swatches):
+        colours = (
+            Markup(SWATCH).format(DARK if dark else "", colour, name)
+            for name, colour, dark in part.steps
+        )
+        return Markup('<span class="key">{}</span>').format(Markup("").join(colours))
+    text = marked(part.text).replace("\n", Markup("<br>"))
+    return Markup(TAGS.get(part.tone, "{}")).format(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.table import Table
@@ -13,6 +14,7 @@ from delaylab.dataset.store import Study
 from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
+from delaylab.report.rich_parts import in_terminal
 from delaylab.report.sections.registry import TERMINAL
 from delaylab.report.sections.section import Report
 
@@ -34,5 +36,10 @@ def study_parts(
     """
     found = analysed(given, progress)
     with usable(str(found.study.directory)):
-        report = Report(found.study, found.groups, paper, later)
-        return [part for section in TERMINAL for part in section.terminal(report, width)]
+        return [*parts_of(Report(found.study, found.groups, paper, later), width)]
+
+
+def parts_of(report: Report, width: int) -> Iterator[Text | Table]:
+    """Yield what a terminal of this width prints of a report."""
+    for section in TERMINAL:
+        yield from in_terminal(section(report), width)

@@ -16,7 +16,8 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.paper import Paper
 from delaylab.report.sections.registry import PAGE
-from delaylab.report.sections.section import Drawing, Report
+from delaylab.report.sections.section import Report
+from delaylab.report.value import Drawing
 from delaylab.verbs.datasets import analysis_of
 
 Format = Literal["pdf", "svg", "png"]
@@ -67,7 +68,7 @@ def draw(
     found = analysis_of(study)
     with usable(str(study.directory)):
         report = Report(found.study, found.groups, paper)
-        drawings = [each for section in PAGE for each in section.html(report).drawings]
+        drawings = [each for section in PAGE for each in section(report).drawings]
         chosen = _chosen(drawings, names)
         fitted = [(each, *_fitted(each, mm)) for each in chosen]
     return [

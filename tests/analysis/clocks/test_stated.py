@@ -10,7 +10,7 @@ from delaylab.analysis.clocks.line import ClockLine
 from delaylab.analysis.clocks.stated import stated
 from delaylab.analysis.doubts.clocks import TrialClocks
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
-from delaylab.report.sections.clocks import pair_json, pair_rows
+from delaylab.report.sections.clocks import columns, pair_json, pair_rows
 
 START_NS = 1_800_000_000 * 10**9
 ONE, OTHER = "realtime@one", "realtime@other"
@@ -57,6 +57,14 @@ def test_a_machine_that_states_no_bound_is_the_time_or_says_nothing() -> None:
     assert not stated([PAIR], [said("m1", None), said("m3", 112.0)])
 
 
+def shown_of(found: TrialClocks) -> list[str]:
+    """What the page says that is stated of a trial's clocks."""
+    (hop,) = found.alignment.hops
+    heads = [column.head for column in columns(stated=True)]
+    at = heads.index("stated by time synchronisation")
+    return [str(row[at]) for row in pair_rows("t", found, hop)]
+
+
 @pytest.mark.parametrize(
     ("offset_ns", "within"),
     [(122_000, True), (122_001, False), (-122_000, True), (-1 << 50, False)],
@@ -66,9 +74,9 @@ def test_an_offset_is_within_if_the_two_bounds_together_reach_it(
 ) -> None:
     found = trial([part(offset_ns, 10_000)], said("m2", 112.0))
     (hop,) = found.alignment.hops
-    (row,) = pair_rows("t", found, hop)
-    assert row.stated.startswith("± 112 µs by chrony; offset ")
-    assert row.stated.endswith("within" if within else "outside")
+    (text,) = shown_of(found)
+    assert text.startswith("± 112 µs by chrony; offset ")
+    assert text.endswith("within" if within else "outside")
     shown = pair_json(found, hop)["time_sync"]
     assert isinstance(shown, dict)
     assert shown["within"] is within
@@ -79,10 +87,7 @@ def test_every_stretch_between_steps_has_its_own_verdict() -> None:
     """chrony was asked before the trial: a step during it is not within what it stated."""
     found = trial([part(0, 10), part(10**9, 10)], said("m1", 50.0), said("m2", 50.0))
     (hop,) = found.alignment.hops
-    assert [each.stated.rpartition(" ")[2] for each in pair_rows("t", found, hop)] == [
-        "within",
-        "outside",
-    ]
+    assert [text.rpartition(" ")[2] for text in shown_of(found)] == ["within", "outside"]
     shown = pair_json(found, hop)["time_sync"]
     assert isinstance(shown, dict)
     assert shown["within"] is False
@@ -91,5 +96,5 @@ def test_every_stretch_between_steps_has_its_own_verdict() -> None:
 def test_nothing_stated_is_no_key_and_no_text() -> None:
     found = trial([part(0, 10)])
     (hop,) = found.alignment.hops
-    assert pair_rows("t", found, hop)[0].stated == ""
+    assert shown_of(found) == ["nothing"]
     assert "time_sync" not in pair_json(found, hop)

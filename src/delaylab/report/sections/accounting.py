@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
-from rich.table import Table
-from rich.text import Text
-
-from delaylab.analysis.group import Group
+from delaylab.analysis.group import Group, GroupPackets
 from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
 
 # Largest number of phases whose packets' fates the terminal shows.
 FATED = 12
-NOTE = (
-    "→ on the request's way, ← on the reply's, ? on an unknown one. Phases that are not listed: "
-    "every packet was answered once, in time and in order."
+FATES = (
+    v.Column("trials, phase", "label", v.TERMINAL, ratio=2, long="fold"),
+    v.Column("trials", "label", v.PAGE),
+    v.Column("phase", "text", v.PAGE),
+    v.Column("sent", long="whole"),
+    v.Column("answered", long="whole"),
+    v.Column("what else", "text", ratio=3, long="fold"),
+)
+POINTS = (
+    v.Column("trials", "label"),
+    v.Column("scheduled"),
+    *(v.Column(head, "text") for head in ("outcome", "lost after", "seen")),
+    v.Column("outliers"),
+)
+UNLISTED = "Phases that are not listed: every packet was answered once, in time and in order."
+NOTE = f"→ on the request's way, ← on the reply's, ? on an unknown one. {UNLISTED}"
+FATES_SAID = (
+    "What happened to packets that got no answer, a late one or several, by phase. Lost: on the "
+    f"way to the responder (→), on the way back (←), or where no point could tell (?). {UNLISTED}"
+)
+POINTS_SAID = (
+    "The packets of all phases with taps, by point. A packet that no reply came for is listed by "
+    "the last point that saw it; a point is listed where it did not see them all."
+)
+OUTLIERS_SAID = (
+    "Outliers are user RTTs further than 3.5 robust standard deviations (median, MAD) from the "
+    "median: flagged, none dropped."
 )
 NOTHING = "Every packet of every phase was answered once, in time and in order."
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
-    """Row of the table of fates: one phase of one group in which packets got no normal answer."""
-
-    trials: str
-    phase: str
-    sent: int
-    answered: int
-    else_: str
-
-
-def terminal(report: Report, width: int) -> Iterator[Table | Text]:
-    """Yield the table of fates, or a line that all packets were answered."""
-    if found := fates(report.groups):
-        yield _table(found)
-    elif report.probed:
-        yield Text(NOTHING, "dim")
+def section(report: Report) -> v.Section:
+    """Return the table of fates, or a line that all packets were answered, and that of points."""
+    return v.Section("accounting", [*_parts(report)] if report.probed else [])
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
@@ -51,20 +59,26 @@ def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     }
 
 
-def html(report: Report) -> Html:
-    """Return the fates of packets."""
-    return Html({"fates": fates(report.groups)})
+def _parts(report: Report) -> Iterator[v.Part]:
+    yield v.Heading("Every packet accounted for", 2)
+    if fates := [*_fates(report.groups)]:
+        yield v.note(FATES_SAID)
+        yield v.Table(FATES, fates, "Packets by phase", NOTE, most=FATED, more="phases")
+    else:
+        yield v.Line(NOTHING, "faint", "note")
+    yield v.note(POINTS_SAID)
+    packets = [(group.label, group.packets) for group in report.probed if group.packets]
+    yield v.Table(POINTS, [_points(*each) for each in packets], on=v.PAGE)
+    yield v.note(OUTLIERS_SAID)
 
 
-def fates(groups: list[Group]) -> list[Fate]:
-    """Return the phases in which packets were lost, late, copied, overtaken or not sent."""
-    return [
-        Fate(group.label, phase.phase, phase.sent, phase.answered, said)
-        for group in groups
-        if group.packets
-        for phase in group.packets.phases
-        if (said := in_words(phase))
-    ]
+def _fates(groups: list[Group]) -> Iterator[v.Row]:
+    """Yield the phases in which packets were lost, late, copied, overtaken or not sent."""
+    for group in groups:
+        for phase in group.packets.phases if group.packets else []:
+            if said := in_words(phase):
+                head = (v.Span(group.label, "strong"), f"\n{phase.phase}")
+                yield [head, group.label, phase.phase, phase.sent, phase.answered, said]
 
 
 def in_words(phase: PhaseAccount) -> str:
@@ -85,6 +99,21 @@ def _by_leg(found: ByLeg) -> str:
     return f"{found.total} ({', '.join(f'{mark} {n}' for mark, n in marks.items() if n)})"
 
 
+def _points(label: str, packets: GroupPackets) -> v.Row:
+    account = packets.account
+    outcomes = ", ".join(f"{name} {n}" for name, n in account.outcomes.items())
+    lost = ", ".join(f"{where}: {n}" for where, n in account.lost_after.items()) or "none"
+    if account.responder_dropped:
+        lost += f"; responder's kernel dropped {account.responder_dropped}"
+    seen = ", ".join(
+        f"{'→' if point.leg == 'request' else '←'} {point.point} {point.seen}"
+        for point in account.points
+        if point.seen < account.scheduled
+    )
+    seen = seen or f"all {account.scheduled} at every point"
+    return [label, account.scheduled, outcomes, lost, seen, packets.outliers]
+
+
 def _phase(phase: PhaseAccount) -> JsonObject:
     """Return a phase's account as plain JSON values."""
     return {
@@ -100,23 +129,3 @@ def _phase(phase: PhaseAccount) -> JsonObject:
         "duplicated": asdict(phase.duplicated),
         "reordered": asdict(phase.reordered),
     }
-
-
-def _table(rows: list[Fate]) -> Table:
-    """Return what happened to packets that got no normal answer, by phase and leg."""
-    more = len(rows) - FATED
-    rest = f" {more} more phases are in the report." if more > 0 else ""
-    table = Table(
-        title="Packets by phase",
-        caption=Text(NOTE + rest, "dim italic"),
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("trials, phase", ratio=2, overflow="fold")
-    table.add_column("sent", justify="right", no_wrap=True)
-    table.add_column("answered", justify="right", no_wrap=True)
-    table.add_column("what else", ratio=3, overflow="fold")
-    for row in rows[:FATED]:
-        head = Text.assemble((row.trials, "bold"), f"\n{row.phase}")
-        table.add_row(head, str(row.sent), str(row.answered), Text(row.else_))
-    return table

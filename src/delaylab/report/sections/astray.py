@@ -5,45 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from rich.text import Text
-
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.astray import Astray, LostAt, RoutingLoop
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
 
+NOTE = (
+    "Routing daemons decided the ways of these packets, and taps stood at all routers. A packet is "
+    "lost where a point saw it last. It went in a circle if it came back to a router after another "
+    "one. Times count from the first packet of the trial."
+)
 SHOWN = 12
 """The largest number of sentences that the terminal shows for each trial."""
 
 
-def terminal(report: Report, width: int) -> Iterator[Text]:
-    """Yield a line for each place where packets were lost, and for each circle."""
-    for group in report.groups:
-        for found in _of(group):
-            said = [*map(_circle, found.loops), *map(_lost, found.lost)]
-            for line in said[:SHOWN]:
-                yield Text(f"{group.label_of(found.trial)}: {line}", "yellow")
-            if len(said) > SHOWN:
-                more = f"{len(said) - SHOWN} more places; `delaylab show --json` has all"
-                yield Text(f"{group.label_of(found.trial)}: {more}", "dim")
+def section(report: Report) -> v.Section:
+    """Return the sentences of each trial: where packets were lost, and each circle."""
+    said = [
+        (group.label_of(found.trial), [*map(_circle, found.loops), *map(_lost, found.lost)])
+        for group in report.groups
+        for found in _of(group)
+    ]
+    parts = [part for trial, lines in said if lines for part in _trial(trial, lines)]
+    return v.Section(
+        "astray",
+        [v.Heading("Packets lost among routers", 2), v.note(NOTE), *parts] if parts else [],
+    )
+
+
+def _trial(trial: str, lines: list[str]) -> Iterator[v.Part]:
+    yield v.Heading(trial)
+    yield v.Items(lines)
+    yield from (v.Line(f"{trial}: {line}", "open", on=v.TERMINAL) for line in lines[:SHOWN])
+    if len(lines) > SHOWN:
+        more = f"{len(lines) - SHOWN} more places; `delaylab show --json` has all"
+        yield v.Line(f"{trial}: {more}", "faint", on=v.TERMINAL)
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return where packets of the trial were lost and went in circles; times in s."""
     found = [asdict(each) for each in (_of(group) if group else []) if each.trial == trial.id]
     return {"astray": found[0]} if found else {}
-
-
-def html(report: Report) -> Html:
-    """Return the sentences of each trial."""
-    said = [
-        (group.label_of(found.trial), [*map(_circle, found.loops), *map(_lost, found.lost)])
-        for group in report.groups
-        for found in _of(group)
-    ]
-    return Html({"astray": [(trial, lines) for trial, lines in said if lines]})
 
 
 def _of(group: Group) -> list[Astray]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from delaylab.analysis.clocks.align import ClockPair
 from delaylab.analysis.clocks.check import ClockCheck
 from delaylab.analysis.clocks.fit import FitPart
@@ -14,74 +12,75 @@ from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import Json, JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
 
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ClockRow:
-    """Pair of clocks in one stretch of a trial between steps, or the reason why not aligned."""
+NOTE = (
+    "Stamps of guests with a clock of their own are given in the sender's clock. The line between "
+    "two clocks is the middle of all lines on which no packet arrives before it was sent "
+    "(two-sided convex hulls); the bound is the most that it can be off, and goes with every "
+    "one-way delay between the two. Beside it the paper's way, least squares through packets at "
+    "rest, and clocks that were read at the same moment. Round trips need one clock and no "
+    "alignment."
+)
+STATED = (
+    " chrony states the largest error of a machine's clock against the time that it follows (RFC "
+    "5905). The table has the sum of both machines' errors, and the offset between the two clocks "
+    "that the probes measured. Outside: the offset is larger than the sum and the bound together, "
+    "so that the machines follow different times, or chrony is wrong. The bounds do not use what "
+    "chrony states."
+)
 
-    trial: str
-    clocks: str
-    why: str
-    drift: str = ""
-    change: str = ""
-    bound: str = ""
-    residual: str = ""
-    squares: str = ""
-    reading: str = ""
-    stated: str = ""
+
+def section(report: Report) -> v.Section:
+    """Return how clocks were aligned, clock by clock, if trials have more than one."""
+    found = [
+        (group.label_of(trial.trial), trial)
+        for group in report.groups
+        if group.packets
+        for trial in group.packets.clocks
+    ]
+    if not found:
+        return v.Section("clocks", [])
+    rows = [
+        row
+        for label, trial in found
+        for hop in trial.alignment.hops
+        for row in pair_rows(label, trial, hop)
+    ]
+    hops = [(trial, hop) for _, trial in found for hop in trial.alignment.hops if hop.fit.parts]
+    stated = any(_stated(*each) for each in hops)
+    table = v.Table(columns(stated=stated), rows)
+    parts = [
+        v.Heading("Clocks", 2),
+        v.note(NOTE + (STATED if stated else "")),
+        v.Line(f"{_summary([trial for _, trial in found])}."),
+        v.unfolded("Clock by clock", [table], when=len(rows) > SHOWN),
+    ]
+    return v.Section("clocks", parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
-    """Section on clocks: one line on all trials, then row by row."""
-
-    summary: str
-    rows: list[ClockRow]
-
-    @property
-    def many(self) -> bool:
-        """Return True if there are too many rows to show at once."""
-        return len(self.rows) > SHOWN
-
-    @property
-    def stated(self) -> bool:
-        """Return True if time synchronisation states a bound on clocks of some row."""
-        return any(row.stated for row in self.rows)
+def columns(*, stated: bool) -> tuple[v.Column, ...]:
+    """Return the columns of the table of clocks; `stated` is True if something is stated of one."""
+    return (
+        v.Column("trial", "label"),
+        v.Column("clock, against the machine's", "text"),
+        *map(v.Column, ("drift", "offset changed by", "bound")),
+        v.Column("stated by time synchronisation", "text", v.ALL if stated else ()),
+        v.Column("residual (RMS)"),
+        v.Column("least squares", "text"),
+        v.Column("clocks read directly", "text"),
+    )
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return how the trial's clocks were aligned."""
     found = group.packets.clocks if group and group.packets else []
     return {"clocks": [pair_json(each, hop) for each in found for hop in each.alignment.hops]}
-
-
-def html(report: Report) -> Html:
-    """Return the alignment of clocks, clock by clock."""
-    return Html({"found": clocks(report.groups)})
-
-
-def clocks(groups: list[Group]) -> Clocks | None:
-    """Return the section on trials with more than one clock, None if there are none."""
-    labelled = [
-        (group.label_of(trial.trial), trial)
-        for group in groups
-        if group.packets
-        for trial in group.packets.clocks
-    ]
-    if not labelled:
-        return None
-    rows = [
-        row
-        for label, trial in labelled
-        for hop in trial.alignment.hops
-        for row in pair_rows(label, trial, hop)
-    ]
-    return Clocks(_summary([trial for _, trial in labelled]), rows)
 
 
 def _summary(trials: list[TrialClocks]) -> str:
@@ -116,22 +115,27 @@ def _summary(trials: list[TrialClocks]) -> str:
     return "; ".join(said)
 
 
-def pair_rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[ClockRow]:
+def pair_rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[v.Row]:
     """Return the rows of a pair of clocks: one for each stretch between steps, at least one."""
     fit, name = hop.fit, trial.between(hop).removesuffix(f" against {MACHINE}")
     if not fit.parts:
-        return [ClockRow(label, name, fit.why)]
+        return [[label, name, f"not aligned: {fit.why}", *[None] * 6]]
     pair = {fit.clock, fit.reference}
     check = next((c for c in trial.checks if {c.clock, c.reference} == pair), None)
     symmetric = " (stated symmetry)" if hop.symmetric_ns is not None else ""
     stated = _stated(trial, hop)
     return [
-        replace(
-            _row(label, name, part),
-            bound=f"± {words.delay(part.bound_ns / 1000)}{symmetric}",
-            reading=_reading(check),
-            stated=_beside(stated, part) if stated else "",
-        )
+        [
+            label,
+            name,
+            _ppm(part.line.drift_ppm),
+            _change(part),
+            f"± {words.delay(part.bound_ns / 1000)}{symmetric}",
+            _beside(stated, part) if stated else "nothing",
+            words.delay(_known(part.residual_ns)),
+            _squares(part),
+            _reading(check),
+        ]
         for part in fit.parts
     ]
 
@@ -141,17 +145,9 @@ def _stated(trial: TrialClocks, hop: ClockPair) -> Stated | None:
     return trial.stated.get(frozenset((hop.near, hop.far)))
 
 
-def _row(trial: str, name: str, part: FitPart) -> ClockRow:
+def _change(part: FitPart) -> str:
     lasted = (part.end_ns - part.start_ns) / 1e9
-    return ClockRow(
-        trial,
-        name,
-        "",
-        drift=_ppm(part.line.drift_ppm),
-        change=f"{words.signed(part.line.drift_ppm * lasted)} in {lasted:.1f} s",
-        residual=words.delay(None if part.residual_ns is None else part.residual_ns / 1000),
-        squares=_squares(part),
-    )
+    return f"{words.signed(part.line.drift_ppm * lasted)} in {lasted:.1f} s"
 
 
 def _beside(stated: Stated, part: FitPart) -> str:

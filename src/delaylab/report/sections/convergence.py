@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from statistics import mean
-
-from rich.table import Table
-from rich.text import Text
 
 from delaylab.analysis.convergence.recorded import SeenEvent
 from delaylab.analysis.group import Group
@@ -16,7 +12,10 @@ from delaylab.charts.convergence import timeline_of_events
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
+
+HEADING = v.Heading("Events, and how the routers followed", 2)
 
 NOTE = (
     "Means over the trials. Detected: from the event to the first change of an adjacency. Last "
@@ -27,46 +26,36 @@ NOTE = (
     "after its time. CPU-bound: trials in which waiting for CPUs, or a hypervisor, may explain "
     "more than a tenth of the time."
 )
-HEAD = (
-    *("trials", "event", "detected", "last change", "all right", "black holes", "loops"),
-    *("late", "cpu-bound"),
+COLUMNS = (
+    *(v.Column(head, "flat") for head in ("trials", "event")),
+    *map(v.Column, ("detected", "last change", "all right", "black holes", "loops")),
+    *map(v.Column, ("late", "cpu-bound")),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
-    """An event of a group's trials, in words."""
-
-    trials: str
-    event: str
-    detected: str
-    last: str
-    right: str
-    holes: str
-    loops: str
-    late: str
-    bound: str
-
-    @property
-    def cells(self) -> list[str]:
-        """Return the cells in the order of the head."""
-        return [
-            *(self.trials, self.event, self.detected, self.last, self.right, self.holes),
-            *(self.loops, self.late, self.bound),
-        ]
+def section(report: Report) -> v.Section:
+    """Return the chart of routers over time, the table of events, and what failed of them."""
+    rows = [
+        _row(group, [trial.events[number] for trial in group.convergence])
+        for group in report.groups
+        if group.convergence
+        for number in range(min(len(trial.events) for trial in group.convergence))
+    ]
+    lines = [*_notes(report.groups)]
+    parts: list[v.Part] = [v.Line(line, "open", on=v.TERMINAL) for line in lines]
+    if not rows:
+        return v.Section("events", parts)
+    table = v.Table(COLUMNS, rows, "Events", NOTE)
+    said = [v.Line(f"{line}.", on=v.PAGE) for line in lines]
+    return v.Section(
+        "events",
+        [HEADING, v.Lazy(lambda _: _chart(report), on=v.PAGE), v.note(NOTE), table, *parts, *said],
+    )
 
 
-def terminal(report: Report, width: int) -> Iterator[Table | Text]:
-    """Yield the table of events, and a line for each that could not happen as it should."""
-    rows = table(report.groups)
-    if rows:
-        found = Table(title="Events", title_justify="left", caption=NOTE, caption_justify="left")
-        for number, name in enumerate(HEAD):
-            found.add_column(name, justify="left" if number < 2 else "right")
-        for row in rows:
-            found.add_row(*row.cells)
-        yield found
-    yield from (Text(line, "yellow") for line in notes(report.groups))
+def _chart(report: Report) -> Iterator[v.Charts]:
+    if (chart := timeline_of_events(report.groups)) is not None:
+        yield v.Charts([chart], wide=True)
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
@@ -75,60 +64,33 @@ def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     return {"events": [_json(event) for event in found]} if found else {}
 
 
-def html(report: Report) -> Html:
-    """Return the chart of routers over time, and the table of events."""
-    chart = timeline_of_events(report.groups)
-    values: dict[str, object] = {
-        "chart": chart,
-        "head": HEAD,
-        "rows": table(report.groups),
-        "note": NOTE,
-        "notes": notes(report.groups),
-    }
-    return Html(values, [chart] if chart else [])
-
-
-def table(groups: list[Group]) -> list[EventRow]:
-    """Return a row for each event of each group's trials."""
-    return [
-        _row(group, [trial.events[number] for trial in group.convergence])
-        for group in groups
-        if group.convergence
-        for number in range(min(len(trial.events) for trial in group.convergence))
-    ]
-
-
-def notes(groups: list[Group]) -> list[str]:
-    """Return what failed of events, which routes stayed wrong, and whose messages were lost."""
-    lines = []
+def _notes(groups: list[Group]) -> Iterator[str]:
+    """Yield what failed of events, which routes stayed wrong, and whose messages were lost."""
     for group in groups:
         for event in group.events:
             where = f"{group.label_of(event.trial)}, {event.record.words}"
-            lines += [f"{where}: {part.failed}" for part in event.record.parts if part.failed]
+            yield from (f"{where}: {part.failed}" for part in event.record.parts if part.failed)
             if event.record.unforeseen:
-                lines.append(
-                    f"{where}: which tables are right is not known: {event.record.unforeseen}"
-                )
+                yield f"{where}: which tables are right is not known: {event.record.unforeseen}"
             elif event.record.wrong:
-                lines.append(f"{where}: not in time: {event.record.wrong}")
+                yield f"{where}: not in time: {event.record.wrong}"
             if event.lost:
-                lines.append(f"{where}: messages were lost of {', '.join(event.lost)}")
-    return lines
+                yield f"{where}: messages were lost of {', '.join(event.lost)}"
 
 
-def _row(group: Group, events: list[SeenEvent]) -> EventRow:
+def _row(group: Group, events: list[SeenEvent]) -> v.Row:
     right = [each.right_s for each in events if each.right_s is not None]
-    return EventRow(
-        trials=group.label,
-        event=events[0].record.words,
-        detected=_mean([each.detected_s for each in events]),
-        last=_mean([each.last_change_s for each in events]),
-        right=f"{_mean(right)} ({len(right)} of {len(events)})",
-        holes=_intervals([one for each in events for one in each.holes], len(events)),
-        loops=_intervals([one for each in events for one in each.loops], len(events)),
-        late=words.seconds(max(each.record.late_ns for each in events) / 1e9),
-        bound=f"{sum(each.is_cpu_bound for each in events)} of {len(events)}",
-    )
+    return [
+        group.label,
+        events[0].record.words,
+        _mean([each.detected_s for each in events]),
+        _mean([each.last_change_s for each in events]),
+        f"{_mean(right)} ({len(right)} of {len(events)})",
+        _intervals([one for each in events for one in each.holes], len(events)),
+        _intervals([one for each in events for one in each.loops], len(events)),
+        words.seconds(max(each.record.late_ns for each in events) / 1e9),
+        f"{sum(each.is_cpu_bound for each in events)} of {len(events)}",
+    ]
 
 
 def _mean(found: list[float | None] | list[float]) -> str:

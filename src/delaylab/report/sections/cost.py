@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from rich.text import Text
-
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.instrument import AtRest, Cost, cost
 from delaylab.charts import words
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report, interval
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report, interval
+
+COLUMNS = (
+    v.Column("sender", "label"),
+    *map(v.Column, ("with taps (n)", "without (n)", "pairs (trials)")),
+    v.Column("the taps add [95 %]", "text"),
+)
+NOTE = (
+    "User RTT (round trip) at rest, in blocks of packets with the taps on and off by turns. Each "
+    "block with taps is compared with its neighbour without, by their medians; the figures are "
+    "means over these pairs, with Student's 95 % interval: between trials where there are three or "
+    "more, else between pairs. Socket stamps are on in both."
+)
 
 
-def terminal(report: Report, width: int) -> Iterator[Text]:
-    """Yield a line for each kind of sender."""
-    for kind, found in cost_by_kind(report.groups).items():
-        if found.added or found.untapped_n:
-            said = f"{kind}: the taps add to the user RTT at rest: {words.cost(found)}"
-            yield Text(said, "dim")
+def section(report: Report) -> v.Section:
+    """Return what the taps add, by the sender's kind."""
+    found = cost_by_kind(report.groups)
+    lines = [
+        v.Line(
+            f"{kind}: the taps add to the user RTT at rest: {words.cost(cost)}",
+            "faint",
+            on=v.TERMINAL,
+        )
+        for kind, cost in found.items()
+        if cost.added or cost.untapped_n
+    ]
+    rows = [_row(kind, cost) for kind, cost in found.items()]
+    page = [v.Heading("What measuring cost", 2), v.note(NOTE), v.Table(COLUMNS, rows, on=v.PAGE)]
+    return v.Section("cost", [*lines, *(page if report.probed else [])])
 
 
 def study_json(report: Report) -> JsonObject:
     """Return what the taps add, by the sender's kind."""
     found = cost_by_kind(report.groups)
     return {"instrument": {kind: _json(added) for kind, added in found.items()}}
-
-
-def html(report: Report) -> Html:
-    """Return what the taps add, by the sender's kind."""
-    return Html({"costs": cost_by_kind(report.groups)})
 
 
 def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
@@ -39,6 +52,14 @@ def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
         if group.packets:
             known.setdefault(group.kind, []).append(group.packets.at_rest)
     return {kind: cost(found) for kind, found in known.items()}
+
+
+def _row(kind: str, found: Cost) -> v.Row:
+    if not found.added:
+        return [kind, "", None, None, words.cost(found)]
+    tapped = f"{words.delay(found.tapped_us)} ({found.tapped_n})"
+    untapped = f"{words.delay(found.untapped_us)} ({found.untapped_n})"
+    return [kind, tapped, untapped, f"{found.pairs} ({found.trials})", words.cost(found)]
 
 
 def _json(found: Cost) -> JsonObject:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.text import Text
-
 from delaylab.analysis.group import Group
 from delaylab.dataset.intact import trial_of
 from delaylab.dataset.records.doubts import Doubt
@@ -14,10 +12,14 @@ from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, resume_command
 from delaylab.io.printable import one_line, printable
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
 
 # Largest number of doubts of one kind that the terminal prints in full.
 SHOWN = 2
+# Largest number of them that the page shows before a reader unfolds the rest.
+ON_PAGE = 6
+HEADING = v.Heading("Doubts about the data", 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,11 @@ class DoubtsOfAKind:
     remedies: list[str]
 
 
-def terminal(report: Report, width: int) -> Iterator[Text]:
-    """Yield the doubts with their remedies, then the trials that failed or never ran."""
-    yield from _lines(report.groups)
-    yield from _unfinished(report.study)
+def section(report: Report) -> v.Section:
+    """Return the doubts with their remedies, then the trials that failed or never ran."""
+    kinds = doubts_by_kind(report.groups)
+    doubts = [part for each in kinds for part in _kind(each)] or [v.note("None.")]
+    return v.Section("warnings", [HEADING, *doubts, *_unfinished(report.study)])
 
 
 def study_json(report: Report) -> JsonObject:
@@ -49,18 +52,6 @@ def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return the trial's doubts; those that were recorded, if it failed."""
     found = group.doubts if group else trial.warnings
     return {"warnings": [_json(each) for each in found]}
-
-
-def html(report: Report) -> Html:
-    """Return the doubts by kind, and the trials that failed or never ran."""
-    return Html(
-        {
-            "kinds": doubts_by_kind(report.groups),
-            "unfinished": [trial for trial in report.study.trials if trial.status != "ok"],
-            "missing": missing_trials(report.study),
-            "unreadable": unreadable(report.study),
-        }
-    )
 
 
 def missing_trials(study: Study) -> list[str]:
@@ -92,28 +83,40 @@ def doubts_by_kind(groups: list[Group]) -> list[DoubtsOfAKind]:
     return list(together.values())
 
 
-def _lines(found: list[Group]) -> Iterator[Text]:
-    for doubts in doubts_by_kind(found):
-        for label, message in doubts.seen[:SHOWN]:
-            yield Text.assemble((doubts.kind, "yellow"), f" {label}: {message}")
-        more = len(doubts.seen) - SHOWN
-        if more > 0:
-            yield Text(f"  and {more} more of this kind", "dim")
-        for remedy in doubts.remedies[:SHOWN]:
-            yield Text(f"  to do: {remedy}", "dim")
+def _kind(doubts: DoubtsOfAKind) -> Iterator[v.Part]:
+    for label, message in doubts.seen[:SHOWN]:
+        yield v.Line((v.Span(doubts.kind, "open"), f" {label}: {message}"), on=v.TERMINAL)
+    more = len(doubts.seen) - SHOWN
+    if more > 0:
+        yield v.Line(f"  and {more} more of this kind", "faint", on=v.TERMINAL)
+    for remedy in doubts.remedies[:SHOWN]:
+        yield v.Line(f"  to do: {remedy}", "faint", on=v.TERMINAL)
+    seen = [
+        v.Line((v.Span(label, "strong"), f": {said}"), style="entry") for label, said in doubts.seen
+    ]
+    parts: list[v.Part] = [*seen[:ON_PAGE]]
+    if len(seen) > ON_PAGE:
+        parts.append(v.unfolded(f"and {len(seen) - ON_PAGE} more", seen[ON_PAGE:]))
+    if doubts.remedies:
+        parts.append(v.Line(f"What to do: {'; or '.join(doubts.remedies)}.", style="small"))
+    yield v.Noticed(doubts.kind, f"{len(seen)} times" if len(seen) > 1 else "", parts)
 
 
-def _unfinished(study: Study) -> Iterator[Text]:
-    for trial in study.trials:
-        if trial.status != "ok":
-            reason = trial.reason or "no reason recorded"
-            yield Text.assemble((trial.status, "red"), f" {trial.id}: {reason}")
-    for trial_id, why in unreadable(study):
-        yield Text.assemble(("damaged", "red"), f" {trial_id}: {why}")
-    missing = len(missing_trials(study))
+def _unfinished(study: Study) -> Iterator[v.Part]:
+    found = [
+        (trial.status, trial.id, trial.reason or "no reason recorded")
+        for trial in study.trials
+        if trial.status != "ok"
+    ]
+    for status, trial_id, why in [*found, *(("damaged", *each) for each in unreadable(study))]:
+        yield v.Line((v.Span(status, "bad"), f" {trial_id}: {why}"), on=v.TERMINAL)
+        yield v.Noticed(status, f"{trial_id}: {why}")
+    missing = missing_trials(study)
     if missing:
-        yield Text(f"not run: {missing} of {len(study.record.planned)} trials", "red")
-        yield Text(f"  to do: {resume_command(study.directory)}", "dim")
+        said = f"not run: {len(missing)} of {len(study.record.planned)} trials"
+        yield v.Line(said, "bad", on=v.TERMINAL)
+        yield v.Line(f"  to do: {resume_command(study.directory)}", "faint", on=v.TERMINAL)
+        yield v.Noticed("not run", "; ".join(missing))
 
 
 def _json(doubt: Doubt) -> JsonObject:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-from rich.text import Text
 
 from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group, SegmentSummary
@@ -16,34 +13,56 @@ from delaylab.dataset.records.study import MachineRecord
 from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Claimed
+from delaylab.report import value as v
 from delaylab.report.arrange import probed
 from delaylab.report.provenance import in_short
 from delaylab.report.sections.cost import cost_by_kind
-from delaylab.report.sections.section import Html, Report
+from delaylab.report.sections.section import Report
 
 HOW_COST = "median user RTT at rest with taps minus that without"
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """Large number at the top of the page."""
-
-    value: str
-    name: str
-    note: str
+UNPROBED = (
+    "The study has no probe: no packets were sent. Its numbers are of work, of events and of the "
+    "machine."
+)
 
 
-def terminal(report: Report, width: int) -> Iterator[Text]:
-    """Yield the study and its machines, and a note if its paper is not installed."""
+def section(report: Report) -> v.Section:
+    """Return the study, its machines, what a reader must know of it, and figures that sum it up."""
+    figures = v.Figures(_figures(report.study, report.groups, report.claims))
+    return v.Section("", [*_terminal(report), v.Block([*_header(report)], "header"), figures])
+
+
+def _terminal(report: Report) -> Iterator[v.Line]:
     record = report.study.record
-    yield Text.assemble((record.title, "bold"), f"  {record.study}")
+    yield v.Line((v.Span(record.title, "strong"), f"  {record.study}"), on=v.TERMINAL)
     for label, machine in record.labelled.items():
         system = words.system(machine.kernel)
-        yield Text(f"{label}, {machine.cpu}, {machine.cores} cores, {system}", "dim")
+        yield v.Line(
+            f"{label}, {machine.cpu}, {machine.cores} cores, {system}", "faint", on=v.TERMINAL
+        )
         if software := in_short(machine):
-            yield Text(software, "dim")
-    for note in _notes(report):
-        yield Text(f"note: {note}", "yellow")
+            yield v.Line(software, "faint", on=v.TERMINAL)
+    for said in _notes(report):
+        yield v.Line(f"note: {said}", "open", on=v.TERMINAL)
+
+
+def _header(report: Report) -> Iterator[v.Part]:
+    record = report.study.record
+    yield v.Line("delaylab", style="brand")
+    yield v.Heading(record.title, 1)
+    machines = "".join(
+        f"{label} ({each.cpu}, {each.cores} cores, {words.system(each.kernel)}), "
+        for label, each in record.labelled.items()
+    )
+    where = f" at scale {record.scale}, on {machines}{_day(record.created)}"
+    yield v.Line(("Study ", v.Span(record.study, "strong"), where))
+    if report.repeated.paper:
+        yield v.note(f"It repeats {report.repeated.paper.citation}.")
+    if not report.probed:
+        yield v.note(UNPROBED)
+    yield from (v.note(f"Note: {said}.") for said in _notes(report))
 
 
 def study_json(report: Report) -> JsonObject:
@@ -55,12 +74,6 @@ def study_json(report: Report) -> JsonObject:
         "machine": record.machine.model_dump(),
         **({"machines": machines} if len(machines) > 1 else {}),
     }
-
-
-def html(report: Report) -> Html:
-    """Return the study, its machines, and the figures that sum it up."""
-    figures = _figures(report.study, report.groups, report.claims)
-    return Html({"notes": [*_notes(report)], "figures": figures})
 
 
 def _notes(report: Report) -> Iterator[str]:
@@ -100,7 +113,7 @@ def _day(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[Figure]:
+def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[v.Figure]:
     shares = (_own_share(group) for group in groups if "total" in group.deltas)
     figures = [figure for figure in shares if figure is not None][:1]
     largest = _largest_segment(groups)
@@ -112,7 +125,7 @@ def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[F
             note += f"; clocks ± {words.delay(part.bound_us)}"
         note += _emulation(group)
         figures.append(
-            Figure(words.quantile(part.delay.median), "largest median of a segment", note)
+            v.Figure(words.quantile(part.delay.median), "largest median of a segment", note)
         )
     figures += [_verdicts(each) for each in claims]
     figures += _cost(groups)
@@ -122,25 +135,25 @@ def _figures(study: Study, groups: list[Group], claims: list[Claimed]) -> list[F
         packets = sum(phase.scheduled for phase in phases)
         lost = sum(phase.lost.total for phase in phases)
         note = f"{lost} lost, {trials}"
-        figures.append(Figure(f"{packets:,}".replace(",", " "), "packets", note))
+        figures.append(v.Figure(f"{packets:,}".replace(",", " "), "packets", note))
     elif groups:
         figures += _without_packets(groups, trials)
     return figures
 
 
-def _without_packets(groups: list[Group], trials: str) -> Iterator[Figure]:
+def _without_packets(groups: list[Group], trials: str) -> Iterator[v.Figure]:
     """Yield how many events there were, and how many jobs of nodes."""
     events = [event for group in groups for event in group.events]
     jobs = sum(len(trial.work) for group in groups for trial in group.trials)
     if events:
         right = sum(event.right_s is not None for event in events)
         note = f"{right} with right tables before the next, {trials}"
-        yield Figure(str(len(events)), "events", note)
+        yield v.Figure(str(len(events)), "events", note)
     if jobs or not events:
-        yield Figure(str(jobs), "jobs of nodes", f"{_failed(groups)} failed, {trials}")
+        yield v.Figure(str(jobs), "jobs of nodes", f"{_failed(groups)} failed, {trials}")
 
 
-def _verdicts(claimed: Claimed) -> Figure:
+def _verdicts(claimed: Claimed) -> v.Figure:
     """Return how many claims are reproduced, or hold, and how many have each other verdict."""
     counts = Counter(each.verdict for each in claimed.findings)
     yes: Verdict = "reproduced" if claimed.name else "holds"
@@ -150,7 +163,7 @@ def _verdicts(claimed: Claimed) -> Figure:
     note = rest or "each at both ends of its 95 % interval"
     name = f"claims of {claimed.name} reproduced" if claimed.name else "claims of this study hold"
     name += ", chosen after the data" if claimed.after_data else ""
-    return Figure(f"{counts[yes]} of {len(claimed.findings)}", name, note)
+    return v.Figure(f"{counts[yes]} of {len(claimed.findings)}", name, note)
 
 
 def _failed(groups: list[Group]) -> int:
@@ -159,7 +172,7 @@ def _failed(groups: list[Group]) -> int:
     return sum(work.failed is not None for work in jobs)
 
 
-def _cost(groups: list[Group]) -> list[Figure]:
+def _cost(groups: list[Group]) -> list[v.Figure]:
     """Return what the taps add where that is most; if it is nowhere measurable, its upper limit."""
     known = {kind: cost for kind, cost in cost_by_kind(groups).items() if cost.added}
     seen = {
@@ -168,16 +181,16 @@ def _cost(groups: list[Group]) -> list[Figure]:
     if seen:
         kind = max(seen, key=lambda name: seen[name])
         note = f"{words.cost(known[kind])}; {HOW_COST} ({kind})"
-        return [Figure(words.delay(seen[kind]), "added by measuring", note)]
+        return [v.Figure(words.delay(seen[kind]), "added by measuring", note)]
     limits = {kind: most for kind, cost in known.items() if (most := cost.at_most_us) is not None}
     if not limits:
         return []
     kind = max(limits, key=lambda name: limits[name])
     note = f"no measurable delay; {HOW_COST} ({kind})"
-    return [Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
+    return [v.Figure(f"≤ {words.delay(limits[kind])}", "added by measuring", note)]
 
 
-def _own_share(group: Group) -> Figure | None:
+def _own_share(group: Group) -> v.Figure | None:
     emulated = WITHOUT_LINK in group.deltas
     total = group.deltas[WITHOUT_LINK if emulated else "total"].median.value
     user = group.rtt["app"].median
@@ -189,7 +202,7 @@ def _own_share(group: Group) -> Figure | None:
         note += f"; {share} of it on the sender's side of the wire"
         note += ", without the emulated link" if emulated else ""
     note += _emulation(group)
-    return Figure(words.delay(user.value), f"median user RTT, {group.label}", note)
+    return v.Figure(words.delay(user.value), f"median user RTT, {group.label}", note)
 
 
 def _emulation(group: Group) -> str:

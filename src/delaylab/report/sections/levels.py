@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isfinite
-
-from rich.table import Table
-from rich.text import Text
 
 from delaylab.analysis.compared.levels import APART, Contrast, FactorLevels, Mean
 from delaylab.analysis.group import in_words
@@ -16,7 +13,8 @@ from delaylab.charts import words
 from delaylab.charts.levels import factor_charts
 from delaylab.charts.numeric import ALL
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report, interval
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report, interval
 
 NOTE = (
     "Difference of the user RTT (round trip): each level − the reference level, all other levels "
@@ -30,82 +28,59 @@ ONCE = (
 MEAN = "mean of all"
 
 
-@dataclass(frozen=True, slots=True)
-class LevelRow:
-    """Line of the table of a factor: a level in one scenario, or on average over all."""
-
-    level: str
-    scenario: str
-    before: str
-    after: str
-    median: str
-    p99: str
-    doubts: str = ""
+OPENED = 12
+"""The largest number of rows that the page shows at once."""
 
 
-def terminal(report: Report, width: int) -> Iterator[Table | Text]:
-    """Yield a table for each factor: each level on average, or in its scenarios without a mean."""
-    for of in report.levels:
-        table = Table(
-            title=f"Levels of {of.factor}, against {of.reference}",
-            caption=Text(f"{NOTE} {_note(of)}", "dim italic"),
-            title_justify="left",
-            caption_justify="left",
-        )
-        table.add_column(of.factor, overflow="fold")
-        table.add_column("other levels", overflow="fold")
-        table.add_column("median [95 %]", justify="right")
-        table.add_column("p99 [95 %]", justify="right")
-        for row in _summed(of):
-            table.add_row(row.level, row.scenario, row.median, row.p99)
-        yield table
+def section(report: Report) -> v.Section:
+    """Return a table of each factor, and its drawings."""
+    parts = [part for of in report.levels for part in _factor(of, report)]
+    return v.Section(
+        "levels", [v.Heading("What each level adds", 2), v.note(NOTE), *parts] if parts else []
+    )
+
+
+def _factor(of: FactorLevels, report: Report) -> Iterator[v.Part]:
+    said, means = _said(of), _means(of)
+    each = {level: _scenarios(of, level) for level in of.levels}
+    every = [row for level, rows in each.items() for row in [*rows, *means.get(level, [])]]
+    summed = [row for level, rows in each.items() for row in means.get(level, rows)]
+    columns = (
+        v.Column(of.factor, "text", long="fold"),
+        v.Column("other levels", "text", long="fold"),
+        v.Column(f"median, {of.reference}", on=v.PAGE),
+        v.Column("median", on=v.PAGE),
+        v.Column("difference of medians [95 %]", on=v.PAGE),
+        v.Column("difference of p99 [95 %]", on=v.PAGE),
+        v.Column("median [95 %]", on=v.TERMINAL),
+        v.Column("p99 [95 %]", on=v.TERMINAL),
+    )
+    yield v.Heading(f"{of.factor}: each level against {of.reference}")
+    yield v.note(said)
+    yield v.Lazy(lambda _: [v.Charts(factor_charts(of, report.probed), titled=False)], on=v.PAGE)
+    title = f"Levels of {of.factor}, against {of.reference}"
+    yield v.Table(columns, summed, title, f"{NOTE} {said}", on=v.TERMINAL)
+    yield v.unfolded("Each difference", [v.Table(columns, every)], opened=len(every) <= OPENED)
+
+
+def _scenarios(of: FactorLevels, level: str) -> list[v.Row]:
+    """Return the rows of a level, one for each scenario."""
+    pairs = zip(of.of(level, "median"), of.of(level, "p99"), strict=True)
+    return [_row(median, p99) for median, p99 in pairs]
+
+
+def _row(median: Contrast, p99: Contrast) -> v.Row:
+    shift, tail = words.shift(median.effect), _tail(p99.effect)
+    doubts = "; ".join(median.doubts)
+    doubted = (shift, v.Span("\n"), v.Span(f"in doubt: {doubts}", "small")) if doubts else shift
+    delays = words.delay(median.before), words.delay(median.after)
+    scenario = in_words(median.scenario) or ALL
+    return [median.level, scenario, *delays, doubted, tail, shift, tail]
 
 
 def study_json(report: Report) -> JsonObject:
     """Return what each level of each factor adds to the user RTT, in µs."""
     return {"levels": [_json(of) for of in report.levels]}
-
-
-def html(report: Report) -> Html:
-    """Return a table of each factor, and its drawings."""
-    charts = {of.factor: factor_charts(of, report.probed) for of in report.levels}
-    parts = [
-        {"of": of, "rows": rows(of), "note": _note(of), "charts": charts[of.factor]}
-        for of in report.levels
-    ]
-    drawings = [chart for each in charts.values() for chart in each]
-    return Html({"parts": parts, "note": NOTE}, drawings)
-
-
-def rows(of: FactorLevels) -> list[LevelRow]:
-    """Return all lines of a factor's table: each level in each scenario, then on average."""
-    found = []
-    for level in of.levels:
-        pairs = zip(of.of(level, "median"), of.of(level, "p99"), strict=True)
-        found += [_row(median, p99) for median, p99 in pairs]
-        found += [mean for mean in _means(of) if mean.level == level]
-    return found
-
-
-def _summed(of: FactorLevels) -> list[LevelRow]:
-    """Return one line for each level: its mean, or else all of its scenarios."""
-    means = {row.level: row for row in _means(of)}
-    found = []
-    for level in of.levels:
-        found += [means[level]] if level in means else [r for r in rows(of) if r.level == level]
-    return found
-
-
-def _row(median: Contrast, p99: Contrast) -> LevelRow:
-    return LevelRow(
-        median.level,
-        in_words(median.scenario) or ALL,
-        words.delay(median.before),
-        words.delay(median.after),
-        words.shift(median.effect),
-        _tail(p99.effect),
-        "; ".join(median.doubts),
-    )
 
 
 def _given(statistic: str, effect: Effect) -> bool:
@@ -118,19 +93,19 @@ def _tail(effect: Effect) -> str:
     return words.shift(effect) if isfinite(effect.interval[0]) else "–"
 
 
-def _means(of: FactorLevels) -> Iterator[LevelRow]:
-    """Yield the mean of each level that has more than one scenario."""
-    by_statistic = {(mean.level, mean.statistic): mean for mean in of.means}
+def _means(of: FactorLevels) -> dict[str, list[v.Row]]:
+    """Return the row of the mean of each level that has more than one scenario."""
+    by = {(mean.level, mean.statistic): mean for mean in of.means}
+    found: dict[str, list[v.Row]] = {}
     for level in of.levels:
-        if (level, "median") not in by_statistic:
-            continue
-        median, p99 = by_statistic[level, "median"], by_statistic[level, "p99"]
-        if median.scenarios > 1:
-            shifts = words.shift(median.effect), _tail(p99.effect)
-            yield LevelRow(level, f"{MEAN} {median.scenarios}", "", "", *shifts)
+        median = by.get((level, "median"))
+        if median is not None and median.scenarios > 1:
+            shifts = words.shift(median.effect), _tail(by[level, "p99"].effect)
+            found[level] = [[level, f"{MEAN} {median.scenarios}", "", "", *shifts, *shifts]]
+    return found
 
 
-def _note(of: FactorLevels) -> str:
+def _said(of: FactorLevels) -> str:
     """Return how the trials of a factor's levels were compared, and which levels were not."""
     paired = any(contrast.blocks for contrast in of.contrasts)
     averaged = {mean.level for mean in of.means}

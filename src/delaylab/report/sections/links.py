@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-
-from rich.table import Table
-from rich.text import Text
+from dataclasses import asdict, replace
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.links.fidelity import TrialLink
@@ -17,13 +14,15 @@ from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import WIDE, Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
 from delaylab.spec.conditions.words import one_line
 
 # Largest number of directions that the terminal shows.
 IN_TERMINAL = 12
 # Largest number of rows that the page shows before a reader unfolds the rest.
 SHOWN = 24
+TITLE = "Links with conditions: one way, what one node sends, or receives"
 NOTE = (
     "One way, what one node sends. Late: send time − due time of all frames, by the engine's own "
     "record. Probe: measured delay between the ports before and after the engine − configured "
@@ -32,77 +31,62 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DirectionRow:
-    """One direction of a link in one trial."""
+COLUMNS = (
+    v.Column("link, trials, configured", "label", v.TERMINAL, ratio=1, long="fold"),
+    v.Column("trials", "label", v.PAGE),
+    v.Column("link", "text", v.PAGE),
+    v.Column("configured, one way", "text", v.PAGE),
+    v.Column("frames in → out", on=v.PAGE),
+    *(v.Column(f"{what}, p50 / p99", on=v.WIDE + v.PAGE) for what in ("late", "probe")),
+    v.Column("p50 / p99, verdict", "label", v.NARROW, ratio=1, long="fold"),
+    v.Column("achieved", "text", v.PAGE),
+    v.Column("rate", on=v.PAGE),
+    v.Column("verdict", "text", v.PAGE),
+    v.Column("verdict", "label", v.WIDE, ratio=1, long="fold"),
+)
 
-    trials: str
-    link: str
-    configured: str
-    frames: str
-    late: str
-    probe: str
-    chances: str
-    rate: str
-    verdict: str
-    held: bool
 
+def section(report: Report) -> v.Section:
+    """Return the table of links with conditions that were used, and what their engines did.
 
-@dataclass(frozen=True, slots=True)
-class LinksInWords:
-    """Section on links: one line on all trials, then row by row.
-
-    `engines` are the reasons that concern all links of an engine, each said once. `underlays` say
-    what the networks between machines did meanwhile, a line for each group of trials and pair.
+    Directions that did not hold come first. A reason that concerns all links of an engine is said
+    once, and so is what the network between two machines did in a group of trials.
     """
-
-    summary: str
-    engines: list[str]
-    underlays: list[str]
-    rows: list[DirectionRow]
-
-    @property
-    def many(self) -> bool:
-        """Return True if there are too many rows to show at once."""
-        return len(self.rows) > SHOWN
-
-
-def terminal(report: Report, width: int) -> Iterator[Table | Text]:
-    """Yield the table of links, and a line for each engine that did not hold its conditions."""
-    if (found := links(report.groups)) is not None:
-        yield _table(found, width)
-        yield from (Text(f"not held, {why}", "yellow") for why in found.engines)
-        yield from (Text(line, "dim") for line in found.underlays[:IN_TERMINAL])
+    found = [
+        (group.label, link)
+        for group in report.groups
+        for link in group.directions
+        if link.verdict.used or link.verdict.own
+    ]
+    if not found:
+        return v.Section("links", [])
+    found.sort(key=lambda each: each[1].verdict.held)
+    held = sum(link.verdict.held for _, link in found)
+    summary = f"{held} of {len(found)} directions kept their conditions.{_floor(report.groups)}"
+    engines, underlays = _engines(report.groups), [*_underlays(report.groups)]
+    rows = [_row(*each) for each in found]
+    table = v.Table(COLUMNS, rows, TITLE, summary, most=IN_TERMINAL, more="rows")
+    return v.Section(
+        "links",
+        [
+            v.Heading("Links: configured and achieved", 2),
+            v.note(f"{summary} {NOTE}"),
+            *(v.note(f"Not held, {why}.") for why in engines),
+            *(v.note(f"{line}.") for line in underlays),
+            v.unfolded(
+                f"All {len(rows)} rows", [replace(table, on=v.PAGE)], when=len(rows) > SHOWN
+            ),
+            replace(table, on=v.TERMINAL),
+            *(v.Line(f"not held, {why}", "open", on=v.TERMINAL) for why in engines),
+            *(v.Line(line, "faint", on=v.TERMINAL) for line in underlays[:IN_TERMINAL]),
+        ],
+    )
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return what each direction of a link did in the trial."""
     found = group.directions if group else []
     return {"links": [_json(link) for link in found if link.trial == trial.id]}
-
-
-def html(report: Report) -> Html:
-    """Return the table of links."""
-    return Html({"found": links(report.groups), "note": NOTE})
-
-
-def links(groups: list[Group]) -> LinksInWords | None:
-    """Return the section on links with conditions that were used, None if there are none.
-
-    Directions that did not hold come first.
-    """
-    rows = [
-        _row(group.label, link)
-        for group in groups
-        for link in group.directions
-        if link.verdict.used or link.verdict.own
-    ]
-    if not rows:
-        return None
-    held = sum(row.held for row in rows)
-    summary = f"{held} of {len(rows)} directions kept their conditions.{_floor(groups)}"
-    rows.sort(key=lambda row: row.held)
-    return LinksInWords(summary, _engines(groups), list(_underlays(groups)), rows)
 
 
 def _engines(groups: list[Group]) -> list[str]:
@@ -146,21 +130,21 @@ def _floor(groups: list[Group]) -> str:
     return f" Link engines, in the worst trial: {worst.text}." if worst else ""
 
 
-def _row(label: str, link: TrialLink) -> DirectionRow:
-    verdict = link.verdict
-    direction = verdict.direction
-    return DirectionRow(
-        trials=label,
-        link=verdict.name.removeprefix("link "),
-        configured=one_line(direction.configured) or "nothing",
-        frames=f"{direction.entered.frames} → {direction.left.frames}",
-        late=_late(link),
-        probe=_probe(link),
-        chances=", ".join(_chances(link)) or "–",
-        rate=_rate(link),
-        verdict=_verdict(verdict),
-        held=verdict.held,
-    )
+def _row(label: str, link: TrialLink) -> v.Row:
+    verdict, direction = link.verdict, link.verdict.direction
+    name = verdict.name.removeprefix("link ")
+    configured = one_line(direction.configured) or "nothing"
+    frames = f"{direction.entered.frames} → {direction.left.frames}"
+    late, probe, said = _late(link), _probe(link), _verdict(verdict)
+    chances, rate = ", ".join(_chances(link)) or "–", _rate(link)
+    achieved = "".join(f"\n{part}" for part in (chances, rate) if part != "–")
+    judged = (v.Span(said, "good" if verdict.held else "open"), achieved)
+    folded = (f"late {late}\nprobe {probe}\n", *judged)
+    head = (v.Span(name, "strong"), f" {label}\n{configured}")
+    return [
+        *(head, label, name, configured, frames, late, probe),
+        *(folded, chances, rate, said, judged),
+    ]
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -213,34 +197,6 @@ def _rate(link: TrialLink) -> str:
     if rate is None:
         return "–"
     return f"{rate.achieved / 1e6:.3f} of {rate.configured / 1e6:g} Mbit/s"
-
-
-def _table(found: LinksInWords, width: int) -> Table:
-    """Return configured and achieved conditions of links; those that did not hold come first."""
-    more = len(found.rows) - IN_TERMINAL
-    rest = f" {more} more rows are in the report." if more > 0 else ""
-    wide = width >= WIDE
-    table = Table(
-        title="Links with conditions: one way, what one node sends, or receives",
-        caption=Text(found.summary + rest, "dim italic"),
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("link, trials, configured", ratio=1, overflow="fold")
-    if wide:
-        table.add_column("late, p50 / p99", justify="right")
-        table.add_column("probe, p50 / p99", justify="right")
-    table.add_column("verdict" if wide else "p50 / p99, verdict", ratio=1, overflow="fold")
-    for row in found.rows[:IN_TERMINAL]:
-        head = Text.assemble((row.link, "bold"), f" {row.trials}\n{row.configured}")
-        verdict = Text(row.verdict, "green" if row.held else "yellow")
-        achieved = [part for part in (row.chances, row.rate) if part != "–"]
-        verdict.append("".join(f"\n{part}" for part in achieved), "default")
-        if wide:
-            table.add_row(head, Text(row.late), Text(row.probe), verdict)
-        else:
-            table.add_row(head, Text.assemble(f"late {row.late}\nprobe {row.probe}\n", verdict))
-    return table
 
 
 def _share_check(check: ShareCheck) -> JsonObject:

@@ -3,44 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-from rich.text import Text
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.treatments.check import TreatmentCheck, checks
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
+
+NOTE = "If a load did not act, its trials measured the machine at rest"
+PROBED = (
+    "; if a closed-loop probe did not wait for replies, it had another rate. Claims are judged "
+    "only on trials in which both acted as configured."
+)
+NOT_PROBED = ". Claims are judged only on trials in which all loads acted as configured."
+COLUMNS = (v.Column("trials", "label"), v.Column("check", "text"), v.Column("acted"))
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedLoads:
-    """Group with loads, and the checks that these did what they stand for."""
-
-    label: str
-    checks: list[TreatmentCheck]
+def section(report: Report) -> v.Section:
+    """Return a line for each check that failed, and where there are no packets for every check."""
+    return v.Section("loads", [*_lines(report), *_page(report)])
 
 
-def terminal(report: Report, width: int) -> Iterator[Text]:
-    """Yield a line for each check that failed; where there are no packets, for every check."""
+def _lines(report: Report) -> Iterator[v.Line]:
     for group in report.groups:
         for check in checks(group):
             if not check.acted:
-                yield Text(f"{group.label}: {check.failure}: {check.text}", "red")
+                said = f"{group.label}: {check.failure}: {check.text}"
+                yield v.Line(said, "bad", on=v.TERMINAL)
             elif not group.probed:
-                yield Text(f"load of {group.label} acted: {check.text}", "dim")
+                yield v.Line(f"load of {group.label} acted: {check.text}", "faint", on=v.TERMINAL)
+
+
+def _page(report: Report) -> Iterator[v.Part]:
+    rows = [
+        [group.label if not number else "", check.text, "yes" if check.acted else "no"]
+        for group in report.groups
+        for number, check in enumerate(checks(group))
+    ]
+    if rows:
+        yield v.Heading("What the loads did", 2)
+        yield v.note(NOTE + (PROBED if report.probed else NOT_PROBED))
+        yield v.Table(COLUMNS, rows, on=v.PAGE)
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return the checks of the trial's loads."""
     return {"loads": [_json(check) for check in checks(group)] if group else []}
-
-
-def html(report: Report) -> Html:
-    """Return the checks of each group with loads."""
-    found = ((group.label, checks(group)) for group in report.groups)
-    return Html({"loads": [CheckedLoads(label, done) for label, done in found if done]})
 
 
 def _json(check: TreatmentCheck) -> JsonObject:

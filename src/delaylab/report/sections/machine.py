@@ -5,24 +5,69 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from rich.table import Table
-from rich.text import Text
-
-from delaylab.analysis.doubts.machine_state import MachineState
+from delaylab.analysis.doubts.machine_state import MachineState, PhaseState
 from delaylab.analysis.group import Group
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
 
 # Largest number of groups whose phases the terminal shows.
 SHOWN = 8
+SOFTIRQ = (
+    "Softirq: the part of busy that was the kernel's work for network and timers. Waiting: some "
+    "task waited for a CPU"
+)
+CAPTION = (
+    f"Means over each phase. Busy and stolen: shares of all CPUs' time. {SOFTIRQ}. Outside: CPUs "
+    "that were busy with work outside the lab."
+)
+NOTE = (
+    "Means over each phase, from a record every 100 ms; shares are of all CPUs' time. "
+    f"{SOFTIRQ} (pressure). Outside the lab: CPUs that were busy with what no node or host of the "
+    "lab is charged with, the kernel's own work for packets among it, and the five busiest "
+    "programs and control groups there, read once a second. A control group counts what ran in it "
+    "and has ended, too. For the lab: CPUs busy by node or host."
+)
+FLAGGED = (
+    " A packet is flagged if it was sent in an interval with over 1 % of stolen time or over 10 % "
+    "of waiting: none is dropped."
+)
+LEAST_CPUS = 0.005
+"""The least CPUs of a place that are shown."""
 
 
-def terminal(report: Report, width: int) -> Iterator[Table]:
-    """Yield the state by phase where no packets tell of it."""
-    if found := [group for group in report.groups if not group.probed]:
-        yield _table(found)
+def section(report: Report) -> v.Section:
+    """Return the state of each machine by phase; in a terminal where no packets tell of it."""
+    unprobed = [group for group in report.groups if not group.probed]
+    return v.Section("machine", [*_terminal(unprobed), *_page(report)])
+
+
+def _terminal(groups: Sequence[Group]) -> Iterator[v.Table]:
+    more = len(groups) - SHOWN
+    rest = f" {more} more groups are in the report." if more > 0 else ""
+    if rows := [*_rows(groups[:SHOWN], events=False)]:
+        yield v.Table(_columns(probed=False), rows, "The machine", CAPTION + rest, on=v.TERMINAL)
+
+
+def _page(report: Report) -> Iterator[v.Part]:
+    yield v.Heading("What the machine did meanwhile", 2)
+    yield v.note(NOTE + (FLAGGED if report.probed else ""))
+    yield v.Table(
+        _columns(probed=bool(report.probed)), [*_rows(report.groups, events=True)], on=v.PAGE
+    )
+
+
+def _columns(*, probed: bool) -> list[v.Column]:
+    return [
+        v.Column("trials", "label", long="fold"),
+        v.Column("phase", "text", long="fold"),
+        *(v.Column(head) for head in ("busy", "softirq", "stolen", "waiting", "outside")),
+        v.Column("the busiest outside", "text", v.PAGE),
+        v.Column("for the lab", "text", v.PAGE),
+        v.Column("flagged", on=v.PAGE if probed else ()),
+    ]
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
@@ -34,40 +79,36 @@ def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     }
 
 
-def html(report: Report) -> Html:
-    """Return the state of each machine, with the label of its group."""
-    return Html({"states": [each for group in report.groups for each in _states(group)]})
+def _rows(groups: Sequence[Group], *, events: bool) -> Iterator[v.Row]:
+    """Yield each phase of each machine of each group; with `events` also what else happened."""
+    for group in groups:
+        others = {f"{group.label}, on {name}": each for name, each in group.machine.others.items()}
+        for label, state in {group.label: group.machine.state, **others}.items():
+            for number, phase in enumerate(state.phases):
+                yield [label if not number else "", *_phase(phase)]
+            if events and (said := _events(state)):
+                yield ["", said, *[None] * 8]
 
 
-def _states(group: Group) -> Iterator[tuple[str, MachineState]]:
-    """Yield the state of each machine of a group, with the group's label and the other machine."""
-    yield group.label, group.machine.state
-    for name, state in group.machine.others.items():
-        yield f"{group.label}, on {name}", state
+def _phase(phase: PhaseState) -> v.Row:
+    shares = map(words.share, (phase.busy, phase.softirq, phase.steal, phase.pressure))
+    outside = "–" if phase.foreign_cpus is None else f"{phase.foreign_cpus:.2f}"
+    busiest = ", ".join(f"{each.name} {each.cpus:.2f}" for each in phase.programs) or "–"
+    if phase.groups:
+        groups = ", ".join(f"{each.short} {each.cpus:.2f}" for each in phase.groups)
+        busiest += f"; by control group: {groups}"
+    places = {place: used for place, used in phase.places.items() if used >= LEAST_CPUS}
+    lab = ", ".join(f"{place} {used:.2f}" for place, used in places.items()) or "–"
+    return [phase.phase, *shares, outside, busiest, lab, f"{phase.flagged} of {phase.packets}"]
 
 
-def _table(groups: Sequence[Group]) -> Table:
-    more = len(groups) - SHOWN
-    note = (
-        "Means over each phase. Busy and stolen: shares of all CPUs' time. Softirq: the part of "
-        "busy that was the kernel's work for network and timers. Waiting: some task waited for a "
-        "CPU. Outside: CPUs that were busy with work outside the lab."
+def _events(state: MachineState) -> str:
+    """Return what was dropped, stopped, or is missing in a machine's record; "" if nothing."""
+    missing = f"{state.missed} of {state.missed + state.samples} samples missing"
+    return ", ".join(
+        [
+            *(f"{n} frames dropped by {name}" for name, n in state.drops.items()),
+            *(f"{name} stopped for {seconds:.1f} s" for name, seconds in state.stopped.items()),
+            *([missing] if state.missed else []),
+        ]
     )
-    rest = f" {more} more groups are in the report." if more > 0 else ""
-    table = Table(
-        title="The machine",
-        caption=Text(note + rest, "dim italic"),
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("trials", overflow="fold")
-    table.add_column("phase", overflow="fold")
-    for head in ("busy", "softirq", "stolen", "waiting", "outside"):
-        table.add_column(head, justify="right")
-    for label, state in (each for group in groups[:SHOWN] for each in _states(group)):
-        for number, phase in enumerate(state.phases):
-            outside = "–" if phase.foreign_cpus is None else f"{phase.foreign_cpus:.2f}"
-            found = phase.busy, phase.softirq, phase.steal, phase.pressure
-            shares = (words.share(each) for each in found)
-            table.add_row("" if number else label, phase.phase, *shares, outside)
-    return table

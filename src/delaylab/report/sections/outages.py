@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from rich.text import Text
-
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.outages import LEAST, Outage
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
+from delaylab.report import value as v
 from delaylab.report.sections.section import Report
 
 SHOWN = 8
@@ -22,9 +21,10 @@ NOTE = (
 )
 
 
-def terminal(report: Report, width: int) -> Iterator[Text]:
-    """Yield a line for each of the longest outages."""
-    yield from (Text(f"outage: {line}", "yellow") for line in lines(report.groups))
+def section(report: Report) -> v.Section:
+    """Return a line for each of the longest outages."""
+    found = [v.Line(f"outage: {line}", "open", on=v.TERMINAL) for line in lines(report.groups)]
+    return v.Section("outages", found)
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:

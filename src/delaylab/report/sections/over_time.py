@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from delaylab.analysis.over_time.changes import NONE, Changes, may_have_changes
 from delaylab.charts.over_time import over_time
 from delaylab.dataset.store import Study
+from delaylab.report import value as v
 from delaylab.report.sections import outages, slowest
-from delaylab.report.sections.section import Html, Report
+from delaylab.report.sections.section import Report
 
 
-def html(report: Report) -> Html:
+def section(report: Report) -> v.Section:
     """Return the chart of RTTs over time, the outages and the slowest packets."""
+    return v.Section("time", [*_parts(report)])
+
+
+def _parts(report: Report) -> Iterator[v.Part]:
     groups = report.groups
     chart = over_time(groups, _changes(report.study))
-    values: dict[str, object] = {
-        "chart": chart,
-        "outages": outages.lines(groups),
-        "outages_said": outages.NOTE,
-        "slowest": slowest.rows(groups),
-        "slowest_said": slowest.NOTE,
-        "slowest_by_trial": slowest.by_trial(groups),
-    }
-    return Html(values, [chart] if chart else [])
+    said, found = outages.lines(groups), slowest.slowest(groups)
+    if chart or said or found:
+        yield v.Heading("Over time, and the slowest packets", 2)
+    if chart:
+        yield v.Charts([chart], wide=True)
+    if said:
+        yield v.Heading("Outages")
+        yield v.note(outages.NOTE)
+        yield from (v.Line(f"{line}.") for line in said)
+    if found:
+        yield v.Heading(f"The {len(found)} slowest packets")
+        yield v.note(slowest.NOTE)
+        yield slowest.table(found)
+        each = [
+            (group.label, [(group, packet) for packet in group.packets.slowest])
+            for group in groups
+            if group.packets and group.packets.slowest
+        ]
+        if len(each) > 1:
+            tables = [(v.Heading(label), slowest.table(packets)) for label, packets in each]
+            yield v.unfolded("The slowest of each", [part for pair in tables for part in pair])
 
 
 def _changes(study: Study) -> Changes:

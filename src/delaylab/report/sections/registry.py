@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from delaylab.analysis.group import Group
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.io.values import JsonObject
 from delaylab.report.sections import (
     accounting,
     astray,
@@ -26,44 +31,34 @@ from delaylab.report.sections import (
     way,
     work,
 )
-from delaylab.report.sections.section import InPage, InStudyJson, InTerminal, InTrialJson
+from delaylab.report.sections.section import Report
+from delaylab.report.value import Section
 
-TERMINAL: tuple[InTerminal, ...] = (
-    *(
-        head,
-        way,
-        convergence,
-        levels,
-        work,
-        scaling,
-        accounting,
-        astray,
-        outages,
-        claims,
-        links,
-        slowest,
-        machine,
-        loads,
-    ),
-    *(cost, doubts),
+Sections = tuple[Callable[[Report], Section], ...]
+
+_FIRST: Sections = (head.section, way.section, convergence.section, levels.section)
+_WORK: Sections = (work.section, scaling.section)
+TERMINAL: Sections = (
+    *_FIRST,
+    *_WORK,
+    *(accounting.section, astray.section, outages.section, claims.section, links.section),
+    *(slowest.section, machine.section, loads.section, cost.section, doubts.section),
 )
-PAGE: tuple[InPage, ...] = (
-    *(head, way, convergence, levels, over_time, work, scaling, claims, figures, layers, tables),
-    *(links, doubts, machine, loads, cost, clocks, accounting, astray, run),
+PAGE: Sections = (
+    *_FIRST,
+    over_time.section,
+    *_WORK,
+    *(claims.section, figures.section, layers.section, tables.section, links.section),
+    *(doubts.section, machine.section, loads.section, cost.section, clocks.section),
+    *(accounting.section, astray.section, run.section),
 )
-STUDY_JSON: tuple[InStudyJson, ...] = (*(head, way, levels, work, scaling, cost, claims, doubts),)
-TRIAL_JSON: tuple[InTrialJson, ...] = (
-    *(
-        doubts,
-        accounting,
-        astray,
-        way,
-        convergence,
-        links,
-        machine,
-        clocks,
-        slowest,
-        outages,
-        loads,
-    ),
+STUDY_JSON: tuple[Callable[[Report], JsonObject], ...] = (
+    *(head.study_json, way.study_json, levels.study_json, work.study_json, scaling.study_json),
+    *(cost.study_json, claims.study_json, doubts.study_json),
 )
+TRIAL_JSON: tuple[Callable[[TrialRecord, Group | None], JsonObject], ...] = (
+    *(doubts.trial_json, accounting.trial_json, astray.trial_json, way.trial_json),
+    *(convergence.trial_json, links.trial_json, machine.trial_json, clocks.trial_json),
+    *(slowest.trial_json, outages.trial_json, loads.trial_json),
+)
+"""`None` for the group of a trial that failed."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 
 import numpy as np
-from rich.table import Table
-from rich.text import Text
 
-from delaylab.analysis.group import Group
 from delaylab.analysis.scaling.law import Law, Scaling
 from delaylab.analysis.scaling.series import WHOLE, ScaledWork, scaled_work
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.charts import words
 from delaylab.charts.scaling import scaling_charts
-from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import Html, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
+
+HEADING = "Run time over the number of nodes"
 
 # Largest number of series that the terminal shows with their numbers of nodes.
 SHOWN = 6
@@ -31,32 +30,21 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunTimeRow:
-    """Run time of one number of nodes as words."""
-
-    nodes: str
-    time: str
-    law: str
-    residual: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScaledInWords:
-    """Series of run times: its rows, its law, and what it predicts or why it does not.
-
-    A series without a law has no rows; its times are said.
-    """
-
-    title: str
-    of: str
-    rows: list[RunTimeRow]
-    said: list[str]
-
-
-def terminal(report: Report, width: int) -> Iterator[Table | Text]:
-    """Yield the tables of all series."""
-    yield from _tables(parts(report.study, report.groups))
+def section(report: Report) -> v.Section:
+    """Return all series: a table of each with a law, else its times in words."""
+    found = scaled_work(report.groups, report.study.record)
+    if not found:
+        return v.Section("scaling", [])
+    charts = v.Lazy(lambda _: [v.Block([v.Charts(scaling_charts(found))], "charts")], on=v.PAGE)
+    lawful = [each for each in found if each.scaling.law is not None][:SHOWN]
+    parts = [v.Heading(HEADING, 2), v.note(NOTE), charts]
+    for each in found:
+        parts += _series(each, lawful)
+    for each in found:
+        if not any(each is one for one in lawful):
+            head = v.Span(f"Scaling of {title(each)}", "strong")
+            parts.append(v.Line((head, f": {' '.join(_said(each))}"), on=v.TERMINAL))
+    return v.Section("scaling", parts)
 
 
 def study_json(report: Report) -> JsonObject:
@@ -65,42 +53,41 @@ def study_json(report: Report) -> JsonObject:
     return {"scaling": [_json(each) for each in found]}
 
 
-def html(report: Report) -> Html:
-    """Return the tables of all series, and their charts."""
-    charts = scaling_charts(scaled_work(report.groups, report.study.record))
-    found = parts(report.study, report.groups)
-    return Html({"note": NOTE, "parts": found, "charts": charts}, charts)
-
-
-def parts(study: Study, groups: list[Group]) -> list[ScaledInWords]:
-    """Return all series of a study."""
-    return [_part(each) for each in scaled_work(groups, study.record)]
-
-
 def title(found: ScaledWork) -> str:
     """Return the work with the levels of the other factors."""
     return f"{found.work}: {found.label}" if found.label else found.work
 
 
-def _part(found: ScaledWork) -> ScaledInWords:
+def _series(found: ScaledWork, lawful: list[ScaledWork]) -> Iterator[v.Part]:
+    """Yield the parts of a series; a terminal has tables of those of `lawful` alone."""
+    said = _said(found)
+    yield v.Heading(title(found))
+    yield from (v.Line(each, on=v.PAGE) for each in said)
+    heads = ("nodes", f"T(N): {_of(found)}", "law", "residual")
+    if rows := _rows(found):
+        shown = any(each is found for each in lawful)
+        caption = "\n".join([*said, *([NOTE] if shown and found is lawful[-1] else [])])
+        columns = [v.Column(head, long="fold") for head in heads]
+        on = v.ALL if shown else v.PAGE
+        yield v.Table(columns, rows, f"Scaling of {title(found)}", caption, on=on)
+
+
+def _rows(found: ScaledWork) -> list[v.Row]:
+    """Return the run time of each number of nodes with that by the law, nothing without one."""
     scaling, law = found.scaling, found.scaling.law
-    of = f"{found.of}, {_blocks(found)}"
-    times = [words.seconds(float(each)) for each in scaling.times_s]
     if law is None:
-        listed = ", ".join(
-            f"T({nodes}) = {time}" for nodes, time in zip(scaling.nodes, times, strict=True)
-        )
-        return ScaledInWords(
-            title(found), of, [], [f"{listed} ({of}).", f"No law: {scaling.refused}."]
-        )
+        return []
     by_law = law.at(np.array(scaling.nodes))
-    rows = [
-        RunTimeRow(str(nodes), time, words.seconds(float(by_law_s)), _percent(residual))
-        for nodes, time, by_law_s, residual in zip(
-            scaling.nodes, times, by_law, scaling.residuals, strict=True
+    return [
+        [nodes, words.seconds(float(time_s)), words.seconds(float(law_s)), _percent(residual)]
+        for nodes, time_s, law_s, residual in zip(
+            scaling.nodes, scaling.times_s, by_law, scaling.residuals, strict=True
         )
     ]
-    return ScaledInWords(title(found), of, rows, _said(found, law))
+
+
+def _of(found: ScaledWork) -> str:
+    return f"{found.of}, {_blocks(found)}"
 
 
 def _blocks(found: ScaledWork) -> str:
@@ -109,9 +96,16 @@ def _blocks(found: ScaledWork) -> str:
     return f"{said} ({found.left_out} of incomplete blocks left out)" if found.left_out else said
 
 
-def _said(found: ScaledWork, law: Law) -> list[str]:
-    """Return sentences on the law, on what it predicts, and on what the prediction assumes."""
-    scaling = found.scaling
+def _said(found: ScaledWork) -> list[str]:
+    """Return sentences on the law, on what it predicts, and on what the prediction assumes.
+
+    The times of a series without a law are listed.
+    """
+    scaling, law = found.scaling, found.scaling.law
+    if law is None:
+        pairs = zip(scaling.nodes, scaling.times_s, strict=True)
+        times = ", ".join(f"T({nodes}) = {words.seconds(float(time_s))}" for nodes, time_s in pairs)
+        return [f"{times} ({_of(found)}).", f"No law: {scaling.refused}."]
     said = [f"Law: {law_in_words(law)}."]
     if found.doubts:
         said.append(f"In doubt: {'; '.join(each.text for each in found.doubts)}.")
@@ -217,27 +211,3 @@ def _with_interval(found: Effect) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:+.1f} %".replace("-", words.MINUS)
-
-
-def _tables(found: Sequence[ScaledInWords]) -> Iterator[Table | Text]:
-    """Yield a table for each series with a law, and lines for others and those beyond `SHOWN`."""
-    tables = [part for part in found if part.rows][:SHOWN]
-    for part in tables:
-        yield _table(part, last=part is tables[-1])
-    for part in found:
-        if part not in tables:
-            yield Text.assemble((f"Scaling of {part.title}", "bold"), f": {' '.join(part.said)}")
-
-
-def _table(part: ScaledInWords, *, last: bool) -> Table:
-    table = Table(
-        title=f"Scaling of {part.title}",
-        caption=Text("\n".join([*part.said, *([NOTE] if last else [])]), "dim italic"),
-        title_justify="left",
-        caption_justify="left",
-    )
-    for head in ("nodes", f"T(N): {part.of}", "law", "residual"):
-        table.add_column(head, justify="right", overflow="fold")
-    for row in part.rows:
-        table.add_row(row.nodes, row.time, row.law, row.residual)
-    return table

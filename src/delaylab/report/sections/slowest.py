@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.over_time.slowest import NAMED, SlowPacket
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import WIDE, Report
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report
 
 NOTE = (
     "The packets under load whose user RTT is furthest above the median of their own levels. Lost "
@@ -22,25 +20,22 @@ NOTE = (
     "task waited for a CPU, and the busiest programs and control groups outside the lab in that "
     "second."
 )
+COLUMNS = (
+    v.Column("trials, packet", "label", v.TERMINAL, ratio=2, long="fold"),
+    v.Column("user RTT (median)", on=v.WIDE),
+    v.Column("lost in", "label", v.WIDE, ratio=3, long="fold"),
+    v.Column("user RTT (median), lost in", "label", v.NARROW, ratio=3, long="fold"),
+    v.Column("trials", "label", v.PAGE),
+    v.Column("packet", "text", v.PAGE),
+    *(v.Column(head, on=v.PAGE) for head in ("user RTT", "their median", "lost")),
+    *(v.Column(head, "text", v.PAGE) for head in ("lost in", "machine then")),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowPacketRow:
-    """One slow packet as words."""
-
-    trials: str
-    packet: str
-    rtt: str
-    usual: str
-    layer: str
-    lost: str
-    machine: str
-
-
-def terminal(report: Report, width: int) -> Iterator[Table]:
-    """Yield the table of the slowest packets, if there are any."""
-    if found := rows(report.groups):
-        yield _table(found, width)
+def section(report: Report) -> v.Section:
+    """Return the table of the slowest packets, if there are any."""
+    found = slowest(report.groups)
+    return v.Section("slowest", [table(found)] if found else [])
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
@@ -49,28 +44,30 @@ def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     return {"slowest": [_json(packet) for packet in found]}
 
 
-def rows(groups: list[Group]) -> list[SlowPacketRow]:
+def slowest(groups: list[Group]) -> list[tuple[Group, SlowPacket]]:
     """Return the slowest packets of a study, each compared with packets of the same levels."""
     found = [
         (group, packet) for group in groups if group.packets for packet in group.packets.slowest
     ]
-    ranked = sorted(found, key=lambda pair: -pair[1].times)
-    return [_row(group.label_of(packet.trial), packet) for group, packet in ranked[:NAMED]]
+    return sorted(found, key=lambda pair: -pair[1].times)[:NAMED]
 
 
-def _row(label: str, packet: SlowPacket) -> SlowPacketRow:
-    """Return a packet as words."""
+def table(found: Sequence[tuple[Group, SlowPacket]]) -> v.Table:
+    """Return slow packets with the segments that they lost their time in."""
+    return v.Table(COLUMNS, [_row(*each) for each in found], "The slowest packets", NOTE)
+
+
+def _row(group: Group, packet: SlowPacket) -> v.Row:
     part = packet.lost_in
-    at = f" ({part.at})" if part.at else ""
-    return SlowPacketRow(
-        trials=label,
-        packet=f"{packet.seq} at {packet.after_s:.2f} s",
-        rtt=words.delay(packet.rtt_us),
-        usual=words.delay(packet.usual_us),
-        layer=f"{part.layer}{at}, {part.direction}",
-        lost=f"{words.signed(part.lost_us)} (of {words.delay(part.delay_us)})",
-        machine=_machine(packet),
-    )
+    trials = group.label_of(packet.trial)
+    seq = f"{packet.seq} at {packet.after_s:.2f} s"
+    rtt, usual = words.delay(packet.rtt_us), words.delay(packet.usual_us)
+    layer = f"{part.layer}{f' ({part.at})' if part.at else ''}, {part.direction}"
+    lost = f"{words.signed(part.lost_us)} (of {words.delay(part.delay_us)})"
+    machine = _machine(packet)
+    both, where = f"{rtt} ({usual})", f"{lost} in {layer}\nmachine: {machine}"
+    head = (v.Span(trials, "strong"), f"\nseq {seq}")
+    return [head, both, where, f"{both}\n{where}", trials, seq, rtt, usual, lost, layer, machine]
 
 
 def _machine(packet: SlowPacket) -> str:
@@ -83,38 +80,6 @@ def _machine(packet: SlowPacket) -> str:
     said += [f"{each.name} {each.cpus:.2f} CPUs" for each in packet.programs]
     said += [f"control group {each.short} {each.cpus:.2f} CPUs" for each in packet.groups]
     return ", ".join(said) or "not known"
-
-
-def by_trial(groups: list[Group]) -> dict[str, list[SlowPacketRow]]:
-    """Return the slowest packets of each group, by its label."""
-    return {
-        group.label: [
-            _row(group.label_of(packet.trial), packet) for packet in group.packets.slowest
-        ]
-        for group in groups
-        if group.packets and group.packets.slowest
-    }
-
-
-def _table(found: list[SlowPacketRow], width: int) -> Table:
-    """Return the slowest packets with the segments that they lost their time in."""
-    wide = width >= WIDE
-    table = Table(
-        title="The slowest packets",
-        caption=Text(NOTE, "dim italic"),
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("trials, packet", ratio=2, overflow="fold")
-    if wide:
-        table.add_column("user RTT (median)", justify="right")
-    table.add_column("lost in" if wide else "user RTT (median), lost in", ratio=3, overflow="fold")
-    for row in found:
-        head = Text.assemble((row.trials, "bold"), f"\nseq {row.packet}")
-        rtt = f"{row.rtt} ({row.usual})"
-        lost = f"{row.lost} in {row.layer}\nmachine: {row.machine}"
-        table.add_row(head, *([rtt, lost] if wide else [f"{rtt}\n{lost}"]))
-    return table
 
 
 def _json(packet: SlowPacket) -> JsonObject:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from textwrap import wrap
-
-from rich.table import Table
-from rich.text import Text
 
 from delaylab.analysis.group import Group, GroupPackets, SegmentSummary
 from delaylab.analysis.statistics.quantiles import Quantile, Summary, Tail
@@ -15,11 +13,11 @@ from delaylab.charts import words
 from delaylab.charts.fitted import scaled
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
+from delaylab.report import value as v
 from delaylab.report.arrange import Panel, SegmentKey, layer_names, panels, segment_key, usual
-from delaylab.report.packet_path import drawing
-from delaylab.report.sections.section import WIDE, Html, Report, interval
+from delaylab.report.packet_path import DEEP, RAMP, drawing
+from delaylab.report.sections.section import Report, interval
 
-TITLE = "italic"
 # Smallest width of the column of layers, and that of the lines between two columns.
 LAYER, BETWEEN = 20, 3
 # Width at which the names of a column are folded.
@@ -34,55 +32,120 @@ REMOTE = {"request": "⇢", "reply": "⇠", "turn": "↻"}
 ARROWS_SAID = "One way: → sending, ← receiving; beyond the sender's side: ⇢ there, ↻ turn, ⇠ back."
 # Largest number of groups of one panel that are shown layer by layer in the terminal.
 LAYERED = 12
+NOTE = (
+    "One cell for each segment, from the scheduled send time to the responder and back. It shows "
+    "the segment's one-way delay: the median, and below it the tail quantile that the heading "
+    "names. n and lost count the packets sent under load. The user RTT next to each name is the "
+    "round trip, with the same two quantiles. A cell's colour is the decade of its median: "
+)
+DECADES = ("< 10 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms")
+"""The names of the colours of `RAMP`."""
+KEY = v.Swatches("", steps=tuple((name, RAMP[at], at >= DEEP) for at, name in enumerate(DECADES)))
+BOUNDED = (
+    " A segment between two clocks has ± instead of the tail: the uncertainty of their alignment. "
+)
+POINT = "Point at a cell for n and the 95 % intervals, or open the table."
+EFFECTIVE = "effective sample size: independent packets that these are worth"
+ENDS = (
+    v.Column("trials", "label"),
+    *(v.Column(head, "text") for head in ("leg", "segment", "layer", "direction")),
+    v.Column("n"),
+    v.Column("effective", hint=EFFECTIVE),
+    v.Column("median"),
+)
+TAILS = (*map(v.Column, ("95 %", "p90", "p99", "95 %", "p99.9", "max")),)
 # Largest number of rows of a drawing that the page shows before a reader unfolds the rest.
 WAY_ROWS = 24
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WayDrawing:
     """Drawing of the packet's way for one panel."""
 
     name: str
-    heading: str
-    svg: str
-    rows: int
+    panel: Panel
 
-    @property
-    def many(self) -> bool:
-        """Return True if there are too many rows to show at once."""
-        return self.rows > WAY_ROWS
+    @cached_property
+    def svg(self) -> str:
+        """Return the drawing."""
+        return drawing(self.panel)
 
     @property
     def title(self) -> str:
         """Return what it shows, in words."""
-        return f"The packet's way, {self.heading}"
+        return f"The packet's way, {self.panel.heading}"
 
     def fitted(self, width: float) -> str:
         """Return the drawing as SVG of this width in px; raise TooNarrow for small letters."""
         return scaled(self.svg, width)
 
-    @property
     def inline(self) -> str:
         """Return the SVG with the page's own text colour as its ink."""
         return self.svg.replace(' color="#20242a"', "", 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """Points without stamps, their reason, and the kinds of sender for which that is true."""
+def section(report: Report) -> v.Section:
+    """Return the delays by layer and direction: drawn, and as tables; in a terminal of each panel.
 
-    points: list[str]
-    reason: str
-    kinds: list[str]
+    A panel with many groups has its round trips alone there.
+    """
+    parts = [v.Lazy(lambda width: _terminal(report, width), on=v.TERMINAL)]
+    page = [v.Lazy(lambda _: _page(report), on=v.PAGE)] if report.probed else []
+    return v.Section("way", [*parts, *page])
 
 
-def terminal(report: Report, width: int) -> Iterator[Table]:
-    """Yield the tables of each panel; round trips only, if it has many groups."""
+def _terminal(report: Report, width: int) -> Iterator[v.Table]:
     for panel in panels(report.groups):
         if len(panel.groups) > LAYERED:
-            yield _trips_table(panel, width)
+            yield _trips_table(panel)
         else:
             yield from _layer_tables(panel, width)
+
+
+def _page(report: Report) -> Iterator[v.Part]:
+    clocks = any(group.packets and group.packets.clocks for group in report.groups)
+    yield v.Heading("The packet's way", 2)
+    yield v.note((NOTE, KEY, BOUNDED if clocks else " ", POINT))
+    for index, panel in enumerate(panels(report.groups), start=1):
+        way = WayDrawing(f"way-{index}-{panel.groups[0].kind}", panel)
+        many = len(panel.groups)
+        yield v.Heading(panel.heading)
+        yield v.unfolded(f"{many} rows", [v.Picture(way.inline, way)], when=many > WAY_ROWS)
+    for (reason, kinds), points in _absent(report.groups).items():
+        said = f" ({', '.join(kinds)}): {reason}."
+        yield v.note(("No stamps at ", v.Span(", ".join(points), "strong"), said))
+    rows = [
+        _row(group.label if not number else "", part)
+        for group in report.probed
+        for number, part in enumerate(group.segments)
+    ]
+    columns = (*ENDS, v.Column("± clocks", on=v.PAGE if clocks else ()), *TAILS)
+    yield v.unfolded("All segments with n and intervals", [v.Table(columns, rows)])
+
+
+def _row(label: str, part: SegmentSummary) -> v.Row:
+    delay = part.delay
+    return [
+        label,
+        part.leg,
+        f"{part.start} → {part.end}{' (merged)' if part.merged else ''}",
+        f"{part.layer} ({part.at})" if part.at else part.layer,
+        part.direction,
+        delay.n,
+        f"{delay.n_effective:.0f}",
+        _quantile_cell(delay.median),
+        words.delay(part.bound_us) if part.bound_us else "",
+        (v.Span(words.interval(delay.median.interval), "small"),),
+        _quantile_cell(delay.p90),
+        _quantile_cell(delay.p99),
+        (v.Span(words.interval(delay.p99.interval), "small"),),
+        _quantile_cell(delay.p999),
+        words.delay(delay.max),
+    ]
+
+
+def _quantile_cell(found: Quantile) -> v.Cell:
+    return v.Cell(words.quantile(found), found.why)
 
 
 def study_json(report: Report) -> JsonObject:
@@ -131,23 +194,8 @@ def _trips(rtt: Mapping[str, Summary]) -> JsonObject:
     return {name: _summary(summary) for name, summary in rtt.items()}
 
 
-def html(report: Report) -> Html:
-    """Return a drawing for each panel, and the points without stamps."""
-    ways = [_way(index, panel) for index, panel in enumerate(panels(report.groups), start=1)]
-    aligned = any(group.packets and group.packets.clocks for group in report.groups)
-    return Html({"ways": ways, "absent": _absent(report.groups), "clocks": aligned}, ways)
-
-
-def _way(index: int, panel: Panel) -> WayDrawing:
-    return WayDrawing(
-        f"way-{index}-{panel.groups[0].kind}",
-        panel.heading,
-        drawing(panel),
-        len(panel.groups),
-    )
-
-
-def _absent(groups: list[Group]) -> list[Absent]:
+def _absent(groups: list[Group]) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Return the points without stamps by the reason, and by the kinds of sender that have it."""
     kinds: dict[tuple[str, str], dict[str, None]] = {}
     for group in groups:
         for missing in group.packets.account.absent.items() if group.packets else ():
@@ -155,7 +203,7 @@ def _absent(groups: list[Group]) -> list[Absent]:
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (point, reason), found in kinds.items():
         together.setdefault((reason, tuple(found)), []).append(point)
-    return [Absent(points, reason, list(of)) for (reason, of), points in together.items()]
+    return together
 
 
 def _segment(segment: SegmentSummary) -> JsonObject:
@@ -197,7 +245,7 @@ def _quantile(name: str, quantile: Quantile) -> JsonObject:
     return {name: quantile.value, f"{name}_interval": interval(quantile.interval)}
 
 
-def _layer_tables(panel: Panel, width: int) -> Iterator[Table]:
+def _layer_tables(panel: Panel, width: int) -> Iterator[v.Table]:
     """Yield the delays per layer and direction of one panel, as many groups a table as fit."""
     name = panel.tail
     columns = [
@@ -262,7 +310,7 @@ def _fitting(widths: list[int], room: int) -> int:
 
 def _layer_table(
     title: str, columns: list[_Column], names: dict[SegmentKey, str], *, last: bool
-) -> Table:
+) -> v.Table:
     """Return the table of some groups; the last one of a panel explains the signs of all."""
     bounded = any(part.bound_us for column in columns for part in column.parts.values())
     few = any("–" in cell for c in columns for cell in (*c.cells.values(), *c.trips.values()))
@@ -270,48 +318,44 @@ def _layer_table(
     no_p99 = f" User RTT: {why}." if why else ""
     notes = f"{CLOCKS if bounded else ''}{FEW if few else ''}{no_p99}"
     caption = f"{ARROWS_SAID} RTT: round trip. {COUNTED}{notes}"
-    table = Table(
-        title=Text(title, TITLE),
-        caption=caption if last or bounded or few or why else None,
-        title_justify="left",
-        caption_justify="left",
+    layers = [
+        [name, *(column.cells.get(key, "–") for column in columns)]
+        for key, name in names.items()
+        if any(key in column.cells for column in columns)
+    ]
+    trips = [
+        [text, *(column.trips.get(trip, "–") for column in columns)]
+        for trip, text in TRIPS
+        if any(trip in column.trips for column in columns)
+    ]
+    heads = [v.Column(each.head, least=each.width, long="whole") for each in columns]
+    return v.Table(
+        [v.Column("layer", "label", least=LAYER), *heads],
+        layers,
+        title,
+        caption if last or bounded or few or why else "",
+        totals=trips,
     )
-    table.add_column("layer", min_width=LAYER)
-    for column in columns:
-        table.add_column(Text(column.head), justify="right", min_width=column.width, no_wrap=True)
-    for key, name in names.items():
-        cells = [column.cells.get(key, "–") for column in columns]
-        if any(key in column.cells for column in columns):
-            table.add_row(Text(name), *cells)
-    table.add_section()
-    for trip, text in TRIPS:
-        if any(trip in column.trips for column in columns):
-            table.add_row(text, *(c.trips.get(trip, "–") for c in columns), style="bold")
-    return table
 
 
-def _trips_table(panel: Panel, width: int) -> Table:
+def _trips_table(panel: Panel) -> v.Table:
     """Return the round trips of a panel with too many groups to show each layer by layer."""
-    wide = width >= WIDE
-    name = panel.tail
-    table = Table(
-        title=Text(f"{panel.title}: round trips, median / {name}", TITLE),
-        caption=f"Layer by layer in the report. {COUNTED}",
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("trials" if wide else "trials; n, lost", ratio=1, overflow="fold")
     trips = [trip for trip in TRIPS if any(trip[0] in group.rtt for group in panel.groups)]
-    for head in (*(["n, lost"] if wide else []), *(text for _, text in trips)):
-        table.add_column(head, justify="right", no_wrap=True)
+    columns = (
+        v.Column("trials", "label", v.WIDE, ratio=1, long="fold"),
+        v.Column("n, lost", on=v.WIDE, long="whole"),
+        *(v.Column(text, on=v.WIDE, long="whole") for _, text in trips),
+        v.Column("trials; n, lost", "label", v.NARROW, ratio=1, long="fold"),
+        *(v.Column(text, on=v.NARROW, long="whole") for _, text in trips),
+    )
+    rows: list[v.Row] = []
     for group, label in zip(panel.groups, panel.labels, strict=True):
-        cells = [_cell(group.rtt.get(trip), name) for trip, _ in trips]
-        if wide:
-            table.add_row(Text(label), _count(group), *cells)
-        else:
-            folded = [cell.replace(" / ", "\n") for cell in cells]
-            table.add_row(Text(f"{label}\n{_count(group)}"), *folded)
-    return table
+        cells = [_cell(group.rtt.get(trip), panel.tail) for trip, _ in trips]
+        folded = [cell.replace(" / ", "\n") for cell in cells]
+        count = _count(group)
+        rows.append([label, count, *cells, f"{label}\n{count}", *folded])
+    title = f"{panel.title}: round trips, median / {panel.tail}"
+    return v.Table(columns, rows, title, f"Layer by layer in the report. {COUNTED}")
 
 
 def _count(group: Group) -> str:

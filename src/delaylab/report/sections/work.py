@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from math import isfinite
-
-from rich.table import Table
-from rich.text import Text
 
 from delaylab.analysis.domains import mean_shares
 from delaylab.analysis.doubts.cpu_time import cpu_times
@@ -18,7 +15,8 @@ from delaylab.charts import words
 from delaylab.charts.messages import message_charts
 from delaylab.charts.work import work_charts
 from delaylab.io.values import JsonObject
-from delaylab.report.sections.section import WIDE, Html, Report, interval
+from delaylab.report import value as v
+from delaylab.report.sections.section import Report, interval
 
 # Largest number of works, each of one group, that the terminal shows with their nodes.
 SHOWN = 8
@@ -33,65 +31,49 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRow:
-    """One node's work as words."""
-
-    node: str
-    share: str
-    rate: str
-    time: str
-    own_cpu: str
-    host_cpu: str
-    stop: str
-
-
 MESSAGES = (
     "Times of messages: round-trip, from MPI_Send until as many bytes are back, between the first "
     "two nodes; exchange, MPI_Sendrecv, by which both send at once, about one way; barrier, "
     "MPI_Barrier of all nodes. Medians and least of the repetitions."
 )
+NODES = (
+    v.Column("node", "label", long="fold"),
+    v.Column("share", on=v.TERMINAL),
+    v.Column("share (%)", on=v.PAGE),
+    v.Column("rate"),
+    v.Column("time"),
+    *(v.Column(head, on=v.WIDE) for head in ("getrusage", "cgroup", "longest stop")),
+    v.Column("getrusage\ncgroup\nlongest stop", on=v.NARROW),
+    *(v.Column(f"CPU time ({by})", on=v.PAGE) for by in ("getrusage", "cgroup")),
+    v.Column("longest stop", on=v.PAGE),
+)
+TIMES = (v.Column("operation", "label"), *map(v.Column, ("size", "median", "least")))
+FIGURES = (v.Column("figure", "label"), v.Column("value"))
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Time of messages of one size as words."""
-
-    operation: str
-    size: str
-    median: str
-    least: str
-
-
-@dataclass(frozen=True, slots=True)
-class FigureRow:
-    """Figure of a program as words."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkInWords:
-    """Work of one group: its rows, what they say together, and who failed.
-
-    `messages` and `figures` are what a program of MPI found. `domains` has a line for each host
-    with Xen nodes: how its domains shared its CPU time.
-    """
-
-    trials: str
-    work: str
-    said: str
-    rows: list[NodeRow]
-    failed: list[str]
-    messages: list[Message]
-    figures: list[FigureRow]
-    domains: list[str]
-
-
-def terminal(report: Report, width: int) -> Iterator[Table | Text]:
-    """Yield the tables of all work."""
-    yield from _tables(parts(report.groups), width)
+def section(report: Report) -> v.Section:
+    """Return the tables of all work, and its charts."""
+    works = [(group, work) for group in report.groups for work in group.works]
+    if not works:
+        return v.Section("work", [])
+    parts = [
+        v.Heading("The nodes' work", 2),
+        v.note(NOTE),
+        v.Lazy(lambda _: _charts(report), on=v.PAGE),
+    ]
+    for at, (group, work) in enumerate(works, start=1):
+        # Xen's domains are told once for each group.
+        domains = _domains(group) if work is group.works[0] else []
+        caption = f"{_said(work)}." + (f"\n{NOTE}" if at == min(SHOWN, len(works)) else "")
+        parts += _work(group, work, domains, caption, v.ALL if at <= SHOWN else v.PAGE)
+        if at > SHOWN:
+            head = v.Span(f"{group.label}: {work.name}", "strong")
+            parts.append(v.Line((head, f": {_said(work)}"), on=v.TERMINAL))
+    for group, work in works:
+        for why in _failed(work):
+            said = f"work {work.name} of {group.label}: {why}"
+            parts.append(v.Line(said, "bad", on=v.TERMINAL))
+    return v.Section("work", parts)
 
 
 def study_json(report: Report) -> JsonObject:
@@ -99,20 +81,27 @@ def study_json(report: Report) -> JsonObject:
     return {"work": [_json(group, work) for group in report.groups for work in group.works]}
 
 
-def html(report: Report) -> Html:
-    """Return the tables of all work, and its charts."""
+def _charts(report: Report) -> Iterator[v.Part]:
     charts = [*work_charts(report.groups), *message_charts(report.groups)]
-    values = {"note": NOTE, "messages_said": MESSAGES, "parts": parts(report.groups)}
-    return Html({**values, "charts": charts}, charts)
+    yield v.Block([v.Charts(charts)], "charts")
 
 
-def parts(groups: list[Group]) -> list[WorkInWords]:
-    """Return all work of a study's groups. Xen's domains are told once for each group."""
-    return [
-        _part(group, work, [] if at else _domains(group))
-        for group in groups
-        for at, work in enumerate(group.works)
-    ]
+def _work(
+    group: Group, work: Work, domains: list[str], caption: str, on: v.Forms
+) -> Iterator[v.Part]:
+    of, said = f"{work.name}: {group.label}", _said(work)
+    yield v.Heading(of)
+    yield v.note(f"{said[:1].upper()}{said[1:]}.")
+    yield from (v.note(f"{line}.") for line in domains)
+    yield from (v.Noticed("failed", why) for why in _failed(work))
+    nodes = [*_nodes(group, work)]
+    yield v.Table(NODES, nodes, f"Work {of}", caption, on=on if nodes else v.TERMINAL)
+    yield from (v.Line(f"{line}.", "faint", on=v.TERMINAL) for line in domains if on == v.ALL)
+    if messages := _messages(work):
+        yield v.note(MESSAGES)
+        yield v.Table(TIMES, messages, f"Messages of {of}", MESSAGES, on=on)
+    if figures := [[*_figure(each)] for each in work.figures]:
+        yield v.Table(FIGURES, figures, f"Figures of {of}", on=on)
 
 
 def _domains(group: Group) -> list[str]:
@@ -124,28 +113,24 @@ def _domains(group: Group) -> list[str]:
     ]
 
 
-def _part(group: Group, work: Work, domains: list[str]) -> WorkInWords:
-    differ = {(e.work, e.node): e.differ for e in cpu_times(group.trials) if not e.agree}
-    shares = work.fairness.shares if work.fairness is not None else {}
-    rows = [
-        _row(node, done, work, shares.get(node), differ.get((work.name, node)))
-        for node, done in work.nodes.items()
-    ]
-    reasons = dict.fromkeys(work.failed.values())
-    failed = [f"{', '.join(_nodes_of(work, reason))}: {reason}" for reason in reasons]
-    messages = [
-        Message(
+def _failed(work: Work) -> list[str]:
+    """Return each reason for which nodes failed, with these nodes."""
+    nodes: dict[str, list[str]] = {}
+    for node, why in work.failed.items():
+        nodes.setdefault(why, []).append(node)
+    return [f"{', '.join(names)}: {why}" for why, names in nodes.items()]
+
+
+def _messages(work: Work) -> list[v.Row]:
+    return [
+        [
             each.operation,
             "–" if each.operation == "barrier" else f"{each.size_bytes:,} B".replace(",", " "),
             words.delay(each.median_ns / 1e3),
             words.delay(each.least_ns / 1e3),
-        )
+        ]
         for each in work.messages
     ]
-    figures = [FigureRow(*_figure(each)) for each in work.figures]
-    return WorkInWords(
-        group.label, work.name, _said(work), rows, failed, messages, figures, domains
-    )
 
 
 def _figure(figure: FoundFigure) -> tuple[str, str]:
@@ -156,11 +141,6 @@ def _figure(figure: FoundFigure) -> tuple[str, str]:
     if figure.unit == "ns":
         return name, words.delay(figure.value / 1e3)
     return name, words.rate(figure.value, figure.unit)
-
-
-def _nodes_of(work: Work, reason: str) -> list[str]:
-    """Return the nodes that failed for a reason."""
-    return [node for node, why in work.failed.items() if why == reason]
 
 
 def _said(work: Work) -> str:
@@ -187,76 +167,25 @@ def _said(work: Work) -> str:
     return said
 
 
-def _row(
-    node: str, done: NodeWork, work: Work, share: NodeShare | None, differ: float | None
-) -> NodeRow:
-    host_cpu = "–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s)
+def _nodes(group: Group, work: Work) -> Iterator[v.Row]:
+    differ = {(e.work, e.node): e.differ for e in cpu_times(group.trials) if not e.agree}
+    shares = work.fairness.shares if work.fairness is not None else {}
+    for node, done in work.nodes.items():
+        share = words.share_of_fair(shares[node].of_fair) if node in shares else "–"
+        rest = [
+            words.seconds(done.user_s + done.system_s),
+            _host_cpu(done, differ.get((work.name, node))),
+            "–" if done.longest_stop_s is None else words.delay(done.longest_stop_s * 1e6),
+        ]
+        rate, time = words.rate(done.rate, work.unit), words.seconds(done.wall_s)
+        yield [node, share, share, rate, time, *rest, "\n".join(rest), *rest]
+
+
+def _host_cpu(done: NodeWork, differ: float | None) -> str:
+    said = "–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s)
     if differ is not None:
-        host_cpu += f" ({100 * differ:+.0f} %)".replace("-", words.MINUS)
-    if done.vcpu_s is not None:
-        host_cpu += f", vCPUs {words.seconds(done.vcpu_s)}"
-    return NodeRow(
-        node=node,
-        share="–" if share is None else words.share_of_fair(share.of_fair),
-        rate=words.rate(done.rate, work.unit),
-        time=words.seconds(done.wall_s),
-        own_cpu=words.seconds(done.user_s + done.system_s),
-        host_cpu=host_cpu,
-        stop="–" if done.longest_stop_s is None else words.delay(done.longest_stop_s * 1e6),
-    )
-
-
-def _tables(found: Sequence[WorkInWords], width: int) -> Iterator[Table | Text]:
-    """Yield a table for each work of a group, and a line for each of those beyond `SHOWN`."""
-    for number, part in enumerate(found[:SHOWN]):
-        yield _table(part, width, last=number == len(found[:SHOWN]) - 1)
-        yield from (Text(f"{line}.", "dim") for line in part.domains)
-        yield from _findings(part)
-    for part in found[SHOWN:]:
-        yield Text.assemble((f"{part.trials}: {part.work}", "bold"), f": {part.said}")
-    for part in found:
-        yield from (Text(f"work {part.work} of {part.trials}: {why}", "red") for why in part.failed)
-
-
-def _findings(part: WorkInWords) -> Iterator[Table]:
-    """Yield the tables of what a program of MPI found, if it was one."""
-    if part.messages:
-        caption = Text(MESSAGES, "dim italic")
-        table = Table(title=f"Messages of {part.work}: {part.trials}", caption=caption)
-        table.title_justify = table.caption_justify = "left"
-        for head in ("operation", "size", "median", "least"):
-            table.add_column(head, justify="left" if head == "operation" else "right")
-        for each in part.messages:
-            table.add_row(each.operation, each.size, each.median, each.least)
-        yield table
-    if part.figures:
-        table = Table(title=f"Figures of {part.work}: {part.trials}", title_justify="left")
-        table.add_column("figure")
-        table.add_column("value", justify="right")
-        for figure in part.figures:
-            table.add_row(figure.name, figure.value)
-        yield table
-
-
-def _table(part: WorkInWords, width: int, *, last: bool) -> Table:
-    wide = width >= WIDE
-    caption = f"{part.said}." + (f"\n{NOTE}" if last else "")
-    table = Table(
-        title=f"Work {part.work}: {part.trials}",
-        caption=Text(caption, "dim italic"),
-        title_justify="left",
-        caption_justify="left",
-    )
-    heads = ["getrusage", "cgroup", "longest stop"]
-    table.add_column("node", overflow="fold")
-    for head in ("share", "rate", "time", *(heads if wide else ["\n".join(heads)])):
-        table.add_column(head, justify="right")
-    for row in part.rows:
-        rest = [row.own_cpu, row.host_cpu, row.stop]
-        table.add_row(
-            row.node, row.share, row.rate, row.time, *(rest if wide else ["\n".join(rest)])
-        )
-    return table
+        said += f" ({100 * differ:+.0f} %)".replace("-", words.MINUS)
+    return said if done.vcpu_s is None else f"{said}, vCPUs {words.seconds(done.vcpu_s)}"
 
 
 def _json(group: Group, work: Work) -> JsonObject:
