@@ -14,7 +14,8 @@ from delaylab.analysis.compared.many import compare_studies
 from delaylab.cli import app
 from delaylab.dataset.store import read_study
 from delaylab.report.compared import headline
-from delaylab.report.compared_terminal import print_comparison
+from delaylab.report.compared_sections import sections
+from delaylab.report.rich_parts import print_sections
 from tests import synthetic, unprobed
 from tests.synthetic import Condition, constant, lognormal
 
@@ -126,7 +127,7 @@ def test_a_page_that_cannot_be_written_is_one_line(places: tuple[Path, Path]) ->
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_narrow_terminal_drops_nothing(places: tuple[Path, Path], width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
-    print_comparison(console, compare_studies([read_study(place) for place in places]))
+    print_sections(console, sections(compare_studies([read_study(place) for place in places])))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width
@@ -152,7 +153,7 @@ def test_work_without_packets_is_compared_in_every_form(tmp_path: Path) -> None:
 
     before, after = study("before", 100), study("after", 50)
     console = Console(file=io.StringIO(), width=120)
-    print_comparison(console, compare_studies([read_study(before), read_study(after)]))
+    print_sections(console, sections(compare_studies([read_study(before), read_study(after)])))
     assert isinstance(console.file, io.StringIO)
     text = " ".join(console.file.getvalue().split())
     assert "3 of 4 lines differ" in text

@@ -21,6 +21,8 @@ from tests.synthetic import Condition, queue
 
 # Width of a phone's screen in CSS px, without the page's own margins.
 PHONE = 400 - 2 * (10 + 12)
+# Width of a column that has room for several words in a line, in letters.
+SEVERAL_WORDS = 20
 SLOW = {("request", "sender.uplink"): queue(5000)}
 OF = "median of user RTT less wire RTT: network load − the largest other"
 
@@ -122,4 +124,9 @@ def test_no_column_of_words_is_as_narrow_as_one_word(page: str) -> None:
     cells = re.findall(r'<td[^>]*class="text"[^>]*>(.{0,5})', page)
     assert len(cells) > 50
     assert {cell for cell in cells if cell != "<div>"} == set()
-    assert "td.text > div { width: max-content;" in page
+    rules = re.findall(r"([^{}\n]*td\.text > div) \{([^}]*)\}", page)
+    (usual, *others) = (dict(re.findall(r"([\w-]+): ([^;]+);", rule)) for _, rule in rules)
+    assert usual["width"] == "max-content"
+    assert not any("width" in other for other in others)
+    widest = [int(each["max-width"].removesuffix("ch")) for each in (usual, *others)]
+    assert min(widest) >= SEVERAL_WORDS

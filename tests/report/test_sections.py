@@ -11,7 +11,15 @@ from typing import get_args
 
 import pytest
 
-from delaylab.report import html, rich_parts, sections, templating, terminal, value
+from delaylab.report import (
+    compared_sections,
+    html,
+    rich_parts,
+    sections,
+    templating,
+    terminal,
+    value,
+)
 from delaylab.report.sections.registry import PAGE, STUDY_JSON, TERMINAL, TRIAL_JSON
 from delaylab.report.style import TEMPLATES
 
@@ -56,7 +64,7 @@ def below(names: set[str], rooms: tuple[str, ...]) -> list[str]:
 
 def test_sections_and_their_values_know_of_no_form() -> None:
     assert len(MODULES) > 20
-    for module in (*MODULES, value):
+    for module in (*MODULES, compared_sections, value):
         assert below(imported(module.__file__), SHOWING) == [], module.__name__
     assert below(imported(terminal.__file__), SHOWING)
 

@@ -291,7 +291,8 @@ def compare(
         read_intact(folder) for folder in chosen.folders
     ]  # damage is found before slow imports
     from delaylab.report import compared
-    from delaylab.report.compared_terminal import print_comparison
+    from delaylab.report.compared_sections import sections
+    from delaylab.report.rich_parts import print_sections
     from delaylab.verbs import datasets
 
     found = datasets.compared(studies, chosen)
@@ -302,7 +303,7 @@ def compare(
     if as_json:
         print_json(compared.many_as_json(found))
     else:
-        print_comparison(console(), found)
+        print_sections(console(), sections(found))
         if page is not None:
             console().print(f"\nreport   {page}", soft_wrap=True)
     for study in studies:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from delaylab.analysis.claims.doubted import ClaimDoubt
 from delaylab.analysis.compared.lines import LOST, OF_FAIR, Line
 from delaylab.analysis.compared.many import Comparison
-from delaylab.analysis.compared.measured import AT_WORK, ROUND_TRIP
 from delaylab.analysis.compared.side import Side
 from delaylab.analysis.compared.two_sides import Compared
-from delaylab.analysis.group import in_words
 from delaylab.analysis.statistics.two_runs import CERTAIN
 from delaylab.charts import words
 from delaylab.io.values import JsonObject
@@ -24,43 +22,6 @@ ONCE = (
     "One trial on each side: a difference may be one that any two runs have. Only repeats tell how "
     'much runs differ ("repeats" in the study file).'
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LineInWords:
-    """Line of a comparison as words; `doubt` names what undermines the verdict, or is empty."""
-
-    levels: str
-    part: str
-    statistic: str
-    before: str
-    after: str
-    change: str
-    verdict: str
-    sees: str
-    doubt: str
-    differs: bool
-    worse: bool
-
-
-def row(line: Line) -> LineInWords:
-    """Return a line of a comparison as words."""
-    write, sign = _formats(line)
-    way = "" if line.part.direction in (ROUND_TRIP, AT_WORK) else f", {line.part.direction}"
-    at = f" ({line.part.at})" if line.part.at else ""
-    return LineInWords(
-        levels=in_words(line.pair.levels) or "all trials",
-        part=f"{line.part.name}{at}{way}",
-        statistic="" if line.part == LOST else line.statistic,
-        before=write(line.before),
-        after=write(line.after),
-        change=_change(line),
-        verdict=line.verdict,
-        sees=sign(line.sees).removeprefix("+"),
-        doubt=", ".join(line.pair.doubts),
-        differs=line.differs,
-        worse=line.verdict in ("slower", "more lost", "less"),
-    )
 
 
 def note(found: Compared) -> str:
@@ -167,7 +128,7 @@ def _line(line: Line) -> JsonObject:
     }
 
 
-def _formats(line: Line) -> tuple[Callable[[float], str], Callable[[float], str]]:
+def formats(line: Line) -> tuple[Callable[[float], str], Callable[[float], str]]:
     """Return how a value and how a difference of a line's quantity are written."""
     if line.part == LOST:
         return _percent, _points
@@ -179,13 +140,13 @@ def _formats(line: Line) -> tuple[Callable[[float], str], Callable[[float], str]
     return lambda value: words.rate(value, unit), lambda value: _signed_rate(value, unit)
 
 
-def _change(line: Line) -> str:
+def change(line: Line) -> str:
     """Write a line's difference with its interval."""
     if line.part == LOST:
         return _points_with_interval(line)
     if not line.of_work:
         return words.shift(line.effect)
-    write = _formats(line)[1]
+    write = formats(line)[1]
     low, high = line.effect.interval
     return f"{write(line.effect.value)} [{write(low)}, {write(high)}]"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from delaylab.analysis.convergence.outcome import Outcome
@@ -10,8 +10,8 @@ from delaylab.charts import words
 from delaylab.charts.convergence import timeline_of_outcomes
 from delaylab.forwarding.detours import NodesPassed
 from delaylab.forwarding.fates import Interval
-from delaylab.report import templating
-from delaylab.report.style import style_sheet
+from delaylab.report import value as v
+from delaylab.report.templating import page
 
 HEAD = (
     *("event", "detected", "last change", "all right", "black holes", "loops", "lost messages"),
@@ -26,21 +26,53 @@ NOTE = (
 )
 
 
+WAYS = (
+    "A way is the nodes that a packet passes by the tables of all routers, before the event and "
+    "once it was over. Of several equally short ways the first by name is listed. Nodes that do "
+    "not run are left out. The ways of the fewest nodes come first."
+)
+
+
 def render(lab: str, outcomes: Sequence[Outcome]) -> str:
     """Return the page as HTML that refers to nothing outside itself."""
+    sections = [
+        v.Section("", [v.Block([*_header(lab, outcomes)], "header")]),
+        v.Section("events", [*_events(outcomes)]),
+        v.Section("ways", [*_ways(outcomes)]),
+    ]
+    return page(f"{lab}: convergence", sections)
+
+
+def _header(lab: str, outcomes: Sequence[Outcome]) -> Iterator[v.Part]:
     first_ns = min((each.event_ns for each in outcomes), default=0)
-    environment = templating.environment()
-    environment.filters["way"] = _way
-    return environment.get_template("converged.html.j2").render(
-        lab=lab,
-        began=f"{datetime.fromtimestamp(first_ns / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC",
-        chart=timeline_of_outcomes(outcomes),
-        head=HEAD,
-        rows=[cells(each) for each in outcomes],
-        note=NOTE,
-        outcomes=outcomes,
-        style=style_sheet(),
-    )
+    began = f"{datetime.fromtimestamp(first_ns / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    events = "; ".join(each.event for each in outcomes) or "no event"
+    count = f"{len(outcomes)} event{'' if len(outcomes) == 1 else 's'}"
+    yield v.Line("delaylab", style="brand")
+    yield v.Heading(f"{lab}: {events}", 1)
+    yield v.Line(f"{count}, the first at {began}")
+
+
+def _events(outcomes: Sequence[Outcome]) -> Iterator[v.Part]:
+    yield v.Heading("How the routers followed", 2)
+    if chart := timeline_of_outcomes(outcomes):
+        yield v.Charts([chart], titled=False, wide=True)
+    yield v.note(NOTE)
+    columns = [v.Column(head, "number" if at else "flat") for at, head in enumerate(HEAD)]
+    yield v.Table(columns, [cells(each) for each in outcomes])
+
+
+def _ways(outcomes: Sequence[Outcome]) -> Iterator[v.Part]:
+    yield v.Heading("Ways that changed", 2)
+    yield v.note(WAYS)
+    columns = [v.Column(head, "flat") for head in ("before", "after")]
+    for each in outcomes:
+        found = each.course.detours
+        yield v.Heading(f"{each.event}: {found.changed} of {found.pairs} pairs of nodes")
+        if found.shown:
+            yield v.Table(columns, [[_way(one.before), _way(one.after)] for one in found.shown])
+            if found.changed > len(found.shown):
+                yield v.Line(f"{found.changed - len(found.shown)} more are not listed.")
 
 
 def cells(found: Outcome) -> list[str]:

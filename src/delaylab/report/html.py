@@ -15,13 +15,20 @@ from delaylab.io.files import check_own_folder, own_folder, write_new
 from delaylab.papers.findings import Later
 from delaylab.papers.paper import Paper
 from delaylab.progress import Progress, silent
-from delaylab.report import templating
 from delaylab.report.sections.registry import PAGE
 from delaylab.report.sections.section import Report
-from delaylab.report.style import style_sheet
+from delaylab.report.templating import page
 from delaylab.report.value import Drawing
 
 CHARTS = "charts"
+METHOD = "How each number is made: docs/method.md of delaylab. "
+INTERVALS = (
+    "Intervals are 95 %, between ranks (Woodruff 1952), by as many packets as are independent (the "
+    "effective sample size). Repeats of the same levels are pooled, and their intervals are at "
+    "least Student's of the trials. A quantile is given if at least 5 effective samples are "
+    "expected on either side of it. Charts and claims use at most 20 000 packets of a group. "
+)
+FILES = "The raw data are in `trials/` in the same folder, every chart as SVG and PNG in `charts/`."
 
 
 def write_report(
@@ -89,6 +96,5 @@ def render(report: Report, beside: Beside | None = None) -> str:
         if beside is not None:
             for drawing in section.drawings:
                 beside.draw(drawing)
-    page = templating.environment().get_template("report.html.j2")
-    record, probed = report.study.record, bool(report.probed)
-    return page.render(sections=sections, record=record, probed=probed, style=style_sheet())
+    footer = f"{METHOD}{INTERVALS if report.probed else ''}{FILES}"
+    return page(report.study.record.title, sections, footer)

@@ -1,11 +1,12 @@
-"""Sections of a report as what a terminal prints."""
+"""Sections as what a terminal prints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from rich import table as rich
+from rich.console import Console
 from rich.text import Text
 
 from delaylab.report.value import Form, Line, Section, Table, Tone, Words, spans
@@ -21,6 +22,13 @@ STYLES: dict[Tone, str] = {
     "open": "yellow",
 }
 OVERFLOW: dict[str, Literal["ellipsis", "fold"]] = {"cut": "ellipsis", "fold": "fold"}
+
+
+def print_sections(console: Console, sections: Iterable[Section]) -> None:
+    """Print sections."""
+    for section in sections:
+        for part in in_terminal(section, console.width):
+            console.print(part)
 
 
 def in_terminal(section: Section, width: int) -> Iterator[Text | rich.Table]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from delaylab.drawing.content_policy import policy_tag
-from delaylab.report.style import TEMPLATES
-from delaylab.report.value import Span, Swatches, Tone, Words
+from delaylab.report.style import TEMPLATES, style_sheet
+from delaylab.report.value import Section, Span, Swatches, Tone, Words
 
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 CODE = re.compile(r"`([^`]+)`")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 TAGS: dict[Tone, str] = {
     "strong": "<b>{}</b>",
+    "good": '<span class="holds"><span class="badge">{}</span></span>',
+    "bad": '<span class="badge">{}</span>',
     "small": "<small>{}</small>",
     "paper": '<span class="paper">{}</span>',
     "sign": '<i class="diamond">{}</i>',
@@ -24,7 +27,13 @@ SWATCH = '<i{} style="background:{}">{}</i>'
 DARK = Markup(' class="deep"')
 
 
-def environment() -> Environment:
+def page(title: str, sections: Sequence[Section], footer: Words = "") -> str:
+    """Return a page as HTML that refers to nothing outside itself."""
+    template = _environment().get_template("page.html.j2")
+    return template.render(title=title, sections=sections, footer=footer, style=style_sheet())
+
+
+def _environment() -> Environment:
     """Return the settings in which pages are rendered: all text is escaped, no name is unknown."""
     found = Environment(
         loader=FileSystemLoader(TEMPLATES),

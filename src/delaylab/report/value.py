@@ -225,11 +225,12 @@ def unfolded(
 
 @dataclass(frozen=True)
 class Noticed(OnPage):
-    """Notice with a name: a doubt about the data, a trial that failed."""
+    """Notice with a name: a doubt about the data, a trial that failed; `about` is whose it is."""
 
     name: str
     words: Words = ""
     parts: Sequence[Part] = ()
+    about: str = ""
 
 
 @dataclass(frozen=True)
