@@ -327,8 +327,6 @@ def test_no_source_file_is_too_long_to_read() -> None:
 
 VARIADIC = {"select", "with_columns", "add_row", "run", "label"}
 """Calls of any number of values that are alike: columns, cells, words of a command, levels."""
-OTHERS_ROOMS = {"plan", "spec", "report"}
-"""Rooms whose constructors are not asked yet."""
 
 
 def long_calls(source: str) -> list[int]:
@@ -347,16 +345,12 @@ def test_no_call_has_seven_values_without_names() -> None:
     assert long_calls("Point(1, 2, 3, 4, 5, 6, *more)") == [1]
     assert long_calls("Point(1, 2, 3, 4, 5, 6, z=7)\ntable.select(1, 2, 3, 4, 5, 6, 7)") == []
     files = [
-        *(each for each in SOURCE.rglob("*.py") if room_of(each) not in OTHERS_ROOMS),
+        *SOURCE.rglob("*.py"),
         *PAPERS.rglob("*.py"),
     ]
     assert len(files) > 400
     found = [f"{path}:{line}" for path in files for line in long_calls(path.read_text())]
     assert found == []
-
-
-def room_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0]
 
 
 def test_the_link_crate_stands_alone() -> None:

@@ -121,7 +121,7 @@ def test_a_factor_sets_what_a_node_receives() -> None:
         (("b: {delay: 20ms, loss: 30%}", "z: {delay: 1ms}"), "'z' is not on this link"),
         (("loss: 30%", "state: down"), "loses its carrier for both directions"),
         (("loss: 30%", "rate: 1Mbit, queue: sender"), "does not wait at its sender"),
-        (("loss: 30%", "queue: 10"), "nothing waits in `queue`"),
+        (("loss: 30%", "queue: 10"), "`queue` needs a `rate`"),
         (("loss: 30%", "profile: dsl"), "say dsl/up or dsl/down for what a member receives"),
         (("links:", "engine: kernel\nlinks:"), "kernel engine has no conditions at the receiver"),
         (

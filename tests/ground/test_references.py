@@ -114,7 +114,7 @@ def test_all_files_of_this_machine_in_a_command_are_references(
 
 def test_domains_of_a_dom0_cannot_be_on_other_machines_and_say_why() -> None:
     assert any("{image:xen/hypervisor}" in word for word in planned({"kind": "xen"}))
-    with pytest.raises(NotHere, match=r"cannot be xen on machine m1: .*; .*this machine"):
+    with pytest.raises(NotHere, match=r"kind xen cannot run on machine m1: .*; .*this machine"):
         planned({"kind": "xen"}, dom0=True)
 
 

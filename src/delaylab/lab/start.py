@@ -137,7 +137,7 @@ def _build(
         doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
         for each in left.failed
     ]
-    # Both are at hand; others read them from the record.
+    # Set here so that they need not be read back from the record.
     running.spec, running.plan = spec, plan
     return Lab(running, notes, booted), keeper, plan.daemons
 

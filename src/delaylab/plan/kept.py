@@ -160,7 +160,7 @@ class KeptPlan:
 def written(plan: KeptPlan) -> str:
     """Return the part of a plan that is kept, as JSON."""
     part = KeptPlan(**{each.name: getattr(plan, each.name) for each in fields(KeptPlan)})
-    # What is usual is left out: a lab of thousands of links is then read in half the time.
+    # Defaults are omitted: a lab of thousands of links is then read in half the time.
     return _adapter().dump_json(part, exclude_defaults=True).decode()
 
 

@@ -52,7 +52,7 @@ def refuse_what_cannot_run(lab: Lab, kinds: Mapping[str, AnyKind], rights_of: Ri
         not_elsewhere = kind.not_elsewhere if machine else None
         if reason := not_elsewhere or kind.can_run(own, not lab.hosts):
             on = f" on machine {machine}" if machine else ""
-            raise NotHere(f"node {node!r} cannot be {spec.kind}{on}: {reason}")
+            raise NotHere(f"node {node!r}: kind {spec.kind} cannot run{on}: {reason}")
         _refuse_for_rights(node, spec, own)
         if not lab.hosts and not kind.own_stack:
             _refuse_in_the_machines_stack(node, spec)

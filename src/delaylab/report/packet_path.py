@@ -222,7 +222,7 @@ def _regions(frame: _Frame) -> list[str]:
             f'<rect x="{left:.1f}" y="2" width="{right - left:.1f}" '
             f'height="{STATIONS + frame.drop + 6:.0f}" rx="7" fill="{INK}" fill-opacity="0.06">'
             f"<title>{xml(name)}</title></rect>"
-            + _text((left + right) / 2, REGIONS, shown, 11, "600", opacity=0.75)
+            + _text((left + right) / 2, REGIONS, shown, 11, weight="600", opacity=0.75)
         )
         first = index
     return parts
@@ -259,7 +259,7 @@ def _layer_names(frame: _Frame) -> list[str]:
     first = frame.stops[0]
     onward = "and back" if first.leg == "reply" else "onward"
     head = "user RTT" if first.point == "intended" else onward
-    return [*parts, _text(LABEL + RTT / 2, middle, head, 11, "600")]
+    return [*parts, _text(LABEL + RTT / 2, middle, head, 11, weight="600")]
 
 
 def _row(group: Group, frame: _Frame, top: float, name: Tail) -> list[str]:
@@ -276,7 +276,7 @@ def _round_trip(group: Group, middle: float, name: Tail) -> list[str]:
         return []
     rtt, x = group.rtt["app"], LABEL + RTT / 2
     return [
-        _text(x, middle - 2, words.quantile(rtt.median), 13, "700"),
+        _text(x, middle - 2, words.quantile(rtt.median), 13, weight="700"),
         _text(x, middle + 13, words.quantile(rtt.tail(name)), 10.5, opacity=0.7),
     ]
 
@@ -302,12 +302,13 @@ def _cell(x: float, width: float, top: float, row: float, part: SegmentSummary, 
         f"p90 {words.quantile(delay.p90)}; p99 {words.quantile(delay.p99)}, 95 % "
         f"{words.interval(delay.p99.interval)}; max {words.delay(delay.max)}{_clocks(part)}"
     )
+    median = words.quantile(delay.median)
     return (
         f"<g><title>{xml(hint)}</title>"
         f'<rect x="{x:.1f}" y="{top + 2:.1f}" width="{width:.1f}" height="{row - 4}" rx="5" '
         f'fill="{RAMP[shade]}"/>'
-        + _text(x + width / 2, middle - 2, words.quantile(delay.median), 12.5, "600", ink)
-        + _text(x + width / 2, middle + 13, below, 10.5, "400", ink, 0.8)
+        + _text(x + width / 2, middle - 2, median, 12.5, weight="600", ink=ink)
+        + _text(x + width / 2, middle + 13, below, 10.5, ink=ink, opacity=0.8)
         + "</g>"
     )
 
@@ -347,6 +348,7 @@ def _text(
     y: float,
     text: str,
     size: float,
+    *,
     weight: str = "400",
     ink: str = INK,
     opacity: float = 1,

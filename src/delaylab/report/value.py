@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from delaylab.charts.vega import Chart
 
 Form = Literal["wide", "narrow", "page"]
-"""What shows a value: a wide terminal, a narrow one, or the page."""
+"""The place where a value is shown: a wide terminal, a narrow one, or the page."""
 Forms = tuple[Form, ...]
 WIDE: Forms = ("wide",)
 NARROW: Forms = ("narrow",)
@@ -22,7 +22,7 @@ TERMINAL: Forms = ("wide", "narrow")
 PAGE: Forms = ("page",)
 ALL: Forms = ("wide", "narrow", "page")
 Tone = Literal["", "strong", "faint", "good", "bad", "open", "small", "paper", "sign"]
-"""How words stand out: by their weight, or by what they say of what they name."""
+"""The look of words: their weight, or the judgement that they express."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def checked(document: Document, at: Location = ()) -> LabSpec:
 
 
 def want_lab(document: Document) -> None:
-    """Raise BadInput for what is a study, or another program's file."""
+    """Raise BadInput if the file is a study or belongs to another program."""
     refuse_foreign(document)
     said = [field for field in OF_STUDIES if says(document, field)]
     if said and not says(document, "nodes"):

@@ -103,7 +103,7 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Probl
 def _check_machines(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
     """Refuse hosts on machines that are not there, and what cannot be on another machine."""
     if LOCAL_MACHINE in lab.machines:
-        what = f"a machine named {LOCAL_MACHINE!r}: that is this machine"
+        what = f"the name {LOCAL_MACHINE!r} is reserved for this machine"
         place = (*at, "machines", LOCAL_MACHINE)
         problems.found.append(document.refuse(what, place, "give it another name"))
     targets: dict[str, str] = {}

@@ -100,12 +100,12 @@ class NodeSpec(Variants):
 
     @property
     def has_daemons(self) -> bool:
-        """Return True if the node itself has routing daemons; of an expanded lab that is all."""
+        """Return True if the node's own entry has routing; in a resolved lab, if it has daemons."""
         return self.routing not in (None, "none")
 
     @property
     def outside(self) -> str | None:
-        """Return the interface of this machine that the node is, None if it is a system."""
+        """Return the machine's interface that this node stands for; None for an ordinary node."""
         return None
 
     @property
@@ -124,7 +124,7 @@ class NodeSpec(Variants):
 
     @classmethod
     def refusal(cls, name: str) -> str:
-        """Return the sentence for a field that is for other kinds."""
+        """Return the error text for a field that this kind does not have."""
         kinds = ", ".join(sorted(FIELDS_OF_KINDS[name]))
         return f"`{name}` means nothing to kind {name_of(cls)!r}; it is for {kinds}"
 
@@ -251,7 +251,7 @@ class NetnsNode(ProcessNode):
 
     @property
     def outside(self) -> str | None:
-        """Return the interface of this machine that the node is, None if it is a system."""
+        """Return the machine's interface that this node stands for; None for an ordinary node."""
         return self.interface
 
     @property

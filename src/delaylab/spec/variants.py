@@ -95,7 +95,7 @@ class Jobs(Variants):
 
     @classmethod
     def named_in(cls, said: Mapping[str, object], family: str) -> type[Self]:
-        """Return the variant whose main field a mapping has; raise ValueError if it has not one."""
+        """Return the variant of the main field in a mapping; raise ValueError unless it has one."""
         known: dict[str, type[Self]] = {}
         for each in cls.variants():
             known.setdefault(each.what, each)

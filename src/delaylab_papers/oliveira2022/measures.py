@@ -66,7 +66,7 @@ _middle = of_medians(lambda median: median)
 
 
 def other_cards(card: str, name: str, sign: int) -> Measure:
-    """Return what yields a card's distance from each other card, in scenarios that all have.
+    """Return a measure: the distance of a card from every other one, in scenarios that all have.
 
     The quantity is the median of `name`. With sign 1 it is the other card's less this card's, with
     -1 this card's less the other's. Of `OVER_WAY`, the share over the way here is shown aside.

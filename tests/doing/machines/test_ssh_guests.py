@@ -232,10 +232,8 @@ def test_a_missing_program_is_one_line_before_anything_starts(one: Lan) -> None:
         said = one.up(LAB, code=3)
     finally:
         one.on("m1", "umount", "-l", "/usr/bin")
-    expected = (
-        "node 'box' cannot be lxc on machine m1: lxc-start is not installed; apt-get install lxc"
-    )
-    assert expected in " ".join(said.split()), said
+    expected = "node 'box': kind lxc cannot run on machine m1: lxc-start is not installed;"
+    assert f"{expected} apt-get install lxc" in " ".join(said.split()), said
 
 
 def test_packages_of_a_node_there_are_looked_for_there(one: Lan) -> None:

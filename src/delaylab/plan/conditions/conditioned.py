@@ -71,7 +71,7 @@ class ConditionedLink:
         return list(found.values())
 
     def senders(self, host: str) -> dict[str, str]:
-        """Return the nodes of a host, each with the node by which the engine knows its stack."""
+        """Map each node of a host to the node under whose name the engine lists their stack."""
         ports = self.ports[host].values()
         return {each.node: mates[0].node for mates in ports for each in mates}
 
@@ -94,7 +94,7 @@ class ConditionedLink:
                         raise self._one_stack(mates, receives=True)
 
     def check_end(self, node: str, conditions: Conditions) -> None:
-        """Raise BadInput if a node's end cannot do what is asked.
+        """Raise BadInput if a node's end does not support these conditions.
 
         Frames cannot wait at an interface in a virtual machine, and not every card can lose its
         carrier.

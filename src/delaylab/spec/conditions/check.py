@@ -83,7 +83,7 @@ def why_not(conditions: Conditions) -> str | None:
     trace, queue = conditions.trace, conditions.queue
     limited = conditions.rate or isinstance(trace, RateTrace | Opportunities)
     if queue is not None and not limited:
-        return "nothing waits in `queue` without a `rate` or a trace of one"
+        return "`queue` needs a `rate` or a rate trace"
     if queue is not None and queue.held == "sender" and conditions.rate is None:
         return "`queue: sender` holds the sender to a `rate`; a trace of rates cannot be held so"
     if queue is not None and queue.held == "sender" and conditions.rate and conditions.rate.refills:

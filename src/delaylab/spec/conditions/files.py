@@ -77,7 +77,7 @@ def _text(file: object, at: Location, document: Document) -> object:
     except BadInput as error:
         raise document.refuse(f"{error.what}: {str(path)!r}", at, error.fix) from None
     except UnicodeDecodeError:
-        raise document.refuse(f"it is no text in UTF-8: {str(path)!r}", at) from None
+        raise document.refuse(f"the file is not UTF-8 text: {str(path)!r}", at) from None
 
 
 def _names_a_file(value: object) -> TypeGuard[str | dict[str, object]]:

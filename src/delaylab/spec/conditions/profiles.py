@@ -47,7 +47,7 @@ def check_name(text: str) -> None:
         hint = did_you_mean(name, profiles()) or f"; there are: {', '.join(profiles())}"
         raise ValueError(f"no profile {name!r}{hint}")
     if slash and profiles()[name].symmetric:
-        raise ValueError(f"profile {name!r} is alike both ways: leave out /{way}")
+        raise ValueError(f"profile {name!r} is symmetric: write it without /{way}")
     if slash and way not in WAYS:
         raise ValueError(f"a profile's way is /up or /down, not /{way}")
 

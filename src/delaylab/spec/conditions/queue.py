@@ -74,7 +74,7 @@ class QueueSpec(Shorthand):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.held and len(self.model_fields_set) > 1:
-            raise ValueError("a queue that the sender has is its interface's: say no more of it")
+            raise ValueError("`queue: sender` takes no other field: the queue is its interface's")
         if self.packets is not None and self.bytes is not None:
             raise ValueError("a queue is limited in `packets` or in `bytes`")
         if 0 in (value.value for value in (self.bytes, self.target, self.interval) if value):

@@ -228,7 +228,7 @@ def _csv(path: Path, lines: list[tuple[int, str]], repeat: Duration | None) -> d
     if head[0] != "seconds" or head[1] not in HEADS or (head[2:] and not routed):
         known = ", ".join(f"seconds,{name}" for name in HEADS)
         raise BadInput(
-            f"expected a header: {known}; of delays also `,route`", f"{path}:{lines[0][0]}"
+            f"expected a header: {known}; a delay trace may add `,route`", f"{path}:{lines[0][0]}"
         )
     kind, quantity, unit = HEADS[head[1]]
     points: list[list[int]] = []

@@ -50,7 +50,7 @@ class MomentSpec(Variants):
 
     @classmethod
     def refusal(cls, name: str) -> str:
-        """Return the sentence for a field of another moment."""
+        """Return the error text for a field that this moment does not have."""
         owners = {
             "for": "`flap` and `restart`",
             "programs": "`stop`, `kill`, `start` and `restart`",
