@@ -153,7 +153,7 @@ def test_loads_did_what_was_asked(result: Path) -> None:
     study = store.read_study(result)
     asked: dict[str, list[tuple[object, ...]]] = {
         "rest": [],
-        "cpu": [("cpu", "noisy", None, 1)],
+        "cpu": [("cpu", "noisy", None, "1")],
         "network": [("network", "noisy", "echo", "both-ways")],
     }
     found = [load for trial in study.trials for load in trial.loads]
