@@ -6,6 +6,7 @@ What a room lends to others is held by visibility, and the order of crates by Ca
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import pytest
 
 CRATES = sorted((Path(__file__).parent.parent / "crates").glob("*/src"))
 COMMENT = re.compile(r"//[^\n]*")
-PATH = re.compile(r"\bcrate::((?:\w+::)*)(\w+|\{[^}]*\})")
+PATH = re.compile(r"\b((?:crate|(?:self::)?(?:super::)*super|self)::)((?:\w+::)*)(\w+|\{[^}]*\})")
+INNER = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?mod (\w+) \{$.*?^\1\}$", re.DOTALL | re.MULTILINE)
+"""A module that is written inside of its parent's file."""
 
 
 Name = tuple[str, ...]
@@ -25,19 +28,29 @@ def module(source: Path, file: Path) -> Name:
     return parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts
 
 
+def paths(text: str, here: Name) -> Iterator[Name]:
+    """Yield the paths from the crate's root on that are named in a module, and in those inside."""
+    for inner in INNER.finditer(text):
+        body = inner[0].partition("\n")[2]
+        yield from paths(body, (*here, inner[2]))
+    for start, above, below in PATH.findall(INNER.sub("", text)):
+        up = start.count("super")
+        root = () if start == "crate::" else here[: len(here) - up]
+        for name in re.findall(r"\w+", below):
+            yield (*root, *above.split("::")[:-1], name)
+
+
 def used(source: Path) -> dict[Name, set[Name]]:
-    """Return for each room those beside it that it names from the crate's root on."""
+    """Return for each room those beside it that it names, by any of Rust's paths."""
     names = {file: module(source, file) for file in sorted(source.rglob("*.rs"))}
     rooms = {name[:n] for name in names.values() for n in range(1, len(name) + 1)}
     found: dict[Name, set[Name]] = {}
     for file, here in names.items():
-        for above, below in PATH.findall(COMMENT.sub("", file.read_text())):
-            for name in re.findall(r"\w+", below):
-                named = (*above.split("::")[:-1], name)
-                steps = enumerate(zip(here, named, strict=False), 1)
-                apart = next((n for n, (ours, theirs) in steps if ours != theirs), 0)
-                if named[:apart] in rooms:
-                    found.setdefault(here[:apart], set()).add(named[:apart])
+        for named in paths(COMMENT.sub("", file.read_text()), here):
+            steps = enumerate(zip(here, named, strict=False), 1)
+            apart = next((n for n, (ours, theirs) in steps if ours != theirs), 0)
+            if named[:apart] in rooms:
+                found.setdefault(here[:apart], set()).add(named[:apart])
     return found
 
 
@@ -58,5 +71,24 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     assert used(tmp_path) == {("left",): {("right",)}, ("left", "two"): {("left", "one")}}
     (tmp_path / "right.rs").write_text("fn f() { crate::left::two::two() }\n")
+    with pytest.raises(CycleError):
+        TopologicalSorter(used(tmp_path)).prepare()
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "use super::left::Left;",
+        "use self::super::left::Left;",
+        "mod tests {\n    use super::super::left::Left;\n}",
+        "fn f() { super::left::left() }",
+    ],
+)
+def test_a_circle_by_relative_paths_is_found(tmp_path: Path, back: str) -> None:
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "left.rs").write_text("use super::right::{Right};\n")
+    (tmp_path / "room" / "right.rs").write_text("mod tests {\n    use super::*;\n}\n")
+    assert used(tmp_path) == {("room", "left"): {("room", "right")}}
+    (tmp_path / "room" / "right.rs").write_text(f"{back}\n")
     with pytest.raises(CycleError):
         TopologicalSorter(used(tmp_path)).prepare()

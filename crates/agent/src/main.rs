@@ -115,7 +115,7 @@ fn main() -> ExitCode {
         Verb::Join { socket } => relay::to_agent(&socket),
         Verb::Hub => machine::hub::run(serve),
         Verb::Trunk { control } => machine::trunk::run(control),
-        Verb::Kernel => link::kernel::print_support(),
+        Verb::Kernel => machine::kernel::print(),
         Verb::Calls(calls) => calls::print(&calls),
         Verb::Apart(given) => match apart::run(&given) {
             Ok(code) => return code,

@@ -128,7 +128,7 @@ impl Keeper {
             // either.
             let _ = removal::remove(folders);
         })?;
-        let groups = match Groups::create(build, &directory) {
+        let groups = match Groups::create(build, |groups| directory.record(groups)) {
             Ok(groups) => groups,
             Err(failure) => {
                 let _ = directory.remove();

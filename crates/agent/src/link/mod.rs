@@ -14,5 +14,6 @@ mod data;
 pub(crate) mod kernel;
 
 pub(crate) use control::check;
-pub(crate) use control::supervisor::{EngineTask, Supervisor, ask_supervisor};
+pub(crate) use control::supervisor::{Supervisor, ask_supervisor};
+pub(crate) use control::task::EngineTask;
 pub(crate) use data::sender_limits::Agents;

@@ -3,10 +3,12 @@
 //! - [`hub`]: that machine's end of the stream, started by a remote shell; it connects each session with what it is for.
 //! - [`trunk`]: the user's end, which gives the program beside it a socket for each session.
 //! - [`facts`]: the answers about the machine itself.
+//! - [`kernel`]: the parts of its kernel that labs can use.
 //! - [`store`]: files that the user's machine puts there.
 
 pub(crate) mod facts;
 pub(crate) mod hub;
+pub(crate) mod kernel;
 pub(crate) mod store;
 pub(crate) mod trunk;
 

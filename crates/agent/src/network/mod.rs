@@ -6,6 +6,7 @@
 //! - [`counters`]: the kernel's counters of interfaces and protocols; [`queues`]: those of
 //!   interfaces' queues. [`addresses`]: those that interfaces have. [`route`]: the interface to an address. [`neighbours`]: how long stacks ask for them.
 //! - [`redirect`]: a way for frames through the queue of another interface.
+//! - [`trial`]: a network namespace in which the kernel is tried.
 
 pub(crate) mod addresses;
 pub(crate) mod batch;
@@ -17,3 +18,4 @@ pub(crate) mod queues;
 pub(crate) mod redirect;
 pub(crate) mod route;
 pub(crate) mod tbf;
+pub(crate) mod trial;

@@ -8,7 +8,6 @@ use delaylab_proto::{Context, Failure};
 
 use super::{Hierarchies, removal};
 use crate::fabric::cgroups;
-use crate::fabric::rundir::RunDir;
 use crate::protocol::lab::Build;
 
 /// The control groups, in the order of the plan's agents.
@@ -25,7 +24,11 @@ pub(in crate::fabric) struct Groups {
 
 impl Groups {
     /// Create the groups of the agents that request one. A group that cannot be created is a warning.
-    pub(in crate::fabric) fn create(build: &Build, directory: &RunDir) -> Result<Self, Failure> {
+    /// `record` writes the folders down before they are created.
+    pub(in crate::fabric) fn create(
+        build: &Build,
+        record: impl FnOnce(&[PathBuf]) -> io::Result<()>,
+    ) -> Result<Self, Failure> {
         let agents = &build.plan.agents;
         let mut groups = Self {
             folders: vec![BTreeMap::new(); agents.len()],
@@ -39,7 +42,7 @@ impl Groups {
         let hierarchies =
             if build.rootless { Err("they need root".to_owned()) } else { Hierarchies::find() };
         match hierarchies {
-            Ok(hierarchies) => groups.fill(&hierarchies, build, directory)?,
+            Ok(hierarchies) => groups.fill(&hierarchies, build, record)?,
             Err(why) => groups.warnings.push(format!("no control groups: {why}")),
         }
         Ok(groups)
@@ -49,7 +52,7 @@ impl Groups {
         &mut self,
         hierarchies: &Hierarchies,
         build: &Build,
-        directory: &RunDir,
+        record: impl FnOnce(&[PathBuf]) -> io::Result<()>,
     ) -> Result<(), Failure> {
         for (folders, agent) in self.folders.iter_mut().zip(&build.plan.agents) {
             if agent.cgroup {
@@ -60,7 +63,7 @@ impl Groups {
             self.guests =
                 cgroups::everywhere(&build.lab).context("write down the control groups")?;
         }
-        directory.record(&self.all()).context("write down the control groups")?;
+        record(&self.all()).context("write down the control groups")?;
         for (index, agent) in build.plan.agents.iter().enumerate() {
             if !agent.cgroup {
                 continue;

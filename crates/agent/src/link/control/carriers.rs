@@ -12,8 +12,8 @@ use delaylab_link::LinkState;
 use delaylab_os::files::folder::Folder;
 use delaylab_proto::{Context, Failure};
 
+use super::ports::set_ports;
 use super::requests::{receive, send};
-use super::supervisor::set_ports;
 use crate::link::configured::ConfiguredConditions;
 use crate::protocol::links::{EngineLinks, RemoteCard};
 use crate::protocol::network::Carrier;

@@ -12,14 +12,16 @@ use delaylab_os::netlink::changes::ChangeMonitor as RtnetlinkMonitor;
 use delaylab_proto::{Context, Failure};
 
 use super::carriers::Carriers;
+use super::ports::take_ports_down;
 use super::report::{Period, PortDrops};
 use super::requests::{LinkEngine, Timeline, say_ready, say_refused, say_why, serve_requests};
-use super::supervisor::{EngineTask, take_ports_down};
+use super::task::EngineTask;
 use crate::link::configured::{Changed, ConfiguredConditions};
 use crate::link::kernel::counters::{KernelCounters, vanished};
+use crate::link::kernel::features::Support;
 use crate::link::kernel::links::KernelLinks;
 use crate::link::kernel::setup;
-use crate::link::kernel::support::{Support, try_features};
+use crate::link::kernel::support::try_features;
 use crate::network::batch::{Batch, Verb};
 use crate::network::bridge;
 use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Memory};

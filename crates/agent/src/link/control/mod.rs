@@ -4,16 +4,19 @@
 //!   the ports down when it has ended.
 //! - [`own_engine`]: the process of delaylab's own engine: the loop, and the thread that answers for it.
 //! - [`kernel_engine`]: the process of links in the kernel.
-//! - [`carriers`]: the carriers of nodes' ends of links, taken and given back.
+//! - [`task`]: what an engine gets from its supervisor.
+//! - [`carriers`]: the carriers of nodes' ends of links, taken and given back; [`ports`]: the ports set up or down.
 //! - [`requests`]: the requests; serves them and makes the changes of the timeline, for either kind of engine.
 //! - [`report`](mod@report): the report of an engine, and the period over which it counts.
 
 mod carriers;
 mod kernel_engine;
 mod own_engine;
+mod ports;
 mod report;
 mod requests;
 pub(super) mod supervisor;
+pub(super) mod task;
 
 use std::collections::BTreeSet;
 

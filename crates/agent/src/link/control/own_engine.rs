@@ -14,9 +14,10 @@ use delaylab_os::process::{open_files, scheduling};
 use delaylab_proto::{Context, Failure};
 
 use super::carriers::Carriers;
+use super::ports::take_ports_down;
 use super::report::{Period, PortDrops};
 use super::requests::{LinkEngine, Timeline, say_ready, say_refused, say_why, serve_requests};
-use super::supervisor::{EngineTask, take_ports_down};
+use super::task::EngineTask;
 use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
 use crate::link::data::commands::{self, LoopAnswer, LoopChannels, LoopCommand, LoopHandle};
 use crate::link::data::forward::Forwarder;

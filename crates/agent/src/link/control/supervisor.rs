@@ -9,24 +9,21 @@ use std::time::Duration;
 use delaylab_link::LinkState;
 use delaylab_os::clock::Realtime;
 use delaylab_os::files::descriptor;
-use delaylab_os::files::folder::Folder;
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::interface;
 use delaylab_os::process::{self, Ended, PidFd, Side, title};
 use delaylab_proto::{Context, Failure, Frame, Reply, read_frame};
 use serde_json::Value;
 use tracing::{info, warn};
 
+use super::ports::{set_ports, take_ports_down};
 use super::requests::{self, EngineReply, done, read, receive, send};
+use super::task::EngineTask;
 use super::{kernel_engine, own_engine};
 use crate::link::configured::{Cause, ConfiguredConditions, DirectionConfig};
 use crate::link::data::direction::Snapshot;
-use crate::link::data::sender_limits::Agents;
-use crate::protocol::links::{
-    DirectionReport, EngineKind, EngineLinks, EngineReport, LinkRequest, LinkSet,
-};
+use crate::protocol::links::{DirectionReport, EngineKind, EngineReport, LinkRequest, LinkSet};
 use crate::protocol::programs::Nothing;
-use crate::session::{self, Serve, listen};
+use crate::session::{self, listen};
 
 /// Serve a session's request about links: pass it to the supervisor and return the answer.
 pub(crate) fn ask_supervisor(
@@ -270,36 +267,4 @@ impl EngineProcess {
     pub(super) fn ended(&self) -> BorrowedFd<'_> {
         self.running.as_fd()
     }
-}
-
-/// The task of an engine.
-#[derive(Clone, Copy)]
-pub(crate) struct EngineTask<'a> {
-    /// The agent's name.
-    pub name: &'a str,
-    pub links: &'a EngineLinks,
-    /// The CPUs of the forwarding thread; `None` for any.
-    pub cpus: Option<&'a [usize]>,
-    /// The agents that hold the nodes' own interfaces.
-    pub agents: &'a Agents,
-    /// The lab's run directory.
-    pub place: &'a Folder,
-    /// The server of the agent's sessions.
-    pub serve: Serve,
-}
-
-/// Set all ports of links down.
-pub(super) fn take_ports_down(of: &EngineLinks) -> Result<(), Failure> {
-    set_ports(of.ports(), false)
-}
-
-/// Set ports up or down. Continue after an error and return the first.
-pub(super) fn set_ports<'a>(ports: impl Iterator<Item = &'a str>, up: bool) -> Result<(), Failure> {
-    let word = if up { "bring up" } else { "take down" };
-    let mut result = Ok(());
-    for port in ports {
-        let done = interface::set_up(port, up).with_context(|| format!("{word} the port {port}"));
-        result = result.and(done);
-    }
-    result
 }

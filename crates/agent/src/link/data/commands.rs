@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
 use delaylab_link::Conditions;
+use delaylab_os::clock::Span;
 use delaylab_os::files::descriptor;
 use delaylab_proto::{Context, Failure};
 
 use super::direction::Snapshot;
-use super::forward::Totals;
 use crate::protocol::links::{CpuNoiseSummary, Memory};
 
 /// A command to the loop.
@@ -28,6 +28,18 @@ pub(crate) enum LoopCommand {
 pub(crate) enum LoopAnswer {
     Direction(Box<Snapshot>),
     Totals(Totals, Memory, CpuNoiseSummary),
+}
+
+/// The counters of all directions together.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Totals {
+    /// The number of pauses, in which the loop did not run while something was due.
+    pub pauses: u64,
+    pub longest_pause: Span,
+    /// Frames that found the ring full.
+    pub dropped_ring: u64,
+    /// Frames of an interface that is no port.
+    pub unknown_port: u64,
 }
 
 /// The loop's ends of the channels for commands and answers.

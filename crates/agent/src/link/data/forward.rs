@@ -14,7 +14,7 @@ use delaylab_wire::ETHERNET_HEADER;
 
 use super::checksum;
 use super::clock_offset::ClockOffset;
-use super::commands::{LoopAnswer, LoopChannels, LoopCommand};
+use super::commands::{LoopAnswer, LoopChannels, LoopCommand, Totals};
 use super::direction::{DirectionState, Event, EventQueue};
 use super::lead::Lead;
 use super::link_table::{LinkTable, Switch};
@@ -379,16 +379,4 @@ fn by_interface(interfaces: &[u32]) -> Vec<u32> {
         found[interface as usize] = number;
     }
     found
-}
-
-/// The counters of all directions together.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Totals {
-    /// The number of pauses, in which the loop did not run while something was due.
-    pub pauses: u64,
-    pub longest_pause: Span,
-    /// Frames that found the ring full.
-    pub dropped_ring: u64,
-    /// Frames of an interface that is no port.
-    pub unknown_port: u64,
 }

@@ -2,18 +2,13 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoMacVlan, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-    MacVlanFlags, MacVlanMode,
-};
+use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
 use super::qdisc::Qdisc;
 use crate::network::bridge;
 
 const TCA_OPTIONS: u16 = 2;
-/// The port that is assigned to VXLAN (RFC 7348).
-const VXLAN_PORT: u16 = 4789;
 
 /// Create a bridge that carries a link.
 pub(super) fn bridge(name: &str, mtu: u32) -> RouteNetlinkMessage {
@@ -23,37 +18,6 @@ pub(super) fn bridge(name: &str, mtu: u32) -> RouteNetlinkMessage {
 /// Create an ifb, an interface that returns the frames that it is given once its queue releases them.
 pub(super) fn ifb(name: &str, mtu: u32) -> RouteNetlinkMessage {
     made(name, mtu, LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]))
-}
-
-/// Create a tunnel, to try if the kernel has them.
-pub(super) fn vxlan(name: &str) -> RouteNetlinkMessage {
-    let mut link = LinkMessage::default();
-    link.attributes = vec![
-        LinkAttribute::IfName(name.to_owned()),
-        LinkAttribute::LinkInfo(vec![
-            LinkInfo::Kind(InfoKind::Vxlan),
-            LinkInfo::Data(InfoData::Vxlan(vec![InfoVxlan::Id(1), InfoVxlan::Port(VXLAN_PORT)])),
-        ]),
-    ];
-    RouteNetlinkMessage::NewLink(link)
-}
-
-/// Create an interface on another one that receives by source address and nothing else, to try if the kernel has them
-/// (Linux 5.13).
-pub(super) fn macvlan(name: &str, on: u32) -> RouteNetlinkMessage {
-    let mut link = LinkMessage::default();
-    link.attributes = vec![
-        LinkAttribute::IfName(name.to_owned()),
-        LinkAttribute::Link(on),
-        LinkAttribute::LinkInfo(vec![
-            LinkInfo::Kind(InfoKind::MacVlan),
-            LinkInfo::Data(InfoData::MacVlan(vec![
-                InfoMacVlan::Mode(MacVlanMode::Source),
-                InfoMacVlan::Flags(MacVlanFlags::NoDst),
-            ])),
-        ]),
-    ];
-    RouteNetlinkMessage::NewLink(link)
 }
 
 fn made(name: &str, mtu: u32, kind: LinkAttribute) -> RouteNetlinkMessage {

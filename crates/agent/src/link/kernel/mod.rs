@@ -4,9 +4,10 @@
 //! - [`setup`]: conditions mapped to the setup of the kernel's qdiscs, or the reason why not. It is pure, as is
 //!   [`qdisc`], the options of qdiscs.
 //! - [`links`]: builds all of it by the netlink messages of [`message`]; [`counters`] reads the counters.
-//! - [`support`]: tries which features the kernel has.
+//! - [`features`]: the features of the kernel that links may need; [`support`] tries which there are.
 
 pub(crate) mod counters;
+pub(crate) mod features;
 pub(crate) mod links;
 mod message;
 mod qdisc;
@@ -20,7 +21,6 @@ use delaylab_proto::Failure;
 use super::configured::{Cause, ConfiguredConditions, START};
 use crate::protocol::links::EngineLinks;
 use setup::setups;
-pub(crate) use support::print_support;
 use support::try_features;
 
 /// Check that this kernel can carry these links, initially and throughout their timeline. The kernel is tried

@@ -7,7 +7,7 @@ use delaylab_os::clsact::Chances;
 use delaylab_proto::Failure;
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 
-use super::support::{Feature, Support};
+use super::features::{Feature, Support};
 use crate::link::configured::ConfiguredConditions;
 use crate::protocol::links::EngineLinks;
 

@@ -7,9 +7,9 @@ use delaylab_link::Conditions;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::features::{Feature, Support};
 use super::qdisc::{self, Step};
 use super::setup::{self, Bounds, RateQueue, Setup};
-use super::support::{Feature, Support};
 
 const ALL: [Feature; 8] = [
     Feature::Netem,

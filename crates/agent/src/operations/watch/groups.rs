@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::machine::PLACE;
-use super::programs::LEAST;
-use super::{Samples, seconds};
+use super::{LEAST, Samples, seconds};
 use crate::fabric::{SHARED, counting_hierarchies};
 
 /// The levels below the root that are looked at. A group of the last one counts what is below it, too.

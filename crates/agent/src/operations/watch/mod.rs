@@ -22,6 +22,9 @@ use machine::MachineSample;
 use programs::Programs;
 use stopped::Stopped;
 
+/// The least CPUs that a named program or control group took: two ticks of a second.
+const LEAST: f64 = 0.02;
+
 /// Sample until `stop`, and send the table `hosts` in parts. Samples whose time passed while an earlier one
 /// was still being taken are counted as missed; the others stay on schedule.
 pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, Failure> {

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::Samples;
 use super::groups::Groups;
 use super::machine::PLACE;
+use super::{LEAST, Samples};
 
 /// All processes and control groups are read at most this often: each costs about 10 µs.
 const EVERY: Duration = Duration::from_secs(1);
@@ -18,8 +18,6 @@ const EVERY: Duration = Duration::from_secs(1);
 const REST: u32 = 100;
 /// The number of programs that a reading names.
 const NAMED: usize = 8;
-/// The least CPUs that a named program or control group took: two ticks of a second.
-pub(super) const LEAST: f64 = 0.02;
 /// The kernel's ticks per second in `/proc` (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 /// The most parents of a process that are looked at.
