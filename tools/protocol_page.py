@@ -53,7 +53,7 @@ def messages() -> str:
     parts.append("### Parts of messages")
     both = {**written, **read}
     for name, kind in sorted(both.items()):
-        if name not in own | {"Order", "Event"} and _has_fields(kind):
+        if name not in own | {"Order", "Event", "Failure"} and _has_fields(kind):
             parts += [f"#### {name}", _text(_meaning(kind)), _variants(kind, both)]
     return "\n\n".join(filter(None, parts))
 

@@ -62,6 +62,10 @@ class NotHere(DelaylabError):
         super().__init__(what, where, fix, exit_code=3)
 
 
+class Unexpected(ValueError):
+    """A value of another form than the expected one: what was expected, and what is there."""
+
+
 class DoesNotFit(NotHere):
     """A lab that needs more than this machine has; a study skips that level. Exit code 3."""
 

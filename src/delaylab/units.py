@@ -14,6 +14,8 @@ from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from delaylab.errors import Unexpected
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
@@ -54,13 +56,13 @@ class Quantity:
         got = shown if len(shown) <= LONGEST_TEXT else f"{str(text)[:LONGEST_TEXT]!r} …"
         expected = f"expected a {_name(cls)} such as {cls.EXAMPLE}, got {got}"
         if isinstance(text, bool) or not isinstance(text, str | int | float):
-            raise ValueError(expected)
+            raise Unexpected(expected)
         plain = format(Decimal(str(text)), "f") if isinstance(text, float) else str(text)
         match = _TEXT.fullmatch(plain)
         if match is None:
             if _TEXT.fullmatch(plain.lstrip().removeprefix("-")):
                 raise ValueError(f"a {_name(cls)} such as {cls.EXAMPLE} is not negative: {text!r}")
-            raise ValueError(expected)
+            raise Unexpected(expected)
         number, unit = Fraction(match["number"]), match["unit"].replace("μ", "µ")
         unit = cls.ALIASES.get(unit, unit)
         if not unit and number == 0:
@@ -68,7 +70,7 @@ class Quantity:
         factor = cls.UNITS.get(unit) or cls.ALSO_READ.get(unit) or cls._in_any_case(unit)
         if factor is None:
             hint = cls.AMBIGUOUS.get(unit) or f"units are {', '.join(filter(None, cls.UNITS))}"
-            raise ValueError(f"{expected}; {hint}")
+            raise Unexpected(f"{expected}; {hint}")
         cls.check_bare(text, number, unit)
         exact = number * factor
         if exact.denominator != 1:

@@ -21,6 +21,7 @@ from delaylab.agent import (
     replies,
     requests,
 )
+from delaylab.agent.failures import FailureKind
 from delaylab.agent.requests import Request
 from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.links import Direction
@@ -221,6 +222,11 @@ def test_outcomes_and_warnings_of_the_agent_are_known_here() -> None:
     assert kinds <= set(DoubtKind)
     outcomes = {each for part in branches(WRITTEN["Outcome"], WRITTEN) for each in allowed(part)}
     assert outcomes == set(get_args(replies.LivePacket.model_fields["outcome"].annotation))
+
+
+def test_kinds_of_failures_are_those_of_the_agent() -> None:
+    kinds = [each for part in WRITTEN["FailureKind"]["oneOf"] for each in allowed(part)]
+    assert kinds == [each.value for each in FailureKind]
 
 
 def allowed(schema: Schema) -> list[str]:

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use delaylab_proto::Failure;
+use delaylab_proto::{Failure, Refusal};
 
 use connect::{call, relay};
 use operations::serve;
@@ -98,6 +98,21 @@ enum Verb {
     },
 }
 
+impl Verb {
+    /// Return true if delaylab runs it as a command: a failure then is the message that ends a failed request.
+    fn is_a_program_s(&self) -> bool {
+        matches!(
+            self,
+            Self::Kernel
+                | Self::Calls(_)
+                | Self::Fabric(_)
+                | Self::Pack(_)
+                | Self::Unpack { .. }
+                | Self::Store { .. }
+        )
+    }
+}
+
 #[derive(Args)]
 struct Fabric {
     /// Remove what killed keepers left, instead of building a lab: run directories below DIR and the control
@@ -108,6 +123,7 @@ struct Fabric {
 
 fn main() -> ExitCode {
     let verb = CommandLine::parse().verb;
+    let asked = verb.is_a_program_s();
     logging::start();
     let result = match verb {
         Verb::Serve => serve_stdio(),
@@ -141,7 +157,10 @@ fn main() -> ExitCode {
         Err(failure) => {
             let fix = &failure.fix;
             let remedy = if fix.is_empty() { String::new() } else { format!(" ({fix})") };
-            eprintln!("delaylab-agent: {failure}{remedy}");
+            match serde_json::to_string(&Refusal::Error(failure.clone())) {
+                Ok(message) if asked => eprintln!("{message}"),
+                _ => eprintln!("delaylab-agent: {failure}{remedy}"),
+            }
             ExitCode::FAILURE
         }
     }

@@ -24,6 +24,7 @@ fn requests_are_served_in_turn_and_unknown_ones_refused() {
     for of_another_version in [&unknown, &field] {
         let fix = of_another_version["error"]["fix"].as_str().unwrap();
         assert!(fix.contains("different versions"), "{of_another_version}");
+        assert_eq!(of_another_version["error"]["kind"], "other-version");
     }
     let counters = agent.client.call(&json!({"op": "counters"})).end;
     assert!(counters["done"]["interfaces"]["lo"]["rx_bytes"].is_u64(), "{counters}");
@@ -40,6 +41,8 @@ fn a_command_ends_with_its_code_and_all_of_its_output() {
     assert_eq!(answer.output[&4], b"no\n");
     let answer = agent.client.call(&exec(&["/no/such/command"]));
     assert_eq!(answer.end["error"]["what"], "run /no/such/command");
+    assert_eq!(answer.end["error"]["kind"], "not-started");
+    assert_eq!(answer.end["error"]["errno"], 2);
     assert_eq!(agent.end(), Some(0));
 }
 

@@ -10,6 +10,6 @@ mod table;
 mod window;
 pub use crate::message::Context;
 pub use frame::{Frame, FrameError, Kind, MAX_PAYLOAD, read_frame, split_frame, write_frame};
-pub use message::{Failure, Refusal, Reply};
+pub use message::{Failure, FailureKind, Refusal, Reply};
 pub use table::Table;
 pub use window::{OUTPUT_WINDOW, STDIN_WINDOW, Window};

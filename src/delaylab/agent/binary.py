@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from delaylab.errors import DelaylabError, NotHere
+from delaylab.agent.failures import failed_command
+from delaylab.errors import NotHere
 
 NAME = "delaylab-agent"
 LIBRARY = "lib/delaylab/libdelaylab_replay.so"
@@ -52,6 +53,6 @@ def kernel_parts() -> dict[str, str | None]:
     """
     tried = subprocess.run([agent_path(), "kernel"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
-        raise DelaylabError(tried.stderr.strip().removeprefix(f"{NAME}: "))
+        raise failed_command(tried.stderr)
     parts: dict[str, str | None] = json.loads(tried.stdout)
     return parts

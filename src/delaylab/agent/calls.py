@@ -5,10 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from delaylab.agent.binary import NAME, agent_path
+from delaylab.agent.binary import agent_path
+from delaylab.agent.failures import failed_command
 from delaylab.agent.replies import Reply
-from delaylab.errors import DelaylabError
-from delaylab.io.printable import one_line
 
 
 class CallsOfLog(Reply):
@@ -51,5 +50,5 @@ def calls_of(log: Path) -> CallsOfLog:
         [agent_path(), "calls", log], capture_output=True, text=True, check=False
     )
     if tried.returncode != 0:
-        raise DelaylabError(one_line(tried.stderr.strip().removeprefix(f"{NAME}: ")))
+        raise failed_command(tried.stderr)
     return CallsOfLog.model_validate_json(tried.stdout)

@@ -10,39 +10,20 @@ from typing import TYPE_CHECKING, Generic
 from pydantic import ValidationError
 
 from delaylab.agent import tables
+from delaylab.agent.failures import AgentError, AgentGone, NoAnswer, Unreachable
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import R_co, Request
 from delaylab.agent.table_schemas import SCHEMAS, width
-from delaylab.errors import DelaylabError
 
 if TYPE_CHECKING:
     import polars as pl
+
+__all__ = ["AgentError", "AgentGone", "NoAnswer", "Result", "Unreachable"]
 
 MOST_KEPT = 64 << 20
 """The most bytes of a command's output that are kept in memory for a caller that takes it whole."""
 PART_BYTES, TEXT_BYTES, MOST_REST = 64, 200, 32 << 20
 """Bytes that each part counts for, texts that each row may have, and the most of all the rest."""
-
-
-class AgentError(DelaylabError):
-    """An error that an agent reported, or a failure to get its answer."""
-
-
-class NoAnswer(AgentError):
-    """An answer that did not come in time; the agent may still give it."""
-
-
-class AgentGone(AgentError):
-    """The end of the agent's stream in the middle of a request."""
-
-
-class Unreachable(AgentGone):
-    """A machine that cannot be reached, or cannot be any more; `where` names it."""
-
-    @property
-    def machine(self) -> str:
-        """Return the name of the machine."""
-        return self.where.removeprefix("machine ")
 
 
 @dataclass

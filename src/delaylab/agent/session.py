@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from pydantic import BaseModel, ValidationError
 
+from delaylab.agent.failures import failure_of
 from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.messages import ended_by_itself, event_of, object_of, parsed, shown
 from delaylab.agent.replies import Event, ReadyPort
@@ -21,8 +22,6 @@ _CHUNK = 1 << 20
 STDIN_WINDOW = 128 << 10
 """The most bytes of standard input that may be under way to a command, sent but not yet read."""
 _PIECE = 32 << 10
-MOST_SAID = 20_000
-"""The most characters of each part of an error."""
 FRAME_S = 60.0
 """Seconds that a frame may take from its first byte to its last."""
 
@@ -282,11 +281,7 @@ class Session:
             what = f"does not speak the protocol: it sent a malformed message: {error}"
             raise AgentError(what, self.label) from None
         if "error" in message:
-            said = object_of(message["error"])
-            what, why, fix = (
-                str(said.get(name, ""))[:MOST_SAID] for name in ("what", "why", "fix")
-            )
-            raise AgentError(f"{what}: {why}", self.label, fix)
+            raise failure_of(object_of(message["error"]), self.label)
         return message
 
     def _hold(self, frames: Iterable[Frame]) -> None:

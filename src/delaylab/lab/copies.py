@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal, cast
 
+from delaylab.agent.failures import failed_command
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
@@ -37,8 +38,6 @@ SILENT_S = 60.0
 """Seconds for which a node may send nothing."""
 MOST_SAID = 1 << 20
 """Largest number of bytes of what a node left out, and of its errors, that are kept."""
-MOST_OF_ERROR = 2000
-"""Largest number of characters of a node's error."""
 MOST_AFTER = 1 << 20
 """Largest number of bytes that may come after an archive's end."""
 
@@ -239,11 +238,10 @@ class _Archive:
             more += len(self._content)
             if more > MOST_AFTER:
                 raise self._refused("it does not end")
-        lines = self._errors.decode(errors="replace").splitlines()
+        said = self._errors.decode(errors="replace")
         if self._result.done.exit != 0:
-            said = lines[-1].removeprefix("delaylab-agent: ") if lines else self._result.done.how
-            raise DelaylabError(said[:MOST_OF_ERROR], self._label)
-        return [line.removeprefix("left out: ") for line in lines]
+            raise failed_command(said or self._result.done.how, self._label)
+        return said.splitlines()
 
     def _refused(self, why: str) -> DelaylabError:
         """Return the error for an archive that is not as an agent of delaylab makes them."""

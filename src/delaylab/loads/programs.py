@@ -19,6 +19,12 @@ RUN_DEADLINE_S = 30
 STOP_DEADLINE_S = 20
 
 
+class NotStarted(DelaylabError):
+    """A program that did not start; `exit` is the exit code with which it ended, if it did."""
+
+    exit: int | None = None
+
+
 @dataclass
 class Output:
     """The output of a load's program so far; `result` is filled once it has ended."""
@@ -42,8 +48,8 @@ def start(
 ) -> Output:
     """Run a program until its output shows that it is active; return the output, which still grows.
 
-    Raises DelaylabError with its last line, and its `name` if others start it, if it does not start
-    in time.
+    Raises NotStarted with its last line, and its `name` if others start it, if it does not start in
+    time.
     """
     output = Output(session.start(Exec(argv=argv)))
     session.on_output = output.add
@@ -54,7 +60,10 @@ def start(
             session.read_output(START_DEADLINE_S, began_s)
         except AgentError as error:
             last = _last_line(output.text, error.what)
-            raise DelaylabError(f"{name or argv[0]} did not start: {last}", session.label) from None
+            what = f"{name or argv[0]} did not start: {last}"
+            not_started = NotStarted(what, session.label)
+            not_started.exit = output.result.done.exit if output.result.raw else None
+            raise not_started from None
     return output
 
 

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from delaylab import images
+from delaylab.agent.failures import failed_command
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.machine_requests import MachineFacts, Stored
 from delaylab.agent.requests import Exec, R_co, Request
@@ -114,7 +115,7 @@ def _send(machine: Reached, path: Path, name: str, progress: Progress) -> None:
 
     def keep(frame: Frame) -> None:
         if frame.kind == FrameKind.STDERR:
-            said[:] = (said + frame.payload)[-1000:]
+            said[:] = (said + frame.payload)[-MOST_SAID:]
 
     session.on_output = keep
     try:
@@ -123,11 +124,10 @@ def _send(machine: Reached, path: Path, name: str, progress: Progress) -> None:
         session.stdin(b"")
         session.finish(STORED_S)
         if result.done.exit != 0:
-            lines = said.decode(errors="replace").splitlines()
-            why = lines[-1].removeprefix("delaylab-agent: ") if lines else result.done.how
-            raise DelaylabError(
-                why, f"machine {machine.name}", "make room in ~/.cache/delaylab there"
-            )
+            told = said.decode(errors="replace") or result.done.how
+            error = failed_command(told, f"machine {machine.name}")
+            error.fix = "make room in ~/.cache/delaylab there"
+            raise error
     except AgentError as error:
         raise machine.explained(error) from None
     except OSError as error:

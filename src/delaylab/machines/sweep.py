@@ -7,8 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from delaylab.agent.binary import NAME, agent_path
-from delaylab.errors import DelaylabError
+from delaylab.agent.binary import agent_path
+from delaylab.agent.failures import failed_command
 
 CLUSTERS = ".clusters"
 """The folder in the run directory with the files of labs over several machines."""
@@ -51,7 +51,7 @@ def sweep(folder: Path) -> SweepResult:
         process_group=0,  # Ctrl-C is for this process, which then waits for the sweep
     )
     if swept.returncode != 0:
-        raise DelaylabError(swept.stderr.strip().removeprefix(f"{NAME}: "))
+        raise failed_command(swept.stderr)
     said = json.loads(swept.stdout)
     failed = (Remains(one["name"], folder / one["name"], one["why"]) for one in said["failed"])
     foreign = (name for name in said["foreign"] if name != CLUSTERS)

@@ -8,24 +8,27 @@ from delaylab.errors import BadInput
 
 LOOKED_AT = 2000
 """Characters of a text in which its first element is looked for."""
+XML_NETWORK = "an XML network, such as SNDlib's"
 FIX = "`delaylab schema lab` describes lab files, `delaylab schema study` studies"
-IMPORTED = (
-    "a GraphML file",
-    "a GML file",
-    "an XML network",
-    "a BRITE topology",
-    "a containerlab topology",
-)
-"""Beginnings of what `delaylab import` reads."""
 MARKUP = {
     "<graphml": "a GraphML file",
     "<scenario": "a scenario of CORE",
-    "<network": "an XML network, such as SNDlib's",
+    "<network": XML_NETWORK,
     "<?xml": "an XML file",
     "graph [": "a GML file",
     "Topology: (": "a BRITE topology",
 }
 """Files by what stands first in them; the first that fits counts."""
+
+
+IMPORTED = {
+    "a GraphML file",
+    "a GML file",
+    XML_NETWORK,
+    "a BRITE topology",
+    "a containerlab topology",
+}
+"""What `delaylab import` reads."""
 
 
 def _has(*keys: str) -> Callable[[Mapping[str, object]], bool]:
@@ -63,7 +66,7 @@ def refuse_markup(text: str, name: str) -> None:
 
 def remedy(what: str, name: str) -> str:
     """Return what to do with a file of another tool."""
-    if what.startswith(IMPORTED):
+    if what in IMPORTED:
         return f"make a lab file of it: delaylab import {name} -o lab.yaml"
     return FIX
 

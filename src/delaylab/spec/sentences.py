@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from delaylab.errors import did_you_mean
+from delaylab.errors import Unexpected, did_you_mean
 from delaylab.spec.base import IN_WORDS
 from delaylab.spec.variants import all_fields, models_in
 
@@ -121,9 +121,9 @@ def _sentence(problem: ErrorDetails, model: type[BaseModel], location: Place) ->
         case "missing" if steps[-1] == field_name:
             return f"{field_name!r} is missing"
         case "value_error":
-            message = _said(problem)
+            message = reason(problem)
             # What is wrong with a mapping names its fields; what is wrong with a value does not.
-            whole = isinstance(got, dict) and not message.startswith("expected ")
+            whole = isinstance(got, dict) and not isinstance(_cause(problem), Unexpected)
             named = whole or steps[-1:] != [field_name]
             return message if named or _names(message, field_name) else f"{name}: {message}"
         case _:
@@ -136,14 +136,19 @@ def _of_key(problem: ErrorDetails, mapping: str) -> str:
         case "literal_error":
             return _unknown_key(problem)
         case "value_error":
-            return f"{mapping}: {_said(problem)}"
+            return f"{mapping}: {reason(problem)}"
         case _:
             return f"{mapping}: expected {_expected(problem)}"
 
 
-def _said(problem: ErrorDetails) -> str:
-    """Return what a validator of the project said."""
-    return str(problem["msg"]).removeprefix("Value error, ")
+def reason(problem: ErrorDetails) -> str:
+    """Return what a validator of the project said, else what pydantic says."""
+    return str(_cause(problem) or problem["msg"])
+
+
+def _cause(problem: ErrorDetails) -> object:
+    """Return the error that a validator of the project raised; None for one of pydantic's."""
+    return problem.get("ctx", {}).get("error")
 
 
 def _name(steps: Sequence[str | int]) -> str:

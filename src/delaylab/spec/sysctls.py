@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
+from delaylab.errors import Unexpected
+
 Sysctl = Literal[
     "net.ipv4.ip_default_ttl",
     "net.ipv4.tcp_autocorking",
@@ -39,7 +41,7 @@ _VALUE = re.compile(r"[a-z][a-z0-9_-]{0,15}|[0-9]{1,10}( [0-9]{1,10}){0,2}")
 def _value(given: object) -> str:
     text = " ".join(str(given).split())
     if isinstance(given, bool) or not _VALUE.fullmatch(text):
-        raise ValueError(f"expected a number, up to three numbers, or a name, got {text[:40]!r}")
+        raise Unexpected(f"expected a number, up to three numbers, or a name, got {text[:40]!r}")
     return text
 
 

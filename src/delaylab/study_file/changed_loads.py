@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from delaylab.spec.sentences import reason
 from delaylab.spec.source import Document, Location
 from delaylab.spec.variants import all_fields
 from delaylab.study_file.loads import LOADS, LoadSpec
@@ -71,5 +72,4 @@ def _valid(said: object, document: Document, at: Location, name: str) -> LoadSpe
     except ValidationError as error:
         first = error.errors()[0]
         where = first["loc"][0] if first["loc"] else name
-        why = str(first["msg"]).removeprefix("Value error, ")
-        raise document.refuse(f"{where}: {why}", at) from None
+        raise document.refuse(f"{where}: {reason(first)}", at) from None

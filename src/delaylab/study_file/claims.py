@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from delaylab.errors import Unexpected
 from delaylab.spec.base import Name, Spec, spelled
 from delaylab.units import Duration
 
@@ -68,7 +69,7 @@ class Limit:
         try:
             us = Duration.parse(rest).ns / 1000
         except ValueError:
-            raise ValueError(f"expected {EXAMPLES}, got {text!r}") from None
+            raise Unexpected(f"expected {EXAMPLES}, got {text!r}") from None
         return cls(-us if sign == "-" else us, "µs", text)
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ import tty
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from delaylab.agent.failures import FailureKind
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Exec, Terminal
@@ -71,12 +72,10 @@ def environment(lab: Lab, node: str) -> dict[str, str] | None:
 
 def _not_run(error: AgentError, program: str, node: str) -> DelaylabError | None:
     """Return the error for a program that cannot be started, with a shell's exit code, or None."""
-    if not error.what.startswith(f"run {program}: "):
+    if error.kind is not FailureKind.NOT_STARTED or error.errno not in NOT_RUN:
         return None
-    for number, (what, code) in NOT_RUN.items():
-        if error.what.endswith(f"(os error {number})"):
-            return DelaylabError(f"{program}: {what}", f"node {node}", exit_code=code)
-    return None
+    what, code = NOT_RUN[error.errno]
+    return DelaylabError(f"{program}: {what}", f"node {node}", exit_code=code)
 
 
 def captured(

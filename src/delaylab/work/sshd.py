@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
-from delaylab.loads.programs import start
+from delaylab.loads.programs import NotStarted, start
 from delaylab.work.folders import Folder
 
 SSHD = "/usr/sbin/sshd"
 """The server's path in Debian; it must be started by a whole path."""
+NOT_FOUND = 127
+"""The exit code of sh and of unshare(1) if there is no such program (POSIX)."""
 KEY = "key"
 HOST_ALIAS = "delaylab"
 """The name under which a client knows a server's key, whatever its address."""
@@ -133,10 +134,10 @@ def serving(lab: Lab, folder: Folder, addresses: Sequence[str], port: int) -> It
     try:
         try:
             start(session, argv, tuple(ready), name="sshd")
-        except DelaylabError as error:
-            # unshare and sh name a program that they do not find.
-            fix = "apt-get install openssh-server" if SSHD in error.what else ""
-            raise DelaylabError(error.what, error.where, fix) from error
+        except NotStarted as error:
+            if error.exit == NOT_FOUND:
+                error.fix = "apt-get install openssh-server"
+            raise
         yield
     finally:
         session.close()

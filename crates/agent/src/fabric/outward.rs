@@ -24,7 +24,7 @@ const TAKEN: &str = "another VXLAN of this machine has its identifier and port: 
 
 /// Return the kernel's refusal to make such interfaces, with a remedy if there is one.
 pub(super) fn explained(failure: Failure, on_lan: bool) -> Failure {
-    let is = |errno: Errno| failure.why.starts_with(errno.desc());
+    let is = |errno: Errno| failure.errno == Some(errno as i32);
     if on_lan && (is(Errno::EINVAL) || is(Errno::EOPNOTSUPP)) {
         failure.fix(OLD_KERNEL)
     } else if !on_lan && is(Errno::EEXIST) {

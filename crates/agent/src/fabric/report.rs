@@ -42,7 +42,12 @@ pub(super) fn tell(keeper: &Sender, report: &Report) -> Result<(), Failure> {
 /// Return a failure of which each part fits into a report: a guest may have written any of it.
 fn shortened(failure: &Failure) -> Failure {
     let short = |text: &str| text.chars().take(LONGEST).collect::<String>();
-    Failure { what: short(&failure.what), why: short(&failure.why), fix: short(&failure.fix) }
+    Failure {
+        what: short(&failure.what),
+        why: short(&failure.why),
+        fix: short(&failure.fix),
+        ..*failure
+    }
 }
 
 /// The length of a message: an agent's index, then its pid as PID 1 sees it, or [`CONFIGURED`].

@@ -97,6 +97,6 @@ impl<'a> Batch<'a> {
         self.bytes.clear();
         let Some(refusal) = refusal else { return Ok(()) };
         let what = self.what.get(refusal.sequence as usize).cloned().unwrap_or_default();
-        Err(Failure::new(what, refusal.why()))
+        Err(Failure { errno: Some(refusal.errno), ..Failure::new(what, refusal.why()) })
     }
 }

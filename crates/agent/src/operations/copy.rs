@@ -141,9 +141,9 @@ fn listed(folder: &File) -> io::Result<Vec<OsString>> {
 
 const EMPTY: Piece<'static> = Piece { at: 0, bytes: &[] };
 
-/// Say that an entry of a folder is not copied.
+/// Say that an entry of a folder is left out.
 fn leave_out(name: &Path, why: &dyn Display) {
-    eprintln!("left out: {}: {why}", below_root(name).display());
+    eprintln!("{}: {why}", below_root(name).display());
 }
 
 /// Set the offset of a piece in its file.

@@ -9,7 +9,7 @@ use delaylab_os::clock::{EpochOffset, Monotonic};
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::files::{descriptor, terminal};
 use delaylab_os::process::{self, Ended, PidFd};
-use delaylab_proto::{Context, Failure, Frame, Kind, STDIN_WINDOW, Window};
+use delaylab_proto::{Context, Failure, FailureKind, Frame, Kind, STDIN_WINDOW, Window};
 
 use super::{hold, tables};
 use crate::protocol::programs::{Exec, ExecDone, Ran, Terminal};
@@ -69,7 +69,9 @@ impl Running {
             Some(size) => Self::on_terminal(command, size),
             None => Self::on_pipes(command, request.stdin),
         };
-        let mut started = started.with_context(|| format!("run {program}"))?;
+        let mut started = started
+            .with_context(|| format!("run {program}"))
+            .map_err(|failure| failure.kind(FailureKind::NotStarted))?;
         started.window = Window::new(request.window.unwrap_or(u64::MAX));
         Ok(started)
     }

@@ -1,6 +1,6 @@
 //! All operations of an agent by name: what a client asks, and what it gets.
 
-use delaylab_proto::Failure;
+use delaylab_proto::{Failure, FailureKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,19 +128,21 @@ impl Request {
         let name = name.ok_or_else(|| Failure::new("read a request", "it has no `op`"))?.to_owned();
         if !Self::NAMES.contains(&name.as_str()) {
             let failure = Failure::new(format!("do `{name}`"), "this agent has no such operation");
-            return Err(failure.fix(OTHER_VERSION));
+            return Err(of_other_version(failure));
         }
         Self::deserialize(message)
             .map_err(|error| unread(format!("read the request `{name}`"), &error))
     }
 }
 
-/// Return the failure to read a request; if fields differ, with the remedy for two versions that do not fit together.
+/// Return the failure to read a request. JSON in another form than that of a request is another version's.
 pub(crate) fn unread(what: impl Into<String>, error: &serde_json::Error) -> Failure {
-    let why = error.to_string();
-    let other_version = why.starts_with("unknown ") || why.starts_with("missing field ");
-    let failure = Failure::new(what, why);
-    if other_version { failure.fix(OTHER_VERSION) } else { failure }
+    let failure = Failure::new(what, error);
+    if error.is_data() { of_other_version(failure) } else { failure }
+}
+
+fn of_other_version(failure: Failure) -> Failure {
+    failure.kind(FailureKind::OtherVersion).fix(OTHER_VERSION)
 }
 
 /// Return the name of the operation that a message asks for.

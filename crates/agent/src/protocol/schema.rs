@@ -17,6 +17,7 @@ struct Protocol {
     build: Described,
     order: Schema,
     event: Schema,
+    failure: Schema,
     /// The types that the agent reads.
     read: Map<String, Value>,
     /// The types that it writes.
@@ -70,6 +71,7 @@ pub(crate) fn print() -> Result<(), Failure> {
         },
         order: types.read.subschema_for::<Order>(),
         event: types.written.subschema_for::<Event>(),
+        failure: types.written.subschema_for::<Failure>(),
         operations: types.operations,
         read: types.read.take_definitions(true),
         written: types.written.take_definitions(true),

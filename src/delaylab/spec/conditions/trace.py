@@ -27,6 +27,7 @@ from delaylab.spec.conditions.engine import (
     Trace,
     made_of,
 )
+from delaylab.spec.sentences import reason
 from delaylab.units import Duration, Rate
 
 MILLISECOND = 1_000_000
@@ -172,8 +173,7 @@ def read_trace(path: Path, repeat: Duration | None = None) -> dict[str, object]:
     try:
         TraceSpec.model_validate(found)
     except ValidationError as error:
-        why = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise BadInput(why, str(path)) from None
+        raise BadInput(reason(error.errors()[0]), str(path)) from None
     return found
 
 

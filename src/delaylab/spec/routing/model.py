@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from delaylab.errors import Unexpected
 from delaylab.spec.base import Name, Spec, no_items
 from delaylab.spec.programs import MOST_TEXT
 from delaylab.units import Duration
@@ -40,7 +41,7 @@ def _area(given: object) -> object:
     try:
         return str(IPv4Address(int(text) if text.isdecimal() else text))
     except ValueError:
-        raise ValueError(f"expected an area such as 0 or 0.0.0.1, got {text!r}") from None
+        raise Unexpected(f"expected an area such as 0 or 0.0.0.1, got {text!r}") from None
 
 
 Area = Annotated[str, BeforeValidator(_area, json_schema_input_type=str | int)]
@@ -50,7 +51,7 @@ def _router_id(given: str) -> str:
     try:
         found = IPv4Address(given)
     except ValueError:
-        raise ValueError(f"expected a router ID such as 192.0.2.1, got {given!r}") from None
+        raise Unexpected(f"expected a router ID such as 192.0.2.1, got {given!r}") from None
     if found == IPv4Address(0):
         raise ValueError("a router ID is not 0.0.0.0")
     return str(found)
@@ -61,7 +62,7 @@ RouterId = Annotated[str, AfterValidator(_router_id)]
 
 def _whole_seconds(given: Duration) -> Duration:
     if given.ns % SECOND or not 1 <= given.ns // SECOND <= MOST_SECONDS:
-        raise ValueError(f"expected whole seconds from 1s to {MOST_SECONDS}s, got {given}")
+        raise Unexpected(f"expected whole seconds from 1s to {MOST_SECONDS}s, got {given}")
     return given
 
 
@@ -88,7 +89,7 @@ MOST_ISIS = 120
 
 def _isis_interval(given: Duration) -> Duration:
     if given.ns % SECOND or not 1 <= given.ns // SECOND <= MOST_ISIS:
-        raise ValueError(f"expected whole seconds from 1s to {MOST_ISIS}s, got {given}")
+        raise Unexpected(f"expected whole seconds from 1s to {MOST_ISIS}s, got {given}")
     return given
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from delaylab.errors import Unexpected
 from delaylab.spec.base import Name, Spec, no_items
 
 DEFAULT = "default"
@@ -20,7 +21,7 @@ def _destination(text: str) -> str:
         return str(ip_network(text))
     except ValueError:
         what = "expected `default`, a network such as 10.9.0.0/16, an address, or a node's name"
-        raise ValueError(f"{what}; got {text!r}") from None
+        raise Unexpected(f"{what}; got {text!r}") from None
 
 
 def _hop(text: str) -> str:
@@ -30,7 +31,7 @@ def _hop(text: str) -> str:
         return str(ip_address(text))
     except ValueError:
         what = "expected an address, a node (`r1`) or its end of a link (`r1.sea`)"
-        raise ValueError(f"{what}; got {text!r}") from None
+        raise Unexpected(f"{what}; got {text!r}") from None
 
 
 def is_name(text: str) -> bool:
