@@ -146,12 +146,12 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             flows=[FLOW], probe=1, count=5, interval_ns=0, size=60, port=9, batch=2, realtime=False
         ),
         "discard": measuring_requests.Discard(port=0, interfaces=["left"]),
-        "cross": measuring_requests.Cross(
+        "send-frames": measuring_requests.SendFrames(
             nonce=1,
             frames=[measuring_requests.CrossingFrame(1, "left", mac(1), mac(2), 46)],
             rounds=1,
         ),
-        "crossed": measuring_requests.Crossed(
+        "await-frames": measuring_requests.AwaitFrames(
             nonce=1, frames=[measuring_requests.AwaitedFrame(1, "left")], timeout_ns=1_000_000
         ),
         "counters": measuring_requests.Counters(),
@@ -165,7 +165,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
     }
 
 
-LISTENERS = ("reflect", "tap", "watch", "observe", "discard", "cross")
+LISTENERS = ("reflect", "tap", "watch", "observe", "discard", "send-frames")
 
 
 def unknown(raw: Any, kind: Any) -> list[str]:

@@ -108,13 +108,13 @@ class Discarded(Reply):
     interfaces: Named[Order] | None = None
 
 
-class Cross(Reply):
+class SendFramesDone(Reply):
     """The end of sending frames to other machines: how many the kernel took."""
 
     sent: Count
 
 
-class Crossed(Reply):
+class AwaitFramesDone(Reply):
     """The end of waiting for frames of other machines: the numbers of those that arrived."""
 
     arrived: list[Count]

@@ -312,11 +312,11 @@ class CrossingFrame(Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cross(Request[measuring_replies.Cross]):
+class SendFrames(Request[measuring_replies.SendFramesDone]):
     """Send frames to other machines until `stop`, all of them in each of some rounds."""
 
-    op = "cross"
-    reply = measuring_replies.Cross
+    op = "send-frames"
+    reply = measuring_replies.SendFramesDone
     nonce: int
     frames: Sequence[CrossingFrame]
     rounds: int
@@ -331,11 +331,11 @@ class AwaitedFrame(Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossed(Request[measuring_replies.Crossed]):
+class AwaitFrames(Request[measuring_replies.AwaitFramesDone]):
     """Wait for frames of other machines, until all have arrived or the time is over."""
 
-    op = "crossed"
-    reply = measuring_replies.Crossed
+    op = "await-frames"
+    reply = measuring_replies.AwaitFramesDone
     nonce: int
     frames: Sequence[AwaitedFrame]
     timeout_ns: int

@@ -28,7 +28,7 @@ IMPORTED = {
     "a BRITE topology",
     "a containerlab topology",
 }
-"""What `delaylab import` reads."""
+"""Files that `delaylab import` reads."""
 
 
 def _has(*keys: str) -> Callable[[Mapping[str, object]], bool]:

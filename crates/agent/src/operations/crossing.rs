@@ -1,4 +1,4 @@
-//! `cross` and `crossed`: frames that try whether a link's interfaces on two machines reach each other.
+//! `send-frames` and `await-frames`: frames that try whether a link's interfaces on two machines reach each other.
 //!
 //! A frame is of EtherType 0x88b5 ("local experimental", IEEE 802, 9.2.4) and goes no further than the interface that
 //! awaits it: a tunnel's are sent to an address that bridges drop, and a LAN port's program drops the EtherType
@@ -17,7 +17,9 @@ use delaylab_os::socket::{LARGE_BUFFER, set_buffers};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::ETHERNET_HEADER;
 
-use crate::protocol::crossing::{Cross, CrossDone, Crossed, CrossedDone, CrossingFrame};
+use crate::protocol::crossing::{
+    AwaitFrames, AwaitFramesDone, CrossingFrame, SendFrames, SendFramesDone,
+};
 use crate::protocol::running::Event;
 use crate::session::Session;
 
@@ -36,7 +38,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const AT_ONCE: usize = 64;
 
 /// Send frames in rounds until `stop`.
-pub(super) fn cross(request: Cross, session: &mut Session) -> Result<CrossDone, Failure> {
+pub(super) fn send_frames(
+    request: SendFrames,
+    session: &mut Session,
+) -> Result<SendFramesDone, Failure> {
     let what = "send frames to other machines";
     let sender = Sender::open(&request)?;
     let (mut sent, mut pause) = (0, FIRST_PAUSE);
@@ -54,7 +59,7 @@ pub(super) fn cross(request: Cross, session: &mut Session) -> Result<CrossDone, 
         let timeout = next.map(|next| duration(next - Monotonic::now()));
         poll::wait(&[(session.input(), Interest::Read)], timeout).context(what)?;
     }
-    Ok(CrossDone { sent })
+    Ok(SendFramesDone { sent })
 }
 
 /// The frames of a request, each with the index of its interface.
@@ -64,7 +69,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn open(request: &Cross) -> Result<Self, Failure> {
+    fn open(request: &SendFrames) -> Result<Self, Failure> {
         let mut indices = HashMap::new();
         let mut frames = Vec::with_capacity(request.frames.len());
         for frame in &request.frames {
@@ -130,9 +135,12 @@ fn read(bytes: &[u8], length: usize, nonce: u64) -> Option<u32> {
 }
 
 /// Wait for frames until all have arrived, the time is over, or `stop`.
-pub(super) fn crossed(request: Crossed, session: &mut Session) -> Result<CrossedDone, Failure> {
+pub(super) fn await_frames(
+    request: AwaitFrames,
+    session: &mut Session,
+) -> Result<AwaitFramesDone, Failure> {
     let what = "await frames of other machines";
-    let Crossed { nonce, frames, timeout_ns } = request;
+    let AwaitFrames { nonce, frames, timeout_ns } = request;
     let mut indices: HashMap<&str, u32> = HashMap::new();
     for frame in &frames {
         if !indices.contains_key(frame.by.as_str()) {
@@ -164,7 +172,7 @@ pub(super) fn crossed(request: Crossed, session: &mut Session) -> Result<Crossed
             arrived.extend(number.filter(|&number| awaited.contains(&(number, interface))));
         }
     }
-    Ok(CrossedDone { arrived: arrived.into_iter().collect() })
+    Ok(AwaitFramesDone { arrived: arrived.into_iter().collect() })
 }
 
 fn index_of(name: &str) -> Result<u32, Failure> {

@@ -9,7 +9,7 @@ use super::mac::Mac;
 /// Send frames until `stop`: at once, and again after 0.1 s, 0.2 s, 0.4 s and so on.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Cross {
+pub(crate) struct SendFrames {
     /// The number that all frames of this trial bear.
     pub nonce: u64,
     pub frames: Vec<CrossingFrame>,
@@ -32,7 +32,7 @@ pub(crate) struct CrossingFrame {
 
 /// The end of sending.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct CrossDone {
+pub(crate) struct SendFramesDone {
     /// The frames that the kernel took, those sent again included.
     pub sent: u64,
 }
@@ -40,7 +40,7 @@ pub(crate) struct CrossDone {
 /// Wait for frames of a trial, until all have arrived or the time is over.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Crossed {
+pub(crate) struct AwaitFrames {
     /// The number that all frames of this trial bear.
     pub nonce: u64,
     pub frames: Vec<AwaitedFrame>,
@@ -59,7 +59,7 @@ pub(crate) struct AwaitedFrame {
 
 /// The end of waiting.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct CrossedDone {
+pub(crate) struct AwaitFramesDone {
     /// The numbers of the frames that have arrived whole, by the interface where they were awaited.
     pub arrived: Vec<u32>,
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::crossing::{Cross, CrossDone, Crossed, CrossedDone};
+use super::crossing::{AwaitFrames, AwaitFramesDone, SendFrames, SendFramesDone};
 use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
 use super::lab::Setup;
 use super::links::{
@@ -90,8 +90,8 @@ operations! {
     "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
     "generate": Generate => GenerateDone, events ["ready"], tables [];
     "discard": Discard => DiscardDone, events ["ready"], tables [];
-    "cross": Cross => CrossDone, events ["ready"], tables [];
-    "crossed": Crossed => CrossedDone, events ["ready"], tables [];
+    "send-frames": SendFrames => SendFramesDone, events ["ready"], tables [];
+    "await-frames": AwaitFrames => AwaitFramesDone, events ["ready"], tables [];
     "reflect": Reflect => ReflectDone, events ["ready"], tables ["stamps"];
     "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats"];
     "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];

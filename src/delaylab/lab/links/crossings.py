@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_replies import Crossed as Arrived
-from delaylab.agent.measuring_requests import AwaitedFrame, Cross, Crossed, CrossingFrame
+from delaylab.agent.measuring_replies import AwaitFramesDone
+from delaylab.agent.measuring_requests import AwaitedFrame, AwaitFrames, CrossingFrame, SendFrames
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.dataset.records.underlays import ClosedWay
@@ -145,7 +145,7 @@ def _arrived(lab: Lab, frames: Sequence[tuple[Crossing, int]]) -> list[bool]:
         senders: list[Session] = []
         for agent, its_own in sent.items():
             senders.append(_session(lab, agent, sessions))
-            senders[-1].start(Cross(nonce=nonce, frames=its_own, rounds=ROUNDS))
+            senders[-1].start(SendFrames(nonce=nonce, frames=its_own, rounds=ROUNDS))
         found: set[int] = set()
         for session, result, own in receivers:
             session.finish(ANSWER_S)
@@ -163,11 +163,11 @@ def _arrived(lab: Lab, frames: Sequence[tuple[Crossing, int]]) -> list[bool]:
 
 def _receivers(
     lab: Lab, nonce: int, awaited: dict[str, list[AwaitedFrame]], sessions: list[Session]
-) -> Iterator[tuple[Session, Result[Arrived], list[AwaitedFrame]]]:
+) -> Iterator[tuple[Session, Result[AwaitFramesDone], list[AwaitedFrame]]]:
     """Have agents wait for frames; yield each with its session and what it waits for."""
     for agent, own in awaited.items():
         session = _session(lab, agent, sessions)
-        request = Crossed(nonce=nonce, frames=own, timeout_ns=int(WAIT_S * 1e9))
+        request = AwaitFrames(nonce=nonce, frames=own, timeout_ns=int(WAIT_S * 1e9))
         yield session, session.start(request), own
 
 
