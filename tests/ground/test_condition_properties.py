@@ -55,6 +55,10 @@ queues = st.one_of(
     sizes,
     st.just("sender"),
     st.fixed_dictionaries({"packets": st.integers(1, 99), "discipline": st.just("codel")}),
+    st.fixed_dictionaries(
+        {"discipline": st.just("red"), "min": st.just("3kB"), "max": st.just("9kB")},
+        optional={"weight": st.sampled_from(["0.2%", "1%"]), "probability": st.just("50%")},
+    ),
 )
 CONDITIONS: dict[str, st.SearchStrategy[Any]] = {
     "delay": durations,

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from delaylab.spec.base import Shorthand
 from delaylab.spec.conditions import engine
-from delaylab.spec.conditions.parts import Time, named_parts
+from delaylab.spec.conditions.parts import Time, default_share, named_parts
 from delaylab.units import Duration, Share, Size
 
 Discipline = Literal["droptail", "codel", "red"]
@@ -18,6 +18,7 @@ FIELDS_OF_DISCIPLINES = {
     "min": "red",
     "max": "red",
     "probability": "red",
+    "weight": "red",
 }
 
 
@@ -60,6 +61,10 @@ class QueueSpec(Shorthand):
     probability: Share = Field(
         Share(Share.WHOLE // 10),
         description="RED: the share of packets that are dropped just below `max`.",
+    )
+    weight: Share = Field(
+        default_share(engine.Red, "weight"),
+        description="RED: the weight of the current length in the queue's mean length.",
     )
 
     @model_validator(mode="before")
@@ -114,5 +119,6 @@ class QueueSpec(Shorthand):
                 min_bytes=self.min.bytes,
                 max_bytes=self.max.bytes,
                 probability=float(self.probability),
+                **({"weight": float(self.weight)} if "weight" in self.model_fields_set else {}),
             )
         return engine.DropTail(kind="droptail")

@@ -35,9 +35,12 @@ FIELDS: dict[str, tuple[str, type[Quantity] | None]] = {
     "min_bytes": ("min", Size),
     "max_bytes": ("max", Size),
     "probability": ("probability", Share),
+    "weight": ("weight", Share),
     **{name: (name, Share) for name in ("to_bad", "to_good", "lost_in_bad", "lost_in_good")},
 }
 """The link engine's field names -> the lab file's name and the quantity (None: as it is)."""
+APART = {"model", "kind", "distribution", "discipline"}
+"""Fields of parts whose words are not one quantity."""
 MAIN = {"jitter": "spread", "loss": "share", "reorder": "share", "rate": "limit"}
 
 
@@ -91,7 +94,7 @@ def _condition(part: EngineForm) -> Said:
 def _parts(part: EngineForm) -> Said:
     found: Said = {}
     for key, value in part:
-        if key in FIELDS and key in part.model_fields_set and value is not None:
+        if key not in APART and key in part.model_fields_set and value is not None:
             name, quantity = FIELDS[key]
             found[name] = value if quantity is None else str(_quantity(quantity, value))
     return found
