@@ -146,6 +146,7 @@ docs: setup
 	$(VENV)/python -m tools.points_table
 	$(VENV)/python -m tools.claims_page
 	$(VENV)/python -m tools.schema_pages
+	$(VENV)/python -m tools.message_types
 	$(VENV)/python -m tools.api_page
 
 site: light

@@ -11,8 +11,8 @@ from benches.engine_lab import ENGINE_CPU, NODES_CPU
 from benches.frames import FULL, PORT, SHORT, discarding, engine_report, flow, generate, settled
 from benches.pair import FAR, NEAR
 from benches.section import Section
-from delaylab.agent.measuring_replies import Generated
-from delaylab.agent.measuring_requests import Counters, Generate
+from delaylab.agent.wire.loads import Generate, GenerateDone
+from delaylab.agent.wire.measuring import Counters
 from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
 from delaylab.dataset.records.links import Direction
 from delaylab.lab.links import link_engines
@@ -158,7 +158,9 @@ def loss_kept(loss: Any, *, cpus: bool = False) -> LossKept:
     return LossKept(check, 1 - arrived / sent.sent, _lost_but_by(way, "loss"))
 
 
-def _cross(lab: Lab, count: int, interval_ns: int, size: int) -> tuple[Generated, Direction, int]:
+def _cross(
+    lab: Lab, count: int, interval_ns: int, size: int
+) -> tuple[GenerateDone, Direction, int]:
     """Send frames; return the sender's record, the engine's report, and the number that arrived."""
     before = _received(lab)
     link_engines.reports(lab, reset=True)

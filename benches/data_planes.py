@@ -16,7 +16,7 @@ from benches.across import lan_of, reached
 from benches.frames import SHORT, discarding, generate
 from benches.pair import FAR, NEAR, probe
 from benches.section import Section
-from delaylab.agent.measuring_requests import Counters
+from delaylab.agent.wire.measuring import Counters
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 

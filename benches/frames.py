@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from benches.pair import FAR, NEAR
-from delaylab.agent.measuring_replies import Generated
-from delaylab.agent.measuring_requests import Discard, Generate, GeneratorFlow
+from delaylab.agent.wire.loads import Discard, Flow, Generate, GenerateDone
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
@@ -34,13 +33,13 @@ def discarding(lab: Lab) -> Iterator[None]:
         yield
 
 
-def flow(plan: KeptPlan, link: str) -> GeneratorFlow:
+def flow(plan: KeptPlan, link: str) -> Flow:
     """Return the flow from the near node to the far one over a link, as `generate` takes it."""
     near, far = (plan.attachment(node, link) for node in (NEAR, FAR))
-    return GeneratorFlow(near.device, far.mac, near.address, far.address)
+    return Flow(near.device, far.mac, near.address, far.address)
 
 
-def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> Generated:
+def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> GenerateDone:
     """Send frames from the near node to the far one, over the links in turn; return the record."""
     session = lab.node_session(NEAR)
     request = Generate(

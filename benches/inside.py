@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.requests import Build, Exec
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Descriptors
+from delaylab.agent.wire.sessions import Build, Exec
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary

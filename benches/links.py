@@ -16,7 +16,8 @@ from benches.most import most_frames, most_tcp
 from benches.pair import FAR, NEAR, need
 from benches.section import Section
 from benches.undisturbed import MOST, TRIES, Rounds, rounds
-from delaylab.agent.measuring_requests import Tap, TapFilter, TapInterface
+from delaylab.agent.measuring_requests import Tap
+from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab
 

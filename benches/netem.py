@@ -16,9 +16,11 @@ from benches.frames import flow
 from benches.inside import Bed, Machine, lab_in, machine
 from benches.section import Section
 from delaylab.agent.binary import kernel_parts
-from delaylab.agent.link_requests import Links
-from delaylab.agent.measuring_requests import Generate, Tap, TapFilter, TapInterface
+from delaylab.agent.measuring_requests import Tap
 from delaylab.agent.session import Session
+from delaylab.agent.wire.links import Links
+from delaylab.agent.wire.loads import Generate
+from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of

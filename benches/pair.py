@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
+from delaylab.agent.wire import measuring
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
@@ -40,9 +40,7 @@ def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
         yield lab, lab.plan.nodes[FAR].attachments[0].address
 
 
-def probe(
-    lab: Lab, to: str, *, sender: str = NEAR, **fields: Any
-) -> Result[measuring_replies.Probe]:
+def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result[measuring.ProbeDone]:
     """Run the agent's probe in a node to its end."""
     session = lab.node_session(sender)
     defaults: dict[str, Any] = {

@@ -8,7 +8,8 @@ import numpy as np
 
 from benches.pair import FAR, NEAR, probe
 from benches.section import Section
-from delaylab.agent.measuring_requests import Tap, TapFilter, TapInterface
+from delaylab.agent.measuring_requests import Tap
+from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.plan.attachment import TapPoint

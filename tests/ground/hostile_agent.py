@@ -10,22 +10,14 @@ from io import BytesIO
 from typing import Any, BinaryIO
 
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.measuring_requests import (
-    Compute,
-    Probe,
-    Reflect,
-    Tap,
-    TapFilter,
-    TapInterface,
-    Watch,
-    WatchedPlace,
-)
+from delaylab.agent.measuring_requests import Compute, Probe, Reflect, Tap, Watch
 from delaylab.agent.observed_tables import ObservedTables
 from delaylab.agent.observing_requests import Observe
 from delaylab.agent.requests import Request
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Stream
+from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
 from delaylab.trial.asked import asked_packets
 
 FORMATS = {"u8": "B", "u16": "H", "u32": "I", "i64": "q", "f64": "d", "bool": "?"}
@@ -137,7 +129,7 @@ REQUESTS: list[tuple[Request[Any], dict[str, Columns], dict[str, Any]]] = [
         },
     ),
     (
-        Watch(interval_ns=10**8, places=[WatchedPlace("a", 1, {})]),
+        Watch(interval_ns=10**8, places=[WatchPlace("a", 1, {})]),
         {"hosts": HOSTS},
         {"samples": 1, "missed": 0},
     ),

@@ -9,19 +9,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab.agent.measuring_requests import (
-    Probe,
-    Tap,
-    TapFilter,
-    TapInterface,
-    Watch,
-    WatchedPlace,
-)
+from delaylab.agent.measuring_requests import Probe, Tap, Watch
 from delaylab.agent.observed_tables import ObservedTables
 from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS
 from delaylab.agent.tables import decode
+from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
 from delaylab.dataset.records.base import LARGEST
 from delaylab.trial.asked import asked_packets
 
@@ -98,7 +92,7 @@ REQUESTS: dict[str, Request[Any]] = {
     "stamps": PROBE,
     "repeats": Tap(interfaces=[TapInterface("e", "app")], filter=FILTER),
     "packets": PROBE,
-    "hosts": Watch(interval_ns=1, places=[WatchedPlace("a", 1, {})]),
+    "hosts": Watch(interval_ns=1, places=[WatchPlace("a", 1, {})]),
 }
 
 

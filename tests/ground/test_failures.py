@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
 from delaylab.agent.failures import FailureKind, failed_command, failure_of
-from delaylab.agent.requests import Hello
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import Unexpected
 from delaylab.loads.programs import NotStarted, start
 from delaylab.spec.sentences import reason, sentences

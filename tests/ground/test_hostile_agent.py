@@ -16,11 +16,11 @@ import pytest
 
 from delaylab.agent import bounded_json
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.measuring_requests import Probe, Tap, TapFilter, TapInterface
-from delaylab.agent.replies import LivePacket
-from delaylab.agent.requests import Hello
+from delaylab.agent.measuring_requests import Probe, Tap
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS, width
+from delaylab.agent.wire.measuring import TapFilter, TapInterface
+from delaylab.agent.wire.sessions import Hello, LivePacket
 from tests.ground import hostile_agent as hostile
 from tests.ground.hostile_agent import CHANGES, PACKETS, REQUESTS, STAMPS, Columns
 

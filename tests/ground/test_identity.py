@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from delaylab.agent.machine_requests import MachineFacts
+from delaylab.agent.wire.machines import MachineDone
 from delaylab.machines.identity import MachineIdentity, identity_by
 from delaylab.machines.reach import Reach
 
 KEYS = ("ssh-ed25519 AAAA", "ssh-rsa BBBB")
-PLAIN = MachineFacts(
+PLAIN = MachineDone(
     identity="1/2",
     machine_id="id",
     host_keys=KEYS,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.wire.sessions import Exec
 from delaylab.work.jobs import Done
 from delaylab.work.tcp import nuttcp
 

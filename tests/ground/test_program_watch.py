@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.agent.program_requests import ProgramState
+from delaylab.agent.wire.programs import ProgramState
 from delaylab.lab.programs import programs
 from delaylab.lab.routing import converged
 from delaylab.lab.running import Lab

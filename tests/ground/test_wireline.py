@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from delaylab.agent import replies
 from delaylab.agent.frames import MAX_PAYLOAD, Decoder, Frame, FrameKind
-from delaylab.agent.requests import Exec, Hello
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.session import FRAME_S, Session
 from delaylab.agent.stream import Descriptors
 from delaylab.agent.watched import wait_watching
+from delaylab.agent.wire import sessions
+from delaylab.agent.wire.sessions import Exec, Hello
 from delaylab.errors import DelaylabError
 from delaylab.lab import copies
 from delaylab.loads import programs
@@ -98,7 +98,7 @@ def test_whatever_an_agent_says_is_a_result_or_one_error(
         if with_input:
             session.stdin(bytes(200_000))
         session.finish()
-        assert isinstance(result.done, replies.Exit)
+        assert isinstance(result.done, sessions.ExecDone)
         result.table("stamps")
     except AgentError as error:
         problem = str(error)

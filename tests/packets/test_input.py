@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from delaylab.agent.requests import Exec
 from delaylab.agent.session import STDIN_WINDOW
+from delaylab.agent.wire.sessions import Exec
 from delaylab.machines import LOCAL
 
 

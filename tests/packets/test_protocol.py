@@ -17,16 +17,14 @@ from pydantic import BaseModel
 from tools.protocol_page import protocol
 
 from delaylab.agent import (
-    link_requests,
+    link_reports,
     machine_requests,
-    measuring_replies,
     measuring_requests,
     observing_requests,
-    program_requests,
-    replies,
-    requests,
 )
+from delaylab.agent.events import Event
 from delaylab.agent.requests import Request
+from delaylab.agent.wire import links, loads, machines, measuring, observing, programs, sessions
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_engines
@@ -57,35 +55,35 @@ from tests.packets.agents import Agent, Pair, mac
 from tests.plain import plain
 
 ADDED = {"host", "agent", "engine"}
-HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_requests.Report: ADDED}
+HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_reports.Report: ADDED}
 """Fields that this side adds to an answer."""
 ONLY_HERE = {"nodes", "underlay"}
-FLOW = measuring_requests.GeneratorFlow("left", mac(2), "10.9.0.1", "10.9.0.2")
-FILTER = measuring_requests.TapFilter("icmp", 4, probe=7, ident=0, port=0, packets=3)
+FLOW = loads.Flow("left", mac(2), "10.9.0.1", "10.9.0.2")
+FILTER = measuring.TapFilter("icmp", 4, probe=7, ident=0, port=0, packets=3)
 
 
 def whole(pcap: Path) -> dict[str, Request[Any]]:
     """A request of each operation, with no field left out."""
     return {
-        "hello": requests.Hello(),
-        "exec": requests.Exec(
+        "hello": sessions.Hello(),
+        "exec": sessions.Exec(
             argv=["true"],
             env={"A": "b"},
             cwd="/",
-            tty=requests.Terminal(25, 80, "dumb"),
+            tty=sessions.Terminal(25, 80, "dumb"),
             stdin=True,
             window=1 << 20,
             hold=False,
         ),
-        "start": program_requests.Start(
+        "start": programs.Start(
             within=[str(pcap.parent)],
-            files=[program_requests.NodeFile(f"{pcap}.text", "text", 0o644, "root:root")],
+            files=[programs.NodeFile(f"{pcap}.text", "text", 0o644, "root:root")],
             programs=[],
             notify_later=True,
             folder=str(pcap.parent),
         ),
-        "notify": program_requests.Notify(folder=str(pcap.parent)),
-        "programs": program_requests.Programs(folder=str(pcap.parent)),
+        "notify": programs.Notify(folder=str(pcap.parent)),
+        "programs": programs.Programs(folder=str(pcap.parent)),
         "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(
             probe=7,
@@ -121,7 +119,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             port=0, ip=4, stamps=True, probe=7, protocol="udp", packets=3
         ),
         "tap": measuring_requests.Tap(
-            interfaces=[measuring_requests.TapInterface("left", "wire")],
+            interfaces=[measuring.TapInterface("left", "wire")],
             filter=FILTER,
             pcap=str(pcap),
             tcx=False,
@@ -131,36 +129,36 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         ),
         "watch": measuring_requests.Watch(
             interval_ns=10_000_000,
-            places=[measuring_requests.WatchedPlace("here", os.getpid(), {})],
+            places=[measuring.WatchPlace("here", os.getpid(), {})],
         ),
         "observe": observing_requests.Observe(
-            places=[observing_requests.ObservePlace("here", os.getpid())],
+            places=[observing.ObservePlace("here", os.getpid())],
             room_bytes=1 << 20,
             parts_ns=1,
         ),
-        "clock": measuring_requests.Clock(),
-        "addresses": requests.Addresses(),
-        "route": measuring_requests.Route(to="10.9.0.2"),
-        "neighbours": link_requests.Neighbours(on="lo", tries=3, versions=[4, 6]),
-        "generate": measuring_requests.Generate(
+        "clock": measuring.Clock(),
+        "addresses": sessions.Addresses(),
+        "route": measuring.Route(to="10.9.0.2"),
+        "neighbours": links.Neighbours(on="lo", tries=3, versions=[4, 6]),
+        "generate": loads.Generate(
             flows=[FLOW], probe=1, count=5, interval_ns=0, size=60, port=9, batch=2, realtime=False
         ),
-        "discard": measuring_requests.Discard(port=0, interfaces=["left"]),
-        "send-frames": measuring_requests.SendFrames(
+        "discard": loads.Discard(port=0, interfaces=["left"]),
+        "send-frames": loads.SendFrames(
             nonce=1,
-            frames=[measuring_requests.CrossingFrame(1, "left", mac(1), mac(2), 46)],
+            frames=[loads.CrossingFrame(1, "left", mac(1), mac(2), 46)],
             rounds=1,
         ),
-        "await-frames": measuring_requests.AwaitFrames(
-            nonce=1, frames=[measuring_requests.AwaitedFrame(1, "left")], timeout_ns=1_000_000
+        "await-frames": loads.AwaitFrames(
+            nonce=1, frames=[loads.AwaitedFrame(1, "left")], timeout_ns=1_000_000
         ),
-        "counters": measuring_requests.Counters(),
-        "queues": measuring_requests.Queues(on=["left", "no-such-one"]),
-        "machine": machine_requests.Machine(programs=["no-such-program"]),
-        "processes": machine_requests.Processes(
-            pids=[os.getpid()], children=[machine_requests.Child(os.getpid(), 1)]
+        "counters": measuring.Counters(),
+        "queues": measuring.Queues(on=["left", "no-such-one"]),
+        "machine": machines.Machine(programs=["no-such-program"]),
+        "processes": machines.Processes(
+            pids=[os.getpid()], children=[machines.Child(os.getpid(), 1)]
         ),
-        "stored": machine_requests.Stored(names=["own-1/file"]),
+        "stored": machines.Stored(names=["own-1/file"]),
         "labs": machine_requests.Labs(),
     }
 
@@ -204,8 +202,8 @@ def ask(agent: Agent, request: Request[Any]) -> dict[str, Any]:
     assert answer.error is None, answer.error
     assert answer.done is not None
     for event in answer.events:
-        parsed = replies.Event.model_validate(event)
-        assert not unknown(event.get("packet"), replies.LivePacket)
+        parsed = Event.model_validate(event)
+        assert not unknown(event.get("packet"), sessions.LivePacket)
         assert parsed.model_fields_set
     return answer.done
 
@@ -224,19 +222,19 @@ def test_requests_and_answers_are_the_agent_s(joined: Pair, tmp_path: Path, oper
 def test_a_field_that_the_agent_does_not_know_is_refused(joined: Pair) -> None:
     """The control of the test above."""
     with joined.agent(joined.left) as agent:
-        answer = agent.run({**measuring_requests.Discard(port=0).message(), "gravity": 1})
+        answer = agent.run({**loads.Discard(port=0).message(), "gravity": 1})
     assert answer.error is not None
     assert "gravity" in answer.error["why"]
 
 
 def test_a_name_that_differs_is_seen() -> None:
     found = {"version": "1", "pid": 1, "clocks": "x"}
-    assert sorted(unknown(found, replies.Hello)) == ["Hello.clock", "Hello.clocks"]
+    assert sorted(unknown(found, sessions.HelloDone)) == ["HelloDone.clock", "HelloDone.clocks"]
     tap = {"point": "x", "packets": 1, "dropped": 0, "unparsed": 0, "by": "tcx"}
     tap |= {"queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}
     tapped = {"interfaces": [tap], "uncaptured": 0}
     left_out = ["Tap.repeated", "Tap.unkept", "Tap.unsent"]
-    assert sorted(unknown(tapped, measuring_replies.Taps)) == left_out
+    assert sorted(unknown(tapped, measuring.TapDone)) == left_out
 
 
 def test_no_operation_of_the_agent_is_left_out() -> None:
@@ -292,10 +290,10 @@ def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: boo
                 continue
             empty = Conditions(**dict.fromkeys(Conditions.model_fields))
             changes = [Change("wan", node, each, receives) for each in (empty, conditions)]
-            done = [session.call(link_requests.LinkSet(changes=[each])) for each in changes][-1]
-            assert unknown(done.raw, link_requests.Changed) == []
-            report = session.call(link_requests.Links(reset=True))
-            assert unknown(report.raw, link_requests.Report) == []
+            done = [session.call(links.LinkSet(changes=[each])) for each in changes][-1]
+            assert unknown(done.raw, links.LinkSetDone) == []
+            report = session.call(links.Links(reset=True))
+            assert unknown(report.raw, link_reports.Report) == []
             (there,) = (
                 each.configured
                 for each in report.done.directions
@@ -303,8 +301,8 @@ def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: boo
             )
             named = {name for name in there.named if getattr(there, name) is not None}
             assert {n: getattr(there, n) for n in named} == pytest.approx(conditions.named)
-        eased = link_requests.LinkPace(eased=True)
-        for request in (link_requests.LinkTimeline(), eased, link_requests.LinkRestart()):
+        eased = links.LinkPace(eased=True)
+        for request in (links.LinkTimeline(), eased, links.LinkRestart()):
             assert session.call(request).raw == {}
         session.close()
 
@@ -316,14 +314,14 @@ def test_the_engine_merges_changes_as_a_plan_does() -> None:
         session = lab.session(agent)
 
         def asked() -> Conditions:
-            directions = session.call(link_requests.Links()).done.directions
+            directions = session.call(links.Links()).done.directions
             return next(each.configured for each in directions if each.node == "a")
 
         @settings(max_examples=60, deadline=None)
         @given(conditions)
         def changed(said: dict[str, Any]) -> None:
             before, change = asked(), ConditionsSpec.model_validate(said).named()
-            session.call(link_requests.LinkSet(changes=[Change("wan", "a", change)]))
+            session.call(links.LinkSet(changes=[Change("wan", "a", change)]))
             assert plain(asked().message()) == plain(merge(before, change).message())
 
         changed()

@@ -6,9 +6,8 @@ from pydantic import BaseModel
 
 from delaylab.agent.bounded_json import MOST_BYTES, read_object
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import Result
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.io.printable import one_line
 
 KINDS = ("event", "done", "error")
@@ -52,6 +51,6 @@ def shown(answer: object) -> str:
 def ended_by_itself(result: Result[BaseModel]) -> str:
     """Return which request, or which program of one, ended before it was asked to, and how."""
     request, answer = result.request, result.done
-    if isinstance(request, Exec) and isinstance(answer, Exit):
+    if isinstance(request, Exec) and isinstance(answer, ExecDone):
         return f"{request.argv[0]} ended by itself: {answer.how}"
     return f"{request.op} ended by itself"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.agent.observing_replies import Observed
-from delaylab.agent.requests import Request
-from delaylab.io.values import Message
+from delaylab.agent.wire import observing as asked
 
 MOST_TEXTS = 1 << 20
 """The most prefixes and devices of one observation: those of the whole Internet's table."""
@@ -17,25 +14,10 @@ CHANGES_OF_PLACE, CHANGES_A_SECOND = 1 << 20, 10_000
 """The most changes of each place: at any time, and so many more in each second."""
 
 
-@dataclass(frozen=True)
-class ObservePlace(Message):
-    """A node, by a process in its network namespace; without `pid` the agent's own namespace."""
-
-    name: str
-    pid: int | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
-class Observe(Request[Observed]):
-    """Report the forwarding tables of nodes, then all that changes in them, until it is stopped.
+class Observe(asked.Observe):
+    """Report the forwarding tables of nodes; its tables have so many rows."""
 
-    `room_bytes` are the bytes of messages about a node that may wait in the kernel. The tables
-    come in parts, at most one in `parts_ns`: `texts` and `hops` explain the numbers in `changes`.
-    """
-
-    op = "observe"
-    reply = Observed
-    places: Sequence[ObservePlace]
     room_bytes: int = 4 << 20
     parts_ns: int = 10_000_000
 

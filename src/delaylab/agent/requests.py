@@ -1,8 +1,8 @@
-"""The base of all requests to the agent (docs/protocol.md), and those that every session needs.
+"""The base of all requests to the agent (docs/protocol.md).
 
-A field that is None is left out. The agent refuses fields that it does not know.
-`tests/packets/test_protocol_types.py` compares these types with the agent's own, and
-`tests/packets/test_protocol.py` sends each request with all its fields.
+A field that is None is left out. The agent refuses fields that it does not know. The requests
+themselves are in `wire`, generated from the agent's schema; those that ask for tables say more of
+them here (`measuring_requests.py`, `observing_requests.py`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel
 
-from delaylab.agent import replies
 from delaylab.agent.bounded_json import MOST_BYTES
 from delaylab.agent.table_schemas import SCHEMAS, Schema
 from delaylab.io.values import JsonObject, Message
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from delaylab.plan.model import Plan
 
 R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
 
@@ -59,60 +56,3 @@ class Request(Message, Generic[R_co]):
     def read(self, done: object) -> R_co:
         """Return the answer; raise ValueError if it is malformed, as pydantic does."""
         return cast(R_co, self.reply.model_validate(done))
-
-
-class Hello(Request[replies.Hello]):
-    """Ask for version, process and clock."""
-
-    op = "hello"
-    reply = replies.Hello
-
-
-class Addresses(Request[replies.Addresses]):
-    """Read the addresses of all interfaces, without link-local ones."""
-
-    op = "addresses"
-    reply = replies.Addresses
-
-
-@dataclass(frozen=True)
-class Terminal(Message):
-    """The size of a terminal in characters, and its kind (TERM)."""
-
-    rows: int
-    cols: int
-    term: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exec(Request[replies.Exit]):
-    """Run a command. `window` is the most bytes of output under way; None sends all at once.
-
-    With `hold` it is started once the session says `go`.
-    """
-
-    op = "exec"
-    reply = replies.Exit
-    argv: Sequence[str]
-    env: dict[str, str] | None = None
-    cwd: str | None = None
-    tty: Terminal | None = None
-    stdin: bool = False
-    window: int | None = None
-    hold: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Build(Request[replies.Built]):
-    """Build a lab, which ends with its session unless that is told to keep it.
-
-    `record` is kept beside the lab.
-    """
-
-    op = "build"
-    reply = replies.Built
-    lab: str
-    dir: str
-    rootless: bool
-    record: JsonObject
-    plan: Plan

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 from pydantic import BaseModel, ValidationError
 
+from delaylab.agent.events import Event, ReadyPort
 from delaylab.agent.failures import failure_of
 from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.messages import ended_by_itself, event_of, object_of, parsed, shown
-from delaylab.agent.replies import Event, ReadyPort
-from delaylab.agent.requests import Hello, R_co, Request
+from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.stream import Stream, readable
 from delaylab.agent.waiting_frames import WaitingFrames
+from delaylab.agent.wire.sessions import Hello
 
 _CHUNK = 1 << 20
 STDIN_WINDOW = 128 << 10

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from delaylab.agent.replies import PacketOutcome
+from delaylab.agent.wire.words import Outcome
 from delaylab.dataset.records.base import LARGEST, LONGEST_NAME
 from delaylab.io.printable import is_name
 
@@ -21,7 +21,7 @@ TEXTS = frozenset({"text", "label"})
 LONGEST_TEXT = 300
 LONGEST_ADDRESS = 64
 """The most characters of a prefix, an address or a device's name."""
-OUTCOMES = frozenset(get_args(PacketOutcome))
+OUTCOMES = frozenset(get_args(Outcome))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from delaylab.agent.program_requests import ProgramState
+from delaylab.agent.wire.programs import ProgramState
 from delaylab.api.loading import File, LoadedStudy, lab_of
 from delaylab.api.pings import options
 from delaylab.errors import BadInput, DelaylabError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TypeAlias, cast
+from typing import ClassVar, TypeAlias, cast
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 """A value that `json.dumps` takes."""
@@ -14,12 +14,21 @@ JsonObject: TypeAlias = Mapping[str, Json]
 
 @dataclass(frozen=True)
 class Message:
-    """The base of messages and their parts, whose fields are named as in the protocol."""
+    """The base of messages and their parts, whose fields are named as in the protocol.
+
+    `wire_names` has the fields that are named otherwise there.
+    """
+
+    wire_names: ClassVar[Mapping[str, str]] = {}
 
     def message(self) -> JsonObject:
         """Return the fields as JSON values; those that are None are left out."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: _plain(value) for name, value in named.items() if value is not None}
+        return {
+            self.wire_names.get(name, name): _plain(value)
+            for name, value in named.items()
+            if value is not None
+        }
 
 
 def _plain(value: object) -> Json:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
-from delaylab.agent.requests import Addresses
 from delaylab.agent.result import AgentError
+from delaylab.agent.wire.sessions import Addresses
 from delaylab.lab.running import Lab
 
 ANSWER_S = 5.0

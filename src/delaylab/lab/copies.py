@@ -20,10 +20,10 @@ from typing import IO, Literal, cast
 
 from delaylab.agent.failures import failed_command
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.stream import readable
+from delaylab.agent.wire.sessions import Exec
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.pieces import pieces
 from delaylab.io.removal import remove_tree

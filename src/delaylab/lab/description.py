@@ -12,7 +12,7 @@ from delaylab.lab.running import Lab
 from delaylab.resolve.agent_names import AgentName, node_agent
 
 if TYPE_CHECKING:
-    from delaylab.agent.program_requests import ProgramStates
+    from delaylab.agent.wire.programs import ProgramsDone
     from delaylab.plan.attachment import Attachment
 
 State = Literal["running", "stopped", "killed", "dead", "unreachable"]
@@ -106,7 +106,7 @@ def describe(lab: Lab, *, addresses: bool = True) -> LabDescription:
     )
 
 
-def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramStates]:
+def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramsDone]:
     """Return the state of each node that may have programs and whose agent answers."""
     asked = with_programs(lab)
     if not asked:
@@ -158,7 +158,7 @@ def _node(
     lab: Lab,
     name: str,
     gone: dict[str, str],
-    found: ProgramStates | None,
+    found: ProgramsDone | None,
     now: Mapping[str, list[str]] | None,
 ) -> NodeDescription:
     process, node = _host(lab, node_agent(name), gone), lab.plan.nodes[name]

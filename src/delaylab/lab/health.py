@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from delaylab.agent.requests import Hello
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Hello
 from delaylab.lab.running import Lab
 
 PATIENCE_S = 5.0

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from delaylab.agent.program_requests import Controlled, Deed, NodeState
+from delaylab.agent.wire.programs import ControlDone
+from delaylab.agent.wire.words import Deed, NodeState
 from delaylab.errors import BadInput
 from delaylab.lab.links import link_changes
 from delaylab.lab.links.link_changes import Wanted
@@ -78,7 +79,7 @@ def act(lab: Lab, node: str, do: NodeDeed, names: Sequence[str] = ()) -> NodeEve
     return _event(node, do, programs.control(lab, node, deed), wanted, changed)
 
 
-def _of_programs(lab: Lab, node: str, do: NodeDeed, names: Sequence[str]) -> Controlled:
+def _of_programs(lab: Lab, node: str, do: NodeDeed, names: Sequence[str]) -> ControlDone:
     if do == "start":
         # Those that were frozen go on, those that ended start again.
         programs.control(lab, node, "continue", names)
@@ -128,7 +129,7 @@ def _links(lab: Lab, node: str) -> tuple[str, ...]:
 def _event(
     node: str,
     did: NodeDeed,
-    done: Controlled,
+    done: ControlDone,
     wanted: Sequence[Wanted] = (),
     changed: tuple[int, int] | None = None,
 ) -> NodeEvent:

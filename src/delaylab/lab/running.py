@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Hello
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from delaylab.agent.program_requests import Order, OrderDone
+from delaylab.agent.wire.programs import TimedDeed, TimedDeedDone
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.programs import programs
@@ -57,7 +57,7 @@ class Timeline:
         """Return how each step happened; wait for the orders that are under way."""
         nodes = sorted({order.node for step in self.steps for order in step.orders})
         done = programs.scheduled(self._lab, nodes, ORDERS_S) if nodes else {}
-        by_time: dict[tuple[str, int], list[OrderDone]] = defaultdict(list)
+        by_time: dict[tuple[str, int], list[TimedDeedDone]] = defaultdict(list)
         for node, found in done.items():
             ahead_ns = self._ahead_ns.get(node, 0)
             for each in found.done:
@@ -75,7 +75,7 @@ class Timeline:
     def _happened(
         self,
         step: Step,
-        done: Mapping[tuple[str, int], list[OrderDone]],
+        done: Mapping[tuple[str, int], list[TimedDeedDone]],
         reports: Iterable[EngineReport],
     ) -> Happened:
         at_ns = self.planned_ns(step)
@@ -128,11 +128,11 @@ def begin(lab: Lab) -> Timeline:
         for node in nodes
     }
     began_ns = time.time_ns() + LEAD_NS + len(nodes) * LEAD_OF_NODE_NS
-    orders: dict[str, list[Order]] = {node: [] for node in nodes}
+    orders: dict[str, list[TimedDeed]] = {node: [] for node in nodes}
     for step in planned:
         for order in step.orders:
             at_ns = began_ns + order.at_ns + clocks.get(order.node, 0)
-            orders[order.node].append(Order(at_ns, order.do, order.programs))
+            orders[order.node].append(TimedDeed(at_ns, order.do, order.programs))
     if not any(step.events for step in planned):
         link_changes.start_timeline(lab)
         return Timeline(lab, time.time_ns(), clocks)

@@ -6,7 +6,7 @@ import select
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_replies import Order
+from delaylab.agent.wire.loads import Discarded
 from delaylab.lab.running import Lab
 from delaylab.loads.generator import Generator, Sent
 from delaylab.loads.streams import Arrived, Sink, Stream, streams
@@ -36,7 +36,7 @@ class Done:
     during: Arrived
     ended: Arrived
     after: Arrived
-    ordered: dict[str, Order] | None
+    ordered: dict[str, Discarded] | None
     clocked: bool
 
     @property

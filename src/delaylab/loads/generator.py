@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_replies import Generated
-from delaylab.agent.measuring_requests import Generate
 from delaylab.agent.session import Session
+from delaylab.agent.wire.loads import Generate, GenerateDone
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.loads.streams import Stream
@@ -32,7 +31,7 @@ class Sent:
     ended_ns: int
 
     @classmethod
-    def of(cls, done: Generated) -> Sent:
+    def of(cls, done: GenerateDone) -> Sent:
         """Return the agent's answer as a result."""
         seconds = max((done.ended_ns - done.began_ns) / 1e9, 1e-9)
         slip_us = (done.slip.p99_ns or 0) / 1000

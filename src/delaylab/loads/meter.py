@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_requests import Counters
+from delaylab.agent.counters import of_interface
+from delaylab.agent.wire.measuring import Counters
 from delaylab.lab.running import Lab
 from delaylab.loads.programs import STOP_DEADLINE_S
 
@@ -40,7 +41,7 @@ class Meter:
     def read(self) -> Reading:
         """Return the counters now."""
         counters = self._session.call(Counters()).done
-        found = counters.of_interface(self._interface, self._session.label)
+        found = of_interface(counters, self._interface, self._session.label)
         return Reading(
             time.monotonic(), found.tx_bytes, found.rx_bytes, found.tx_packets, found.rx_packets
         )

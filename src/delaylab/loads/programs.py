@@ -8,10 +8,9 @@ import time
 from dataclasses import dataclass, field
 
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import MOST_KEPT, AgentError, NoAnswer, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.errors import DelaylabError
 
 START_DEADLINE_S = 20
@@ -29,7 +28,7 @@ class NotStarted(DelaylabError):
 class Output:
     """The output of a load's program so far; `result` is filled once it has ended."""
 
-    result: Result[Exit]
+    result: Result[ExecDone]
     text: bytearray = field(default_factory=bytearray)
     stdout: bytearray = field(default_factory=bytearray)
 

@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_replies import Discarded, Order
-from delaylab.agent.measuring_requests import Counters, Discard, GeneratorFlow
+from delaylab.agent.counters import counter, of_interface
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.loads import Discard, DiscardDone, Discarded
+from delaylab.agent.wire.loads import Flow as FrameFlow
+from delaylab.agent.wire.measuring import Counters
 from delaylab.dataset.records.rates import Flow
 from delaylab.lab.running import Lab
 from delaylab.loads.meter import address_of
@@ -45,9 +47,9 @@ class Stream:
     delay_s: float = 0.0
 
     @property
-    def flow(self) -> GeneratorFlow:
+    def flow(self) -> FrameFlow:
         """Return the flow in the form of the `generate` request."""
-        return GeneratorFlow(self.interface, self.to_mac, self.source, self.target)
+        return FrameFlow(self.interface, self.to_mac, self.source, self.target)
 
 
 def streams(lab: Lab, load: FramesLoad) -> list[Stream]:
@@ -138,7 +140,7 @@ class Sink:
         """The UDP port of this receiver alone; 0 until it listens."""
         self._receiver = self._listen()
 
-    def _listen(self) -> tuple[Session, Result[Discarded]]:
+    def _listen(self) -> tuple[Session, Result[DiscardDone]]:
         """Take the packets of the port, and count from now on what arrives there."""
         session = self._lab.node_session(self._node)
         names = tuple(self._names.values())
@@ -146,7 +148,7 @@ class Sink:
         self.port = session.port(START_DEADLINE_S)
         return session, result
 
-    def ordered(self) -> dict[str, Order] | None:
+    def ordered(self) -> dict[str, Discarded] | None:
         """Return how many frames came by each link since the last call, and in which order.
 
         None if the node cannot count them. No frames may be under way.
@@ -168,9 +170,10 @@ class Sink:
         """Return the counters now."""
         done, label = self._session.call(Counters()).done, self._session.label
         frames = {
-            link: done.of_interface(name, label).rx_packets for link, name in self._names.items()
+            link: of_interface(done, name, label).rx_packets for link, name in self._names.items()
         }
-        probes = done.counter("Icmp", "InEchos", label) + done.counter("Udp", "InDatagrams", label)
+        echoes = counter(done, "Icmp", "InEchos", label)
+        probes = echoes + counter(done, "Udp", "InDatagrams", label)
         return Arrived(frames, probes, done.time_ns)
 
     def settled(self, before: Arrived, sent: int) -> Arrived:
@@ -215,7 +218,7 @@ def counted(
     before: Arrived,
     after: Arrived,
     probed: str | None,
-    ordered: Mapping[str, Order] | None,
+    ordered: Mapping[str, Discarded] | None,
 ) -> list[Flow]:
     """Return the frames that each flow sent, in turn with the others, and those that arrived.
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from pydantic import TypeAdapter, ValidationError
 
-from delaylab.agent.replies import Built, BuiltAgent
+from delaylab.agent.wire.sessions import BuildDone, BuiltAgent
 from delaylab.errors import DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import registry
@@ -124,7 +124,7 @@ def _is_target(ssh: str) -> bool:
     return True
 
 
-def _planned(part: RunningLab, place: str) -> Built:
+def _planned(part: RunningLab, place: str) -> BuildDone:
     """Return the agents that a part of a lab has by the plan; their processes are not known.
 
     Of a lab of another version, whose plan cannot be read, they are not known either.
@@ -132,11 +132,11 @@ def _planned(part: RunningLab, place: str) -> Built:
     try:
         plan = part.plan
     except OtherVersion:
-        return Built(pid=0, start=0)
+        return BuildDone(pid=0, start=0)
     hosts = {node.host for node in plan.nodes.values()}
     at = {host: plan.machines.get(host, LOCAL_MACHINE) for host in hosts}
     names: list[str] = [host_agent(host) for host in sorted(hosts) if at[host] == place]
     names += [node_agent(name) for name, node in plan.nodes.items() if at[node.host] == place]
     names += [engine for engine in plan.engines if at.get(AgentName(engine).of) == place]
     nobody = BuiltAgent(pid=0, start=0)
-    return Built(pid=0, start=0, agents=dict.fromkeys(names, nobody))
+    return BuildDone(pid=0, start=0, agents=dict.fromkeys(names, nobody))

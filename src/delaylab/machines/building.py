@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from delaylab.agent.replies import Built
-from delaylab.agent.requests import Build
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.stream import Loop
+from delaylab.agent.wire.sessions import Build, BuildDone
 from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
 from delaylab.io.side_by_side import side_by_side
@@ -69,7 +68,7 @@ class JointKeeper(Keeper):
                     keeper.release()
 
 
-def build_all(parts: Sequence[Part]) -> tuple[list[Built], JointKeeper]:
+def build_all(parts: Sequence[Part]) -> tuple[list[BuildDone], JointKeeper]:
     """Carry out all plans completely; return the answers, and the keepers as one.
 
     On failure undo all of it, and raise DelaylabError that names the machine.
@@ -89,7 +88,7 @@ def build_all(parts: Sequence[Part]) -> tuple[list[Built], JointKeeper]:
     return built, JointKeeper(parts[0].plan.lab, keepers)
 
 
-def _begin(part: Part, keeper: Keeper) -> Result[Built]:
+def _begin(part: Part, keeper: Keeper) -> Result[BuildDone]:
     request = Build(
         lab=part.plan.lab,
         dir=str(part.machine.folder(part.plan.lab)),
@@ -134,7 +133,7 @@ def _explained(part: Part, error: AgentError) -> DelaylabError:
     return explained
 
 
-def _checked(part: Part, result: Result[Built]) -> Built:
+def _checked(part: Part, result: Result[BuildDone]) -> BuildDone:
     """Return a keeper's answer; raise DelaylabError if it is not of the plan that it got."""
     try:
         built = result.done

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 
 from pydantic import ValidationError
 
-from delaylab.agent.replies import Built
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import BuildDone
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import cluster_files
@@ -88,7 +88,7 @@ class ClusterLab(RunningLab):
         warnings = [
             f"machine {name}: {text}" for name, part in file.parts.items() for text in _notes(part)
         ]
-        joint = Built(pid=first.pid, start=first.start, agents=agents, warnings=warnings)
+        joint = BuildDone(pid=first.pid, start=first.start, agents=agents, warnings=warnings)
         super().__init__(name, LOCAL, ClusterAccess(self), file.record, joint)
         self.file = file
         self._machines: dict[str, Machine] = {

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from delaylab.agent.requests import Hello
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Hello
 from delaylab.dataset.records.study import MachineRecord
 from delaylab.machines.provenance import provenance
 from delaylab.version import VERSION

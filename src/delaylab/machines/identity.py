@@ -11,8 +11,8 @@ from delaylab.io.printable import one_line
 from delaylab.machines.reach import Reach
 
 if TYPE_CHECKING:
-    from delaylab.agent.machine_requests import MachineFacts
     from delaylab.agent.session import Session
+    from delaylab.agent.wire.machines import MachineDone
 
 
 class MachineIdentity(BaseModel):
@@ -52,7 +52,7 @@ class MachineIdentity(BaseModel):
 
 def identity(session: Session, reach: Reach | None) -> MachineIdentity:
     """Ask the machine of a session which one it is; raise DelaylabError if it does not answer."""
-    from delaylab.agent.machine_requests import Machine as AskMachine  # noqa: PLC0415  seldom used
+    from delaylab.agent.wire.machines import Machine as AskMachine  # noqa: PLC0415  seldom used
 
     try:
         return identity_by(session.call(AskMachine()).done, reach)
@@ -60,7 +60,7 @@ def identity(session: Session, reach: Reach | None) -> MachineIdentity:
         session.close()
 
 
-def identity_by(facts: MachineFacts, reach: Reach | None) -> MachineIdentity:
+def identity_by(facts: MachineDone, reach: Reach | None) -> MachineIdentity:
     """Return the identity of the machine that these facts are of."""
     # A hash, since the id is for the machine itself (machine-id(5)).
     marks = "\n".join([facts.machine_id, *facts.host_keys]).strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from delaylab.agent.replies import Built
+from delaylab.agent.wire.sessions import BuildDone
 from delaylab.machines.machine import LabRecord
 
 
@@ -14,4 +14,4 @@ class LabFile(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     record: LabRecord
-    keeper: Built
+    keeper: BuildDone

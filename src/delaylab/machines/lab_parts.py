@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from delaylab.agent.replies import Built
 from delaylab.agent.result import AgentGone
+from delaylab.agent.wire.sessions import BuildDone
 from delaylab.io.printable import one_line
 from delaylab.machines.connection import Connection
 from delaylab.machines.local import LOCAL
@@ -29,7 +29,7 @@ class PartFile(BaseModel):
     ssh: str | None
     sudo: bool = False
     cache: str | None = None
-    built: Built
+    built: BuildDone
 
     @property
     def reach(self) -> Reach | None:
@@ -37,7 +37,7 @@ class PartFile(BaseModel):
         return None if self.ssh is None else Reach(ssh=self.ssh, sudo=self.sudo, cache=self.cache)
 
 
-def part_file(reach: Reach | None, built: Built) -> PartFile:
+def part_file(reach: Reach | None, built: BuildDone) -> PartFile:
     """Return the part of a lab on a machine, None for this one."""
     if reach is None:
         return PartFile(ssh=None, built=built)

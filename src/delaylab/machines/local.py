@@ -21,8 +21,8 @@ from delaylab.progress import Progress
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
-    from delaylab.agent.replies import Built
     from delaylab.agent.session import Session
+    from delaylab.agent.wire.sessions import BuildDone
     from delaylab.dataset.records.study import MachineRecord
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
@@ -149,7 +149,7 @@ class LocalMachine(Machine):
         """Return the folder of a lab."""
         return PurePosixPath(registry.run_directory() / lab)
 
-    def access(self, lab: str, built: Built) -> registry.LocalAccess:
+    def access(self, lab: str, built: BuildDone) -> registry.LocalAccess:
         """Return the way to a lab that has just been built here."""
         return registry.LocalAccess(TrustedDirectory.open(Path(self.folder(lab))), built)
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delaylab.agent.binary import agent_path
-from delaylab.agent.replies import Built
-from delaylab.agent.requests import Build
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Descriptors
+from delaylab.agent.wire.sessions import Build, BuildDone
 from delaylab.errors import DelaylabError
 from delaylab.io.environment import inherited
 from delaylab.io.interrupts import deferred
@@ -65,7 +64,9 @@ def _environment() -> dict[str, str]:
     return {**inherited(), "PATH": f"{path}:{Path(sys.executable).parent}"}
 
 
-def build(plan: Plan, folder: Path, record: JsonObject, *, rootless: bool) -> tuple[Built, Keeper]:
+def build(
+    plan: Plan, folder: Path, record: JsonObject, *, rootless: bool
+) -> tuple[BuildDone, Keeper]:
     """Carry out a plan completely; return the answer and the keeper, which ends with this process.
 
     On failure undo all of it and raise DelaylabError. The keeper makes `folder` and puts `record`

@@ -21,8 +21,8 @@ from delaylab.progress import Progress
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 if TYPE_CHECKING:
-    from delaylab.agent.replies import Built
     from delaylab.agent.session import Session
+    from delaylab.agent.wire.sessions import BuildDone
     from delaylab.dataset.records.study import MachineRecord
     from delaylab.machines.other_clock import OtherClock
     from delaylab.plan.kept import KeptPlan
@@ -76,7 +76,7 @@ class RunningLab:
     """A lab that is up, as its machine describes it. Its spec and plan are read when needed."""
 
     def __init__(
-        self, name: str, machine: Machine, access: Access, record: LabRecord, keeper: Built
+        self, name: str, machine: Machine, access: Access, record: LabRecord, keeper: BuildDone
     ) -> None:
         self.name, self.machine, self.access = name, machine, access
         self.record, self.keeper = record, keeper
@@ -255,7 +255,7 @@ class Machine(Protocol):
     def folder(self, lab: str) -> PurePosixPath:
         """Return the folder of a lab there."""
 
-    def access(self, lab: str, built: Built) -> Access:
+    def access(self, lab: str, built: BuildDone) -> Access:
         """Return the way to a lab that has just been built there."""
 
     def keeper(self, lab: str) -> Keeper:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from delaylab.agent.measuring_requests import Clock
 from delaylab.agent.session import Session
+from delaylab.agent.wire.measuring import Clock
 
 READINGS = 20
 """The readings of another kernel's clock at once; the quickest answer counts."""

@@ -30,8 +30,8 @@ from delaylab.machines.process import started_at
 from delaylab.machines.sweep import SweepResult, sweep
 
 if TYPE_CHECKING:
-    from delaylab.agent.replies import Built
     from delaylab.agent.session import Session
+    from delaylab.agent.wire.sessions import BuildDone
 
 STOP_DEADLINE_S = 20
 MARK = b"delaylab lab 1\n"
@@ -43,7 +43,7 @@ class LocalAccess:
     """The way to a lab's processes by its folder."""
 
     folder: TrustedDirectory
-    keeper: Built
+    keeper: BuildDone
 
     @property
     def path(self) -> PurePosixPath:
@@ -184,7 +184,7 @@ def _is_mine(path: Path) -> bool:
 
 
 @contextmanager
-def _process(keeper: Built) -> Iterator[int | None]:
+def _process(keeper: BuildDone) -> Iterator[int | None]:
     """Yield a pidfd of a lab's keeper; None if it has ended, even if its number is in use again."""
     pid = keeper.pid
     try:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 from itertools import permutations
 
-from delaylab.agent.measuring_requests import Route
 from delaylab.agent.result import AgentError
+from delaylab.agent.wire.measuring import Route
 from delaylab.machines.machine import Machine
 from delaylab.resolve.lab import Lab, Link
 from delaylab.spec.mtus import USUAL, VXLAN_HEADERS

@@ -13,21 +13,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from delaylab.agent.machine_requests import (
-    Child,
-    EndLab,
-    LabFiles,
-    Labs,
-    MachineFacts,
-    Processes,
-    Sweep,
-    opening,
-)
-from delaylab.agent.machine_requests import Machine as AskMachine
-from delaylab.agent.replies import Built
-from delaylab.agent.requests import Exec, Hello, R_co, Request
+from delaylab.agent.machine_requests import Labs, opening
+from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError, AgentGone
 from delaylab.agent.session import Session
+from delaylab.agent.wire.machines import Child, EndLab, LabFiles, MachineDone, Processes, Sweep
+from delaylab.agent.wire.machines import Machine as AskMachine
+from delaylab.agent.wire.sessions import BuildDone, Exec, Hello
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.machines.building import Part, build_all
 from delaylab.machines.connection import Connection
@@ -117,7 +109,7 @@ class SshMachine(Machine):
             session.close()
 
     @cached_property
-    def facts(self) -> MachineFacts:
+    def facts(self) -> MachineDone:
         """Return what the machine says of itself."""
         from delaylab.plan.kind import DEVICES, PACKAGES  # noqa: PLC0415  loads what plans are of
 
@@ -277,7 +269,7 @@ class SshMachine(Machine):
         """Return the folder of a lab."""
         return PurePosixPath(self.facts.run_directory) / lab
 
-    def access(self, lab: str, built: Built) -> SshAccess:
+    def access(self, lab: str, built: BuildDone) -> SshAccess:
         """Return the way to a lab that has just been built there."""
         return SshAccess(self, lab)
 

@@ -14,10 +14,11 @@ from typing import Protocol
 from delaylab import images
 from delaylab.agent.failures import failed_command
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.machine_requests import MachineFacts, Stored
-from delaylab.agent.requests import Exec, R_co, Request
+from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.wire.machines import MachineDone, Stored
+from delaylab.agent.wire.sessions import Exec
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.images import kvm
 from delaylab.images.cache import digest
@@ -45,7 +46,7 @@ class Reached(Machine, Protocol):
     target: str
 
     @property
-    def facts(self) -> MachineFacts:
+    def facts(self) -> MachineDone:
         """Return what the machine says of itself."""
 
     def ask(self, request: Request[R_co], timeout_s: float | None = None) -> R_co:

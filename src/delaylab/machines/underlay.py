@@ -10,11 +10,12 @@ from ipaddress import ip_address
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
-from delaylab.agent.measuring_replies import Route as FoundRoute
-from delaylab.agent.measuring_requests import Probe, Route
-from delaylab.agent.replies import Event
+from delaylab.agent.events import Event
+from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.measuring import Route
+from delaylab.agent.wire.measuring import RouteDone as FoundRoute
 from delaylab.errors import DelaylabError, DoesNotFit, NotHere
 from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine

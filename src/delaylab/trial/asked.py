@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.wire import measuring
 
 
-def asked_packets(result: Result[measuring_replies.Probe]) -> pl.DataFrame:
+def asked_packets(result: Result[measuring.ProbeDone]) -> pl.DataFrame:
     """Return a probe's packets; raise AgentError if they are not those that were asked for."""
     packets, request = result.table("packets"), result.request
     if not isinstance(request, Probe):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 
-from delaylab.agent.measuring_requests import Clock
-from delaylab.agent.requests import Hello
+from delaylab.agent.wire.measuring import Clock
+from delaylab.agent.wire.sessions import Hello
 from delaylab.dataset.records.trial import ClockReading
 from delaylab.lab.running import Lab
 from delaylab.machines import LOCAL

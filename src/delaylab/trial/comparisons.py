@@ -15,11 +15,11 @@ from itertools import combinations
 
 import polars as pl
 
-from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe, Reflect
-from delaylab.agent.requests import Hello
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire import measuring
+from delaylab.agent.wire.sessions import Hello
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab.dataset.records.tables import COMPARISONS
 from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
@@ -56,8 +56,8 @@ class _Comparison:
     symmetric_ns: int | None
     sender: Session
     answerer: Session
-    sent: Result[measuring_replies.Probe]
-    answered: Result[measuring_replies.Reflect]
+    sent: Result[measuring.ProbeDone]
+    answered: Result[measuring.ReflectDone]
 
 
 @dataclass

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from delaylab.agent import measuring_replies
-from delaylab.agent.measuring_replies import Taps
-from delaylab.agent.measuring_requests import Reflect, Tap, TapFilter, TapInterface
+from delaylab.agent.measuring_requests import Reflect, Tap
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire import measuring
+from delaylab.agent.wire.measuring import TapDone, TapFilter, TapInterface
 from delaylab.dataset.records.doubts import Doubt
-from delaylab.dataset.records.taps import Tap as TapDone
+from delaylab.dataset.records.taps import Tap as TapRecord
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.points import LEGS
@@ -35,12 +35,12 @@ class Instruments:
     """
 
     machines: MachineStates
-    taps: dict[Session, Result[Taps]] = field(default_factory=dict)
-    reflector: dict[Session, Result[measuring_replies.Reflect]] = field(default_factory=dict)
+    taps: dict[Session, Result[TapDone]] = field(default_factory=dict)
+    reflector: dict[Session, Result[measuring.ReflectDone]] = field(default_factory=dict)
     sent: dict[Session, str] = field(default_factory=dict)
 
     @property
-    def tapped(self) -> list[TapDone]:
+    def tapped(self) -> list[TapRecord]:
         """Return what the taps of each interface counted, once they have stopped."""
         return [entry for result in self.taps.values() for entry in result.done.interfaces]
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.agent.measuring_replies import Watch as Watched
-from delaylab.agent.measuring_requests import Watch, WatchedPlace
+from delaylab.agent.measuring_requests import Watch
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.measuring import WatchDone as Watched
+from delaylab.agent.wire.measuring import WatchPlace
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
 from delaylab.machines.other_clock import OtherClock
@@ -64,10 +65,10 @@ def recording_machines(lab: Lab) -> Iterator[MachineStates]:
         yield MachineStates(recorders, ahead_ns)
 
 
-def _places(lab: Lab, machine: Machine) -> list[WatchedPlace]:
+def _places(lab: Lab, machine: Machine) -> list[WatchPlace]:
     """Return a machine's sampled places: those of its agents."""
     return [
-        WatchedPlace(AgentName(name).place, agent.pid, agent.cgroups)
+        WatchPlace(AgentName(name).place, agent.pid, agent.cgroups)
         for name, agent in lab.keeper.agents.items()
         if lab.machine_of(name) is machine
     ]

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from delaylab import loads
-from delaylab.agent.measuring_replies import Reflect
-from delaylab.agent.measuring_requests import Counters, Route
+from delaylab.agent.counters import of_protocol
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.wire.measuring import Counters, ReflectDone, Route
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import (
@@ -235,11 +235,11 @@ def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
     done = session.call(Counters()).done
     session.close()
     # A kernel without IPv6 has no such counters.
-    by_6 = done.of_protocol("Icmp6", agent) if done.snmp.get("Icmp6") else {}
-    return {**done.of_protocol("Icmp", agent), ECHO_REPLIES_6: by_6.get(ECHO_REPLIES_6, 0)}
+    by_6 = of_protocol(done, "Icmp6", agent) if done.snmp.get("Icmp6") else {}
+    return {**of_protocol(done, "Icmp", agent), ECHO_REPLIES_6: by_6.get(ECHO_REPLIES_6, 0)}
 
 
-def _foreign(taps: list[Tap], reflectors: Iterable[Result[Reflect]]) -> Iterator[Doubt]:
+def _foreign(taps: list[Tap], reflectors: Iterable[Result[ReflectDone]]) -> Iterator[Doubt]:
     """Yield a doubt for each point at which somebody else's packets passed as the probe's."""
     at_taps = [(tap.point, tap.unsent) for tap in taps]
     for point, packets in [*at_taps, *((RESPONDER, each.done.unsent) for each in reflectors)]:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from delaylab.agent.measuring_replies import Probe
 from delaylab.agent.result import Result
+from delaylab.agent.wire.measuring import ProbeDone
 from delaylab.dataset.records.rates import Search, Try
 from delaylab.units import Duration
 
@@ -26,7 +26,7 @@ CLOSE_ENOUGH = 1.1
 TRIES = 20
 
 
-def search(wanted: Duration, send: Callable[[int, Duration], Result[Probe]]) -> Search:
+def search(wanted: Duration, send: Callable[[int, Duration], Result[ProbeDone]]) -> Search:
     """Find the shortest interval from `wanted` up that is held; `send` sends a burst.
 
     If no try was held, an interval longer than all of them is returned; the slip of the packets
@@ -49,7 +49,7 @@ def search(wanted: Duration, send: Callable[[int, Duration], Result[Probe]]) -> 
     return Search(asked_interval_ns=wanted.ns, interval_ns=round(found), tries=tuple(tries))
 
 
-def _burst(interval: float, send: Callable[[int, Duration], Result[Probe]]) -> list[Try]:
+def _burst(interval: float, send: Callable[[int, Duration], Result[ProbeDone]]) -> list[Try]:
     """Send a burst, and a second one if the first was late but lost nothing; return the tries.
 
     The machine may have been busy with something else for a moment.
@@ -68,7 +68,7 @@ def _next(shorter: float, longer: float, tried: Try) -> float:
     return max(tried.took_ns / max(tried.packets - tried.lost, 1), shorter * 2)
 
 
-def judge(interval_ns: int, result: Result[Probe]) -> Try:
+def judge(interval_ns: int, result: Result[ProbeDone]) -> Try:
     """Return a try that says whether a burst was held."""
     packets = result.table("packets")
     is_reply = (pl.col("leg") == 1) & (pl.col("point").cast(pl.String) == "app")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from delaylab.agent import measuring_replies
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
 from delaylab.agent.watched import Watched, wait_watching
+from delaylab.agent.wire import measuring
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import Lab
 from delaylab.plan.ways.probe_way import ProbeWay
@@ -57,7 +57,7 @@ class Sender:
         self.stamps.append(result.table("stamps"))
         self.packets.append(_of_phase(phase, asked_packets(result)))
 
-    def burst(self, count: int, interval: Duration) -> Result[measuring_replies.Probe]:
+    def burst(self, count: int, interval: Duration) -> Result[measuring.ProbeDone]:
         """Send packets that are not part of the trial and that the taps ignore.
 
         They have a probe id of their own. A handshake carries no id: its source port is below those
@@ -74,7 +74,7 @@ class Sender:
         pace: Pace,
         watched: Sequence[Watched],
         below: int = 0,
-    ) -> Result[measuring_replies.Probe]:
+    ) -> Result[measuring.ProbeDone]:
         closed = isinstance(pace, ClosedLoop)
         request = Probe(
             probe=probe,

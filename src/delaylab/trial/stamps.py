@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from delaylab.agent.measuring_replies import Taps
 from delaylab.agent.result import Result
+from delaylab.agent.wire.measuring import TapDone
 from delaylab.dataset.records.trial import Repeats
 from delaylab.lab.running import Lab
 from delaylab.points import LEGS, LOCATION, RESPONDER, SENDER
@@ -49,7 +49,7 @@ def taken(
     )
 
 
-def repeats(taps: Iterable[Result[Taps]], packets: pl.DataFrame) -> list[Repeats]:
+def repeats(taps: Iterable[Result[TapDone]], packets: pl.DataFrame) -> list[Repeats]:
     """Return how many packets taps saw more than once, by phase, leg and point.
 
     `packets` is the trial's schedule with its phases.

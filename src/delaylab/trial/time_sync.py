@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
+from delaylab.agent.wire.sessions import Exec
 from delaylab.dataset.records.comparisons import TimeSync
 from delaylab.io.printable import one_line
 from delaylab.machines import Machine

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from delaylab.agent.binary import agent_path
-from delaylab.agent.requests import Hello
+from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS

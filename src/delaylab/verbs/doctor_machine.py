@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from delaylab.agent.requests import Hello
+from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import BadInput, NotHere
 from delaylab.lab.packages import not_installed
 from delaylab.machines.reach import Reach

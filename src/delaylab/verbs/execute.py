@@ -17,10 +17,9 @@ from contextlib import contextmanager
 
 from delaylab.agent.failures import FailureKind
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec, Terminal
 from delaylab.agent.result import AgentError, NoAnswer
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Exec, ExecDone, Terminal
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.interrupts import deferred
 from delaylab.lab.running import Lab
@@ -102,7 +101,7 @@ def captured(
     return _exit_code(session, result.done), result.stdout, result.stderr
 
 
-def _exit_code(session: Session, done: Exit) -> int:
+def _exit_code(session: Session, done: ExecDone) -> int:
     if done.killed is not None:
         return SIGNAL_EXIT + done.killed
     if done.exit is None:

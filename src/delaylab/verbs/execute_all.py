@@ -6,11 +6,10 @@ import sys
 from dataclasses import dataclass, field
 
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.lab.running import Lab
 from delaylab.verbs.execute import OUTPUT_WINDOW, environment
 
@@ -24,7 +23,7 @@ class _InNode:
 
     node: str
     session: Session
-    result: Result[Exit]
+    result: Result[ExecDone]
     lines: dict[FrameKind, bytearray] = field(default_factory=dict)
     failed: str | None = None
     ended: bool = False

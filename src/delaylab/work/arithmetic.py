@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from delaylab.agent.measuring_replies import Compute
 from delaylab.agent.result import Result
+from delaylab.agent.wire.loads import ComputeDone
 from delaylab.work.jobs import Done, done_of, seconds_of
 
 
-def computed(result: Result[Compute]) -> Done:
+def computed(result: Result[ComputeDone]) -> Done:
     """Return the units of arithmetic per second, with the time at which each part was done."""
     done = result.done
     rate = done.units / seconds_of(done)

@@ -6,9 +6,8 @@ import re
 from dataclasses import replace
 
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.dataset.records.work import Figure
 from delaylab.study_file.work import CommandWork
 from delaylab.work.jobs import Done, Job, done_of, last_line, seconds_of
@@ -40,7 +39,7 @@ class Reports:
         for line in lines:
             self._read(line[:_LONGEST].decode(errors="replace"), since_ns)
 
-    def done(self, result: Result[Exit]) -> Done:
+    def done(self, result: Result[ExecDone]) -> Done:
         """Return what the command got done; raise AgentError if it failed or printed no rate."""
         ended = result.done
         if ended.exit != 0:

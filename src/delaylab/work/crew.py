@@ -10,11 +10,11 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.replies import Exit
 from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, NoAnswer, Result
 from delaylab.agent.stream import Loop
 from delaylab.agent.watched import Watched
+from delaylab.agent.wire.sessions import ExecDone
 from delaylab.lab.running import Lab
 from delaylab.work.jobs import Done, Job, JobFailed, last_line
 
@@ -111,7 +111,7 @@ class Worker:
         except NoAnswer:
             what = f"its preparation did not end within {self.job.deadline_s:g} s"
             raise AgentError(what) from None
-        if not isinstance(done := self._result.done, Exit) or done.exit != 0:
+        if not isinstance(done := self._result.done, ExecDone) or done.exit != 0:
             raise AgentError(f"its preparation failed: {last_line(self._result)}")
 
     def _read(self) -> None:

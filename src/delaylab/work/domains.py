@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.dataset.records.work import DomainTime
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab

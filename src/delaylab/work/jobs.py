@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from delaylab.agent.frames import Frame
-from delaylab.agent.measuring_replies import Compute
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec, Request
+from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.loads import ComputeDone
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.dataset.records.work import Figure, Latency
 
 _NS = 1e9
@@ -104,7 +104,7 @@ class JobFailed(AgentError):
 
 
 def done_of(
-    answer: Exit | Compute, rate: float, progress: tuple[tuple[int, float], ...] = ()
+    answer: ExecDone | ComputeDone, rate: float, progress: tuple[tuple[int, float], ...] = ()
 ) -> Done:
     """Return what a node got done at a rate, with the times that its agent's answer has.
 
@@ -119,7 +119,7 @@ def done_of(
     )
 
 
-def seconds_of(answer: Exit | Compute) -> float:
+def seconds_of(answer: ExecDone | ComputeDone) -> float:
     """Return the time that work took, in s; raise AgentError if it was never begun."""
     if answer.began_ns is None or answer.ended_ns is None or answer.ended_ns <= answer.began_ns:
         raise AgentError("it was stopped before it began")

@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from delaylab.agent.frames import Frame
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec, Terminal
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.wire.sessions import Exec, ExecDone, Terminal
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import Lab
 from delaylab.study_file.work import ScpWork
@@ -126,7 +125,7 @@ def _job(lab: Lab, work: ScpWork, near: Folder, far: Folder, port: int) -> Job:
     size = work.scp.bytes
     output = Output(size)
 
-    def read(result: Result[Exit]) -> Done:
+    def read(result: Result[ExecDone]) -> Done:
         if result.done.exit != 0:
             raise AgentError(f"scp said: {output.reason}")
         rate = size / seconds_of(result.done)

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from delaylab.agent.measuring_requests import Compute
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.lab.running import Lab
 from delaylab.loads.stressors import NO_CACHE, metrics
 from delaylab.work.arithmetic import computed
@@ -60,7 +59,7 @@ def job(work: Work, node: str, seconds: int) -> Job:
     return Job(node, Exec(argv=argv, hold=True), _stressed)
 
 
-def _stressed(result: Result[Exit]) -> Done:
+def _stressed(result: Result[ExecDone]) -> Done:
     rate = metrics(result.stdout).get("operations_per_s")
     if result.done.exit != 0 or not rate:
         raise AgentError(f"stress-ng said: {last_line(result)}")

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.analysis.clocks.check import checks
 from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets import segments

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from delaylab.agent.frames import Decoder, Frame, FrameKind
-from delaylab.agent.requests import Exec, Terminal
+from delaylab.agent.wire.sessions import Exec, Terminal
 from delaylab.kinds import KINDS, Rights
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary

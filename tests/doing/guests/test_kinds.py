@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from delaylab import loads
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.kinds import KINDS
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.attach import attach
 from delaylab.lab.running import Lab
 from tests.doing.conftest import Up, left_to_slow, skip_unless_runnable

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.agent.measuring_requests import Counters
+from delaylab.agent.wire.measuring import Counters
 from delaylab.lab.links import interfaces
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary

@@ -8,7 +8,8 @@ from benches.engine_lab import link_names
 from benches.frames import PORT, discarding, engine_report, generate, settled
 from benches.pair import FAR, NEAR
 
-from delaylab.agent.measuring_requests import Tap, TapFilter, TapInterface
+from delaylab.agent.measuring_requests import Tap
+from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.resolve import lab as resolved

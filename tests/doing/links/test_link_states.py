@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.drawing.svg import STATES as COLOURS
 from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach

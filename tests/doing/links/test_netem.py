@@ -13,7 +13,7 @@ import pytest
 from benches.inside import Machine, lab_in, machine
 from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 
-from delaylab.agent.link_requests import LinkSet
+from delaylab.agent.wire.links import LinkSet
 from delaylab.plan.conditions.engine_links import Change
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of

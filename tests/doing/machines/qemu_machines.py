@@ -18,9 +18,9 @@ import pytest
 from benches.inside import Machine
 
 from delaylab import images
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of as resolve_lab

@@ -20,8 +20,9 @@ import polars as pl
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from delaylab.agent.measuring_requests import Counters, Probe
-from delaylab.agent.requests import Exec
+from delaylab.agent.measuring_requests import Probe
+from delaylab.agent.wire.measuring import Counters
+from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.agent.program_requests import ProgramState
+from delaylab.agent.wire.programs import ProgramState
 from delaylab.lab.programs.programs import states
 from delaylab.lab.running import Lab
 from delaylab.lab.start import temporary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.analysis.packets.astray import astray
 from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.trial import TrialRecord

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.lab.start import temporary

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from delaylab.agent.requests import Hello
 from delaylab.agent.result import AgentError, NoAnswer
+from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
 from delaylab.lab.programs.programs import output, start

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from delaylab.agent import measuring_requests
-from delaylab.agent.measuring_replies import Probe
 from delaylab.agent.result import Result
+from delaylab.agent.wire.measuring import ProbeDone
 from delaylab.trial.rate_search import CLOSE_ENOUGH, TRIES, search
 from delaylab.units import Duration
 
@@ -17,10 +17,10 @@ RTT_NS = 50_000
 NO_REQUEST = measuring_requests.Probe(
     probe=1, protocol="icmp", to="", count=1, interval_ns=1, size=56, linger_ns=0, late_ns=0
 )
-Send = Callable[[int, Duration], Result[Probe]]
+Send = Callable[[int, Duration], Result[ProbeDone]]
 
 
-class Tables(Result[Probe]):
+class Tables(Result[ProbeDone]):
     """A result whose tables were never on a stream."""
 
     def __init__(self, **tables: pl.DataFrame) -> None:
@@ -37,7 +37,7 @@ def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0) -> Send:
     `late_ns`: it answers, but in these steps for each packet, when sent faster.
     """
 
-    def send(count: int, interval: Duration) -> Result[Probe]:
+    def send(count: int, interval: Duration) -> Result[ProbeDone]:
         step = interval.ns if loses else max(interval.ns, limit_ns)
         sent = [step * seq for seq in range(count)]
         answered = [
@@ -84,7 +84,7 @@ def test_a_rate_that_is_held_is_asked_for_once() -> None:
 
 
 def test_a_lab_that_never_answers_ends_the_search() -> None:
-    def send(count: int, interval: Duration) -> Result[Probe]:
+    def send(count: int, interval: Duration) -> Result[ProbeDone]:
         packets = pl.DataFrame(
             {
                 "intended_ns": [0] * count,
@@ -103,7 +103,7 @@ def test_a_lab_that_never_answers_ends_the_search() -> None:
 def test_one_stall_of_the_machine_does_not_end_the_search() -> None:
     held, stalled = lab(20_000), [False]
 
-    def send(count: int, interval: Duration) -> Result[Probe]:
+    def send(count: int, interval: Duration) -> Result[ProbeDone]:
         once = interval.ns >= 20_000 and not stalled[0]
         stalled[0] |= once
         return lab(interval.ns * 2)(count, interval) if once else held(count, interval)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.agent.measuring_requests import Compute
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.attach import attach
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import Lab

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError
+from delaylab.agent.wire.sessions import Exec
 from delaylab.dataset import store
 from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.agent.frames import Frame
-from delaylab.agent.requests import Exec
+from delaylab.agent.wire.sessions import Exec
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere

@@ -61,5 +61,6 @@ pub(crate) struct AwaitedFrame {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AwaitFramesDone {
     /// The numbers of the frames that have arrived whole, by the interface where they were awaited.
+    #[schemars(length(max = 1_000_000))]
     pub arrived: Vec<u32>,
 }

@@ -54,7 +54,9 @@ pub(crate) struct GenerateDone {
     pub refused: u64,
     pub slip: Late,
     /// The times of its start and end since the Unix epoch.
+    #[schemars(range(min = 0))]
     pub began_ns: i64,
+    #[schemars(range(min = 0))]
     pub ended_ns: i64,
     /// True if it had real-time scheduling.
     pub realtime: bool,

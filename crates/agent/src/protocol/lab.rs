@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::links::EngineLinks;
@@ -335,29 +335,6 @@ impl TryFrom<String> for Prefix {
 pub(crate) struct Named {
     pub address: IpAddr,
     pub names: Vec<String>,
-}
-
-/// A lab that was built: its keeper and its agents.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct BuildDone<'a> {
-    /// The keeper's pid, and its start time in clock ticks.
-    pub pid: u32,
-    pub start: u64,
-    pub agents: BTreeMap<String, BuiltAgent<'a>>,
-    /// The settings that the machine does not allow, each with the reason.
-    pub warnings: &'a [String],
-    pub elapsed_ns: u64,
-}
-
-/// An agent of a lab that was built.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct BuiltAgent<'a> {
-    /// The pid as seen from outside of the lab.
-    pub pid: i32,
-    /// The start time in clock ticks.
-    pub start: u64,
-    pub socket: PathBuf,
-    pub cgroups: &'a BTreeMap<String, PathBuf>,
 }
 
 /// Set up the machine that the agent is the init of, as the plan describes the node.

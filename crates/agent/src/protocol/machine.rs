@@ -37,8 +37,10 @@ pub(crate) struct MachineDone {
     /// The boot and the network namespace: two machines with the same are one.
     pub identity: String,
     /// `/etc/machine-id`; empty if there is none.
+    #[schemars(default)]
     pub machine_id: String,
     /// The public keys of its sshd in `/etc/ssh`, sorted.
+    #[schemars(default)]
     pub host_keys: Vec<String>,
     pub hostname: String,
     /// The kernel's name and release.

@@ -183,13 +183,16 @@ fn root() -> String {
 pub(crate) struct ProbeDone {
     pub sent: u32,
     pub replied: u32,
+    #[schemars(length(max = 100))]
     pub warnings: Vec<Warning>,
     /// True if it had real-time scheduling.
     pub realtime: bool,
+    #[schemars(regex(pattern = super::WORD))]
     pub clock: String,
     /// The means of the `stack` stamps.
     pub by: By,
     /// The time that it took to resolve the next hop; null if there was nothing to resolve.
+    #[schemars(range(min = 0))]
     pub neighbour_ns: Option<i64>,
 }
 
@@ -249,6 +252,7 @@ pub(crate) struct ReflectDone {
     /// The packets that it sent back, or the connections that it answered.
     pub reflected: u64,
     /// Packets with the probe's number and a sequence number that the probe does not use.
+    #[schemars(default)]
     pub unsent: u64,
 }
 
@@ -362,10 +366,12 @@ pub(crate) struct LivePacket<'a> {
     pub slip_ns: Option<i64>,
     pub outcome: Outcome,
     /// The address that answered, with its zone if it is link-local.
+    #[schemars(extend("format" = "ip"))]
     pub from: Option<Cow<'a, str>>,
     /// The TTL or hop limit of the answer.
     pub ttl: Option<u8>,
     pub error: Option<Cow<'a, str>>,
     /// The number of replies beyond the first.
+    #[schemars(default)]
     pub duplicates: u16,
 }

@@ -51,6 +51,7 @@ pub(crate) struct Counters {}
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CountersDone {
     /// The time at which they were read, since the Unix epoch.
+    #[schemars(range(min = 0))]
     pub time_ns: i64,
     pub interfaces: BTreeMap<String, InterfaceCounters>,
     pub snmp: BTreeMap<String, BTreeMap<String, u64>>,

@@ -20,6 +20,7 @@ pub(crate) struct HelloDone {
     pub version: &'static str,
     pub pid: u32,
     /// The clock of all stamps: `realtime@` and the first 8 digits of the boot id.
+    #[schemars(regex(pattern = super::WORD))]
     pub clock: String,
 }
 
@@ -32,6 +33,7 @@ pub(crate) struct Clock {}
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClockDone {
     /// The time in ns since the Unix epoch, read as late as possible.
+    #[schemars(range(min = 0))]
     pub time_ns: i64,
 }
 
@@ -86,7 +88,9 @@ pub(crate) struct Ran {
     pub killed: Option<i32>,
     /// The bytes that it and its children wrote to storage; null if the kernel does not say.
     pub written_bytes: Option<u64>,
+    #[schemars(range(min = 0))]
     pub began_ns: i64,
+    #[schemars(range(min = 0))]
     pub ended_ns: i64,
     /// The CPU time of the command and of its children that it waited for (getrusage(2)).
     pub user_ns: u64,
@@ -115,7 +119,9 @@ fn five_milliseconds() -> i64 {
 pub(crate) struct ComputeDone {
     /// The units that were done.
     pub units: u32,
+    #[schemars(range(min = 0))]
     pub began_ns: i64,
+    #[schemars(range(min = 0))]
     pub ended_ns: i64,
     /// The CPU time used (getrusage(2)).
     pub user_ns: u64,

@@ -112,6 +112,7 @@ pub(crate) enum Ready {
     Prepared(bool),
     /// The port that was bound.
     Listening {
+        #[schemars(range(min = 1))]
         port: u16,
     },
 }

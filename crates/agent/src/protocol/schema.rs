@@ -6,7 +6,8 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::lab::{Build, BuildDone};
+use super::built::BuildDone;
+use super::lab::Build;
 use super::requests::{Operation, Request, Visit};
 use super::running::{Event, Order};
 

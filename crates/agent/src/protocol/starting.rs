@@ -95,6 +95,7 @@ pub(crate) enum ReadySign {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct StartDone {
     /// The process id of each, by name.
+    #[schemars(default)]
     pub(crate) pids: BTreeMap<String, i32>,
 }
 
@@ -111,6 +112,7 @@ pub(crate) struct Programs {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProgramsDone {
     pub(crate) node: NodeState,
+    #[schemars(default)]
     pub(crate) programs: Vec<ProgramState>,
 }
 
@@ -130,10 +132,13 @@ pub(crate) enum NodeState {
 pub(crate) struct ProgramState {
     pub(crate) name: String,
     pub(crate) pid: i32,
+    #[schemars(range(min = 0))]
     pub(crate) began_ns: i64,
     /// True if it is to end by itself.
+    #[schemars(default)]
     pub(crate) ends: bool,
     /// The time of its end; null while it runs.
+    #[schemars(range(min = 0))]
     pub(crate) ended_ns: Option<i64>,
     /// The exit code; null if a signal ended it.
     pub(crate) exit: Option<i32>,
@@ -141,13 +146,16 @@ pub(crate) struct ProgramState {
     pub(crate) killed: Option<i32>,
     /// True if it was frozen (`control`), and does not go on.
     #[serde(default)]
+    #[schemars(default)]
     pub(crate) frozen: bool,
     /// The CPU time that its threads have had so far, in ns; 0 once it has ended.
     #[serde(default)]
+    #[schemars(default)]
     pub(crate) ran_ns: u64,
     /// The time that its threads were ready to run and waited for a CPU, in ns (the run delay of
     /// /proc/PID/task/TID/schedstat).
     #[serde(default)]
+    #[schemars(default)]
     pub(crate) waited_ns: u64,
     /// The state of its recording (`record`); null if it is not recorded.
     #[serde(default)]
@@ -235,9 +243,12 @@ pub(crate) enum Deed {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ControlDone {
     /// The time before the first program was affected, in ns since the Unix epoch.
+    #[schemars(range(min = 0))]
     pub(crate) began_ns: i64,
     /// The time after the last one.
+    #[schemars(range(min = 0))]
     pub(crate) done_ns: i64,
+    #[schemars(default)]
     pub(crate) programs: Vec<ProgramState>,
 }
 
@@ -280,6 +291,7 @@ pub(crate) struct Scheduled {
 /// The orders that were carried out so far, by time.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ScheduledDone {
+    #[schemars(default)]
     pub(crate) done: Vec<TimedDeedDone>,
     /// The number of those that are still to come.
     pub(crate) left: usize,
@@ -288,8 +300,11 @@ pub(crate) struct ScheduledDone {
 /// An order that was carried out between two times, in ns since the Unix epoch.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TimedDeedDone {
+    #[schemars(range(min = 0))]
     pub(crate) at_ns: i64,
+    #[schemars(range(min = 0))]
     pub(crate) began_ns: i64,
+    #[schemars(range(min = 0))]
     pub(crate) done_ns: i64,
     /// The reason why it failed; null if it did not.
     pub(crate) failed: Option<String>,
@@ -311,6 +326,7 @@ pub(crate) struct Record {
 pub(crate) struct RecordDone {
     pub(crate) pid: i32,
     /// The time of its start, in ns since the Unix epoch.
+    #[schemars(range(min = 0))]
     pub(crate) began_ns: i64,
     /// Its state, if it ended by itself.
     pub(crate) ended: Option<ProgramState>,

@@ -12,10 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_replies import AwaitFramesDone
-from delaylab.agent.measuring_requests import AwaitedFrame, AwaitFrames, CrossingFrame, SendFrames
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.loads import (
+    AwaitedFrame,
+    AwaitFrames,
+    AwaitFramesDone,
+    CrossingFrame,
+    SendFrames,
+)
 from delaylab.dataset.records.underlays import ClosedWay
 from delaylab.errors import NotHere
 from delaylab.lab.running import Lab

@@ -43,7 +43,7 @@ def reports(lab: Lab, link: str | None = None) -> list[InterfaceReport]:
 def _read(
     lab: Lab, agent: str, asked: list[HostInterface]
 ) -> list[tuple[HostInterface, InterfaceReport]]:
-    from delaylab.agent.measuring_requests import Queues  # noqa: PLC0415  few labs need it
+    from delaylab.agent.wire.measuring import Queues  # noqa: PLC0415  few labs need it
 
     try:
         session = lab.session(agent)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from delaylab.agent.link_requests import LinkRestart, LinkSet, LinkTimeline, Neighbours
 from delaylab.agent.result import AgentError
+from delaylab.agent.wire.links import LinkRestart, LinkSet, LinkTimeline, Neighbours
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.links.link_engines import agents, call, reports

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from delaylab.agent.link_requests import LinkPace, Links
 from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.links import LinkPace, Links
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.errors import BadInput
 from delaylab.io.side_by_side import side_by_side

@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from delaylab.agent.program_requests import NodeFile, Notify, Start
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.wire.programs import NodeFile, Notify, Start
 from delaylab.errors import DelaylabError
 from delaylab.lab.programs.programs import STARTED_S, program_of, starts_s
 from delaylab.lab.running import Lab

@@ -9,24 +9,24 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from delaylab.agent.program_requests import (
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
+from delaylab.agent.wire.programs import (
     Control,
-    Controlled,
-    Deed,
+    ControlDone,
     End,
-    Order,
-    OrdersDone,
     Output,
     Program,
     Programs,
+    ProgramsDone,
     ProgramState,
-    ProgramStates,
     Schedule,
     Scheduled,
+    ScheduledDone,
     Start,
+    TimedDeed,
 )
-from delaylab.agent.result import AgentError
-from delaylab.agent.session import Session
+from delaylab.agent.wire.words import Deed
 from delaylab.errors import DelaylabError
 from delaylab.lab.programs.folders import folder_of, with_programs
 from delaylab.lab.running import Lab
@@ -95,7 +95,7 @@ def starts_s(programs: Iterable[Program]) -> float:
     return sum(each.within_ms for each in programs) / 1000 + STARTED_S
 
 
-def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Controlled:
+def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> ControlDone:
     """Freeze, continue, kill or start again programs of a node, or all of the node.
 
     Raises DelaylabError for a name that no program has, and for one that does not start.
@@ -109,7 +109,7 @@ def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Control
         session.close()
 
 
-def schedule(lab: Lab, orders: Mapping[str, Sequence[Order]]) -> None:
+def schedule(lab: Lab, orders: Mapping[str, Sequence[TimedDeed]]) -> None:
     """Order things to be done to programs of these nodes, by time, in place of earlier orders.
 
     Their agents see to it; nobody has to wait. Times are by the nodes' own clocks.
@@ -129,7 +129,7 @@ def schedule(lab: Lab, orders: Mapping[str, Sequence[Order]]) -> None:
             session.close()
 
 
-def scheduled(lab: Lab, nodes: Iterable[str], within_s: float) -> dict[str, OrdersDone]:
+def scheduled(lab: Lab, nodes: Iterable[str], within_s: float) -> dict[str, ScheduledDone]:
     """Return what these nodes' agents did of their orders, once all is done or a time is over."""
     found = {}
     asked = {}
@@ -153,7 +153,7 @@ def states(
 
 def node_states(
     lab: Lab, gone: Collection[str] = (), only: Collection[str] | None = None
-) -> dict[str, ProgramStates]:
+) -> dict[str, ProgramsDone]:
     """Return the state of each node that may have programs, or of these nodes `only`.
 
     Nodes whose agent is `gone` are left out.

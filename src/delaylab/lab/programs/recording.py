@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from delaylab.agent.binary import library_path
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.program_requests import Record, Recorded
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import readable
+from delaylab.agent.wire.programs import Record, RecordDone
 from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
 from delaylab.lab.programs.folders import folder_of
@@ -30,7 +30,7 @@ class Recording:
     """A program that is being recorded."""
 
     _session: Session
-    _result: Result[Recorded]
+    _result: Result[RecordDone]
     _log: bytearray
     _ended: bool = False
 
@@ -48,7 +48,7 @@ class Recording:
         except KeyboardInterrupt:
             return
 
-    def end(self) -> tuple[Recorded, bytes]:
+    def end(self) -> tuple[RecordDone, bytes]:
         """End the recording; return what was recorded and its log. The program then runs as before.
 
         Raises DelaylabError if it does not start again.

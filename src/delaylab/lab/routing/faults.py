@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from delaylab.agent.program_requests import ProgramStates
+from delaylab.agent.wire.programs import ProgramsDone
 from delaylab.dataset.records.links import EngineReport
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab.links import link_engines
@@ -39,7 +39,7 @@ def _ends(reports: Iterable[EngineReport]) -> dict[str, set[End]]:
     return ends
 
 
-def _mute(lab: Lab, states: Mapping[str, ProgramStates]) -> Iterable[str]:
+def _mute(lab: Lab, states: Mapping[str, ProgramsDone]) -> Iterable[str]:
     """Yield the routers of which a daemon that speaks to others has ended, or is frozen."""
     for name, found in states.items():
         if lab.spec.nodes[name].has_daemons:

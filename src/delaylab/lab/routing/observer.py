@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from delaylab.agent.observed_tables import ObservedTables
-from delaylab.agent.observing_replies import Observed
-from delaylab.agent.observing_requests import Observe, ObservePlace
+from delaylab.agent.observing_requests import Observe
 from delaylab.agent.result import AgentError, AgentGone, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import ready
+from delaylab.agent.wire.observing import ObserveDone, ObservePlace
 from delaylab.forwarding.tables import Change, LinkChange, Lost, Table, TableChange, apply
 from delaylab.lab.running import Lab
 from delaylab.machines import Machine
@@ -32,7 +32,7 @@ class _Source:
     """A session that observes nodes, and the clock of its stamps."""
 
     session: Session
-    result: Result[Observed]
+    result: Result[ObserveDone]
     tables: ObservedTables
     clock: OtherClock | None = None
 
@@ -91,7 +91,7 @@ class Observer:
             found += more
         return found
 
-    def stop(self) -> tuple[list[Change], Observed]:
+    def stop(self) -> tuple[list[Change], ObserveDone]:
         """End the observation; return the last changes, and what was read in this kernel."""
         for source in self._sources:
             source.session.stop()

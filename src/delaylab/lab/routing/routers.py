@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from delaylab.agent.requests import Exec
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Exec
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab.programs import programs

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from delaylab.agent.replies import Event
+from delaylab.agent.events import Event
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.stream import ready

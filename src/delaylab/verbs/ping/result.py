@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from delaylab.agent.replies import LivePacket
+from delaylab.agent.wire.sessions import LivePacket
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.io.values import JsonObject
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from delaylab.agent import measuring_replies
 from delaylab.agent.result import Result
+from delaylab.agent.wire import measuring
 from delaylab.verbs.ping.result import REDIRECT, PingPacket
 
 REQUEST, REPLY = 0, 1
@@ -18,7 +18,7 @@ STAMPS = {
 }
 
 
-def packets_of(result: Result[measuring_replies.Probe]) -> tuple[PingPacket, ...]:
+def packets_of(result: Result[measuring.ProbeDone]) -> tuple[PingPacket, ...]:
     """Return the packets that were sent or refused; tables have no TTL and no sender."""
     import polars as pl  # noqa: PLC0415  slow to load, and only a quiet ping needs it
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
-from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
+from delaylab.agent.wire.sessions import ExecDone
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.lab.running import Lab
 from delaylab.study_file.work import MpiWork
@@ -67,7 +67,9 @@ def _job(work: MpiWork, program: StartedJob, node: str, read: Callable[[bytes], 
     )
 
 
-def _done(program: StartedJob, result: Result[Exit], read: Callable[[bytes], Found] | None) -> Done:
+def _done(
+    program: StartedJob, result: Result[ExecDone], read: Callable[[bytes], Found] | None
+) -> Done:
     """Return what a node did of the program, and what that found if the node is to `read` it."""
     ended = result.done
     if ended.exit != 0:

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from delaylab.agent.frames import Frame
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import AgentError, NoAnswer, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.errors import DelaylabError
 from delaylab.lab.running import Lab
 from delaylab.work.folders import Folder
@@ -45,7 +44,7 @@ class Daemon:
 
     node: str
     session: Session
-    result: Result[Exit]
+    result: Result[ExecDone]
 
 
 @dataclass
@@ -61,7 +60,7 @@ class StartedJob:
     """An MPI program: started, and waiting until it may go. `daemons` has those of its nodes."""
 
     launcher: Session
-    result: Result[Exit]
+    result: Result[ExecDone]
     folders: Sequence[Folder]
     daemons: dict[str, Daemon] = field(default_factory=dict)
     began_ns: int = 0
@@ -136,7 +135,7 @@ def ended_with(code: int) -> str:
     return f"signal {code - _BY_SIGNAL}" if code > _BY_SIGNAL else f"exit code {code}"
 
 
-def _end(session: Session, result: Result[Exit]) -> None:
+def _end(session: Session, result: Result[ExecDone]) -> None:
     """End what runs in a session, unless it has given its result, and close it."""
     if not result.raw:
         with suppress(AgentError):
@@ -199,7 +198,7 @@ def _read(program: StartedJob, said: bytes, end_s: float) -> None:
     """Wait for output of mpirun; raise DelaylabError if it or a daemon ends before."""
     heard: list[str] = []
 
-    def read(session: Session, name: str, result: Result[Exit]) -> bool:
+    def read(session: Session, name: str, result: Result[ExecDone]) -> bool:
         heard.append(name)
         try:
             if not session.poll_done():

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import ExecDone
 from delaylab.loads.programs import start
 from delaylab.work.jobs import Done, done_of, last_line
 
@@ -29,7 +29,7 @@ def client(to: str, ports: tuple[int, int], seconds: int) -> list[str]:
     return ["iperf3", *where, "--time", str(seconds), *_OFTEN, "--json"]
 
 
-def read(result: Result[Exit]) -> Done:
+def read(result: Result[ExecDone]) -> Done:
     """Return the rate in bit/s that arrived at the far side, as its server counted it.
 
     Progress is what the sender had handed to its kernel. Raises AgentError if the stream failed.
@@ -52,7 +52,7 @@ def _progress(intervals: Sequence[dict[str, dict[str, float]]]) -> Iterator[tupl
         yield round(float(total["end"]) * 1e9), bits
 
 
-def _error_line(result: Result[Exit]) -> str:
+def _error_line(result: Result[ExecDone]) -> str:
     try:
         return str(json.loads(result.stdout)["error"])
     except (ValueError, KeyError, TypeError):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate
 
-from delaylab.agent.replies import Exit
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import ExecDone
 from delaylab.loads.programs import start
 from delaylab.work.jobs import Done, done_of, last_line
 
@@ -67,7 +67,7 @@ def client(to: str, ports: tuple[int, int], seconds: int) -> list[str]:
     return ["sh", "-c", _SEND, "nuttcp", *options]
 
 
-def read(result: Result[Exit]) -> Done:
+def read(result: Result[ExecDone]) -> Done:
     """Return the rate in bit/s that arrived at the far side, as its server counted it.
 
     Raises AgentError if the stream failed.

@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Protocol
 
-from delaylab.agent.replies import Exit
-from delaylab.agent.requests import Exec
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.lab.running import Lab
 from delaylab.study_file.work import TCP_PROGRAMS, TcpProgram
 from delaylab.work.jobs import Done, Job
@@ -29,7 +28,7 @@ class StreamProgram(Protocol):
     def client(self, to: str, ports: tuple[int, int], seconds: int, /) -> list[str]:
         """Return the command that sends to such a server."""
 
-    def read(self, result: Result[Exit], /) -> Done:
+    def read(self, result: Result[ExecDone], /) -> Done:
         """Return the rate in bit/s that arrived; raise AgentError if the stream failed."""
 
 
