@@ -16,7 +16,7 @@ from delaylab.agent.wire.measuring import Counters
 from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
 from delaylab.dataset.records.links import Direction
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of
 
@@ -159,7 +159,7 @@ def loss_kept(loss: Any, *, cpus: bool = False) -> LossKept:
 
 
 def _cross(
-    lab: Lab, count: int, interval_ns: int, size: int
+    lab: LiveLab, count: int, interval_ns: int, size: int
 ) -> tuple[GenerateDone, Direction, int]:
     """Send frames; return the sender's record, the engine's report, and the number that arrived."""
     before = _received(lab)
@@ -175,7 +175,7 @@ def _lost_but_by(way: Direction, reason: str) -> int:
     return sum([*others, way.port_dropped])
 
 
-def _received(lab: Lab) -> int:
+def _received(lab: LiveLab) -> int:
     session = lab.node_session(FAR)
     interfaces = session.call(Counters()).done.interfaces
     session.close()
@@ -214,7 +214,7 @@ def _beside_a_flood(delay: str) -> str:
 
 
 @contextmanager
-def _lab(links: list[dict[str, Any]], *, cpus: bool) -> Iterator[Lab]:
+def _lab(links: list[dict[str, Any]], *, cpus: bool) -> Iterator[LiveLab]:
     nodes = {"cpus": [NODES_CPU]} if cpus else {}
     engine = {"cpus": [ENGINE_CPU]} if cpus else {}
     spec = lab_of(

@@ -10,7 +10,7 @@ import delaylab
 from benches.section import Section
 from delaylab.api.labs import RunningLab
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 
 ROUTERS = 30
@@ -59,7 +59,7 @@ def _chain(delay: str | None) -> delaylab.Lab:
     return delaylab.generate("line", {"nodes": ROUTERS}, delay=delay).lab
 
 
-def _added_us(lab: Lab, delay_us: int) -> list[float]:
+def _added_us(lab: LiveLab, delay_us: int) -> list[float]:
     """Return what each link adds to its delay, by each packet of a round that came back."""
     running = RunningLab(lab)
     first, last = running.node("r1"), running.node(f"r{ROUTERS}")

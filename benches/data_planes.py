@@ -18,7 +18,7 @@ from benches.pair import FAR, NEAR, probe
 from benches.section import Section
 from delaylab.agent.wire.measuring import Counters
 from delaylab.lab.attach import attach
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 NAMES = ("m1", "m2")
 LINK = "wan"
@@ -96,7 +96,7 @@ def measure() -> None:
     sys.stdout.write(json.dumps(found))
 
 
-def _flood(lab: Lab) -> tuple[float, float]:
+def _flood(lab: LiveLab) -> tuple[float, float]:
     """Return the frames/s that left, and the part of them that did not arrive."""
     with discarding(lab):
         before = _arrived(lab)
@@ -105,13 +105,13 @@ def _flood(lab: Lab) -> tuple[float, float]:
     return sent.sent * 1e9 / (sent.ended_ns - sent.began_ns), 1 - came / sent.sent
 
 
-def _arrived(lab: Lab) -> int:
+def _arrived(lab: LiveLab) -> int:
     with closing(lab.node_session(FAR)) as session:
         done = session.call(Counters(), timeout=10).done
     return done.interfaces[lab.plan.attachment(FAR, LINK).device].rx_packets
 
 
-def _one_way_us(lab: Lab) -> float:
+def _one_way_us(lab: LiveLab) -> float:
     far = lab.plan.attachment(FAR, LINK).address
     result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS)
     table = result.table("stamps").with_columns(pl.col("point").cast(pl.String))

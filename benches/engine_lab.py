@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benches.frames import discarding
 from benches.pair import FAR, NEAR
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of
 
@@ -24,7 +24,7 @@ def link_names(links: int) -> list[str]:
 @contextmanager
 def engine_lab(
     delays_ns: list[int], cpus: list[int] | None, *, steer: bool = False
-) -> Iterator[Lab]:
+) -> Iterator[LiveLab]:
     """Bring up two nodes on these CPUs, with a link of each delay; the engine has its own CPU."""
     links = [
         {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}

@@ -10,7 +10,7 @@ from benches.pair import FAR, NEAR
 from delaylab.agent.wire.loads import Discard, Flow, Generate, GenerateDone
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.kept import KeptPlan
 
 PORT = 9
@@ -21,7 +21,7 @@ FULL = 1514
 
 
 @contextmanager
-def discarding(lab: Lab) -> Iterator[None]:
+def discarding(lab: LiveLab) -> Iterator[None]:
     """Open a socket in the far node that receives frames and drops them.
 
     At a port without a socket the kernel would answer. For an address that the node does not have
@@ -39,7 +39,9 @@ def flow(plan: KeptPlan, link: str) -> Flow:
     return Flow(near.device, far.mac, near.address, far.address)
 
 
-def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int) -> GenerateDone:
+def generate(
+    lab: LiveLab, links: list[str], count: int, interval_ns: int, size: int
+) -> GenerateDone:
     """Send frames from the near node to the far one, over the links in turn; return the record."""
     session = lab.node_session(NEAR)
     request = Generate(
@@ -55,13 +57,13 @@ def generate(lab: Lab, links: list[str], count: int, interval_ns: int, size: int
     return done
 
 
-def engine_report(lab: Lab) -> EngineReport:
+def engine_report(lab: LiveLab) -> EngineReport:
     """Return the report of the lab's only engine."""
     (report,) = link_engines.reports(lab)
     return report
 
 
-def settled(lab: Lab) -> EngineReport:
+def settled(lab: LiveLab) -> EngineReport:
     """Wait until no frame is under way (AssertionError after 10 s); return the engine's report."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:

@@ -16,11 +16,11 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import Descriptors
 from delaylab.agent.wire.sessions import Build, Exec
 from delaylab.kinds import KINDS, Rights
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.kept import KeptPlan
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 
 RUN = "/run/labs"
@@ -42,7 +42,7 @@ class Bed(Protocol):
 class Machine:
     """Virtual machine of a lab, in which agents run."""
 
-    def __init__(self, lab: Lab, node: str = VM) -> None:
+    def __init__(self, lab: LiveLab, node: str = VM) -> None:
         self._lab, self._node = lab, node
 
     def open(self, *argv: str) -> Session:
@@ -76,7 +76,7 @@ class Machine:
 class Inside:
     """Lab in a virtual machine."""
 
-    def __init__(self, machine: Machine, spec: resolved.Lab) -> None:
+    def __init__(self, machine: Machine, spec: Lab) -> None:
         self._machine, self.plan = machine, build(spec, KINDS, Rights(root=True))
         self._fabric = machine.open(AGENT, "fabric")
         request = Build(
@@ -112,7 +112,7 @@ def machine(modules: tuple[str, ...], *, vcpus: int = 2) -> Iterator[Machine]:
 
 
 @contextmanager
-def lab_in(inside: Machine, spec: resolved.Lab) -> Iterator[Inside]:
+def lab_in(inside: Machine, spec: Lab) -> Iterator[Inside]:
     """Bring a lab up in the machine; take it down at the end."""
     lab = Inside(inside, spec)
     try:

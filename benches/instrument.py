@@ -14,7 +14,7 @@ from delaylab.analysis.packets.segments import aligned
 from delaylab.analysis.packets.trial import TrialPackets
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.resolve.resolve import lab_of
@@ -70,7 +70,7 @@ def run() -> Section:
     return section
 
 
-def _measure(lab: Lab, path: ProbeWay, probe: ProbeSpec, probe_id: int, switched: bool) -> Cost:
+def _measure(lab: LiveLab, path: ProbeWay, probe: ProbeSpec, probe_id: int, switched: bool) -> Cost:
     """Return the taps' cost from one run; without `switched` all of its packets are tapped."""
     with listening(lab, probe, probe_id) as instruments:
         sender = Sender(lab, path, probe, probe_id, instruments)

@@ -19,7 +19,7 @@ from benches.undisturbed import MOST, TRIES, Rounds, rounds
 from delaylab.agent.measuring_requests import Tap
 from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 ROUNDS = 5
 SECONDS = 3
@@ -191,7 +191,7 @@ def _delays(case: Case) -> Rounds[Round]:
         )
 
 
-def _round(lab: Lab, case: Case, delays_ns: list[int]) -> Round:
+def _round(lab: LiveLab, case: Case, delays_ns: list[int]) -> Round:
     ports = _ports(lab)
     tap = lab.session("host.here")
     # The tapped links are spread over all: a frame's due time relative to the others' differs with
@@ -246,7 +246,7 @@ def _errors(stamps: pl.DataFrame, delays_ns: list[int]) -> tuple[float, float]:
     return middle, far
 
 
-def _ports(lab: Lab) -> dict[str, tuple[str, str]]:
+def _ports(lab: LiveLab) -> dict[str, tuple[str, str]]:
     """Return each link's ports on the host: the sender's, then the receiver's."""
     ways = {(way.link, way.node): way.port for way in engine_report(lab).directions}
     return {link: (ways[link, NEAR], ways[link, FAR]) for link in lab.plan.conditioned}

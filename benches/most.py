@@ -9,7 +9,7 @@ from benches.frames import SHORT, generate, settled
 from benches.pair import FAR, NEAR, run_in, said, start_in
 from benches.undisturbed import Rounds, rounds
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 FLOOD = 1_000_000
 
@@ -26,7 +26,7 @@ def most_tcp(wanted: int, seconds: int, within_s: float, *, steer: bool) -> Roun
         return rounds(lambda: _flow(lab, seconds), wanted, within_s=within_s)
 
 
-def _flood(lab: Lab) -> float:
+def _flood(lab: LiveLab) -> float:
     link_engines.reports(lab, reset=True)
     generate(lab, link_names(1), FLOOD, 0, SHORT)
     (way,) = (each for each in settled(lab).directions if each.node == NEAR)
@@ -35,7 +35,7 @@ def _flood(lab: Lab) -> float:
     return way.left.frames * 1e9 / (way.last_out_ns - way.first_out_ns)
 
 
-def _flow(lab: Lab, seconds: int) -> float:
+def _flow(lab: LiveLab, seconds: int) -> float:
     far = lab.plan.nodes[FAR].attachments[0].address
     server = start_in(lab, FAR, "iperf3", "--server", "--one-off", "--forceflush")
     said(server.stdout, b"listening")

@@ -12,7 +12,7 @@ from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
 from delaylab.agent.wire import measuring
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of
 
@@ -27,7 +27,7 @@ def need(*programs: str) -> None:
 
 
 @contextmanager
-def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
+def pair(cpus: list[int] | None = None) -> Iterator[tuple[LiveLab, str]]:
     """Bring up a lab of two nodes on one cable; the block gets it and the far node's address."""
     spec = lab_of(
         {
@@ -40,7 +40,9 @@ def pair(cpus: list[int] | None = None) -> Iterator[tuple[Lab, str]]:
         yield lab, lab.plan.nodes[FAR].attachments[0].address
 
 
-def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result[measuring.ProbeDone]:
+def probe(
+    lab: LiveLab, to: str, *, sender: str = NEAR, **fields: Any
+) -> Result[measuring.ProbeDone]:
     """Run the agent's probe in a node to its end."""
     session = lab.node_session(sender)
     defaults: dict[str, Any] = {
@@ -59,13 +61,13 @@ def probe(lab: Lab, to: str, *, sender: str = NEAR, **fields: Any) -> Result[mea
     return result
 
 
-def run_in(lab: Lab, node: str, *argv: str) -> subprocess.CompletedProcess[str]:
+def run_in(lab: LiveLab, node: str, *argv: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a node's network, wait for it, and return its output as text."""
     enter = ["nsenter", "--target", str(lab.pid(f"node.{node}")), "--net"]
     return subprocess.run([*enter, *argv], capture_output=True, text=True, timeout=300, check=False)
 
 
-def start_in(lab: Lab, node: str, *argv: str) -> subprocess.Popen[bytes]:
+def start_in(lab: LiveLab, node: str, *argv: str) -> subprocess.Popen[bytes]:
     """Start a program in a node's network."""
     enter = ["nsenter", "--target", str(lab.pid(f"node.{node}")), "--net"]
     return subprocess.Popen([*enter, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -92,7 +94,7 @@ def running(
 
 
 @contextmanager
-def irtt_server(lab: Lab, address: str) -> Iterator[None]:
+def irtt_server(lab: LiveLab, address: str) -> Iterator[None]:
     """Run an irtt server in the far node; it listens when the block begins."""
     server = start_in(lab, FAR, "irtt", "server", "-i", "1us", "-b", f"{address}:2112")
     with running(server, server.stdout, b"starting IPv4 listener"):

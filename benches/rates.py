@@ -10,7 +10,7 @@ import numpy as np
 
 from benches.pair import NEAR, need, pair, probe, run_in
 from benches.section import Section
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 CORE = 1
 COUNT = 100_000
@@ -61,14 +61,14 @@ def run() -> Section:
     return section
 
 
-def _ping(lab: Lab, far: str) -> float:
+def _ping(lab: LiveLab, far: str) -> float:
     done = run_in(lab, NEAR, "taskset", "-c", str(CORE), "ping", "-f", "-q", "-c", str(COUNT), far)
     match = re.search(r"time (\d+)ms", done.stdout)
     assert match, done
     return COUNT / (int(match[1]) / 1e3)
 
 
-def _probe(lab: Lab, far: str, fields: dict[str, Any]) -> tuple[float, int]:
+def _probe(lab: LiveLab, far: str, fields: dict[str, Any]) -> tuple[float, int]:
     result = probe(lab, far, count=COUNT, interval_ns=0, batch=64, realtime=False, **fields)
     packets = result.table("packets")
     sent = packets["sent_ns"].drop_nulls().to_numpy()

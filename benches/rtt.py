@@ -18,7 +18,7 @@ import numpy as np
 from benches.pair import NEAR, irtt_server, need, pair, probe, run_in
 from benches.section import Section
 from delaylab.charts.words import MINUS
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 COUNT = 500
 ROUNDS = 9
@@ -32,7 +32,7 @@ _FPING = re.compile(r", ([\d.]+) ms \(")
 def run() -> Section:
     """Measure each tool's own user-space RTT: median and p99, the median over the rounds."""
     need("ping", "fping", "irtt", "cc")
-    tools: dict[str, Callable[[Lab, str], list[float]]] = {
+    tools: dict[str, Callable[[LiveLab, str], list[float]]] = {
         "`delaylab ping`": _verb,
         "delaylab's probe": _ours,
         "delaylab's probe, to the kernel's receive stamp": _to_kernel,
@@ -48,7 +48,7 @@ def run() -> Section:
 
 
 def _measured(
-    tools: dict[str, Callable[[Lab, str], list[float]]],
+    tools: dict[str, Callable[[LiveLab, str], list[float]]],
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Return the medians and the 99th percentiles of each tool's rounds, in µs."""
     medians: dict[str, list[float]] = {name: [] for name in tools}
@@ -90,7 +90,7 @@ def _above(ours: list[float], peer: list[float]) -> str:
     return text.replace("-", MINUS)
 
 
-def _verb(lab: Lab, far: str) -> list[float]:
+def _verb(lab: LiveLab, far: str) -> list[float]:
     """Run the verb as a user does, so that its printing counts."""
     script = "from delaylab.cli import main; main()"
     argv = ["ping", "--json", "-i", "10ms", "-c", str(COUNT), far]
@@ -98,19 +98,19 @@ def _verb(lab: Lab, far: str) -> list[float]:
     return [packet["rtt_app_ns"] / 1e3 for packet in json.loads(done.stdout)["packets"]]
 
 
-def _ours(lab: Lab, far: str) -> list[float]:
+def _ours(lab: LiveLab, far: str) -> list[float]:
     return _probe(lab, far, "app", ALL_STAMPS)
 
 
-def _to_kernel(lab: Lab, far: str) -> list[float]:
+def _to_kernel(lab: LiveLab, far: str) -> list[float]:
     return _probe(lab, far, "stack", ALL_STAMPS)
 
 
-def _bare(lab: Lab, far: str) -> list[float]:
+def _bare(lab: LiveLab, far: str) -> list[float]:
     return _probe(lab, far, "app", ["app"])
 
 
-def _probe(lab: Lab, far: str, end: str, stamps: list[str]) -> list[float]:
+def _probe(lab: LiveLab, far: str, end: str, stamps: list[str]) -> list[float]:
     import polars as pl  # noqa: PLC0415
 
     result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS, stamps=stamps)
@@ -130,22 +130,22 @@ def _compiled() -> Iterator[Path]:
         yield program
 
 
-def _least(program: Path, lab: Lab, far: str) -> list[float]:
+def _least(program: Path, lab: LiveLab, far: str) -> list[float]:
     done = run_in(lab, NEAR, str(program), far, str(COUNT), str(INTERVAL_NS))
     return [float(value) / 1e3 for value in done.stdout.split()]
 
 
-def _ping(lab: Lab, far: str, *options: str) -> list[float]:
+def _ping(lab: LiveLab, far: str, *options: str) -> list[float]:
     done = run_in(lab, NEAR, "ping", "-n", *options, "-i", "0.01", "-c", str(COUNT), far)
     return [float(value) * 1e3 for value in _TIME.findall(done.stdout)]
 
 
-def _fping(lab: Lab, far: str) -> list[float]:
+def _fping(lab: LiveLab, far: str) -> list[float]:
     done = run_in(lab, NEAR, "fping", "-p", "10", "-c", str(COUNT), far)
     return [float(value) * 1e3 for value in _FPING.findall(done.stdout)]
 
 
-def _irtt(lab: Lab, far: str) -> list[float]:
+def _irtt(lab: LiveLab, far: str) -> list[float]:
     span = f"{COUNT * INTERVAL_NS // 10**6}ms"
     argv = ["irtt", "client", "-i", "10ms", "-d", span, "-Q", "-o", "-", far]
     done = run_in(lab, NEAR, *argv)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benches.pair import FAR, NEAR, irtt_server, need, pair, probe, run_in, running, said, start_in
 from benches.section import Section
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 SECONDS = 5
 NANOSECOND_PCAP = 0xA1B23C4D
@@ -31,7 +31,7 @@ def run() -> Section:
         "at most 1050 µs at 1 kpps and none missing, where ping and irtt lose about half.",
         ("load", "packets/s", "tool", "step median, µs", "step p99, µs", "missing", "slip p99, µs"),
     )
-    tools: list[tuple[str, int, Callable[[Lab, str, int], str]]] = [
+    tools: list[tuple[str, int, Callable[[LiveLab, str, int], str]]] = [
         ("delaylab", 1_000, _ours),
         ("ping -i 0.001", 1_000, _ping),
         ("irtt", 1_000, _irtt),
@@ -57,7 +57,7 @@ def _loaded(load: str) -> Iterator[None]:
 
 
 def _measure(
-    lab: Lab, far: str, rate: int, tool: Callable[[Lab, str, int], str]
+    lab: LiveLab, far: str, rate: int, tool: Callable[[LiveLab, str, int], str]
 ) -> tuple[str, str, str, str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "far.pcap"
@@ -110,19 +110,19 @@ def _times(data: bytes) -> NDArray[np.int64]:
     return np.array(times, dtype=np.int64)
 
 
-def _ours(lab: Lab, far: str, rate: int) -> str:
+def _ours(lab: LiveLab, far: str, rate: int) -> str:
     result = probe(lab, far, count=SECONDS * rate, interval_ns=10**9 // rate, stamps=["app"])
     packets = result.table("packets")
     slip = (packets["sent_ns"] - packets["intended_ns"]).drop_nulls() / 1e3
     return f"{slip.quantile(0.99):.1f}"
 
 
-def _ping(lab: Lab, far: str, rate: int) -> str:
+def _ping(lab: LiveLab, far: str, rate: int) -> str:
     run_in(lab, NEAR, "ping", "-q", "-i", str(1 / rate), "-w", str(SECONDS), far)
     return "not said"
 
 
-def _irtt(lab: Lab, far: str, rate: int) -> str:
+def _irtt(lab: LiveLab, far: str, rate: int) -> str:
     interval = f"{10**6 // rate}us"
     done = run_in(lab, NEAR, "irtt", "client", "-i", interval, "-d", f"{SECONDS}s", "-q", far)
     assert not re.search("error", done.stderr, re.IGNORECASE), done

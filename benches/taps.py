@@ -10,7 +10,7 @@ from benches.pair import FAR, NEAR, probe
 from benches.section import Section
 from delaylab.agent.measuring_requests import Tap
 from delaylab.agent.wire.measuring import TapFilter, TapInterface
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.attachment import TapPoint
 from delaylab.resolve.resolve import lab_of
@@ -67,7 +67,7 @@ def _quartile(times: list[float]) -> float:
     return statistics.quantiles(times, n=4)[0]
 
 
-def _measure(lab: Lab, far: str, points: list[TapPoint], by: str) -> tuple[float, int]:
+def _measure(lab: LiveLab, far: str, points: list[TapPoint], by: str) -> tuple[float, int]:
     """Return the microseconds per round trip, and the number of packets that taps dropped."""
     taps = []
     for number, point in enumerate(points):

@@ -12,8 +12,8 @@ from delaylab.dataset import store
 from delaylab.dataset.records.rates import HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.errors import BadInput
-from delaylab.lab.running import Lab
-from delaylab.resolve import lab as resolved
+from delaylab.lab.running import LiveLab
+from delaylab.resolve.lab import Lab
 from delaylab.study import estimate
 from delaylab.study.block_rates import BlockRates, recalled
 from delaylab.study.order import Planned, begin, plan_trials
@@ -49,14 +49,14 @@ class Searches:
     """Stands for the search: each call finds another rate, and is counted with its lab."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.labs: list[resolved.Lab] = []
+        self.labs: list[Lab] = []
         monkeypatch.setattr(loads, "find_rate", self._find)
 
-    def start(self, spec: resolved.Lab) -> Lab:
-        return cast(Lab, spec)
+    def start(self, spec: Lab) -> LiveLab:
+        return cast(LiveLab, spec)
 
-    def _find(self, lab: Lab, load: LoadSpec) -> HeldRate:
-        self.labs.append(cast(resolved.Lab, lab))
+    def _find(self, lab: LiveLab, load: LoadSpec) -> HeldRate:
+        self.labs.append(cast(Lab, lab))
         return rate(len(self.labs))
 
 

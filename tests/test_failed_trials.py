@@ -15,7 +15,7 @@ from delaylab.dataset import store
 from delaylab.dataset.intact import set_lost_aside
 from delaylab.dataset.records.tables import COMPARISONS, PROGRESS
 from delaylab.dataset.records.trial import Measurement, Repeats
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study import executor, runner
 from delaylab.study.order import begin, plan_trials
 from delaylab.study_file.load import load_study
@@ -70,7 +70,7 @@ def test_a_trial_that_a_machine_was_cut_off_in_is_marked_as_such(
     machine = SimpleNamespace(is_cut_off=lambda: cut_off)
 
     def started(bench: executor.Bench, _: object) -> None:
-        bench._lab = cast("Lab", SimpleNamespace(machines={"m2": machine}, close=lambda: None))
+        bench._lab = cast("LiveLab", SimpleNamespace(machines={"m2": machine}, close=lambda: None))
 
     monkeypatch.setattr(executor.Bench, "lab", started)
     monkeypatch.setattr(executor, "_measured", lambda *_: refused())

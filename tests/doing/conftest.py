@@ -19,7 +19,7 @@ import yaml
 from delaylab.agent.binary import agent_path
 from delaylab.images import cache
 from delaylab.kinds import KINDS
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.plan.kind import TUN
@@ -343,7 +343,7 @@ def network_of(pid: int) -> int | None:
     return None
 
 
-def of_program(lab: Lab, node: str, name: str) -> list[int]:
+def of_program(lab: LiveLab, node: str, name: str) -> list[int]:
     """The processes of a program in the network of a node."""
     network = network_of(lab.pid(f"node.{node}"))
     found = []

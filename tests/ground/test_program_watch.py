@@ -7,7 +7,7 @@ import pytest
 from delaylab.agent.wire.programs import ProgramState
 from delaylab.lab.programs import programs
 from delaylab.lab.routing import converged
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 
 class Clock:
@@ -24,7 +24,7 @@ def test_nodes_are_asked_for_at_most_a_twentieth_of_the_time(
 ) -> None:
     clock, calls = Clock(), 0
 
-    def states(_lab: Lab) -> dict[str, list[ProgramState]]:
+    def states(_lab: LiveLab) -> dict[str, list[ProgramState]]:
         nonlocal calls
         calls += 1
         clock.now_s += 1

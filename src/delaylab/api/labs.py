@@ -14,9 +14,9 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.attach import attach as attach_lab
 from delaylab.lab.links import link_engines
 from delaylab.lab.programs import programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.spec.conditions.words import one_line
 from delaylab.spec.programs import ProgramSpec
 from delaylab.spec.source import Document, validate
@@ -48,7 +48,7 @@ class CommandResult:
 class Node:
     """A node of a running lab."""
 
-    def __init__(self, lab: Lab, name: str) -> None:
+    def __init__(self, lab: LiveLab, name: str) -> None:
         self._lab = lab
         self.name = name
 
@@ -155,7 +155,7 @@ class Node:
 class Program:
     """A program of a node that `Node.start` started."""
 
-    def __init__(self, lab: Lab, node: str, name: str) -> None:
+    def __init__(self, lab: LiveLab, node: str, name: str) -> None:
         self._lab, self._node = lab, node
         self.name = name
 
@@ -196,7 +196,7 @@ class Program:
 class Link:
     """A link with conditions of a running lab."""
 
-    def __init__(self, lab: Lab, name: str) -> None:
+    def __init__(self, lab: LiveLab, name: str) -> None:
         self._lab = lab
         self.name = name
 
@@ -235,7 +235,7 @@ class Link:
 class RunningLab:
     """A running lab, its nodes and its links."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: LiveLab) -> None:
         self._lab = lab
 
     @property
@@ -282,7 +282,7 @@ def attach(name: str | None = None) -> RunningLab:
     return RunningLab(attach_lab(name, fix="say which: delaylab.attach(NAME)"))
 
 
-def up(lab: resolved.Lab | LoadedStudy | File) -> AbstractContextManager[RunningLab]:
+def up(lab: Lab | LoadedStudy | File) -> AbstractContextManager[RunningLab]:
     """Run a lab for the length of a `with` block.
 
     `lab` is what `load` returns, or the path of its file. The lab gets a name of its own, so that
@@ -294,6 +294,6 @@ def up(lab: resolved.Lab | LoadedStudy | File) -> AbstractContextManager[Running
 
 
 @contextmanager
-def _up(lab: resolved.Lab) -> Iterator[RunningLab]:
+def _up(lab: Lab) -> Iterator[RunningLab]:
     with temporary(lab, accounting=False) as running:
         yield RunningLab(running)

@@ -9,7 +9,7 @@ from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
 from delaylab.agent.result import AgentError
 from delaylab.agent.wire.sessions import Addresses
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 ANSWER_S = 5.0
 """Seconds that the nodes that are asked together have to answer."""
@@ -19,7 +19,7 @@ MOST_OTHERS = 16
 """The most addresses of an interface that are known beside the planned ones."""
 
 
-def present(lab: Lab, nodes: Collection[str]) -> dict[str, Mapping[str, list[str]]]:
+def present(lab: LiveLab, nodes: Collection[str]) -> dict[str, Mapping[str, list[str]]]:
     """Return the addresses of nodes by interface; nodes that do not answer are left out."""
     found: dict[str, Mapping[str, list[str]]] = {}
     names = [*nodes]

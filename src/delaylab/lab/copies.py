@@ -28,7 +28,7 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.pieces import pieces
 from delaylab.io.removal import remove_tree
 from delaylab.io.tar_headers import OFFSET, binary, with_fields
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.unpacking import MODE, MORE, ROOT, Unfit, unpack
 
 AGENT = "/proc/self/exe"
@@ -42,7 +42,9 @@ MOST_AFTER = 1 << 20
 """Largest number of bytes that may come after an archive's end."""
 
 
-def fetch(lab: Lab, node: str, path: str, target: Path, *, only_a_file: bool = False) -> list[str]:
+def fetch(
+    lab: LiveLab, node: str, path: str, target: Path, *, only_a_file: bool = False
+) -> list[str]:
     """Copy a file or folder of a node to a path of this machine, or into it if it is a folder.
 
     Return what was left out, in words. Raise BadInput if the target cannot be made or is a folder
@@ -62,7 +64,7 @@ def fetch(lab: Lab, node: str, path: str, target: Path, *, only_a_file: bool = F
     return left_out
 
 
-def send(lab: Lab, source: Path, node: str, path: str) -> list[str]:
+def send(lab: LiveLab, source: Path, node: str, path: str) -> list[str]:
     """Copy a file or folder of this machine to a path in a node, or into it if it is a folder.
 
     Return what was left out, in words. Raise BadInput if the source is not there, or if the path is
@@ -90,7 +92,7 @@ def send(lab: Lab, source: Path, node: str, path: str) -> list[str]:
         return left_out + archive.end()
 
 
-def _argv(lab: Lab, node: str, verb: str, path: str, *, writes: bool = False) -> list[str]:
+def _argv(lab: LiveLab, node: str, verb: str, path: str, *, writes: bool = False) -> list[str]:
     """Return the command that packs or unpacks in a node."""
     if not path.startswith("/"):
         raise BadInput(f"{path!r} does not begin with /", f"node {node}", "name it from / on")
@@ -261,7 +263,9 @@ class _Archive:
 
 
 @contextmanager
-def _running(lab: Lab, node: str, argv: list[str], *, takes: bool = False) -> Iterator[_Archive]:
+def _running(
+    lab: LiveLab, node: str, argv: list[str], *, takes: bool = False
+) -> Iterator[_Archive]:
     session = lab.node_session(node)
     try:
         yield _Archive(session, argv, f"node {node}", takes=takes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from delaylab.lab import health
 from delaylab.lab.programs.folders import with_programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.agent_names import AgentName, node_agent
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class LabDescription:
     unreachable: dict[str, str]
 
 
-def describe(lab: Lab, *, addresses: bool = True) -> LabDescription:
+def describe(lab: LiveLab, *, addresses: bool = True) -> LabDescription:
     """Return the description of a lab; asks its agents whether they live.
 
     Without `addresses` nodes are not asked for theirs: those of the plan are given.
@@ -106,7 +106,7 @@ def describe(lab: Lab, *, addresses: bool = True) -> LabDescription:
     )
 
 
-def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramsDone]:
+def _node_states(lab: LiveLab, gone: dict[str, str]) -> dict[str, ProgramsDone]:
     """Return the state of each node that may have programs and whose agent answers."""
     asked = with_programs(lab)
     if not asked:
@@ -117,7 +117,7 @@ def _node_states(lab: Lab, gone: dict[str, str]) -> dict[str, ProgramsDone]:
     return node_states(lab, {*gone, *lost}, asked)
 
 
-def _addresses(lab: Lab, gone: dict[str, str]) -> dict[str, Mapping[str, list[str]]]:
+def _addresses(lab: LiveLab, gone: dict[str, str]) -> dict[str, Mapping[str, list[str]]]:
     """Return the addresses of each node that has some and whose agent answers."""
     from delaylab.lab.addresses import present  # noqa: PLC0415  other verbs need none
 
@@ -139,7 +139,7 @@ def _interface(
     return InterfaceDescription(each.device, each.link, tuple(own), tuple(lost), peers)
 
 
-def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
+def _host(lab: LiveLab, agent: str, gone: dict[str, str]) -> HostDescription:
     pid, ssh = lab.pid(agent), lab.ssh(agent)
     enter = f"nsenter --target {pid} --net"
     state: State = "unreachable" if lab.is_lost(agent) else "running"
@@ -155,7 +155,7 @@ def _host(lab: Lab, agent: str, gone: dict[str, str]) -> HostDescription:
 
 
 def _node(
-    lab: Lab,
+    lab: LiveLab,
     name: str,
     gone: dict[str, str],
     found: ProgramsDone | None,

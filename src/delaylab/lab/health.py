@@ -7,13 +7,13 @@ import time
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 PATIENCE_S = 5.0
 """Seconds that all agents in guests together have to answer."""
 
 
-def dead(lab: Lab) -> dict[str, str]:
+def dead(lab: LiveLab) -> dict[str, str]:
     """Return the dead agents of a lab, each with the reason.
 
     The agent that stands for a guest also counts as dead if the agent inside does not answer.
@@ -41,5 +41,5 @@ def dead(lab: Lab) -> dict[str, str]:
     return {agent: found[agent] for agent in _agents(lab) if agent in found}
 
 
-def _agents(lab: Lab) -> list[str]:
+def _agents(lab: LiveLab) -> list[str]:
     return list(lab.keeper.agents)

@@ -13,7 +13,7 @@ from delaylab.errors import BadInput
 from delaylab.lab.links import link_changes
 from delaylab.lab.links.link_changes import Wanted
 from delaylab.lab.programs import programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.spec.conditions.model import ConditionsSpec
 
 NodeDeed = Literal["stop", "start", "kill", "restart"]
@@ -38,7 +38,7 @@ class NodeEvent:
     links: tuple[str, ...]
 
 
-def require(lab: Lab, node: str, names: Sequence[str] = ()) -> None:
+def require(lab: LiveLab, node: str, names: Sequence[str] = ()) -> None:
     """Raise BadInput if a lab does not have a node or its programs, or if it cannot be cut off."""
     there = lab.planned(node).programs
     for name in names:
@@ -49,7 +49,7 @@ def require(lab: Lab, node: str, names: Sequence[str] = ()) -> None:
         _links(lab, node)
 
 
-def act(lab: Lab, node: str, do: NodeDeed, names: Sequence[str] = ()) -> NodeEvent:
+def act(lab: LiveLab, node: str, do: NodeDeed, names: Sequence[str] = ()) -> NodeEvent:
     """Stop, kill, start or restart a node, or only its programs of these names.
 
     A node that is stopped is frozen: its programs do not run, and nothing that it sends arrives,
@@ -79,7 +79,7 @@ def act(lab: Lab, node: str, do: NodeDeed, names: Sequence[str] = ()) -> NodeEve
     return _event(node, do, programs.control(lab, node, deed), wanted, changed)
 
 
-def _of_programs(lab: Lab, node: str, do: NodeDeed, names: Sequence[str]) -> ControlDone:
+def _of_programs(lab: LiveLab, node: str, do: NodeDeed, names: Sequence[str]) -> ControlDone:
     if do == "start":
         # Those that were frozen go on, those that ended start again.
         programs.control(lab, node, "continue", names)
@@ -88,7 +88,7 @@ def _of_programs(lab: Lab, node: str, do: NodeDeed, names: Sequence[str]) -> Con
     return programs.control(lab, node, deed, names)
 
 
-def _mended(lab: Lab, node: str, links: Sequence[str]) -> list[Wanted]:
+def _mended(lab: LiveLab, node: str, links: Sequence[str]) -> list[Wanted]:
     """Return the changes that bring a node's links into the state of the lab file.
 
     A cable whose other end has no power stays without carrier.
@@ -103,11 +103,11 @@ def _mended(lab: Lab, node: str, links: Sequence[str]) -> list[Wanted]:
     ]
 
 
-def _state(lab: Lab, node: str) -> NodeState:
+def _state(lab: LiveLab, node: str) -> NodeState:
     return programs.node_states(lab, only={node})[node].node
 
 
-def _wanted(lab: Lab, node: str, link: str, state: ConditionsSpec) -> Wanted:
+def _wanted(lab: LiveLab, node: str, link: str, state: ConditionsSpec) -> Wanted:
     """Return the change of a link that a node's event makes.
 
     Only a cable between two loses the carrier at both ends; others are on a switch.
@@ -116,7 +116,7 @@ def _wanted(lab: Lab, node: str, link: str, state: ConditionsSpec) -> Wanted:
     return Wanted(link, None if both else node, state)
 
 
-def _links(lab: Lab, node: str) -> tuple[str, ...]:
+def _links(lab: LiveLab, node: str) -> tuple[str, ...]:
     """Return the links of a node; raise BadInput if one of them cannot change."""
     links = tuple(dict.fromkeys(each.link for each in lab.planned(node).attachments))
     plain = next((link for link in links if not lab.plan.has_engine(link)), None)

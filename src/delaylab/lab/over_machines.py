@@ -14,7 +14,7 @@ from delaylab.kinds import KINDS
 from delaylab.lab import files, memory, packages
 from delaylab.lab.cpus import check_cpus
 from delaylab.lab.neighbours import note_on_neighbours
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
 from delaylab.machines.building import JointKeeper, Part, build_all
 from delaylab.machines.cluster_files import forget
@@ -29,7 +29,7 @@ from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
 from delaylab.plan.parts import parts, tunnels
 from delaylab.progress import Progress
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -61,8 +61,8 @@ class RememberedKeeper(Keeper):
 
 
 def start(
-    spec: resolved.Lab, name: str, *, progress: Progress
-) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
+    spec: Lab, name: str, *, progress: Progress
+) -> tuple[LiveLab, Keeper, Mapping[str, NodePrograms]]:
     """Build a lab on all its machines, or undo it on all and raise DelaylabError."""
     others = {each: SshMachine(each, reach_of(spec.machines[each])) for each in spec.machines_used}
     try:
@@ -74,12 +74,12 @@ def start(
 
 
 def _start(
-    spec: resolved.Lab,
+    spec: Lab,
     name: str,
     others: Mapping[str, SshMachine],
     *,
     progress: Progress,
-) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
+) -> tuple[LiveLab, Keeper, Mapping[str, NodePrograms]]:
     here = any(host.machine is None for host in spec.hosts.values())
     machines: dict[str, Machine] = {**({LOCAL_MACHINE: LOCAL} if here else {}), **others}
     progress(f"connecting to {', '.join(others)}", 0)
@@ -136,10 +136,10 @@ def _start(
     running = ClusterLab(name, file, machines)
     running.spec, running.plan = spec, plan
     running.know_parts()
-    return Lab(running, notes, booted), RememberedKeeper(name, file, joint), plan.daemons
+    return LiveLab(running, notes, booted), RememberedKeeper(name, file, joint), plan.daemons
 
 
-def _check_fits(spec: resolved.Lab, key: str, machine: Machine) -> None:
+def _check_fits(spec: Lab, key: str, machine: Machine) -> None:
     """Raise NotHere if a machine lacks what its part of the lab needs."""
     packages.check_packages([spec], machine)
     part = spec.on_machine(key)

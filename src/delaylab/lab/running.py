@@ -19,10 +19,10 @@ from delaylab.resolve.agent_names import AgentName, host_agent, node_agent
 if TYPE_CHECKING:
     from delaylab.lab.routing.ready import Converged
     from delaylab.plan.kept import KeptPlan, PlannedNode
-    from delaylab.resolve import lab as resolved
+    from delaylab.resolve.lab import Lab
 
 
-class Lab:
+class LiveLab:
     """Handles to the agents of a running lab."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Lab:
         self._clocks: dict[str, str] = {}
 
     @property
-    def spec(self) -> resolved.Lab:
+    def spec(self) -> Lab:
         """Return the checked lab file."""
         return self._running.spec
 

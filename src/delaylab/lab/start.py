@@ -16,14 +16,14 @@ from delaylab.lab import files, machine_stack, memory, packages
 from delaylab.lab.cpus import check_cpus
 from delaylab.lab.links.link_engines import eased
 from delaylab.lab.neighbours import note_on_neighbours
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
 from delaylab.plan.build import build
 from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -41,12 +41,12 @@ def check_name(name: str) -> str:
 
 @contextmanager
 def starting(
-    spec: resolved.Lab,
+    spec: Lab,
     *,
     name: str | None = None,
     progress: Progress = silent,
     machine: Machine = LOCAL,
-) -> Iterator[Lab]:
+) -> Iterator[LiveLab]:
     """Start a lab, completely or not at all; it outlives this process.
 
     If the block ends with an exception, such as Ctrl-C, the lab is removed. Raises BadInput if
@@ -70,12 +70,12 @@ def starting(
 
 @contextmanager
 def temporary(
-    spec: resolved.Lab,
+    spec: Lab,
     *,
     accounting: bool = True,
     progress: Progress = silent,
     machine: Machine = LOCAL,
-) -> Iterator[Lab]:
+) -> Iterator[LiveLab]:
     """Run a lab under a unique name for the length of a block, and remove it on every exit.
 
     A timeline that counts from when the lab is ready has not begun yet.
@@ -92,7 +92,7 @@ def temporary(
             machine.sweep()
 
 
-def not_applied(spec: resolved.Lab, rights: Rights) -> list[Doubt]:
+def not_applied(spec: Lab, rights: Rights) -> list[Doubt]:
     """Return a note for each host whose Xen cannot be as the lab file says: it runs already."""
     if not rights.dom0:
         return []
@@ -105,8 +105,8 @@ def not_applied(spec: resolved.Lab, rights: Rights) -> list[Doubt]:
 
 
 def _build(
-    machine: Machine, spec: resolved.Lab, name: str, *, accounting: bool, progress: Progress
-) -> tuple[Lab, Keeper, Mapping[str, NodePrograms]]:
+    machine: Machine, spec: Lab, name: str, *, accounting: bool, progress: Progress
+) -> tuple[LiveLab, Keeper, Mapping[str, NodePrograms]]:
     if spec.machines_used:
         from delaylab.lab import over_machines  # noqa: PLC0415  few labs are over several
 
@@ -139,10 +139,10 @@ def _build(
     ]
     # Set here so that they need not be read back from the record.
     running.spec, running.plan = spec, plan
-    return Lab(running, notes, booted), keeper, plan.daemons
+    return LiveLab(running, notes, booted), keeper, plan.daemons
 
 
-def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) -> None:
+def _begin(lab: LiveLab, daemons: Mapping[str, NodePrograms], progress: Progress) -> None:
     """Start the programs of a lab that is built, and wait until its routers forward rightly.
 
     Before that, the ways between machines are tried.
@@ -177,7 +177,7 @@ def _begin(lab: Lab, daemons: Mapping[str, NodePrograms], progress: Progress) ->
         first.resume_notifications(lab, daemons)
 
 
-def _is_down_in_a_guest(spec: resolved.Lab) -> bool:
+def _is_down_in_a_guest(spec: Lab) -> bool:
     """Return True if a link begins down at a virtual machine, which does not see its cable."""
     return any(
         spec.nodes[node].carrier != "port" and sent.first.state == "down"

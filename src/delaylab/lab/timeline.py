@@ -14,11 +14,10 @@ from delaylab.agent.wire.programs import TimedDeed, TimedDeedDone
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.programs import programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines.other_clock import OtherClock
-from delaylab.resolve import lab as resolved
 from delaylab.resolve.agent_names import node_agent
-from delaylab.resolve.lab import Step
+from delaylab.resolve.lab import Lab, Step
 
 LEAD_NS = 50_000_000
 """The time from an order to begin until the timeline begins, and that for each node with orders."""
@@ -45,7 +44,7 @@ class Happened:
 class Timeline:
     """The timeline of a lab, which has begun at `began_ns`, in ns since 1970."""
 
-    def __init__(self, lab: Lab, began_ns: int, clocks: Mapping[str, int]) -> None:
+    def __init__(self, lab: LiveLab, began_ns: int, clocks: Mapping[str, int]) -> None:
         self._lab, self.began_ns, self._ahead_ns = lab, began_ns, clocks
         self.steps = lab.spec.steps
 
@@ -108,7 +107,7 @@ def _times_of_links(step: Step, at_ns: int, reports: Iterable[EngineReport]) -> 
                 yield min(changed)
 
 
-def at_rest(lab: Lab) -> None:
+def at_rest(lab: LiveLab) -> None:
     """Restore what the lab file says of links, before the part of a trial that has the timeline.
 
     A timeline that does not wait until the lab is ready begins here, as it did when the lab began.
@@ -119,7 +118,7 @@ def at_rest(lab: Lab) -> None:
         link_changes.start_timeline(lab)
 
 
-def begin(lab: Lab) -> Timeline:
+def begin(lab: LiveLab) -> Timeline:
     """Begin the timeline of a lab, in place of the one that may be under way."""
     planned = lab.spec.steps
     nodes = sorted({order.node for step in planned for order in step.orders})
@@ -141,7 +140,7 @@ def begin(lab: Lab) -> Timeline:
     return Timeline(lab, began_ns, clocks)
 
 
-def restore(lab: Lab) -> None:
+def restore(lab: LiveLab) -> None:
     """Undo what the events of a timeline did to nodes and programs, and drop those to come."""
     nodes = nodes_of(lab.spec)
     if not nodes:
@@ -155,16 +154,16 @@ def restore(lab: Lab) -> None:
             programs.control(lab, node, "start")
 
 
-def nodes_of(lab: resolved.Lab) -> set[str]:
+def nodes_of(lab: Lab) -> set[str]:
     """Return the nodes that have events of their own in a lab's timeline."""
     return {order.node for step in lab.steps for order in step.orders}
 
 
-def _other_kernel(lab: Lab, node: str) -> bool:
+def _other_kernel(lab: LiveLab, node: str) -> bool:
     return any(each.other_kernel for each in lab.plan.nodes[node].attachments)
 
 
-def _ahead_ns(lab: Lab, node: str) -> int:
+def _ahead_ns(lab: LiveLab, node: str) -> int:
     """Return how far the clock of a node with a kernel of its own is ahead of this one."""
     session = lab.node_session(node)
     try:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from delaylab.errors import NotHere
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.frames import find_rate, frames
 from delaylab.loads.network import network
 from delaylab.loads.state import Achieved, FoundRate, Running
@@ -63,7 +63,7 @@ def _tools(trial: Combination) -> Iterator[str]:
 
 @contextmanager
 def running(
-    lab: Lab,
+    lab: LiveLab,
     loads: tuple[LoadSpec, ...],
     probed: str | None = None,
     known: Sequence[FoundRate] = (),
@@ -92,7 +92,7 @@ def running(
         yield state
 
 
-def _started(lab: Lab, load: LoadSpec, state: Running) -> AbstractContextManager[None]:
+def _started(lab: LiveLab, load: LoadSpec, state: Running) -> AbstractContextManager[None]:
     """Run one load for the length of a block."""
     match load:
         case StressorLoad():

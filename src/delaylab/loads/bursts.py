@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from delaylab.agent.wire.loads import Discarded
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.generator import Generator, Sent
 from delaylab.loads.streams import Arrived, Sink, Stream, streams
 from delaylab.resolve.agent_names import node_agent
@@ -77,7 +77,7 @@ def _behind_s(link: str, per_s: float, done: Done) -> float:
 class Sending:
     """A generator and a sink of a load of frames, and the flows between them."""
 
-    def __init__(self, lab: Lab, load: FramesLoad) -> None:
+    def __init__(self, lab: LiveLab, load: FramesLoad) -> None:
         self.flows: list[Stream] = streams(lab, load)
         self.sink = Sink(lab, load.to, self.flows)
         self.generator = Generator(lab, load, self.flows, self.sink.port)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from delaylab.dataset.records.rates import Burst, HeldRate
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads import held_rate
 from delaylab.loads.bursts import Sending
 from delaylab.loads.state import Achieved, Running
@@ -21,7 +21,7 @@ FIRST_S = 0.5
 """The longest time in seconds that a load waits for its first frames, beyond its links' delays."""
 
 
-def find_rate(lab: Lab, load: HeldFramesLoad) -> HeldRate:
+def find_rate(lab: LiveLab, load: HeldFramesLoad) -> HeldRate:
     """Find the highest rate of a load of frames that is held, by bursts."""
     sending = Sending(lab, load)
     flows = sending.flows
@@ -46,7 +46,7 @@ def find_rate(lab: Lab, load: HeldFramesLoad) -> HeldRate:
 
 
 @contextmanager
-def frames(lab: Lab, load: FramesLoad, state: Running) -> Iterator[None]:
+def frames(lab: LiveLab, load: FramesLoad, state: Running) -> Iterator[None]:
     """Send frames for the length of a block, and record what arrived."""
     found, sending = state.rate_of(load), Sending(lab, load)
     sink, generator, flows = sending.sink, sending.generator, sending.flows

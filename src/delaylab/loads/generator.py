@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from delaylab.agent.session import Session
 from delaylab.agent.wire.loads import Generate, GenerateDone
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.loads.streams import Stream
 from delaylab.study_file.loads import CHECK_SEQUENCE, FramesLoad
@@ -41,7 +41,7 @@ class Sent:
 class Generator:
     """A generator that sends frames of several flows in turn."""
 
-    def __init__(self, lab: Lab, load: FramesLoad, flows: list[Stream], port: int) -> None:
+    def __init__(self, lab: LiveLab, load: FramesLoad, flows: list[Stream], port: int) -> None:
         self.session: Session = lab.node_session(load.on)
         self._load, self._flows, self._port = load, flows, port
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from delaylab.agent.counters import of_interface
 from delaylab.agent.wire.measuring import Counters
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.programs import STOP_DEADLINE_S
 
 POLL_S = 0.05
@@ -15,7 +15,7 @@ QUIET_BYTES = 20_000
 """The most bytes per poll on a quiet interface; every bulk flow sends more."""
 
 
-def address_of(lab: Lab, node: str, link: str) -> str:
+def address_of(lab: LiveLab, node: str, link: str) -> str:
     """Return a node's address on a link."""
     return lab.plan.attachment(node, link).address
 
@@ -34,7 +34,7 @@ class Reading:
 class Meter:
     """A reader of the kernel's counters for the interface that a network load uses."""
 
-    def __init__(self, lab: Lab, node: str, link: str) -> None:
+    def __init__(self, lab: LiveLab, node: str, link: str) -> None:
         self._session = lab.node_session(node)
         self._interface = lab.plan.attachment(node, link).device
 

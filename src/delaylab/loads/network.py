@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.meter import Meter, address_of, rates
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
@@ -20,7 +20,7 @@ _ONE_FLOW = (re.compile(rb"\[ *\d+\].*sec"),)
 
 
 @contextmanager
-def network(lab: Lab, load: NetworkLoad, state: Running) -> Iterator[None]:
+def network(lab: LiveLab, load: NetworkLoad, state: Running) -> Iterator[None]:
     """Run bulk TCP between two nodes for the length of a block."""
     links = node_path(lab.plan, lab.spec, load.on, load.to).links
     address = {
@@ -48,7 +48,7 @@ def network(lab: Lab, load: NetworkLoad, state: Running) -> Iterator[None]:
     meter.wait_quiet()
 
 
-def _uplink(lab: Lab, node: str) -> dict[str, float]:
+def _uplink(lab: LiveLab, node: str) -> dict[str, float]:
     """Return the rate of the uplink that a node's frames leave its host by, if it has one."""
     host = lab.spec.hosts.get(lab.spec.host_of(node))
     return {"uplink_bps": float(host.uplink.rate.bps)} if host and host.uplink else {}

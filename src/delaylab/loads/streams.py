@@ -13,7 +13,7 @@ from delaylab.agent.wire.loads import Discard, DiscardDone, Discarded
 from delaylab.agent.wire.loads import Flow as FrameFlow
 from delaylab.agent.wire.measuring import Counters
 from delaylab.dataset.records.rates import Flow
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.meter import address_of
 from delaylab.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab.plan.ways.path import NodePath, node_path
@@ -52,7 +52,7 @@ class Stream:
         return FrameFlow(self.interface, self.to_mac, self.source, self.target)
 
 
-def streams(lab: Lab, load: FramesLoad) -> list[Stream]:
+def streams(lab: LiveLab, load: FramesLoad) -> list[Stream]:
     """Return the flows of a load of frames, in the order in which they take turns."""
     return [
         _stream(lab, node_path(lab.plan, lab.spec, load.on, load.to, over))
@@ -60,7 +60,7 @@ def streams(lab: Lab, load: FramesLoad) -> list[Stream]:
     ]
 
 
-def _stream(lab: Lab, way: NodePath) -> Stream:
+def _stream(lab: LiveLab, way: NodePath) -> Stream:
     """Return the flow of one path, whose frames are addressed to the next node's card."""
     hops = list(zip(way.links, way.nodes, way.nodes[1:], strict=False))
     near, far = (lab.plan.attachment(node, way.links[0]) for node in way.nodes[:2])
@@ -79,17 +79,17 @@ Crossing = tuple[str, str, str]
 """A link that frames cross, the node that sends on it and the one that receives."""
 
 
-def limited(lab: Lab, hops: Iterable[Crossing]) -> bool:
+def limited(lab: LiveLab, hops: Iterable[Crossing]) -> bool:
     """Return True if a link on the path has loss or a rate limit."""
     return any(each.loss or each.rate or each.trace for each in _conditions(lab, hops))
 
 
-def _delay_s(lab: Lab, hops: Iterable[Crossing]) -> float:
+def _delay_s(lab: LiveLab, hops: Iterable[Crossing]) -> float:
     """Return the largest one-way delay, in seconds, that a path's links are configured for."""
     return sum(delay_ns(each) for each in _conditions(lab, hops)) / 1e9
 
 
-def _conditions(lab: Lab, hops: Iterable[Crossing]) -> list[Conditions]:
+def _conditions(lab: LiveLab, hops: Iterable[Crossing]) -> list[Conditions]:
     links = lab.spec.links
     return [
         direction.first
@@ -131,7 +131,7 @@ class Arrived:
 class Sink:
     """A receiver of frames at a node, which answers none and counts arrivals by its links."""
 
-    def __init__(self, lab: Lab, node: str, flows: Iterable[Stream]) -> None:
+    def __init__(self, lab: LiveLab, node: str, flows: Iterable[Stream]) -> None:
         self._lab, self._node = lab, node
         self._session = lab.node_session(node)
         links = [flow.link for flow in flows]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import yaml
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.programs import end, start
 from delaylab.loads.state import Achieved, Running
 from delaylab.spec.kinds import QemuNode
@@ -35,7 +35,7 @@ _DISPATCHED = re.compile(rb"dispatching hogs")
 
 
 @contextmanager
-def stressor(lab: Lab, load: StressorLoad, state: Running) -> Iterator[None]:
+def stressor(lab: LiveLab, load: StressorLoad, state: Running) -> Iterator[None]:
     """Run the workers of one stressor for the length of a block."""
     session = lab.node_session(load.on)
     argv = ["stress-ng", *_options(lab, load), *NO_CACHE, "--metrics", "--yaml", "/dev/stdout"]
@@ -51,7 +51,7 @@ def stressor(lab: Lab, load: StressorLoad, state: Running) -> Iterator[None]:
     session.close()
 
 
-def _options(lab: Lab, load: StressorLoad) -> list[str]:
+def _options(lab: LiveLab, load: StressorLoad) -> list[str]:
     """Return a stressor's options, within its node's means."""
     options = [part.format(n=load.amount) for part in _STRESSORS[load.what]]
     node = lab.spec.nodes[load.on]

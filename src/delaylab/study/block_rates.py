@@ -8,8 +8,8 @@ from pathlib import Path
 from delaylab import loads
 from delaylab.dataset import store
 from delaylab.dataset.records.rates import HeldRate
-from delaylab.lab.running import Lab
-from delaylab.resolve import lab as resolved
+from delaylab.lab.running import LiveLab
+from delaylab.resolve.lab import Lab
 from delaylab.study.order import Planned
 from delaylab.study_file.loads import HeldFramesLoad
 
@@ -30,12 +30,12 @@ class BlockRates:
 
     def __init__(self, trials: Sequence[Planned], known: Mapping[Key, HeldRate]) -> None:
         self._found = dict(known)
-        self._labs: dict[Key, resolved.Lab] = {}
+        self._labs: dict[Key, Lab] = {}
         for item in sorted(trials, key=lambda each: each.place):
             for load in _shared(item):
                 self._labs.setdefault(key(item, load), item.combination.lab)
 
-    def of(self, item: Planned, start: Callable[[resolved.Lab], Lab]) -> list[loads.FoundRate]:
+    def of(self, item: Planned, start: Callable[[Lab], LiveLab]) -> list[loads.FoundRate]:
         """Return the shared rates of a trial's loads; `start` starts the lab of a search."""
         found = []
         for load in _shared(item):

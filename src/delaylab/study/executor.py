@@ -17,11 +17,11 @@ from delaylab.dataset.records.tables import TABLES
 from delaylab.dataset.records.trial import Measurement, Status, TrialRecord
 from delaylab.errors import DelaylabError, DoesNotFit
 from delaylab.io.printable import one_line
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL, Machine
 from delaylab.progress import Progress, silent
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.study.block_rates import BlockRates
 from delaylab.study.job import Block, Outcome
 from delaylab.study.order import Planned, now
@@ -54,11 +54,11 @@ class Bench:
 
     def __init__(self, machine: Machine, progress: Progress) -> None:
         self._machine, self._progress = machine, progress
-        self._spec: resolved.Lab | None = None
-        self._held: AbstractContextManager[Lab] | None = None
-        self._lab: Lab | None = None
+        self._spec: Lab | None = None
+        self._held: AbstractContextManager[LiveLab] | None = None
+        self._lab: LiveLab | None = None
 
-    def lab(self, spec: resolved.Lab) -> Lab:
+    def lab(self, spec: Lab) -> LiveLab:
         """Return a running lab of this specification, started if it is not the present one."""
         if self._lab is None or spec != self._spec:
             self.close()
@@ -151,7 +151,9 @@ class Here(Executor):
         return Outcome(item, record.model_copy(update={"lost": lost}), empty)
 
 
-def _measured(lab: Lab, item: Planned, pcap: Path | None, rates: list[loads.FoundRate]) -> Recorded:
+def _measured(
+    lab: LiveLab, item: Planned, pcap: Path | None, rates: list[loads.FoundRate]
+) -> Recorded:
     if item.combination.probe is None:
         return without_probe.measure(lab, item.combination, rates)
     return measure.measure(lab, item.combination, item.index + 1, pcap, rates)

@@ -6,12 +6,12 @@ from collections import Counter
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 REMEDY = "change a study's links by its factors or a timeline, not by `link set` while it runs"
 
 
-def requests(lab: Lab) -> Counter[str]:
+def requests(lab: LiveLab) -> Counter[str]:
     """Return for each link the number of changes by `link set` since its engines started.
 
     A trial makes none: it restores the lab file's conditions, and the engines follow the timeline.

@@ -12,7 +12,7 @@ import time
 from delaylab.agent.wire.measuring import Clock
 from delaylab.agent.wire.sessions import Hello
 from delaylab.dataset.records.trial import ClockReading
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines import LOCAL
 
 READINGS = 20
@@ -20,7 +20,7 @@ KEPT = 5
 """The number of readings to keep, those that took least time: the others were held up."""
 
 
-def read(lab: Lab, agents: list[str]) -> list[ClockReading]:
+def read(lab: LiveLab, agents: list[str]) -> list[ClockReading]:
     """Return readings of the clocks of these agents, except for those that are this machine's."""
     session = LOCAL.session()
     try:
@@ -35,7 +35,7 @@ def read(lab: Lab, agents: list[str]) -> list[ClockReading]:
     ]
 
 
-def _best(lab: Lab, clock: str, agent: str, reference: str) -> list[ClockReading]:
+def _best(lab: LiveLab, clock: str, agent: str, reference: str) -> list[ClockReading]:
     session = lab.session(agent)
     readings = []
     for _ in range(READINGS):

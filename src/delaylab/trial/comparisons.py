@@ -25,10 +25,10 @@ from delaylab.dataset.records.tables import COMPARISONS
 from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.lab.links import crossings
 from delaylab.lab.links.underlays import joined
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines import Machine
 from delaylab.machines.underlay import addresses
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.trial import underlays
 from delaylab.trial.time_sync import time_sync
 
@@ -77,7 +77,7 @@ class Compared:
 
 
 @contextmanager
-def comparing(lab: Lab) -> Iterator[Compared]:
+def comparing(lab: LiveLab) -> Iterator[Compared]:
     """Compare the clocks of a lab's machines for the length of a block; nothing on one machine."""
     machines = lab.machines
     clocks = _clocks(machines) if len(machines) > 1 else {}
@@ -132,7 +132,7 @@ def _differ(clocks: Mapping[str, str], pair: tuple[str, str]) -> bool:
 
 
 def _begin(
-    spec: resolved.Lab,
+    spec: Lab,
     machines: Mapping[str, Machine],
     pair: tuple[str, str],
     clocks: Mapping[str, str],
@@ -174,7 +174,7 @@ def _begin(
     )
 
 
-def _symmetric_ns(spec: resolved.Lab, pair: tuple[str, str]) -> int | None:
+def _symmetric_ns(spec: Lab, pair: tuple[str, str]) -> int | None:
     """Return the largest difference of the one-way delays between two machines, if it is stated.
 
     Of this machine nothing is to state; of two others both must be stated.

@@ -16,7 +16,7 @@ from delaylab.forwarding.topology import End
 from delaylab.forwarding.verified import Verdict, Verified
 from delaylab.forwarding.wrong import Row, WrongRoutes
 from delaylab.lab.routing.routers import devices_at, faults_after, silent_devices
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.timeline import Happened
 from delaylab.plan.wiring import destinations, wiring
 
@@ -77,7 +77,7 @@ def replayed(
 
 
 def tables_of(
-    lab: Lab,
+    lab: LiveLab,
     at_first: Seen,
     changes: Sequence[Change],
     adjacencies: Sequence[tuple[int, str, str]],
@@ -117,7 +117,7 @@ def _fate(each: Interval) -> tuple[int, int | None, str, str, str, bool]:
 
 
 def _intervals(
-    lab: Lab, at_first: Seen, changes: Sequence[Change], happened: Sequence[Happened]
+    lab: LiveLab, at_first: Seen, changes: Sequence[Change], happened: Sequence[Happened]
 ) -> Iterator[Interval]:
     """Yield the black holes and loops, but for those at dead nodes and to them.
 

@@ -28,7 +28,7 @@ from delaylab.lab.routing.converged import await_converged
 from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import adjacencies, faults_after, print_adjacencies, waits
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.timeline import Happened, Timeline
 from delaylab.plan.routed_topology import (
     judged,
@@ -37,8 +37,7 @@ from delaylab.plan.routed_topology import (
     why_unforeseen,
     why_unforeseen_with,
 )
-from delaylab.resolve import lab as resolved
-from delaylab.resolve.lab import Step
+from delaylab.resolve.lab import Lab, Step
 from delaylab.spec.routing.model import RoutingSpec
 from delaylab.trial.event_records import event_records, moments
 from delaylab.trial.event_tables import Seen, Wanted, replayed, tables_of
@@ -57,7 +56,7 @@ class Events:
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def prepare(lab: Lab) -> None:
+def prepare(lab: LiveLab) -> None:
     """Undo the events of the trial before, and wait until the routers forward rightly again."""
     timeline.at_rest(lab)
     timeline.restore(lab)
@@ -68,7 +67,7 @@ def prepare(lab: Lab) -> None:
 class Running:
     """The events of a trial under way. `begin` starts the timeline, `wait` waits for its end."""
 
-    def __init__(self, lab: Lab, at_first: _AtFirst | None) -> None:
+    def __init__(self, lab: LiveLab, at_first: _AtFirst | None) -> None:
         self._lab, self._at_first = lab, at_first
         self._timeline: Timeline | None = None
         self._watch: _Watch | None = None
@@ -115,7 +114,7 @@ class Running:
 
 
 @contextmanager
-def running(lab: Lab) -> Iterator[Running]:
+def running(lab: LiveLab) -> Iterator[Running]:
     """Prepare a trial's events; `begin` starts them. The tables of a lab with daemons are watched.
 
     Tables are watched if it is known which ones are right.
@@ -150,7 +149,7 @@ class _AtFirst:
     waits: dict[str, int]
 
 
-def _at_first(lab: Lab, observer: Observer) -> _AtFirst:
+def _at_first(lab: LiveLab, observer: Observer) -> _AtFirst:
     now = faults(lab)
     seen = Seen(
         {node: dict(table) for node, table in observer.tables.items()},
@@ -166,7 +165,7 @@ class _Watch(threading.Thread):
     The main thread waits for other sessions meanwhile; each session has one thread.
     """
 
-    def __init__(self, lab: Lab, at_first: _AtFirst, found: Timeline) -> None:
+    def __init__(self, lab: LiveLab, at_first: _AtFirst, found: Timeline) -> None:
         super().__init__(name="events", daemon=True)
         self._lab, self._timeline = lab, found
         self._observer, self._at_first = at_first.observer, at_first.seen
@@ -266,7 +265,7 @@ class _Watch(threading.Thread):
             self._waits.append(waits(self._lab))
 
 
-def _patience_ns(lab: resolved.Lab) -> int:
+def _patience_ns(lab: Lab) -> int:
     """Return how long tables may take to become right after the last event, in ns."""
     given = [each.routing for each in lab.nodes.values() if isinstance(each.routing, RoutingSpec)]
     return max(each.timeout.ns for each in given)

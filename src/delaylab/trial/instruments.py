@@ -14,7 +14,7 @@ from delaylab.agent.wire import measuring
 from delaylab.agent.wire.measuring import TapDone, TapFilter, TapInterface
 from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.taps import Tap as TapRecord
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.points import LEGS
 from delaylab.study_file.model import ProbeSpec
@@ -50,7 +50,7 @@ class Instruments:
 
 
 @contextmanager
-def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
+def listening(lab: LiveLab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
     """Run the reflector (but for ICMP) and the machines' record, ready when the block begins."""
     with recording_machines(lab) as machines:
         instruments = Instruments(machines)
@@ -71,7 +71,7 @@ def listening(lab: Lab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments
 
 def tap(
     instruments: Instruments,
-    lab: Lab,
+    lab: LiveLab,
     path: ProbeWay,
     probe: ProbeSpec,
     probe_id: int,
@@ -153,5 +153,5 @@ def _repeats(probe: ProbeSpec, interfaces: int) -> int:
     return max(once_each, min(MOST_TIMES * probe.packets, MOST_AGAIN))
 
 
-def _is_here(lab: Lab, agent: str) -> bool:
+def _is_here(lab: LiveLab, agent: str) -> bool:
     return lab.machine_of(agent) is lab.machine

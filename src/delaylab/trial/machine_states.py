@@ -13,7 +13,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.wire.measuring import WatchDone as Watched
 from delaylab.agent.wire.measuring import WatchPlace
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines import Machine
 from delaylab.machines.other_clock import OtherClock
 from delaylab.resolve.agent_names import AgentName
@@ -48,7 +48,7 @@ class MachineStates:
 
 
 @contextmanager
-def recording_machines(lab: Lab) -> Iterator[MachineStates]:
+def recording_machines(lab: LiveLab) -> Iterator[MachineStates]:
     """Record the state of all machines; the recorders are ready when the block begins."""
     others = [machine for machine in lab.machines.values() if machine is not lab.machine]
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def recording_machines(lab: Lab) -> Iterator[MachineStates]:
         yield MachineStates(recorders, ahead_ns)
 
 
-def _places(lab: Lab, machine: Machine) -> list[WatchPlace]:
+def _places(lab: LiveLab, machine: Machine) -> list[WatchPlace]:
     """Return a machine's sampled places: those of its agents."""
     return [
         WatchPlace(AgentName(name).place, agent.pid, agent.cgroups)

@@ -23,7 +23,7 @@ from delaylab.dataset.records.trial import (
 )
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.errors import DelaylabError
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines.provenance import congestion_control
 from delaylab.plan.ways.outside import outside_way
 from delaylab.plan.ways.probe_way import Hop as PlannedHop
@@ -48,7 +48,7 @@ from delaylab.work import study as work
 
 
 def measure(
-    lab: Lab,
+    lab: LiveLab,
     combination: Combination,
     probe_id: int,
     pcap: Path | None = None,
@@ -100,7 +100,7 @@ class _Around:
     changes: Counter[str]
 
 
-def _around(lab: Lab, probe: ProbeSpec) -> _Around:
+def _around(lab: LiveLab, probe: ProbeSpec) -> _Around:
     responder = _responder(probe)
     ends = [node_agent(probe.sender), *([responder] if responder else [])]
     readings = clock_readings.read(lab, ends)
@@ -114,7 +114,7 @@ def _responder(probe: ProbeSpec) -> str | None:
 
 
 def _measurement(
-    lab: Lab,
+    lab: LiveLab,
     combination: Combination,
     probe: ProbeSpec,
     path: ProbeWay,
@@ -173,7 +173,7 @@ def _counted(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {name: after.get(name, count) - count for name, count in before.items()}
 
 
-def _warnings(lab: Lab, done: phases.Phases, before: _Around, after: _Around) -> list[Doubt]:
+def _warnings(lab: LiveLab, done: phases.Phases, before: _Around, after: _Around) -> list[Doubt]:
     taps = done.instruments.tapped
     return [
         *done.sender.warnings,
@@ -212,7 +212,7 @@ def _endpoint(combination: Combination, node: str) -> Endpoint:
     return Endpoint(node=node, host=lab.host_of(node), kind=lab.nodes[node].kind)
 
 
-def _path(lab: Lab, combination: Combination, probe: ProbeSpec) -> ProbeWay:
+def _path(lab: LiveLab, combination: Combination, probe: ProbeSpec) -> ProbeWay:
     """Return the probe's way; raise DelaylabError if the sender has no route outside."""
     if not probe.outside:
         return probe_way(lab.plan, combination.lab, probe)
@@ -228,7 +228,7 @@ def _path(lab: Lab, combination: Combination, probe: ProbeSpec) -> ProbeWay:
     return outside_way(lab.plan, probe, interface)
 
 
-def _icmp(lab: Lab, agent: str | None) -> dict[str, int]:
+def _icmp(lab: LiveLab, agent: str | None) -> dict[str, int]:
     if agent is None:
         return {}
     session = lab.session(agent)

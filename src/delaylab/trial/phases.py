@@ -12,7 +12,7 @@ import polars as pl
 from delaylab import loads
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import RestBlock
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import Pace, ProbeSpec
@@ -43,7 +43,7 @@ class Phases:
 
 
 def run(
-    lab: Lab,
+    lab: LiveLab,
     combination: Combination,
     probe: ProbeSpec,
     path: ProbeWay,

@@ -9,8 +9,8 @@ import polars as pl
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import Measurement, ReservedCpus
-from delaylab.lab.running import Lab
-from delaylab.resolve import lab as resolved
+from delaylab.lab.running import LiveLab
+from delaylab.resolve.lab import Lab
 from delaylab.spec.reserved import reserved_cpus
 
 CLOCK_STEP_NS = 500_000
@@ -46,13 +46,13 @@ class Recording(Recorded):
         return {**super().tables, **own}
 
 
-def hosts_of(lab: Lab) -> dict[str, str]:
+def hosts_of(lab: LiveLab) -> dict[str, str]:
     """Return the machine of each host of a lab, as a trial records them."""
     names = dict.fromkeys([*lab.spec.hosts, *map(lab.spec.host_of, lab.spec.nodes)])
     return {name: lab.plan.machines.get(name, lab.machine.name) for name in names}
 
 
-def reserved(lab: resolved.Lab) -> list[ReservedCpus]:
+def reserved(lab: Lab) -> list[ReservedCpus]:
     """Return the CPUs that a lab reserves for some of its nodes, as a trial records them."""
     return [ReservedCpus(cpus=cpus, nodes=nodes) for cpus, nodes in reserved_cpus(lab.nodes)]
 

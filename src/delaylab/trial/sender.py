@@ -11,7 +11,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.watched import Watched, wait_watching
 from delaylab.agent.wire import measuring
 from delaylab.dataset.records.doubts import Doubt
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.study_file.model import ClosedLoop, Pace, ProbeSpec
 from delaylab.trial.asked import asked_packets
@@ -28,7 +28,12 @@ class Sender:
     """A sender of the probe's runs, one after another, with consecutive sequence numbers."""
 
     def __init__(
-        self, lab: Lab, path: ProbeWay, probe: ProbeSpec, probe_id: int, instruments: Instruments
+        self,
+        lab: LiveLab,
+        path: ProbeWay,
+        probe: ProbeSpec,
+        probe_id: int,
+        instruments: Instruments,
     ) -> None:
         self._session = lab.node_session(probe.sender)
         self._path, self._probe, self._id = path, probe, probe_id

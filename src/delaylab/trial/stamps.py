@@ -12,7 +12,7 @@ import polars as pl
 from delaylab.agent.result import Result
 from delaylab.agent.wire.measuring import TapDone
 from delaylab.dataset.records.trial import Repeats
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.points import LEGS, LOCATION, RESPONDER, SENDER
 from delaylab.trial.instruments import Instruments
 from delaylab.trial.sender import Sender
@@ -23,7 +23,7 @@ Passed = tuple[str | None, str | None]
 
 
 def taken(
-    lab: Lab, sender: Sender, instruments: Instruments, *, again: bool = False
+    lab: LiveLab, sender: Sender, instruments: Instruments, *, again: bool = False
 ) -> pl.DataFrame:
     """Return all stamps of a trial as one table, each with the name of its kernel's clock.
 

@@ -9,7 +9,7 @@ from delaylab import loads
 from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.work import DomainTime
 from delaylab.lab.links import link_changes, link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study_file.combine import Combination
 from delaylab.trial import events
 from delaylab.trial.events import Events
@@ -32,7 +32,7 @@ class UnderLoad:
 
 
 def under_load(
-    lab: Lab,
+    lab: LiveLab,
     combination: Combination,
     arrives_by: str | None,
     rates: Sequence[loads.FoundRate],

@@ -10,7 +10,7 @@ from delaylab import loads
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.dataset.records.trial import Measurement, PhaseTime
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines.provenance import congestion_control
 from delaylab.spec.sysctls import CONGESTION_CONTROL
 from delaylab.study_file.combine import Combination
@@ -32,7 +32,9 @@ REST_S = 1.0
 """The length of each phase at rest, in seconds: ten samples of the machine's state."""
 
 
-def measure(lab: Lab, combination: Combination, rates: Sequence[loads.FoundRate] = ()) -> Recorded:
+def measure(
+    lab: LiveLab, combination: Combination, rates: Sequence[loads.FoundRate] = ()
+) -> Recorded:
     """Measure in a running lab; `rates` are those of loads that need no search.
 
     The phases are `before` (at rest), `load`, and `after` (at rest again). The loads are active

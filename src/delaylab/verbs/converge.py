@@ -35,7 +35,7 @@ from delaylab.lab.routing.routers import (
     silent_devices,
     waits,
 )
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.routed_topology import (
     judged,
     slowest_s,
@@ -77,7 +77,7 @@ class Break:
 class EventWatch:
     """A running lab whose forwarding tables are watched and compared with the right ones."""
 
-    def __init__(self, lab: Lab, observer: Observer) -> None:
+    def __init__(self, lab: LiveLab, observer: Observer) -> None:
         self._lab, self._observer = lab, observer
         self._topology: Topology = topology(lab.spec, lab.plan)
         self.faults = faults(lab)
@@ -209,7 +209,7 @@ def _ways(
     return {node: watched.following(address) for node, address in one_of.items()}
 
 
-def _require(lab: Lab, what: Break) -> None:
+def _require(lab: LiveLab, what: Break) -> None:
     """Raise BadInput if the lab does not have what is named, or if it cannot change."""
     if what.do in ("down", "up", "silent"):
         for link in what.names:
@@ -219,7 +219,7 @@ def _require(lab: Lab, what: Break) -> None:
         node_events.require(lab, node, what.programs)
 
 
-def _do(lab: Lab, what: Break) -> int:
+def _do(lab: LiveLab, what: Break) -> int:
     """Do something to the lab; return when it began to act, in ns since 1970."""
     times: list[int | None] = []
     match what.do:
@@ -234,7 +234,7 @@ def _do(lab: Lab, what: Break) -> int:
     return min(began)
 
 
-def converge(lab: Lab, events: Sequence[Break], timeout: Duration) -> list[Outcome]:
+def converge(lab: LiveLab, events: Sequence[Break], timeout: Duration) -> list[Outcome]:
     """Do things to a lab one after the other; return what followed each.
 
     Without events, wait until all tables are right. Raises BadInput if they are not before the

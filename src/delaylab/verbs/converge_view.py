@@ -12,7 +12,7 @@ from delaylab.analysis.convergence.outcome import Outcome
 from delaylab.errors import BadInput
 from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.wiring import destinations
 from delaylab.verbs import pictures
 from delaylab.verbs.pictures import Targets
@@ -62,7 +62,7 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
     ]
 
 
-def draw(lab: Lab, outcomes: Sequence[Outcome], targets: Targets, console: Console) -> None:
+def draw(lab: LiveLab, outcomes: Sequence[Outcome], targets: Targets, console: Console) -> None:
     """Write the picture of events, or a page with it; print the files' names.
 
     Raises BadInput if there was no event to draw, DelaylabError if a file cannot be written.
@@ -112,7 +112,7 @@ def _seconds(ns: int | None) -> float | None:
     return None if ns is None else ns / 1e9
 
 
-def print_outcomes(lab: Lab, outcomes: Sequence[Outcome], console: Console) -> None:
+def print_outcomes(lab: LiveLab, outcomes: Sequence[Outcome], console: Console) -> None:
     """Print what followed each event: times, black holes and loops, the routers that changed."""
     if not outcomes:
         console.print(f"{lab.name}: all forwarding tables are right")

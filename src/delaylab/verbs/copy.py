@@ -8,7 +8,7 @@ from pathlib import Path
 
 from delaylab.errors import BadInput
 from delaylab.lab import copies
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 FORM = "delaylab cp [LAB] NODE:PATH DEST, or delaylab cp [LAB] SRC NODE:PATH"
 
@@ -32,7 +32,7 @@ class Words:
         raise BadInput(f"{len(given)} words are given", fix=FORM)
 
 
-def copy(lab: Lab, source: str, target: str) -> list[str]:
+def copy(lab: LiveLab, source: str, target: str) -> list[str]:
     """Copy a file or folder from a node or to one; return what was left out, in words.
 
     Raise BadInput unless exactly one of the two is `NODE:PATH`.

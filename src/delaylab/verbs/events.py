@@ -14,7 +14,7 @@ from delaylab.lab import node_events
 from delaylab.lab.links import link_changes
 from delaylab.lab.links.link_changes import Wanted
 from delaylab.lab.node_events import DOWN, SILENT, UP, NodeDeed, NodeEvent
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.units import Duration
 from delaylab.verbs.time_of_day import time_of_day
 
@@ -36,7 +36,7 @@ class LinkEvent:
 
 
 def change_links(
-    lab: Lab, links: Sequence[str], do: LinkDeed, node: str | None = None
+    lab: LiveLab, links: Sequence[str], do: LinkDeed, node: str | None = None
 ) -> list[LinkEvent]:
     """Take links down or up, or silence them, at one moment; with `node` only that node's ends."""
     began = time.time_ns()
@@ -45,7 +45,7 @@ def change_links(
     return [LinkEvent(link, do, *(times or (None, None))) for link, times in found.items()]
 
 
-def flap(lab: Lab, links: Sequence[str], length: Duration) -> list[LinkEvent]:
+def flap(lab: LiveLab, links: Sequence[str], length: Duration) -> list[LinkEvent]:
     """Take links down, and up again after a time, counted from when they were down."""
     events = change_links(lab, links, "down")
     # The length of the outage is what the user asks for: nothing signals its end.
@@ -54,7 +54,7 @@ def flap(lab: Lab, links: Sequence[str], length: Duration) -> list[LinkEvent]:
 
 
 def change_nodes(
-    lab: Lab, nodes: Sequence[str], do: NodeDeed, programs: Sequence[str]
+    lab: LiveLab, nodes: Sequence[str], do: NodeDeed, programs: Sequence[str]
 ) -> list[NodeEvent]:
     """Stop, start, kill or restart nodes one after the other, or only some of their programs."""
     return [node_events.act(lab, node, do, programs) for node in nodes]

@@ -22,7 +22,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Exec, ExecDone, Terminal
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.interrupts import deferred
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 _CHUNK = 32 << 10
 OUTPUT_WINDOW = 1 << 20
@@ -35,7 +35,7 @@ NOT_RUN = {errno.ENOENT: ("command not found", 127), errno.EACCES: ("permission 
 """Errors of execve(2), each in words and with the exit code that a shell gives (POSIX)."""
 
 
-def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
+def run(lab: LiveLab, node: str, argv: list[str], *, terminal: bool) -> int:
     """Run a command in a node; return its exit code, or 128 + N if signal N ended it."""
     if argv[0].startswith("-"):
         raise BadInput(
@@ -63,7 +63,7 @@ def run(lab: Lab, node: str, argv: list[str], *, terminal: bool) -> int:
     return _exit_code(session, result.done)
 
 
-def environment(lab: Lab, node: str) -> dict[str, str] | None:
+def environment(lab: LiveLab, node: str) -> dict[str, str] | None:
     """Return the variables that a node's programs have in addition to its agent's."""
     found = lab.plan.nodes.get(node)
     return dict(found.env) if found and found.env else None
@@ -78,7 +78,7 @@ def _not_run(error: AgentError, program: str, node: str) -> DelaylabError | None
 
 
 def captured(
-    lab: Lab, node: str, argv: Sequence[str], stdin: bytes = b"", timeout_s: float | None = None
+    lab: LiveLab, node: str, argv: Sequence[str], stdin: bytes = b"", timeout_s: float | None = None
 ) -> tuple[int, bytes, bytes]:
     """Run a command in a node; return its exit code as `run` does, its output and its errors.
 

@@ -10,7 +10,7 @@ from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.agent.wire.sessions import Exec, ExecDone
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.verbs.execute import OUTPUT_WINDOW, environment
 
 MOST_LINE = 64 << 10
@@ -64,7 +64,7 @@ class _InNode:
         stream.flush()
 
 
-def run(lab: Lab, argv: list[str]) -> dict[str, str]:
+def run(lab: LiveLab, argv: list[str]) -> dict[str, str]:
     """Run a command in every node of a lab at once, without input; print what the nodes print.
 
     Return how it failed, by node, for the nodes in which it did not end with exit code 0.

@@ -16,10 +16,10 @@ from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.progress import Progress
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.work.crew import together
 from delaylab.work.jobs import Done
@@ -47,7 +47,7 @@ class Fair:
 @contextmanager
 def chosen(
     name: str | None, kind: str | None, nodes: int | None, progress: Progress
-) -> Iterator[Lab]:
+) -> Iterator[LiveLab]:
     """Provide the running lab of this name; without one, a lab of so many nodes of a kind.
 
     Left out, the kind is `netns`, and there are two nodes for each CPU.
@@ -73,7 +73,7 @@ def _check_count(nodes: int) -> None:
         raise BadInput(f"fairness is compared between {FEWEST} and {MOST} nodes, not {nodes}")
 
 
-def examine(lab: Lab, works: Sequence[Work], rounds: int, progress: Progress) -> Fair:
+def examine(lab: LiveLab, works: Sequence[Work], rounds: int, progress: Progress) -> Fair:
     """Let all nodes do each short work at once, in rounds, and return what each one got.
 
     Raises the error of the first work if none can be done.
@@ -198,7 +198,7 @@ def _longest_stops(rounds: Sequence[Mapping[str, Done]]) -> dict[str, float]:
     return {node: max(each[node].longest_stop_s or 0.0 for each in rounds) for node in nodes}
 
 
-def _lab(kind: str, nodes: int) -> resolved.Lab:
+def _lab(kind: str, nodes: int) -> Lab:
     names = [f"n{number}" for number in range(1, nodes + 1)]
     return lab_of(
         {

@@ -12,7 +12,7 @@ from delaylab import images
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab import completion
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL, Machine
 from delaylab.plan.build import build
@@ -115,7 +115,7 @@ def kind(
     )
 
 
-def _memory_mib(lab: Lab) -> float | None:
+def _memory_mib(lab: LiveLab) -> float | None:
     # A Xen domain has no processes here: its pages are those of the machine around it.
     own = {name: lab.keeper.agents.get(name) for name in (node_agent("probe"), machine_agent(NEAR))}
     try:

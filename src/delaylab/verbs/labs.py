@@ -13,7 +13,7 @@ from delaylab.io.columns import columns
 from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import LabDescription, describe
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines import LOCAL, RunningLab, SweepResult, find, on, running_labs
 from delaylab.progress import Progress
 
@@ -29,7 +29,7 @@ NAMED = 3
 """The most peers of an interface that are named."""
 
 
-def described(one: Lab) -> JsonObject:
+def described(one: LiveLab) -> JsonObject:
     """Return the description of a lab that `ps --json` prints."""
     return {**asdict(describe(one)), "engines": [asdict(state) for state in _states(one)]}
 
@@ -57,7 +57,7 @@ def _found_on(machines: Sequence[str], *, sudo: bool) -> dict[str, list[RunningL
     return {target: adoption.adopt(target, sudo=sudo) for target in machines}
 
 
-def print_started(lab: Lab, console: Console) -> None:
+def print_started(lab: LiveLab, console: Console) -> None:
     """Print a lab that has just been started: its nodes unless they are many, its links' state."""
     if len(lab.spec.nodes) <= MOST_LISTED:
         print_labs([lab], console)
@@ -70,7 +70,7 @@ def print_started(lab: Lab, console: Console) -> None:
     _print_states([lab], [describe(lab, addresses=False)], console)
 
 
-def print_labs(labs: list[Lab], console: Console) -> None:
+def print_labs(labs: list[LiveLab], console: Console) -> None:
     """Print running labs, their nodes, and the state of their links."""
     if not labs:
         console.print("no lab is up")
@@ -81,7 +81,7 @@ def print_labs(labs: list[Lab], console: Console) -> None:
     _print_states(labs, known, console)
 
 
-def _print_states(labs: list[Lab], known: list[LabDescription], console: Console) -> None:
+def _print_states(labs: list[LiveLab], known: list[LabDescription], console: Console) -> None:
     """Print what does not run as it should, the programs, and the state of the links."""
     for one, about in zip(labs, known, strict=True):
         for machine, why in about.unreachable.items():
@@ -130,7 +130,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" + {more}" if more > 0 else "")
 
 
-def _states(one: Lab) -> list[EngineState]:
+def _states(one: LiveLab) -> list[EngineState]:
     if not one.plan.engines:
         return []
     from delaylab.verbs.link_states import states  # noqa: PLC0415  verdicts are slow to import

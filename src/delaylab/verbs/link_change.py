@@ -8,7 +8,7 @@ from pathlib import Path
 from delaylab.dataset.records.links import EngineReport
 from delaylab.errors import BadInput
 from delaylab.lab.links import link_changes
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.spec.conditions.files import with_files
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.source import Document, parse, validate
@@ -40,7 +40,7 @@ def checked(given: Mapping[str, object]) -> ConditionsSpec:
 
 
 def change(
-    lab: Lab, link: str, node: str | None, given: ConditionsSpec, *, to: str | None = None
+    lab: LiveLab, link: str, node: str | None, given: ConditionsSpec, *, to: str | None = None
 ) -> list[EngineReport]:
     """Change a link's conditions; return the engines' reports on this link afterwards.
 

@@ -8,7 +8,7 @@ from delaylab.analysis.links.verdict import judge
 from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import health
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 MOST_LINKS = 8
 """The most links of one state that are named."""
@@ -48,7 +48,7 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:MOST_LINKS]) + (f" and {more} more" if more > 0 else "")
 
 
-def states(lab: Lab) -> list[EngineState]:
+def states(lab: LiveLab) -> list[EngineState]:
     """Return the state of a lab's engines for `ps`: if they run, and if their links hold."""
     return [
         EngineState(

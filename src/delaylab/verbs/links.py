@@ -13,7 +13,7 @@ from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.io.values import JsonObject
 from delaylab.lab.links import link_engines
 from delaylab.lab.links.interfaces import InterfaceReport
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines.backlog import backlog
 from delaylab.spec.conditions.words import one_line
 
@@ -22,7 +22,7 @@ NOW = "just now"
 AGAIN = "verdicts are about all frames since the counts began; `link show --reset` begins anew"
 
 
-def shown(lab: Lab, link: str | None, *, reset: bool = False) -> list[EngineReport]:
+def shown(lab: LiveLab, link: str | None, *, reset: bool = False) -> list[EngineReport]:
     """Return the reports of a lab's engines on all its links, or on one.
 
     With `reset` the counters of all links then start anew, and so do the verdicts.

@@ -7,10 +7,10 @@ import sys
 from delaylab.errors import BadInput
 from delaylab.io.printable import printable
 from delaylab.lab.programs.programs import output, states
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 
-def logs(lab: Lab, node: str, program: str | None) -> None:
+def logs(lab: LiveLab, node: str, program: str | None) -> None:
     """Print the kept output of a program that runs with a node; without a name, of its only one.
 
     Raises BadInput if the node has no such program, or several and no name is given.

@@ -18,7 +18,7 @@ from delaylab.io.values import JsonObject
 from delaylab.lab.copies import fetch
 from delaylab.lab.programs.programs import states
 from delaylab.lab.programs.recording import recording
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.units import Duration
 
 LOG = "calls.log"
@@ -63,7 +63,7 @@ class Recorded(BaseModel):
 
 
 def record(
-    lab: Lab, node: str, program: str | None, out: Path | None, length: Duration | None
+    lab: LiveLab, node: str, program: str | None, out: Path | None, length: Duration | None
 ) -> Path:
     """Record a program of a node until it ends, or for a length of time, or until Ctrl-C.
 
@@ -102,7 +102,7 @@ def record(
     return folder
 
 
-def _keep_files(lab: Lab, node: str, folder: Path) -> None:
+def _keep_files(lab: LiveLab, node: str, folder: Path) -> None:
     """Copy the program and its libraries from a node with a root file system of its own.
 
     What the node says of their paths is not trusted: none leads out of the folder.
@@ -123,7 +123,7 @@ def _keep_files(lab: Lab, node: str, folder: Path) -> None:
                 print_error(f"note: {name} of node {node} is not kept: {one_line(str(error))}")
 
 
-def _program(lab: Lab, node: str, program: str | None) -> str:
+def _program(lab: LiveLab, node: str, program: str | None) -> str:
     """Return the program's name: the only one of the node if none is given."""
     known = [each.name for each in states(lab, only={node}).get(node, [])]
     names = ", ".join(known)

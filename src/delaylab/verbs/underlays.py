@@ -6,10 +6,10 @@ from itertools import combinations
 
 from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.lab.links.underlays import joined, record
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 
-def measured_now(lab: Lab, link: str | None) -> list[MeasuredUnderlay]:
+def measured_now(lab: LiveLab, link: str | None) -> list[MeasuredUnderlay]:
     """Return the network between each two machines that links with conditions join, by pings.
 
     With `link` those of this link alone. Machines that cannot be reached are left out.
@@ -38,7 +38,7 @@ def measured_now(lab: Lab, link: str | None) -> list[MeasuredUnderlay]:
     ]
 
 
-def closed_now(lab: Lab, link: str | None) -> list[ClosedWay]:
+def closed_now(lab: LiveLab, link: str | None) -> list[ClosedWay]:
     """Return the ways between machines that do not take the frames of a lab's links now.
 
     With `link` those of this link alone. Machines that cannot be reached are left out.

@@ -10,17 +10,17 @@ from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.errors import DelaylabError
 from delaylab.lab import health
 from delaylab.lab.attach import attach_all
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import starting
 from delaylab.progress import Progress
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 
 MOST_NAMED = 3
 """The most differences that a message names."""
 
 
 @contextmanager
-def up(spec: resolved.Lab, name: str | None, progress: Progress) -> Iterator[Lab]:
+def up(spec: Lab, name: str | None, progress: Progress) -> Iterator[LiveLab]:
     """Bring a lab up; of one that is up, bring up those links that are down.
 
     A lab that was brought up goes down again if the block ends with an exception; one that was up
@@ -50,7 +50,7 @@ def up(spec: resolved.Lab, name: str | None, progress: Progress) -> Iterator[Lab
         yield started
 
 
-def differences(running: resolved.Lab, wanted: resolved.Lab) -> Iterator[str]:
+def differences(running: Lab, wanted: Lab) -> Iterator[str]:
     """Yield what differs between a running lab and a file: `nodes.a.kind: netns, not lxc`."""
     before, after = (
         each.written.model_dump(mode="json", by_alias=True) for each in (running, wanted)

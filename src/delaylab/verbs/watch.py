@@ -12,7 +12,7 @@ from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import LinkChange
 from delaylab.io.values import JsonObject
 from delaylab.lab.routing.observer import Observer
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.time_of_day import time_of_day
@@ -24,7 +24,7 @@ MOST_NAMES = 6
 class Watching:
     """A lab whose forwarding tables are watched: the bursts of their changes."""
 
-    def __init__(self, lab: Lab, observer: Observer) -> None:
+    def __init__(self, lab: LiveLab, observer: Observer) -> None:
         routers = [name for name, node in lab.spec.nodes.items() if node.forwards]
         self._observer = observer
         # A node's name for each of its addresses.

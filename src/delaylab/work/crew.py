@@ -15,7 +15,7 @@ from delaylab.agent.result import AgentError, NoAnswer, Result
 from delaylab.agent.stream import Loop
 from delaylab.agent.watched import Watched
 from delaylab.agent.wire.sessions import ExecDone
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.work.jobs import Done, Job, JobFailed, last_line
 
 READY_DEADLINE_S = 20.0
@@ -25,7 +25,7 @@ STOP_DEADLINE_S = 20.0
 class Worker:
     """One node at its job: `done` or `failed` is set once it has ended."""
 
-    def __init__(self, lab: Lab, job: Job) -> None:
+    def __init__(self, lab: LiveLab, job: Job) -> None:
         self.job = job
         self.done: Done | None = None
         self.failed: JobFailed | None = None
@@ -198,7 +198,7 @@ class Crew:
 
 
 @contextmanager
-def ready(lab: Lab, jobs: Sequence[Job]) -> Iterator[Crew]:
+def ready(lab: LiveLab, jobs: Sequence[Job]) -> Iterator[Crew]:
     """Prepare all jobs, and provide the crew that waits for `go`.
 
     A job whose preparation fails has failed, and the others wait. At the end, jobs that are still
@@ -223,7 +223,7 @@ def ready(lab: Lab, jobs: Sequence[Job]) -> Iterator[Crew]:
             worker.close()
 
 
-def together(lab: Lab, jobs: Sequence[Job], seconds: float) -> dict[str, Done]:
+def together(lab: LiveLab, jobs: Sequence[Job], seconds: float) -> dict[str, Done]:
     """Let all jobs begin at once, and return what each node got done.
 
     Endless jobs are stopped after `seconds`; the others end by themselves. Raises `JobFailed` for

@@ -10,7 +10,7 @@ import re
 from delaylab.agent.wire.sessions import Exec
 from delaylab.dataset.records.work import DomainTime
 from delaylab.errors import DelaylabError
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.agent_names import host_agent, machine_agent
 from delaylab.work.jobs import last_line
 
@@ -23,7 +23,7 @@ Times = dict[tuple[str, str], float]
 """The CPU time of each domain in s, by its host and its name."""
 
 
-def times_s(lab: Lab) -> Times:
+def times_s(lab: LiveLab) -> Times:
     """Return the CPU time so far of all domains on hosts that have Xen nodes; {} if none has.
 
     Raises DelaylabError if a hypervisor does not tell.
@@ -46,7 +46,7 @@ def parsed(said: bytes) -> dict[str, float]:
     return {name.decode(errors="replace"): float(time_s) for name, time_s in _DOMAIN.findall(said)}
 
 
-def _listed(lab: Lab, host: str) -> dict[str, float]:
+def _listed(lab: LiveLab, host: str) -> dict[str, float]:
     """Ask the machine that runs Xen for a host: a virtual one, or this machine as its dom0."""
     nested = machine_agent(host)
     session = lab.session(nested if nested in lab.keeper.agents else host_agent(host))

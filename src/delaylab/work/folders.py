@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 
 from delaylab.errors import DelaylabError
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.programs import run
 
 SUFFIX = ".work"
@@ -24,7 +24,7 @@ class Folder:
     It is in the lab's run directory if the node's files are this machine's.
     """
 
-    def __init__(self, lab: Lab, node: str, work: str) -> None:
+    def __init__(self, lab: LiveLab, node: str, work: str) -> None:
         own = lab.has_own_root(node)
         name = f"{node}.{work}{SUFFIX}"
         self.node, self.work = node, work
@@ -61,7 +61,7 @@ class Folder:
 
 
 @contextmanager
-def folders(lab: Lab, nodes: Sequence[str], work: str) -> Iterator[dict[str, Folder]]:
+def folders(lab: LiveLab, nodes: Sequence[str], work: str) -> Iterator[dict[str, Folder]]:
     """Provide a folder in each of these nodes, and remove all of them at the end."""
     made = {node: Folder(lab, node, work) for node in nodes}
     try:

@@ -12,7 +12,7 @@ from delaylab.agent.frames import Frame
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.wire.sessions import Exec, ExecDone, Terminal
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study_file.work import ScpWork
 from delaylab.units import Size
 from delaylab.work import sshd
@@ -63,7 +63,7 @@ class Output:
 
 
 @contextmanager
-def fetches(lab: Lab, work: ScpWork, first: int = 0) -> Iterator[list[Job]]:
+def fetches(lab: LiveLab, work: ScpWork, first: int = 0) -> Iterator[list[Job]]:
     """Start a server on each far node; provide the jobs of the nodes that fetch its file.
 
     Servers of one stack need different ports, so each has its own, from the `first` on. Raises
@@ -92,7 +92,7 @@ def fetches(lab: Lab, work: ScpWork, first: int = 0) -> Iterator[list[Job]]:
         yield [_job(lab, work, near[node], served[to], ports[to]) for node, to in work.pairs]
 
 
-def address(lab: Lab, node: str, to: str) -> str:
+def address(lab: LiveLab, node: str, to: str) -> str:
     """Return the address at which a node reaches another: that on their link, or its first.
 
     Raises DelaylabError if it has none.
@@ -117,7 +117,7 @@ def _fill(size: int) -> Callable[[Folder], bytes]:
     return fill
 
 
-def _job(lab: Lab, work: ScpWork, near: Folder, far: Folder, port: int) -> Job:
+def _job(lab: LiveLab, work: ScpWork, near: Folder, far: Folder, port: int) -> Job:
     host = address(lab, near.node, far.node)
     source = f"{sshd.login(lab, far.node)}@{f'[{host}]' if ':' in host else host}"
     argv = ["scp", "-s", *sshd.client_options(near, port)]
@@ -141,7 +141,7 @@ def _job(lab: Lab, work: ScpWork, near: Folder, far: Folder, port: int) -> Job:
     )
 
 
-def _require_room(lab: Lab, nodes: Sequence[str], size: int) -> None:
+def _require_room(lab: LiveLab, nodes: Sequence[str], size: int) -> None:
     """Raise NotHere unless the lab's machine has room for the files that its nodes will fetch."""
     here = [node for node in nodes if not lab.has_own_root(node)]
     needed, free = len(here) * size, lab.machine.free_bytes(lab.folder)

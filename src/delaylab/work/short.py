@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from delaylab.agent.measuring_requests import Compute
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.wire.sessions import Exec, ExecDone
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.stressors import NO_CACHE, metrics
 from delaylab.work.arithmetic import computed
 from delaylab.work.jobs import Done, Job, done_of, last_line
@@ -40,7 +40,7 @@ WORKS = (
 
 
 @contextmanager
-def prepared(lab: Lab, work: Work, nodes: Sequence[str], seconds: int) -> Iterator[list[Job]]:
+def prepared(lab: LiveLab, work: Work, nodes: Sequence[str], seconds: int) -> Iterator[list[Job]]:
     """Provide the jobs that do a work on all of these nodes, with all that they need running."""
     if work is NETWORK:
         pairs = list(zip(nodes, [*nodes[1:], nodes[0]], strict=True))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.loads.programs import NotStarted, start
 from delaylab.work.folders import Folder
 
@@ -112,7 +112,7 @@ def know(folder: Folder, server: bytes) -> None:
 
 
 @contextmanager
-def serving(lab: Lab, folder: Folder, addresses: Sequence[str], port: int) -> Iterator[None]:
+def serving(lab: LiveLab, folder: Folder, addresses: Sequence[str], port: int) -> Iterator[None]:
     """Run a server in a node, which listens at these addresses of it.
 
     Raises DelaylabError with the server's last line if it does not start.
@@ -143,12 +143,12 @@ def serving(lab: Lab, folder: Folder, addresses: Sequence[str], port: int) -> It
         session.close()
 
 
-def login(lab: Lab, node: str) -> str:
+def login(lab: LiveLab, node: str) -> str:
     """Return the user that clients are at the server of a node."""
     return "root" if lab.has_own_root(node) else _USER
 
 
-def seen(lab: Lab, folder: Folder, name: str) -> str:
+def seen(lab: LiveLab, folder: Folder, name: str) -> str:
     """Return the path of a file in a far node's folder, as its server sees it."""
     return folder.file(name) if lab.has_own_root(folder.node) else f"{_INSIDE}/{name}"
 

@@ -11,8 +11,8 @@ from delaylab.agent.measuring_requests import Compute
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.tables import PROGRESS
 from delaylab.dataset.records.work import DomainTime, WorkDone
-from delaylab.lab.running import Lab
-from delaylab.resolve import lab as resolved
+from delaylab.lab.running import LiveLab
+from delaylab.resolve.lab import Lab
 from delaylab.spec.kinds import HostedNode, NodeSpec
 from delaylab.study_file.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec
 from delaylab.units import Share
@@ -28,7 +28,7 @@ _NS = 1e9
 
 
 @contextmanager
-def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
+def prepared(lab: LiveLab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
     """Make all work of a trial ready, and provide the crew that waits for `go`.
 
     Raises DelaylabError if the far end of a stream or a file's server does not start.
@@ -42,7 +42,7 @@ def prepared(lab: Lab, work: Sequence[WorkSpec]) -> Iterator[Crew]:
         yield crew
 
 
-def records(crew: Crew, work: Sequence[WorkSpec], lab: resolved.Lab) -> list[WorkDone]:
+def records(crew: Crew, work: Sequence[WorkSpec], lab: Lab) -> list[WorkDone]:
     """Return what each node of a lab got done, as a trial records it."""
     units = {each.name: _unit(each) for each in work}
     return [
@@ -51,7 +51,7 @@ def records(crew: Crew, work: Sequence[WorkSpec], lab: resolved.Lab) -> list[Wor
     ]
 
 
-def domain_times(crew: Crew, lab: Lab) -> list[DomainTime]:
+def domain_times(crew: Crew, lab: LiveLab) -> list[DomainTime]:
     """Return what Xen's domains used since all were ready; call it once all have ended."""
     return domains.used(crew.domains_s, domains.times_s(lab)) if crew.domains_s else []
 
@@ -92,7 +92,7 @@ def _failed(work: str, failures: Sequence[tuple[str, JobFailed]]) -> Doubt:
     )
 
 
-def _jobs(lab: Lab, work: WorkSpec, first: int) -> AbstractContextManager[list[Job]]:
+def _jobs(lab: LiveLab, work: WorkSpec, first: int) -> AbstractContextManager[list[Job]]:
     """Provide the jobs of a work; `first` is the number of jobs before it, for its ports."""
     match work:
         case CpuWork():

@@ -18,7 +18,7 @@ import pytest
 from delaylab.agent.frames import Decoder, Frame, FrameKind
 from delaylab.agent.wire.sessions import Exec, Terminal
 from delaylab.kinds import KINDS, Rights
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.model import Plan
@@ -50,7 +50,7 @@ PATH = "PATH=/lib/delaylab/xen:/usr/sbin:/usr/bin:/sbin:/bin"
 class Dom0:
     """The machine: commands in it, and a lab."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: LiveLab) -> None:
         self.lab = lab
 
     def run(

@@ -14,10 +14,10 @@ import pytest
 from delaylab import loads
 from delaylab.agent.wire.sessions import Exec
 from delaylab.kinds import KINDS
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.loads import LoadSpec
@@ -64,7 +64,7 @@ def _cases() -> list[Any]:
     ]
 
 
-def _lab(node: dict[str, Any]) -> resolved.Lab:
+def _lab(node: dict[str, Any]) -> Lab:
     return lab_of(
         {
             "lab": "kinds",
@@ -94,7 +94,7 @@ def test_a_lab_of_every_kind(name: str, run_directory: Path) -> None:
     assert our_processes(str(run_directory)) == []
 
 
-def _run(lab: Lab, *argv: str) -> tuple[int, str]:
+def _run(lab: LiveLab, *argv: str) -> tuple[int, str]:
     session = lab.node_session("probe")
     output = bytearray()
     session.on_output = lambda frame: output.extend(frame.payload)
@@ -103,7 +103,7 @@ def _run(lab: Lab, *argv: str) -> tuple[int, str]:
     return -1 if done.exit is None else done.exit, output.decode()
 
 
-def _commands_run(lab: Lab, own_kernel: bool) -> None:
+def _commands_run(lab: LiveLab, own_kernel: bool) -> None:
     """Exec gives output and exit codes; the node has its address, and reaches the other."""
     address = lab.plan.nodes["probe"].attachments[0].address
     other = lab.plan.nodes["echo"].attachments[0].address
@@ -119,7 +119,7 @@ def _commands_run(lab: Lab, own_kernel: bool) -> None:
     assert same != own_kernel
 
 
-def _packets_are_seen_everywhere(lab: Lab, kind: str) -> None:
+def _packets_are_seen_everywhere(lab: LiveLab, kind: str) -> None:
     probe = {"from": "probe", "to": "echo", "protocol": "udp", "count": COUNT, "at_rest": 20}
     spec = ProbeSpec.model_validate({**probe, "interval": "5ms"})
     recording = measure(lab, Combination({}, lab.spec, (), spec), probe_id=3)
@@ -153,7 +153,7 @@ def _packets_are_seen_everywhere(lab: Lab, kind: str) -> None:
             assert ((later - earlier).drop_nulls() >= 0).all(), (earlier.name, later.name)
 
 
-def _loads_work(lab: Lab) -> None:
+def _loads_work(lab: LiveLab) -> None:
     cpu = LoadSpec.model_validate({"cpu": 1, "on": "probe"})
     network = LoadSpec.model_validate({"network": "send", "on": "probe", "to": "echo"})
     with loads.running(lab, (cpu, network)) as running:

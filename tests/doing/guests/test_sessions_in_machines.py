@@ -6,14 +6,14 @@ import pytest
 
 from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.attach import attach
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from tests.doing.conftest import Up, left_to_slow, skip_unless_runnable
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.root
 
 
-def processes(lab: Lab, name: str) -> list[str]:
+def processes(lab: LiveLab, name: str) -> list[str]:
     """The processes of a machine in whose command lines a name is.
 
     The pattern does not match the command line of grep itself. One grep reads all of them, since a

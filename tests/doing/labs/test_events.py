@@ -10,9 +10,9 @@ import pytest
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.node_events import act
 from delaylab.lab.programs.programs import node_states, states
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs.execute import captured
@@ -45,22 +45,22 @@ links:
 KINDS = ["netns", "lxc", *left_to_slow("uml", "docker", "qemu")]
 
 
-def lab(kind: str = "netns") -> resolved.Lab:
+def lab(kind: str = "netns") -> Lab:
     return lab_from(parse(LAB.replace("KIND", kind), "lab.yaml"))
 
 
-def carrier(running: Lab, node: str, link: str) -> bool:
+def carrier(running: LiveLab, node: str, link: str) -> bool:
     _, out, _ = captured(running, node, ["ip", "link", "show", link])
     return b"state UP" in out or b"LOWER_UP" in out
 
 
-def reaches(running: Lab, to: str, link: str) -> bool:
+def reaches(running: LiveLab, to: str, link: str) -> bool:
     address = running.plan.attachment(to, link).address
     code, _, _ = captured(running, "one", ["ping", "-c", "1", "-W", "1", address])
     return code == 0
 
 
-def ways(running: Lab) -> dict[str, str]:
+def ways(running: LiveLab) -> dict[str, str]:
     return {each.name: each.how for each in states(running)["two"]}
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from delaylab.agent.wire.measuring import Counters
 from delaylab.lab.links import interfaces
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.loads import running as loaded
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.loads import LoadSpec
@@ -45,7 +45,7 @@ RECEIVERS = {"c": ("d", "one"), "e": ("f", "two")}
 """The node and the link to which each load sends."""
 
 
-def lab(two: str, queue: int = QUEUE) -> resolved.Lab:
+def lab(two: str, queue: int = QUEUE) -> Lab:
     """Return three links from h1 to h2; `probe` and `one` leave by eth1, the third by `two`."""
     interface = {"rate": "4Mbit", "queue": queue}
     return lab_of(
@@ -65,7 +65,7 @@ def lab(two: str, queue: int = QUEUE) -> resolved.Lab:
     )
 
 
-def across() -> resolved.Lab:
+def across() -> Lab:
     """Return two links on one host, whose traffic leaves it; `wan` has a delay."""
     return lab_of(
         {
@@ -86,12 +86,12 @@ def load(on: str, to: str) -> LoadSpec:
     return LoadSpec.model_validate({"frames": SENT_PER_S, "size": SIZE, "on": on, "to": to})
 
 
-def trial(spec: resolved.Lab, *loads: LoadSpec, **probe: object) -> Recording:
+def trial(spec: Lab, *loads: LoadSpec, **probe: object) -> Recording:
     with temporary(spec, accounting=False) as running:
         return trial_on(running, *loads, **probe)
 
 
-def trial_on(running: Lab, *loads: LoadSpec, **probe: object) -> Recording:
+def trial_on(running: LiveLab, *loads: LoadSpec, **probe: object) -> Recording:
     asked = {"from": "a", "to": "b", "count": 100, "interval": "20ms", "at_rest": 20, **probe}
     probed = ProbeSpec.model_validate({"late": "1s", **asked})
     return measure(running, Combination({}, running.spec, loads, probed), probe_id=9)
@@ -181,7 +181,7 @@ def test_frames_that_an_interface_drops_are_counted_where_they_were_dropped() ->
     assert one_link == [("eth1", "out"), ("eth1", "in")]
 
 
-def of_interfaces(running: Lab) -> dict[tuple[str, str], interfaces.InterfaceReport]:
+def of_interfaces(running: LiveLab) -> dict[tuple[str, str], interfaces.InterfaceReport]:
     return {(each.interface, each.way): each for each in interfaces.reports(running)}
 
 
@@ -234,7 +234,7 @@ def test_with_across_traffic_of_one_host_leaves_by_one_interface_and_comes_back_
     assert sent["node.c plain"] == sent["node.d plain"] == 0
 
 
-def counted(running: Lab) -> dict[str, int]:
+def counted(running: LiveLab) -> dict[str, int]:
     """Return the packets that passed interfaces' queues, and those that nodes received."""
     found: dict[str, int] = {}
     for agent in ("host.h1", "wire"):

@@ -10,16 +10,16 @@ from benches.pair import FAR, NEAR
 
 from delaylab.agent.measuring_requests import Tap
 from delaylab.agent.wire.measuring import TapFilter, TapInterface
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of as resolve_lab
 
 pytestmark = [pytest.mark.root]
 DELAYS_NS = (1_000_000, 1_234_567)
 
 
-def lab_of(delays_ns: tuple[int, ...]) -> resolved.Lab:
+def lab_of(delays_ns: tuple[int, ...]) -> Lab:
     """Return two nodes with a link of each delay."""
     links = [
         {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}
@@ -28,7 +28,7 @@ def lab_of(delays_ns: tuple[int, ...]) -> resolved.Lab:
     return resolve_lab({"lab": "early", "nodes": {NEAR: {}, FAR: {}}, "links": links})
 
 
-def tapped(lab: Lab, count: int, interval_ns: int) -> pl.DataFrame:
+def tapped(lab: LiveLab, count: int, interval_ns: int) -> pl.DataFrame:
     """Send frames over all links in turn; return for each frame what both ports' taps saw.
 
     `error_ns` is the time between both stamps less the link's delay.
@@ -65,7 +65,7 @@ def tapped(lab: Lab, count: int, interval_ns: int) -> pl.DataFrame:
     )
 
 
-def assert_never_early(lab: Lab, count: int, interval_ns: int) -> pl.DataFrame:
+def assert_never_early(lab: LiveLab, count: int, interval_ns: int) -> pl.DataFrame:
     """Send frames, and assert that both taps saw all of them, and that none was early."""
     seen = tapped(lab, count, interval_ns)
     assert len(seen) == count

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of
 from delaylab.study_file.combine import Combination
@@ -49,13 +49,13 @@ PLACES = {
 }
 
 
-def in_network(lab: Lab, agent: str, *argv: str) -> None:
+def in_network(lab: LiveLab, agent: str, *argv: str) -> None:
     enter = ["nsenter", "--target", str(lab.pid(agent)), "--net"]
     subprocess.run([*enter, *argv], check=True, capture_output=True, timeout=PATIENCE_S)
 
 
 @contextmanager
-def delaying(lab: Lab, place: str, leg: str, delay_ns: int) -> Iterator[dict[str, int]]:
+def delaying(lab: LiveLab, place: str, leg: str, delay_ns: int) -> Iterator[dict[str, int]]:
     """Take a port out of its bridge and put the forwarder between the two.
 
     Behind the block: for how many ns the forwarder held the frames of each leg, at the median.

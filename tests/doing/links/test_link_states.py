@@ -19,10 +19,10 @@ from delaylab.drawing.svg import STATES as COLOURS
 from delaylab.kinds import KINDS
 from delaylab.lab.attach import attach
 from delaylab.lab.links import link_changes, link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.spec.conditions.model import ConditionsSpec
 from tests.doing.conftest import (
@@ -40,7 +40,7 @@ BAD_INPUT = 2
 SHOW = ("ip", "link", "show", "wan")
 
 
-def said(lab: Lab, node: str, *argv: str) -> str:
+def said(lab: LiveLab, node: str, *argv: str) -> str:
     """Return what a command in a node prints."""
     session = lab.node_session(node)
     try:
@@ -49,7 +49,7 @@ def said(lab: Lab, node: str, *argv: str) -> str:
         session.close()
 
 
-def card(lab: Lab, node: str) -> str:
+def card(lab: LiveLab, node: str) -> str:
     """Return the state of a node's card as routing daemons see it (operstate of RFC 2863)."""
     return state_of(said(lab, node, *SHOW))
 
@@ -61,7 +61,7 @@ def state_of(shown: str) -> str:
     return found[1]
 
 
-def carriers(lab: Lab, *nodes: str) -> list[bool]:
+def carriers(lab: LiveLab, *nodes: str) -> list[bool]:
     """Return whether each node's card has a carrier; it is set up in any case."""
     return [has_carrier(said(lab, node, *SHOW)) for node in nodes]
 
@@ -73,30 +73,30 @@ def has_carrier(shown: str) -> bool:
     return "NO-CARRIER" not in flags
 
 
-def received(lab: Lab, node: str, to: str, count: int = 3) -> int:
+def received(lab: LiveLab, node: str, to: str, count: int = 3) -> int:
     """Return how many pings are answered."""
     ping = f"ping -q -c {count} -i 0.05 -W 1 {to} || true"
     found = re.search(r"(\d+) (?:packets )?received", said(lab, node, "sh", "-c", ping))
     return int(found[1]) if found else 0
 
 
-def answers(lab: Lab, node: str, to: str) -> None:
+def answers(lab: LiveLab, node: str, to: str) -> None:
     """Wait until a node is reached: its address may have to be resolved anew."""
     wait_until(lambda: received(lab, node, to, 1) == 1)
 
 
-def frames(lab: Lab, node: str) -> int:
+def frames(lab: LiveLab, node: str) -> int:
     """Return how many frames a node's card has received."""
     found = re.search(r"wan: *\d+ +(\d+)", said(lab, node, "cat", "/proc/net/dev"))
     assert found
     return int(found[1])
 
 
-def address(lab: Lab, node: str) -> str:
+def address(lab: LiveLab, node: str) -> str:
     return lab.plan.nodes[node].attachments[0].address
 
 
-def spec(kind: str = "netns", engine: str = "own", **link: Any) -> resolved.Lab:
+def spec(kind: str = "netns", engine: str = "own", **link: Any) -> Lab:
     node = {"kind": kind, "accel": "tcg"} if kind == "qemu" else {"kind": kind}
     return lab_of(
         {
@@ -108,7 +108,7 @@ def spec(kind: str = "netns", engine: str = "own", **link: Any) -> resolved.Lab:
     )
 
 
-def set_state(lab: Lab, state: str, node: str | None = None) -> None:
+def set_state(lab: LiveLab, state: str, node: str | None = None) -> None:
     link_changes.change(lab, "wan", node, ConditionsSpec.model_validate({"state": state}))
 
 
@@ -188,7 +188,7 @@ def test_a_silent_link_keeps_its_carrier_and_nothing_arrives() -> None:
 
 
 @contextmanager
-def dump(lab: Lab, node: str) -> Iterator[list[str]]:
+def dump(lab: LiveLab, node: str) -> Iterator[list[str]]:
     """Let tcpdump watch the frames of a node's card; give its lines once the block has ended."""
     pid = next(agent.pid for name, agent in lab.keeper.agents.items() if name == f"node.{node}")
     command = (

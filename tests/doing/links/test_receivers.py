@@ -15,9 +15,9 @@ from delaylab.analysis.links.fidelity import TrialLink, trial_links
 from delaylab.analysis.links.verdict import judge
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json
@@ -33,7 +33,7 @@ PART = 0.2
 """The share of a round trip by which the fastest of its packets may be slower."""
 
 
-def air(hosts: int = 1, **link: object) -> resolved.Lab:
+def air(hosts: int = 1, **link: object) -> Lab:
     """Return a lab of three nodes on a broadcast link; the last is on another host if there is."""
     names = ["left", "right"][:hosts]
     return lab_of(
@@ -47,7 +47,7 @@ def air(hosts: int = 1, **link: object) -> resolved.Lab:
     )
 
 
-def fastest_ms(lab: Lab, node: str, to: str) -> float:
+def fastest_ms(lab: LiveLab, node: str, to: str) -> float:
     shown = said(lab, node, "ping", "-q", "-c", "20", "-i", "0.02", to)
     found = re.search(r"= ([\d.]+)/", shown)
     assert found, shown

@@ -16,9 +16,9 @@ from shutil import which
 import polars as pl
 import pytest
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.study_file.combine import Combination
@@ -58,7 +58,7 @@ Seqs = Counter[int]
 
 
 @contextmanager
-def captured(lab: Lab, node: str, folder: Path) -> Iterator[Path]:
+def captured(lab: LiveLab, node: str, folder: Path) -> Iterator[Path]:
     """Let tcpdump keep the frames of all cards of a node, for the length of the block."""
     file = folder / f"{node}.pcap"
     pid = next(agent.pid for name, agent in lab.keeper.agents.items() if name == f"node.{node}")
@@ -75,7 +75,7 @@ def captured(lab: Lab, node: str, folder: Path) -> Iterator[Path]:
     assert "\n0 packets dropped by kernel" in said, said
 
 
-def addresses(lab: Lab, node: str) -> set[bytes]:
+def addresses(lab: LiveLab, node: str) -> set[bytes]:
     """Return the IPv4 addresses of a node, in bytes."""
     planned = lab.plan.nodes[node]
     texts = [*planned.loopbacks, *(text for each in planned.attachments for text in each.addresses)]
@@ -123,7 +123,7 @@ def lost(recording: Recording) -> set[int]:
 def test_the_packets_lost_are_those_that_tcpdump_misses(
     text: str, timeline: str, count: int, least: int, tmp_path: Path
 ) -> None:
-    spec: resolved.Lab = lab_from(parse(text.replace("TIMELINE", timeline), "silence.yaml"))
+    spec: Lab = lab_from(parse(text.replace("TIMELINE", timeline), "silence.yaml"))
     probe = ProbeSpec.model_validate({**PROBE, "count": count})
     with temporary(spec, accounting=False) as lab:
         here, there = addresses(lab, "r-1"), addresses(lab, "r-2")

@@ -21,7 +21,7 @@ from delaylab import images
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Exec
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of as resolve_lab
 from tests.doing.machines.ssh_machines import MTU, Lan, write_keys
@@ -76,15 +76,15 @@ class Guests(Lan):
     that of `lab`.
     """
 
-    lab: Lab | None = None
-    apart: dict[str, tuple[Lab, ExitStack]] = field(default_factory=dict)
+    lab: LiveLab | None = None
+    apart: dict[str, tuple[LiveLab, ExitStack]] = field(default_factory=dict)
 
     @property
-    def outer(self) -> Lab:
+    def outer(self) -> LiveLab:
         assert self.lab is not None
         return self.lab
 
-    def lab_of(self, name: str) -> Lab:
+    def lab_of(self, name: str) -> LiveLab:
         return self.apart[name][0] if name in self.apart else self.outer
 
     @property
@@ -177,7 +177,7 @@ def _ended(session: Session) -> None:
 
 
 @contextmanager
-def _lab(made: Guests, name: str, nodes: Sequence[str]) -> Iterator[Lab]:
+def _lab(made: Guests, name: str, nodes: Sequence[str]) -> Iterator[LiveLab]:
     """Bring up a lab of machines, one of which may be the user's, on a LAN."""
     guest = {"kind": "qemu", "memory": "512MiB", "packages": ["openssh-server", "chrony"]}
     at = {each: f"{made.address(each) if each != USER else USER_ADDRESS}/24" for each in nodes}
@@ -204,7 +204,7 @@ def _lab(made: Guests, name: str, nodes: Sequence[str]) -> Iterator[Lab]:
             yield lab
 
 
-def _join(one: Lab, other: Lab) -> None:
+def _join(one: LiveLab, other: LiveLab) -> None:
     """Join the LANs of two labs; the cable ends with either."""
     places = [str(lab.pid(HOST)) for lab in (one, other)]
     veth = ["type", "veth", "peer", "between", "mtu", str(MTU), "netns", places[1]]
@@ -217,14 +217,14 @@ def _within(pid: str, *argv: str) -> None:
     subprocess.run(["nsenter", f"--target={pid}", "--net", *argv], check=True, capture_output=True)
 
 
-def _qemu(lab: Lab, name: str) -> int:
+def _qemu(lab: LiveLab, name: str) -> int:
     """Return the process of a machine, the only child of its monitor."""
     monitor = lab.pid(f"node.{name}")
     (machine,) = Path(f"/proc/{monitor}/task/{monitor}/children").read_text().split()
     return int(machine)
 
 
-def _give_modules(lab: Lab, name: str) -> None:
+def _give_modules(lab: LiveLab, name: str) -> None:
     """Put the modules of the guest's kernel there: with a disk its first file system is gone."""
     archive = images.require("cloud")["kernel"].with_name("modules.cpio")
     session = lab.node_session(name)
@@ -237,7 +237,7 @@ def _give_modules(lab: Lab, name: str) -> None:
 
 
 @contextmanager
-def _sshd(made: Guests, lab: Lab, name: str) -> Iterator[None]:
+def _sshd(made: Guests, lab: LiveLab, name: str) -> Iterator[None]:
     """Have an sshd listen on a machine."""
     session = lab.node_session(name)
     key = (made.folder / "key.pub").read_text().strip()

@@ -14,11 +14,11 @@ import yaml
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.kinds import KINDS as KINDS_OF_NODES
 from delaylab.lab.programs.programs import output, states
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.verbs.execute import captured
 from tests.doing.conftest import (
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.root
 SERVER = ["python3", "-m", "http.server", "8080"]
 
 
-def lab(*, node: dict[str, Any], **more: Any) -> resolved.Lab:
+def lab(*, node: dict[str, Any], **more: Any) -> Lab:
     """A node with a neighbour, on a host of the lab."""
     nodes = {"one": node, "other": {}}
     links = [{"between": ["one", "other"], "name": "lan"}]
@@ -44,7 +44,7 @@ def lab(*, node: dict[str, Any], **more: Any) -> resolved.Lab:
     return lab_of(given | more)
 
 
-def inside(running: Lab, node: str, *argv: str) -> str:
+def inside(running: LiveLab, node: str, *argv: str) -> str:
     code, out, err = captured(running, node, argv)
     assert code == 0, err
     return out.decode().strip()

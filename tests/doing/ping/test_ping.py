@@ -23,7 +23,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.wire.measuring import Counters
 from delaylab.agent.wire.sessions import Exec
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_of
 from delaylab.units import Duration
@@ -92,7 +92,7 @@ def test_user_rtt_is_not_above_that_of_ping() -> None:
     assert statistics.median(differences) <= MAY_EXCEED_US, differences
 
 
-def pings(lab: Lab, address: str) -> float:
+def pings(lab: LiveLab, address: str) -> float:
     """Median user RTT of `ping -U` in µs."""
     session = lab.node_session("a")
     argv = ["ping", "-U", "-n", "-i", "0.01", "-c", str(COUNT), address]
@@ -102,7 +102,7 @@ def pings(lab: Lab, address: str) -> float:
     return statistics.median(times)
 
 
-def ours(lab: Lab, address: str) -> float:
+def ours(lab: LiveLab, address: str) -> float:
     """Median user RTT of the probe with all its stamps in µs."""
     session = lab.node_session("a")
     request = Probe(

@@ -17,9 +17,9 @@ import pytest
 
 from delaylab.agent.wire.programs import ProgramState
 from delaylab.lab.programs.programs import states
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.verbs.execute import captured
 from delaylab.verbs.record import ABOUT, LOG
@@ -58,19 +58,19 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def lab(run: str) -> resolved.Lab:
+def lab(run: str) -> Lab:
     start = [{"run": run, "name": "fragile", "ready": {"prints": "ready"}}]
     nodes = {"one": {"start": start}, "other": {}}
     links = [{"between": ["one", "other"], "name": "lan"}]
     return lab_of({"lab": "replays", "nodes": nodes, "links": links})
 
 
-def state(running: Lab) -> ProgramState:
+def state(running: LiveLab) -> ProgramState:
     (found,) = states(running, only={"one"})["one"]
     return found
 
 
-def is_recorded(running: Lab) -> bool:
+def is_recorded(running: LiveLab) -> bool:
     """Return True if the daemon runs with the library that records in its memory."""
     for pid in of_program(running, "one", "fragile"):
         with suppress(OSError):  # it has ended meanwhile
@@ -80,7 +80,7 @@ def is_recorded(running: Lab) -> bool:
 
 
 @contextmanager
-def recorder(running: Lab, folder: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+def recorder(running: LiveLab, folder: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
     """Run `record` until the end of the block, which begins once the program is recorded."""
     argv = [str(DELAYLAB), "record", running.name, "one", "-o", str(folder), *more]
     process = subprocess.Popen(
@@ -96,7 +96,7 @@ def recorder(running: Lab, folder: Path, *more: str) -> Iterator[subprocess.Pope
         process.communicate()
 
 
-def outlives_its_start(running: Lab) -> None:
+def outlives_its_start(running: LiveLab) -> None:
     """Wait until the program's end would be its own: it is not started again then."""
     wait_until(lambda: time.time_ns() - state(running).began_ns > 1_100_000_000)
 
@@ -106,19 +106,19 @@ def ends_well(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, err
 
 
-def send(running: Lab, *words: str) -> list[str]:
+def send(running: LiveLab, *words: str) -> list[str]:
     """Send packets to the daemon; return its answers."""
     code, out, err = captured(running, "other", ["python3", "-c", SEND, *words])
     assert code == 0, err
     return out.decode().splitlines()
 
 
-def runs_anew(running: Lab, before: int) -> bool:
+def runs_anew(running: LiveLab, before: int) -> bool:
     now = state(running)
     return now.pid != before and not now.is_dead
 
 
-def assert_nothing_left(running: Lab) -> None:
+def assert_nothing_left(running: LiveLab) -> None:
     left = [path for path in Path(running.folder).rglob("fragile.*") if path.is_file()]
     assert not [path.name for path in left if path.suffix in (".library", ".calls")]
 
@@ -256,7 +256,7 @@ def test_a_recording_that_ends_before_the_program_says_so(
     assert (done["how"], done["end"]) == ("equal", "the end of the log")
 
 
-def agents_that_record(running: Lab) -> list[int]:
+def agents_that_record(running: LiveLab) -> list[int]:
     """Return the processes of the daemon's node, other than the daemon, that have its log open."""
     network = network_of(running.pid("node.one"))
     recording = [pid for pid, file in open_files() if file.name == "fragile.calls"]

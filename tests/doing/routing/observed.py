@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from delaylab.forwarding.tables import Hops, NextHop
-from delaylab.lab.running import Lab
-from delaylab.resolve import lab as resolved
+from delaylab.lab.running import LiveLab
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.verbs.execute import captured
@@ -28,17 +28,17 @@ QUIET_S = 0.3
 """Seconds without a change after which all changes are taken to have come."""
 
 
-def lab_of(text: str) -> resolved.Lab:
+def lab_of(text: str) -> Lab:
     return lab_from(parse(text, "lab.yaml"))
 
 
-def said(lab: Lab, node: str, *argv: str) -> str:
+def said(lab: LiveLab, node: str, *argv: str) -> str:
     code, out, err = captured(lab, node, list(argv))
     assert code == 0, err
     return out.decode()
 
 
-def address(lab: Lab, node: str, link: str) -> str:
+def address(lab: LiveLab, node: str, link: str) -> str:
     return lab.plan.attachment(node, link).address
 
 
@@ -46,7 +46,7 @@ def hops(*each: tuple[str, str | None]) -> Hops:
     return frozenset(NextHop(*one) for one in each)
 
 
-def shown(lab: Lab, node: str) -> dict[str, Hops]:
+def shown(lab: LiveLab, node: str) -> dict[str, Hops]:
     """A node's tables as `ip` shows them, with routes over links that are up alone."""
     found: dict[str, Hops] = {}
     for version in ("-4", "-6"):
@@ -73,7 +73,7 @@ def shown(lab: Lab, node: str) -> dict[str, Hops]:
     return found
 
 
-def everywhere(lab: Lab) -> dict[str, dict[str, Hops]]:
+def everywhere(lab: LiveLab) -> dict[str, dict[str, Hops]]:
     return {node: shown(lab, node) for node in lab.plan.nodes}
 
 

@@ -9,9 +9,9 @@ from delaylab.agent.wire.sessions import Exec
 from delaylab.analysis.packets.astray import astray
 from delaylab.analysis.packets.ways import parted
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab.study_file.combine import Combination
@@ -44,7 +44,7 @@ def counted(device: str, packets: int) -> str:
     return f"n=$({sent}); until [ $({sent}) -ge $((n + {packets})) ]; do sleep 0.01; done"
 
 
-def measured(lab: Lab, spec: resolved.Lab, node: str, script: str) -> Recording:
+def measured(lab: LiveLab, spec: Lab, node: str, script: str) -> Recording:
     """Send the probe while a script runs in a node."""
     work = WorkSpec.model_validate(
         {"name": "change", "on": [node], "command": ["sh", "-c", script]}

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
@@ -35,18 +35,18 @@ def lab_of(nodes: str, links: str, routing: str = f"routing: {{ospf: {{{TIMES}}}
     return f"lab: nl\nip: [4, 6]\n{routing}\nnodes:\n{nodes}\nlinks:\n{links}\n"
 
 
-def loopback(lab: Lab, node: str, version: int) -> str:
+def loopback(lab: LiveLab, node: str, version: int) -> str:
     found = lab.plan.nodes[node].loopback(version)
     assert found is not None
     return f"{found}/{32 if version == 4 else 128}"
 
 
-def neighbours(lab: Lab, node: str, version: int) -> str:
+def neighbours(lab: LiveLab, node: str, version: int) -> str:
     command = "show ip ospf neighbor" if version == 4 else "show ipv6 ospf6 neighbor"
     return said(lab, node, "vtysh", "-c", command)
 
 
-def await_neighbour(lab: Lab, node: str, other: str) -> None:
+def await_neighbour(lab: LiveLab, node: str, other: str) -> None:
     """Wait until a node has a full adjacency with another in both versions."""
     ident = lab.plan.nodes[other].loopback(4)
     full = re.compile(rf"^{ident} .*Full", re.MULTILINE)
@@ -57,7 +57,7 @@ def await_neighbour(lab: Lab, node: str, other: str) -> None:
     wait_until(lambda: all(map(is_full, VERSIONS)), WITHIN_S)
 
 
-def route(lab: Lab, node: str, prefix: str) -> tuple[str, int] | None:
+def route(lab: LiveLab, node: str, prefix: str) -> tuple[str, int] | None:
     """Return a node's route by OSPF to a prefix: its type and cost; None if it has none."""
     if ":" not in prefix:
         text = said(lab, node, "vtysh", "-c", "show ip ospf route")
@@ -79,7 +79,7 @@ def route(lab: Lab, node: str, prefix: str) -> tuple[str, int] | None:
 
 
 def await_route(
-    lab: Lab, node: str, prefix: str, *, kind: str | None = None, cost: int | None = None
+    lab: LiveLab, node: str, prefix: str, *, kind: str | None = None, cost: int | None = None
 ) -> None:
     """Wait until a node has such a route by OSPF."""
 

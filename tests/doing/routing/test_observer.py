@@ -25,7 +25,7 @@ from delaylab.forwarding.tables import (
     differences,
 )
 from delaylab.lab.routing.observer import Observer, observing
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.wiring import wiring
 from tests.doing.conftest import (
@@ -172,7 +172,9 @@ def _near(at_ns: int | None, call: tuple[int, int]) -> bool:
     return at_ns is not None and call[0] <= at_ns <= call[1] + WITHIN_NS
 
 
-def broken_routes(lab: Lab, observer: Observer, count: int) -> tuple[list[Broken], list[Interval]]:
+def broken_routes(
+    lab: LiveLab, observer: Observer, count: int
+) -> tuple[list[Broken], list[Interval]]:
     """Break routes in two nodes at once; return what was done, and the intervals that were found.
 
     `r1` drops what is for `r2`'s loopback. `r2` sends what is for `b` back to `r1`, or drops it.
@@ -248,7 +250,7 @@ LAST = "10.199.0.1/32"
 """The route that the script adds after a flood."""
 
 
-def flooded(lab: Lab, node: str, count: int) -> None:
+def flooded(lab: LiveLab, node: str, count: int) -> None:
     said(lab, node, sys.executable, str(SCRIPT), "flood", "near", str(count))
 
 

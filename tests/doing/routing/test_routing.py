@@ -22,7 +22,7 @@ from delaylab.lab.links import link_engines
 from delaylab.lab.routing import converged
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import adjacencies
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.routed_topology import topology
 from delaylab.resolve.load import lab_from
@@ -84,7 +84,7 @@ def test_of_many_routers_a_few_are_observed_before_all(monkeypatch: pytest.Monke
     asked: list[Sequence[str] | None] = []
     observed_ns = 0
 
-    def noted(lab: Lab, only: Sequence[str] | None = None) -> AbstractContextManager[Observer]:
+    def noted(lab: LiveLab, only: Sequence[str] | None = None) -> AbstractContextManager[Observer]:
         nonlocal observed_ns
         asked.append(only)
         observed_ns = time.time_ns()
@@ -110,7 +110,7 @@ def test_all_routers_are_observed_while_a_few_rest_with_wrong_routes(
     """`up` returns when all are right, whenever it begins to observe them."""
     wrong: list[int] = []
 
-    def noted(lab: Lab, only: Sequence[str] | None = None) -> AbstractContextManager[Observer]:
+    def noted(lab: LiveLab, only: Sequence[str] | None = None) -> AbstractContextManager[Observer]:
         wanted = expected_tables(topology(lab.spec, lab.plan))
         wrong.append(len(differences(wanted, everywhere(lab))))
         return observing(lab, only=only)
@@ -140,7 +140,7 @@ OF_ROUTES = 1 << 6 | 1 << 10
 OF_LINKS = 1 << 0
 
 
-def groups_of(lab: Lab, node: str) -> int:
+def groups_of(lab: LiveLab, node: str) -> int:
     """Return the groups of routing netlink that sockets of a node are in, as bits."""
     rows = [row.split() for row in said(lab, node, "cat", "/proc/net/netlink").splitlines()]
     return reduce(or_, [int(row[3], 16) for row in rows[1:] if row[1] == "0"], 0)
@@ -154,7 +154,7 @@ def test_bird_of_a_large_lab_is_not_told_of_the_routes_that_it_sets(
     meanwhile: list[int] = []
     wait = converged.converged
 
-    def noted(lab: Lab, *given: Any) -> Any:
+    def noted(lab: LiveLab, *given: Any) -> Any:
         meanwhile.append(groups_of(lab, "r-2"))  # r-1 and r-3 are observed
         return wait(lab, *given)
 

@@ -11,12 +11,12 @@ import pytest
 from delaylab.dataset.records.rates import HeldRate
 from delaylab.dataset.records.trial import Load
 from delaylab.lab.links import link_changes
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.loads.bursts import Sending
 from delaylab.loads.frames import READINGS, find_rate
 from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
-from delaylab.resolve import lab as resolved
+from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_of
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.study_file.combine import Combination
@@ -37,7 +37,7 @@ ON_THE_WIRE = 84
 """Bytes that a frame of 64 takes with its preamble and gap."""
 
 
-def over_routers(out: dict[str, Any]) -> resolved.Lab:
+def over_routers(out: dict[str, Any]) -> Lab:
     """Source and sink with two routers between; `out`: conditions of the links behind them."""
     return lab_of(
         {
@@ -154,7 +154,7 @@ def test_frames_that_nothing_reorders_are_all_in_order() -> None:
 
 
 @contextmanager
-def late_at_rest() -> Iterator[Lab]:
+def late_at_rest() -> Iterator[LiveLab]:
     """A lab whose delays are set after it has started, so that only single frames can tell them."""
     carried = over_routers({"delay": "0ms", **BOUNDED})
     with temporary(carried, accounting=False) as lab:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from delaylab import loads
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.resolve import lab_of
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
@@ -101,7 +101,7 @@ def test_a_queue_that_appears_on_an_uplink_is_recorded(monkeypatch: pytest.Monke
     really = loads.running
 
     @contextmanager
-    def with_a_queue(lab: Lab, *rest: Any) -> Iterator[loads.Running]:
+    def with_a_queue(lab: LiveLab, *rest: Any) -> Iterator[loads.Running]:
         queue = "tc qdisc add dev uplink.lan root tbf rate 100mbit burst 16000 limit 100000"
         enter = ["nsenter", "--target", str(lab.pid("host.sut")), "--net"]
         subprocess.run([*enter, *queue.split()], check=True)

@@ -16,7 +16,7 @@ from delaylab.agent.measuring_requests import Compute
 from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.attach import attach
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines.control_groups import VCPU
 from delaylab.plan.agents import USUAL_WEIGHT
 from delaylab.spec.kinds import FACTS
@@ -125,7 +125,7 @@ def rounds_of_enough(name: str) -> tuple[str, str]:
     return "--rounds", str(min(MOST_ROUNDS, math.ceil(2 / min(1, max(had, 0.1)))))
 
 
-def periods(lab: Lab, node: str) -> tuple[int, int]:
+def periods(lab: LiveLab, node: str) -> tuple[int, int]:
     """The periods of a node's quota up to now, and those of them in which it was used up."""
     text = (_group(lab, node) / "cpu.stat").read_text()
     fields = dict(line.split() for line in text.splitlines())
@@ -247,7 +247,7 @@ def _weight(weight: int) -> str:
     return "" if weight == USUAL_WEIGHT else f", cpu_weight: {weight}"
 
 
-def _working(lab: Lab, node: str, before: dict[int, int]) -> int:
+def _working(lab: LiveLab, node: str, before: dict[int, int]) -> int:
     """The thread of a node that has worked most since then, once it surely does."""
     worked: dict[int, int] = {}
 
@@ -277,7 +277,7 @@ def _stopped(thread: int, virtual: bool) -> tuple[float, float]:
     return ended_s - began_s, most_s + more
 
 
-def _ticks(lab: Lab, node: str) -> dict[int, int]:
+def _ticks(lab: LiveLab, node: str) -> dict[int, int]:
     """The CPU time of each thread in a node's control group, in ticks of 10 ms."""
     found = {}
     for members in _group(lab, node).rglob("cgroup.procs"):
@@ -289,7 +289,7 @@ def _ticks(lab: Lab, node: str) -> dict[int, int]:
     return found
 
 
-def _group(lab: Lab, node: str) -> Path:
+def _group(lab: LiveLab, node: str) -> Path:
     """The folder of a node's control group that accounts for CPU time."""
     groups = lab.keeper.agents[lab.agent_name(node)].cgroups
     return Path(groups.get("cpu") or groups["unified"])

@@ -17,7 +17,7 @@ from delaylab.dataset import store
 from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study_file.work import MpiWork
 from delaylab.work.crew import Crew
 from delaylab.work.folders import folders
@@ -57,12 +57,12 @@ def messages(**more: Any) -> MpiWork:
 
 
 @contextmanager
-def running(lab: Lab, spec: MpiWork) -> Iterator[Crew]:
+def running(lab: LiveLab, spec: MpiWork) -> Iterator[Crew]:
     with prepared(lab, [spec]) as crew:
         yield crew
 
 
-def measured(lab: Lab, spec: MpiWork) -> list[WorkDone]:
+def measured(lab: LiveLab, spec: MpiWork) -> list[WorkDone]:
     with running(lab, spec) as crew:
         crew.go()
         crew.wait()
@@ -79,7 +79,7 @@ def least(done: WorkDone) -> dict[tuple[str, int], float]:
     return {(each.operation, each.size_bytes): each.least_ns for each in done.latencies}
 
 
-def assert_nothing_runs(lab: Lab) -> None:
+def assert_nothing_runs(lab: LiveLab) -> None:
     """Give a program that was told to end some seconds for it."""
     names = ("latency", "orted", "mpirun.openmpi")
     wait_until(

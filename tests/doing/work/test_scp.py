@@ -20,7 +20,7 @@ from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.attach import attach
 from delaylab.lab.links import link_engines
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study_file.work import ScpWork
 from delaylab.units import Size
 from delaylab.work import sshd
@@ -63,12 +63,12 @@ def copies(size: Size = SIZE, on: Sequence[str] = ("a",), to: str = "b") -> ScpW
 
 
 @contextmanager
-def copying(lab: Lab, spec: ScpWork) -> Iterator[Crew]:
+def copying(lab: LiveLab, spec: ScpWork) -> Iterator[Crew]:
     with prepared(lab, [spec]) as crew:
         yield crew
 
 
-def content(lab: Lab, folder: str, name: str) -> str:
+def content(lab: LiveLab, folder: str, name: str) -> str:
     return hashlib.sha256((Path(lab.folder) / folder / name).read_bytes()).hexdigest()
 
 
@@ -76,7 +76,7 @@ def left(run_directory: Path) -> list[Path]:
     return sorted(run_directory.rglob("*.work"))
 
 
-def servers(lab: Lab) -> list[int]:
+def servers(lab: LiveLab) -> list[int]:
     """The server's processes in the network of `b`; their titles hide their environments."""
     network = os.stat(f"/proc/{lab.pid('node.b')}/ns/net").st_ino  # noqa: PTH116
     found = []
@@ -89,7 +89,7 @@ def servers(lab: Lab) -> list[int]:
     return found
 
 
-def listener(lab: Lab) -> int:
+def listener(lab: LiveLab) -> int:
     """The server itself, which tells so in its title."""
     return next(
         pid for pid in servers(lab) if b"[listener]" in Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -15,7 +15,7 @@ from delaylab.analysis.doubts.machine_state import intervals
 from delaylab.dataset import store
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
@@ -122,12 +122,12 @@ def test_a_load_that_is_killed_is_not_waited_out(probed: bool) -> None:
         (WorkSpec.model_validate(nap),),
     )
 
-    def kill(lab: Lab) -> None:
+    def kill(lab: LiveLab) -> None:
         wait_until(lambda: bool(of_program(lab, "b", "sleep")))
         for pid in of_program(lab, "a", "stress-ng"):
             os.kill(pid, signal.SIGKILL)
 
-    def measured(lab: Lab) -> Recorded:
+    def measured(lab: LiveLab) -> Recorded:
         if probed:
             return measure.measure(lab, combination, 1)
         return without_probe.measure(lab, combination)

@@ -23,7 +23,7 @@ from delaylab.agent.wire.loads import (
 )
 from delaylab.dataset.records.underlays import ClosedWay
 from delaylab.errors import NotHere
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.crossings import Crossing, crossings
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -63,7 +63,7 @@ class NothingCrosses(NotHere):
         return self._all
 
 
-def check(lab: Lab) -> None:
+def check(lab: LiveLab) -> None:
     """Raise NothingCrosses unless all ways between a new lab's machines take its links' frames."""
     results = tried(lab, crossings(lab.spec, lab.plan))
     pairs: dict[tuple[str, str], list[Tried]] = defaultdict(list)
@@ -79,7 +79,7 @@ def check(lab: Lab) -> None:
     raise NothingCrosses([_error(lab, found, passed) for found in failed.values()])
 
 
-def closed(lab: Lab, link: str | None = None) -> list[ClosedWay]:
+def closed(lab: LiveLab, link: str | None = None) -> list[ClosedWay]:
     """Return the ways between a running lab's machines that do not take its links' frames now.
 
     With `link` those of this link alone. Machines that cannot be reached are left out.
@@ -98,7 +98,7 @@ def closed(lab: Lab, link: str | None = None) -> list[ClosedWay]:
     return []
 
 
-def _closed(lab: Lab, each: Tried) -> ClosedWay:
+def _closed(lab: LiveLab, each: Tried) -> ClosedWay:
     way, machines = each.crossing, lab.plan.machines
     hosts = dict.fromkeys(end.host for link in way.links for end in lab.plan.on_link(link))
     return ClosedWay(
@@ -111,7 +111,7 @@ def _closed(lab: Lab, each: Tried) -> ClosedWay:
     )
 
 
-def tried(lab: Lab, ways: Sequence[Crossing]) -> list[Tried]:
+def tried(lab: LiveLab, ways: Sequence[Crossing]) -> list[Tried]:
     """Try ways, all of them at once, by one small and one full frame for each."""
     frames = [(way, size) for way in ways for size in (SMALL, way.mtu)]
     arrived = _arrived(lab, frames)
@@ -119,7 +119,7 @@ def tried(lab: Lab, ways: Sequence[Crossing]) -> list[Tried]:
     return [Tried(way, small, full) for way, (small, full) in results]
 
 
-def _longest(lab: Lab, ways: Sequence[Crossing]) -> dict[Crossing, int]:
+def _longest(lab: LiveLab, ways: Sequence[Crossing]) -> dict[Crossing, int]:
     """Return the longest packet that passes on each way; nothing if links must send longer ones."""
     frames = [
         (way, size)
@@ -133,7 +133,7 @@ def _longest(lab: Lab, ways: Sequence[Crossing]) -> dict[Crossing, int]:
     return longest
 
 
-def _arrived(lab: Lab, frames: Sequence[tuple[Crossing, int]]) -> list[bool]:
+def _arrived(lab: LiveLab, frames: Sequence[tuple[Crossing, int]]) -> list[bool]:
     """Send frames on ways, and return for each whether it arrived whole at the other end."""
     nonce = secrets.randbits(63)
     sent: dict[str, list[CrossingFrame]] = defaultdict(list)
@@ -167,7 +167,7 @@ def _arrived(lab: Lab, frames: Sequence[tuple[Crossing, int]]) -> list[bool]:
 
 
 def _receivers(
-    lab: Lab, nonce: int, awaited: dict[str, list[AwaitedFrame]], sessions: list[Session]
+    lab: LiveLab, nonce: int, awaited: dict[str, list[AwaitedFrame]], sessions: list[Session]
 ) -> Iterator[tuple[Session, Result[AwaitFramesDone], list[AwaitedFrame]]]:
     """Have agents wait for frames; yield each with its session and what it waits for."""
     for agent, own in awaited.items():
@@ -176,12 +176,12 @@ def _receivers(
         yield session, session.start(request), own
 
 
-def _session(lab: Lab, agent: str, sessions: list[Session]) -> Session:
+def _session(lab: LiveLab, agent: str, sessions: list[Session]) -> Session:
     sessions.append(lab.session(agent))
     return sessions[-1]
 
 
-def _error(lab: Lab, found: Sequence[Tried], passed: dict[Crossing, int]) -> NotHere:
+def _error(lab: LiveLab, found: Sequence[Tried], passed: dict[Crossing, int]) -> NotHere:
     """Return the error of a pair of machines: what does not pass, and what to do about it."""
     machine, other = found[0].crossing.pair
     where, way = f"machine {machine}", f"from {machine} to {other}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from delaylab.agent.result import AgentError
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.kept import HostInterface
 
 
@@ -29,7 +29,7 @@ class InterfaceReport:
     waiting_bytes: int
 
 
-def reports(lab: Lab, link: str | None = None) -> list[InterfaceReport]:
+def reports(lab: LiveLab, link: str | None = None) -> list[InterfaceReport]:
     """Return both directions of every host interface, or of the one that `link` uses.
 
     Those of a host whose agent does not answer are left out: `ps` says that it has ended.
@@ -41,7 +41,7 @@ def reports(lab: Lab, link: str | None = None) -> list[InterfaceReport]:
 
 
 def _read(
-    lab: Lab, agent: str, asked: list[HostInterface]
+    lab: LiveLab, agent: str, asked: list[HostInterface]
 ) -> list[tuple[HostInterface, InterfaceReport]]:
     from delaylab.agent.wire.measuring import Queues  # noqa: PLC0415  few labs need it
 

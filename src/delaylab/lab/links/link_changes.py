@@ -12,7 +12,7 @@ from delaylab.agent.wire.links import LinkRestart, LinkSet, LinkTimeline, Neighb
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.links.link_engines import agents, call, reports
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.conditions.conditioned import ConditionedLink
 from delaylab.plan.conditions.engine_links import Change
 from delaylab.resolve.delays import delay_ns, tries
@@ -26,7 +26,7 @@ Sent = dict[str, list[Change]]
 """A map from agents to the changes for the directions that start at their nodes."""
 
 
-def revive(lab: Lab) -> list[str]:
+def revive(lab: LiveLab) -> list[str]:
     """Restart the engines that are down; return the hosts whose links are up again.
 
     Raises DelaylabError if the agent of such an engine is dead.
@@ -37,7 +37,7 @@ def revive(lab: Lab) -> list[str]:
     return [report.host for report in down]
 
 
-def start_timeline(lab: Lab, begins_ns: int | None = None) -> None:
+def start_timeline(lab: LiveLab, begins_ns: int | None = None) -> None:
     """Restore the conditions of the lab file, and restart the lab's timeline.
 
     It counts from `begins_ns`, in ns since 1970; from now on if that is None.
@@ -48,7 +48,7 @@ def start_timeline(lab: Lab, begins_ns: int | None = None) -> None:
         call(lab, agent, LinkTimeline(begins_ns=there_ns))
 
 
-def hold_timeline(lab: Lab) -> None:
+def hold_timeline(lab: LiveLab) -> None:
     """Restore the conditions of the lab file, and change nothing until the timeline is started."""
     for agent in agents(lab):
         call(lab, agent, LinkTimeline(hold=True))
@@ -69,7 +69,7 @@ class Wanted:
 
 
 def change(
-    lab: Lab, link: str, node: str | None, changed: ConditionsSpec, *, receives: bool = False
+    lab: LiveLab, link: str, node: str | None, changed: ConditionsSpec, *, receives: bool = False
 ) -> list[EngineReport]:
     """Change the given conditions of a link, on all hosts or none; return the new reports.
 
@@ -78,7 +78,7 @@ def change(
     return change_all(lab, [Wanted(link, node, changed, receives)])
 
 
-def change_all(lab: Lab, wanted: Sequence[Wanted]) -> list[EngineReport]:
+def change_all(lab: LiveLab, wanted: Sequence[Wanted]) -> list[EngineReport]:
     """Make changes at one moment on each host, on all hosts or none; return the new reports.
 
     Raises BadInput if the conditions are impossible, and DelaylabError if an engine of a link is
@@ -123,7 +123,7 @@ def changed_at(
     return (min(times), max(times)) if times else None
 
 
-def _checked(lab: Lab, wanted: Wanted) -> ConditionedLink:
+def _checked(lab: LiveLab, wanted: Wanted) -> ConditionedLink:
     """Return the link that a change is of; raise BadInput for what no link can have."""
     whole = _conditioned(lab, wanted.link)
     if wanted.node is not None and wanted.node not in whole.link.members:
@@ -164,7 +164,7 @@ def _gather(
     return gathered
 
 
-def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
+def _wait_for_neighbours(lab: LiveLab, link: str, now: list[EngineReport]) -> None:
     """Let the stacks on a link ask for their neighbours as long as its delays now require."""
     by_node: Counter[str] = Counter()
     for direction in (each for report in now for each in report.of_nodes if each.link == link):
@@ -179,12 +179,12 @@ def _wait_for_neighbours(lab: Lab, link: str, now: list[EngineReport]) -> None:
             call(lab, each.agent, Neighbours(on=each.device, tries=often, versions=versions))
 
 
-def require(lab: Lab, link: str) -> None:
+def require(lab: LiveLab, link: str) -> None:
     """Raise BadInput if a lab does not have a link, or if the link cannot change."""
     _conditioned(lab, link)
 
 
-def _conditioned(lab: Lab, link: str) -> ConditionedLink:
+def _conditioned(lab: LiveLab, link: str) -> ConditionedLink:
     if lab.plan.has_engine(link):
         return ConditionedLink(lab.spec.links[link], lab.plan.on_link(link))
     if lab.plan.on_link(link):
@@ -194,7 +194,7 @@ def _conditioned(lab: Lab, link: str) -> ConditionedLink:
     raise BadInput(f"lab {lab.name!r} has no link {link!r}", fix=f"with conditions: {known}")
 
 
-def _send(lab: Lab, there: Sent, back: Sent) -> None:
+def _send(lab: LiveLab, there: Sent, back: Sent) -> None:
     """Make the changes host by host; if one host refuses, undo those of the others."""
     done: list[str] = []
     for agent, wanted in there.items():
@@ -237,7 +237,7 @@ def _agent(report: EngineReport) -> str:
     return report.agent
 
 
-def _require_running(report: EngineReport, lab: Lab) -> None:
+def _require_running(report: EngineReport, lab: LiveLab) -> None:
     if not report.running:
         why = f"the link engine of host {report.host!r} is down: {report.why}"
         restart = f"delaylab up, with the file of {lab.name!r}, restarts it"

@@ -14,7 +14,7 @@ from delaylab.agent.wire.links import LinkPace, Links
 from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.errors import BadInput
 from delaylab.io.side_by_side import side_by_side
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.agent_names import AgentName
 
 PATIENCE_S = 30.0
@@ -23,12 +23,14 @@ LARGE = 100
 """The fewest routers of a lab whose engines are eased."""
 
 
-def agents(lab: Lab) -> list[str]:
+def agents(lab: LiveLab) -> list[str]:
     """Return the agents of a lab that carry links with conditions."""
     return list(lab.plan.engines)
 
 
-def reports(lab: Lab, *, reset: bool = False, within_s: float = PATIENCE_S) -> list[EngineReport]:
+def reports(
+    lab: LiveLab, *, reset: bool = False, within_s: float = PATIENCE_S
+) -> list[EngineReport]:
     """Return every engine's report on itself and its links; `reset` then restarts its counters.
 
     An engine that does not answer is reported as `down`, with the reason; its links carry nothing.
@@ -51,7 +53,7 @@ def reports(lab: Lab, *, reset: bool = False, within_s: float = PATIENCE_S) -> l
     ]
 
 
-def _pid(lab: Lab, agent: str, found: EngineReport) -> int | None:
+def _pid(lab: LiveLab, agent: str, found: EngineReport) -> int | None:
     """Return the pid on its machine of an engine, which knows only its pid in the lab."""
     if not found.running or found.pid is None:
         return None
@@ -79,7 +81,7 @@ def _answer(
     return found
 
 
-def _report(lab: Lab, agent: str, found: EngineReport, pid: int | None) -> EngineReport:
+def _report(lab: LiveLab, agent: str, found: EngineReport, pid: int | None) -> EngineReport:
     """Return a report with what this machine knows of the engine and of its links' ends."""
     host = AgentName(agent).of
     known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
@@ -90,7 +92,7 @@ def _report(lab: Lab, agent: str, found: EngineReport, pid: int | None) -> Engin
     return found.model_copy(update=known)
 
 
-def _underlay(lab: Lab, direction: Direction) -> Underlay | None:
+def _underlay(lab: LiveLab, direction: Direction) -> Underlay | None:
     """Return the network below a link between two machines, if it is part of the link's delay."""
     if direction.short is None:
         return None
@@ -98,7 +100,7 @@ def _underlay(lab: Lab, direction: Direction) -> Underlay | None:
     return None if found is None else Underlay(**asdict(found))
 
 
-def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:
+def _behind(lab: LiveLab, host: str, direction: Direction) -> list[str]:
     """Return all nodes behind a port.
 
     The engine itself knows only the first of several nodes that share a network stack.
@@ -107,7 +109,7 @@ def _behind(lab: Lab, host: str, direction: Direction) -> list[str]:
     return [each.node for each in on_link if (each.host, each.port) == (host, direction.port)]
 
 
-def call(lab: Lab, agent: str, request: Request[R_co]) -> R_co:
+def call(lab: LiveLab, agent: str, request: Request[R_co]) -> R_co:
     """Ask a link engine's agent in a session of its own."""
     session = lab.session(agent)
     try:
@@ -117,7 +119,7 @@ def call(lab: Lab, agent: str, request: Request[R_co]) -> R_co:
 
 
 @contextmanager
-def eased(lab: Lab) -> Iterator[None]:
+def eased(lab: LiveLab) -> Iterator[None]:
     """Let frames of a large lab be up to a millisecond late while its routers find their routes.
 
     An engine that is on time would take a third of the CPU time that 852 routers need. At the end
@@ -134,7 +136,7 @@ def eased(lab: Lab) -> Iterator[None]:
         reports(lab, reset=True)
 
 
-def check_conditioned(lab: Lab, link: str) -> None:
+def check_conditioned(lab: LiveLab, link: str) -> None:
     """Raise BadInput if a lab has no such link with conditions."""
     if link not in lab.plan.conditioned:
         what = f"lab {lab.name!r} has no link {link!r} with conditions"

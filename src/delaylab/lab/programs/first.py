@@ -12,11 +12,11 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.programs import NodeFile, Notify, Start
 from delaylab.errors import DelaylabError
 from delaylab.lab.programs.programs import STARTED_S, program_of, starts_s
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.routing.node_programs import NodePrograms
 
 
-def start_programs(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
+def start_programs(lab: LiveLab, daemons: Mapping[str, NodePrograms]) -> None:
     """Write the files of all nodes and start their programs; return once all are ready.
 
     Nodes start side by side, the programs of a node one after the other, its routing daemons first.
@@ -50,7 +50,7 @@ def _line_of(message: str, given: NodePrograms) -> str:
     return ""
 
 
-def resume_notifications(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
+def resume_notifications(lab: LiveLab, daemons: Mapping[str, NodePrograms]) -> None:
     """Have the kernel notify daemons that ignore routes of changes to links and addresses.
 
     Until their routes are right they get no notification. For each change of a route the kernel
@@ -69,7 +69,7 @@ def resume_notifications(lab: Lab, daemons: Mapping[str, NodePrograms]) -> None:
         session.close()
 
 
-def _start(lab: Lab, name: str, given: NodePrograms) -> tuple[Session, float]:
+def _start(lab: LiveLab, name: str, given: NodePrograms) -> tuple[Session, float]:
     """Ask a node's agent to start its programs; return the session, and in how many seconds."""
     node, session = lab.spec.nodes[name], lab.node_session(name)
     programs = [

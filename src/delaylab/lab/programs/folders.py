@@ -5,7 +5,7 @@ Apart from `programs.py`, so that `ps` of a lab without programs does not import
 
 from __future__ import annotations
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.agent_names import node_agent
 
 PROGRAMS = ".programs.work"
@@ -13,13 +13,13 @@ PROGRAMS = ".programs.work"
 shares this machine's `/run`, with the programs that were started after the lab."""
 
 
-def folder_of(lab: Lab, node: str) -> str | None:
+def folder_of(lab: LiveLab, node: str) -> str | None:
     """Return the folder for a node's programs; None if it has a `/run` of its own for them."""
     own = lab.has_own_root(node) or lab.plan.nodes[node].own_folders
     return None if own else str(lab.folder_of(node_agent(node)) / f"{node}{PROGRAMS}")
 
 
-def with_programs(lab: Lab) -> list[str]:
+def with_programs(lab: LiveLab) -> list[str]:
     """Return the nodes that may have programs; programs started later have a folder there.
 
     A guest keeps the state of its programs itself, so each is asked.

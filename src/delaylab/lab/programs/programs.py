@@ -29,7 +29,7 @@ from delaylab.agent.wire.programs import (
 from delaylab.agent.wire.words import Deed
 from delaylab.errors import DelaylabError
 from delaylab.lab.programs.folders import folder_of, with_programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.agent_names import node_agent
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ ENDED_S = 20.0
 """Seconds that an agent has, beyond a program's own time, to say that it ended it."""
 
 
-def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
+def start(lab: LiveLab, node: str, spec: ProgramSpec) -> str:
     """Start a program in a node, and return its name once it is ready.
 
     A name that is taken gets a number. Raises DelaylabError if it cannot be started.
@@ -69,7 +69,7 @@ def start(lab: Lab, node: str, spec: ProgramSpec) -> str:
     return program.name
 
 
-def end(lab: Lab, node: str, program: str, timeout: Duration) -> ProgramState:
+def end(lab: LiveLab, node: str, program: str, timeout: Duration) -> ProgramState:
     """End a program of a node, by force after `timeout`; return its state."""
     session = lab.node_session(node)
     try:
@@ -95,7 +95,7 @@ def starts_s(programs: Iterable[Program]) -> float:
     return sum(each.within_ms for each in programs) / 1000 + STARTED_S
 
 
-def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> ControlDone:
+def control(lab: LiveLab, node: str, do: Deed, names: Sequence[str] = ()) -> ControlDone:
     """Freeze, continue, kill or start again programs of a node, or all of the node.
 
     Raises DelaylabError for a name that no program has, and for one that does not start.
@@ -109,7 +109,7 @@ def control(lab: Lab, node: str, do: Deed, names: Sequence[str] = ()) -> Control
         session.close()
 
 
-def schedule(lab: Lab, orders: Mapping[str, Sequence[TimedDeed]]) -> None:
+def schedule(lab: LiveLab, orders: Mapping[str, Sequence[TimedDeed]]) -> None:
     """Order things to be done to programs of these nodes, by time, in place of earlier orders.
 
     Their agents see to it; nobody has to wait. Times are by the nodes' own clocks.
@@ -129,7 +129,7 @@ def schedule(lab: Lab, orders: Mapping[str, Sequence[TimedDeed]]) -> None:
             session.close()
 
 
-def scheduled(lab: Lab, nodes: Iterable[str], within_s: float) -> dict[str, ScheduledDone]:
+def scheduled(lab: LiveLab, nodes: Iterable[str], within_s: float) -> dict[str, ScheduledDone]:
     """Return what these nodes' agents did of their orders, once all is done or a time is over."""
     found = {}
     asked = {}
@@ -145,14 +145,14 @@ def scheduled(lab: Lab, nodes: Iterable[str], within_s: float) -> dict[str, Sche
 
 
 def states(
-    lab: Lab, gone: Collection[str] = (), only: Collection[str] | None = None
+    lab: LiveLab, gone: Collection[str] = (), only: Collection[str] | None = None
 ) -> dict[str, list[ProgramState]]:
     """Return the state of the programs of each node, as `node_states` does."""
     return {name: found.programs for name, found in node_states(lab, gone, only).items()}
 
 
 def node_states(
-    lab: Lab, gone: Collection[str] = (), only: Collection[str] | None = None
+    lab: LiveLab, gone: Collection[str] = (), only: Collection[str] | None = None
 ) -> dict[str, ProgramsDone]:
     """Return the state of each node that may have programs, or of these nodes `only`.
 
@@ -174,7 +174,7 @@ def node_states(
     return found
 
 
-def output(lab: Lab, node: str, program: str) -> bytes:
+def output(lab: LiveLab, node: str, program: str) -> bytes:
     """Return the kept output of a program: its last one to two MiB."""
     session = lab.node_session(node)
     try:

@@ -17,7 +17,7 @@ from delaylab.errors import DelaylabError
 from delaylab.io.interrupts import deferred
 from delaylab.lab.programs.folders import folder_of
 from delaylab.lab.programs.programs import control, states
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 
 MOST_BYTES = 1 << 30
 """The longest log (`LIMIT` in `crates/replay/src/recorder.rs`)."""
@@ -59,7 +59,7 @@ class Recording:
         return self._result.done, bytes(self._log)
 
 
-def _as_before(lab: Lab, node: str, program: str) -> None:
+def _as_before(lab: LiveLab, node: str, program: str) -> None:
     """Start a program again that is still recorded, since its agent was killed or stopped."""
     with suppress(DelaylabError):
         found = [each for each in states(lab, only={node}).get(node, []) if each.name == program]
@@ -69,7 +69,7 @@ def _as_before(lab: Lab, node: str, program: str) -> None:
 
 
 @contextmanager
-def recording(lab: Lab, node: str, program: str) -> Iterator[Recording]:
+def recording(lab: LiveLab, node: str, program: str) -> Iterator[Recording]:
     """Restart a program of a node so that it is recorded, as long as the block at most.
 
     Raises DelaylabError if it does not start, or does not load the library that records. Programs

@@ -16,7 +16,7 @@ from delaylab.lab.programs import programs
 from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.ready import Converged
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.plan.routed_topology import (
     judged,
     topology,
@@ -58,7 +58,7 @@ class Awaited:
     """
 
     def __init__(
-        self, lab: Lab, network: Topology, observer: Observer, few: Collection[str] | None
+        self, lab: LiveLab, network: Topology, observer: Observer, few: Collection[str] | None
     ) -> None:
         self._lab, self._network, self._observer, self._few = lab, network, observer, few
         self._wanted = expected_tables(network, faults(lab, daemons=False))
@@ -101,7 +101,7 @@ class Awaited:
 
 
 @contextmanager
-def awaiting(lab: Lab) -> Iterator[Awaited | None]:
+def awaiting(lab: LiveLab) -> Iterator[Awaited | None]:
     """Observe a lab's routers, whose daemons may start later; None if no tables are foreseen.
 
     Call it before the daemons start: they would compete with its first reading for the CPUs.
@@ -115,14 +115,14 @@ def awaiting(lab: Lab) -> Iterator[Awaited | None]:
         yield Awaited(lab, network, observer, few)
 
 
-def await_converged(lab: Lab, progress: Progress = silent) -> None:
+def await_converged(lab: LiveLab, progress: Progress = silent) -> None:
     """Wait until the tables of all routers with daemons are right."""
     with awaiting(lab) as awaited:
         converged(lab, awaited, time.monotonic(), progress)
 
 
 def converged(
-    lab: Lab, awaited: Awaited | None, began_s: float, progress: Progress = silent
+    lab: LiveLab, awaited: Awaited | None, began_s: float, progress: Progress = silent
 ) -> Converged | None:
     """Wait until the tables of all routers with daemons are right; None if there are none.
 
@@ -139,7 +139,7 @@ def converged(
     return Converged(awaited.routers, time.monotonic() - began_s, parts=awaited.parts)
 
 
-def _why_unforeseen(lab: Lab) -> str | None:
+def _why_unforeseen(lab: LiveLab) -> str | None:
     """Return why the right tables are not known while all daemons run; None if they are."""
     why = why_unforeseen(lab.spec)
     if why is not None:
@@ -147,7 +147,7 @@ def _why_unforeseen(lab: Lab) -> str | None:
     return why_unforeseen_with(topology(lab.spec, lab.plan), faults(lab, daemons=False))
 
 
-def _settings(lab: Lab) -> list[RoutingSpec]:
+def _settings(lab: LiveLab) -> list[RoutingSpec]:
     nodes = lab.spec.nodes.values()
     return [spec.routing for spec in nodes if isinstance(spec.routing, RoutingSpec)]
 
@@ -164,7 +164,7 @@ class _ProgramWatch:
     them takes a second, so the nodes are asked for at most a twentieth of the time.
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: LiveLab) -> None:
         self._lab, self._next_s = lab, 0.0
 
     def look(self, *, last: bool = False) -> None:
@@ -199,7 +199,7 @@ def _follow(observer: Observer, found: Verified, watch: _ProgramWatch, deadline_
     return False
 
 
-def _last_words(lab: Lab, node: str, program: str) -> str:
+def _last_words(lab: LiveLab, node: str, program: str) -> str:
     """Return the last line that a program printed."""
     lines = programs.output(lab, node, program).decode(errors="replace").strip().splitlines()
     return f"its last output: {lines[-1]}" if lines else "it printed nothing"

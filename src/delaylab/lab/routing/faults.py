@@ -9,11 +9,11 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab.links import link_engines
 from delaylab.lab.programs import programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.routing.router import SPEAKERS
 
 
-def faults(lab: Lab, *, daemons: bool = True) -> Faults:
+def faults(lab: LiveLab, *, daemons: bool = True) -> Faults:
     """Return what is out of order in a lab now, by its link engines and its nodes.
 
     Without `daemons`, all of these are taken to run.
@@ -39,7 +39,7 @@ def _ends(reports: Iterable[EngineReport]) -> dict[str, set[End]]:
     return ends
 
 
-def _mute(lab: Lab, states: Mapping[str, ProgramsDone]) -> Iterable[str]:
+def _mute(lab: LiveLab, states: Mapping[str, ProgramsDone]) -> Iterable[str]:
     """Yield the routers of which a daemon that speaks to others has ended, or is frozen."""
     for name, found in states.items():
         if lab.spec.nodes[name].has_daemons:

@@ -19,7 +19,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import ready
 from delaylab.agent.wire.observing import ObserveDone, ObservePlace
 from delaylab.forwarding.tables import Change, LinkChange, Lost, Table, TableChange, apply
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.machines import Machine
 from delaylab.machines.other_clock import OtherClock
 
@@ -161,7 +161,7 @@ def _taken(source: _Source) -> list[Change]:
 
 @contextmanager
 def observing(
-    lab: Lab, room_bytes: int = 4 << 20, only: Collection[str] | None = None
+    lab: LiveLab, room_bytes: int = 4 << 20, only: Collection[str] | None = None
 ) -> Iterator[Observer]:
     """Observe the forwarding tables of all nodes, or of some; `tables` has those at the start.
 
@@ -197,7 +197,7 @@ def observing(
             session.close()
 
 
-def _begun(lab: Lab, source: _Source) -> None:
+def _begun(lab: LiveLab, source: _Source) -> None:
     """Return once the tables of a source's nodes are read; name a node that has ended."""
     try:
         source.session.event(READY_S)
@@ -213,7 +213,7 @@ def _begun(lab: Lab, source: _Source) -> None:
 
 
 def _places(
-    lab: Lab, nodes: Collection[str]
+    lab: LiveLab, nodes: Collection[str]
 ) -> tuple[dict[Machine, dict[str, list[str]]], dict[str, list[str]]]:
     """Return the agents of nodes in each machine's kernel, and those with a kernel of their own.
 

@@ -10,7 +10,7 @@ from delaylab.agent.wire.sessions import Exec
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab.programs import programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.lab import Step
 from delaylab.routing import bird, router
 from delaylab.routing.adjacencies import changes as changes_in
@@ -34,7 +34,7 @@ def faults_after(step: Step) -> Faults:
     )
 
 
-def silent_devices(lab: Lab, silent: Collection[End]) -> set[End]:
+def silent_devices(lab: LiveLab, silent: Collection[End]) -> set[End]:
     """Return the devices at links over which nothing comes although their carrier is there."""
     links = {link for _, link in silent}
     return {
@@ -45,7 +45,7 @@ def silent_devices(lab: Lab, silent: Collection[End]) -> set[End]:
     }
 
 
-def devices_at(lab: Lab, ends: Collection[End]) -> set[End]:
+def devices_at(lab: LiveLab, ends: Collection[End]) -> set[End]:
     """Return the devices at some nodes' ends of links."""
     return {
         (each.node, each.device)
@@ -54,7 +54,7 @@ def devices_at(lab: Lab, ends: Collection[End]) -> set[End]:
     }
 
 
-def waits(lab: Lab) -> dict[str, int]:
+def waits(lab: LiveLab) -> dict[str, int]:
     """Return how long each router's programs waited for a CPU so far, in ns."""
     return {
         node: sum(program.waited_ns for program in states)
@@ -63,7 +63,7 @@ def waits(lab: Lab) -> dict[str, int]:
     }
 
 
-def print_adjacencies(lab: Lab) -> None:
+def print_adjacencies(lab: LiveLab) -> None:
     """Have the daemons of a lab of many routers print the changes of their adjacencies, too.
 
     A router that does not run is left out: it prints nothing, and its neighbours do.
@@ -88,7 +88,7 @@ def print_adjacencies(lab: Lab) -> None:
         session.close()
 
 
-def adjacencies(lab: Lab) -> Iterator[tuple[int, str, str]]:
+def adjacencies(lab: LiveLab) -> Iterator[tuple[int, str, str]]:
     """Yield each adjacency change, a neighbour found or given up: the time, the router, the daemon.
 
     Times are by this machine's clock, so routers with a kernel of their own are left out.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.lab.programs import programs
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.routing import frr, frr_parts
 from delaylab.routing.node_programs import NodePrograms
 
@@ -18,7 +18,7 @@ NAMED = 3
 """The most routers that a note names."""
 
 
-def notes(lab: Lab, daemons: Mapping[str, NodePrograms]) -> list[Doubt]:
+def notes(lab: LiveLab, daemons: Mapping[str, NodePrograms]) -> list[Doubt]:
     """Return a note for each line of the user's that no daemon took; call it after their start.
 
     Routers that share a line share its note.
@@ -34,7 +34,7 @@ def notes(lab: Lab, daemons: Mapping[str, NodePrograms]) -> list[Doubt]:
     ]
 
 
-def _of_router(lab: Lab, name: str, made: NodePrograms, last: int) -> Iterator[str]:
+def _of_router(lab: LiveLab, name: str, made: NodePrograms, last: int) -> Iterator[str]:
     """Yield a sentence for each line that no daemon of a router took."""
     complaints: dict[str, frozenset[int]] = {}
     for program in made.programs:
@@ -48,7 +48,7 @@ def _of_router(lab: Lab, name: str, made: NodePrograms, last: int) -> Iterator[s
         yield f"no daemon took {each} of {frr.CONFIG}"
 
 
-def _complaints(lab: Lab, node: str, program: str, last: int) -> frozenset[int] | None:
+def _complaints(lab: LiveLab, node: str, program: str, last: int) -> frozenset[int] | None:
     """Return the lines that a daemon complained of; None if it did not come to the last one."""
     until = time.monotonic() + READ_S
     while True:

@@ -13,7 +13,7 @@ from math import isqrt
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.errors import DelaylabError
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study_file.work import MpiWork
 from delaylab.work.folders import Folder
 
@@ -67,7 +67,7 @@ both neighbours and receives from both at once; the time of that is divided by i
 """
 
 
-def put(_: Lab, nodes: Sequence[Folder], work: MpiWork) -> None:
+def put(_: LiveLab, nodes: Sequence[Folder], work: MpiWork) -> None:
     """Write the program's input where rank 0 reads it."""
     nodes[0].write(_INPUT, input_of((work.ranks or 1) * len(nodes), work.order))
 

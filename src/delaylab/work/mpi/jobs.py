@@ -9,7 +9,7 @@ from typing import Protocol
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.wire.sessions import ExecDone
 from delaylab.dataset.records.work import Figure, Latency
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study_file.work import MpiWork
 from delaylab.work.folders import Folder, folders
 from delaylab.work.jobs import Done, Job, Started
@@ -25,7 +25,7 @@ class Benchmark(Protocol):
 
     COMMAND: Sequence[str]
 
-    def put(self, lab: Lab, nodes: Sequence[Folder], work: MpiWork, /) -> None:
+    def put(self, lab: LiveLab, nodes: Sequence[Folder], work: MpiWork, /) -> None:
         """Put what the program needs into the folders of its nodes."""
 
     def read(self, output: bytes, first: Folder, /) -> Found:
@@ -36,7 +36,7 @@ PROGRAMS: dict[str, Benchmark] = {"latency": latency, "hpcc": hpcc}
 
 
 @contextmanager
-def together(lab: Lab, work: MpiWork) -> Iterator[list[Job]]:
+def together(lab: LiveLab, work: MpiWork) -> Iterator[list[Job]]:
     """Start an MPI program on the nodes of a work, and provide their jobs, which wait.
 
     Raises DelaylabError if it does not start.

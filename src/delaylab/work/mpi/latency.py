@@ -9,7 +9,7 @@ from importlib import resources
 from delaylab.agent.result import AgentError
 from delaylab.dataset.records.work import Figure, Latency
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.resolve.agent_names import host_agent
 from delaylab.study_file.work import MpiWork
 from delaylab.work.folders import Folder, folders
@@ -21,7 +21,7 @@ _MOST = 1000
 _COMPILER = "mpicc.openmpi"
 
 
-def put(lab: Lab, nodes: Sequence[Folder], _: MpiWork) -> None:
+def put(lab: LiveLab, nodes: Sequence[Folder], _: MpiWork) -> None:
     """Compile the program on this machine, and put it into the folders of its nodes.
 
     Raises NotHere if it cannot be compiled.

@@ -20,7 +20,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.agent.wire.sessions import Exec, ExecDone
 from delaylab.errors import DelaylabError
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.work.folders import Folder
 from delaylab.work.jobs import LONGEST_LINE
 from delaylab.work.mpi import settings
@@ -108,7 +108,7 @@ class StartedJob:
 
 @contextmanager
 def launched(
-    lab: Lab, folders: Sequence[Folder], ranks: int, program: Sequence[str]
+    lab: LiveLab, folders: Sequence[Folder], ranks: int, program: Sequence[str]
 ) -> Iterator[StartedJob]:
     """Provide an MPI program that is started on the nodes of these folders, and waits for `go`.
 
@@ -159,7 +159,7 @@ def reason(said: bytes) -> str:
     return lines[0]
 
 
-def _start(lab: Lab, program: StartedJob, folders: dict[str, Folder]) -> None:
+def _start(lab: LiveLab, program: StartedJob, folders: dict[str, Folder]) -> None:
     """Start a daemon wherever mpirun wants one, until rank 0 says that it waits."""
     said = bytearray()
     told = 0
@@ -186,7 +186,7 @@ def _start(lab: Lab, program: StartedJob, folders: dict[str, Folder]) -> None:
     raise DelaylabError(f"{settings.MPIRUN} says more than {_MOST_SAID} bytes before it starts")
 
 
-def _daemon(lab: Lab, folder: Folder, command: str) -> Daemon:
+def _daemon(lab: LiveLab, folder: Folder, command: str) -> Daemon:
     session = lab.node_session(folder.node)
     argv, env = ["sh", "-c", command], settings.environment(folder)
     # mpirun has some shells read `.profile` of the working directory first: here there is none.

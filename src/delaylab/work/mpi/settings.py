@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import ip_interface
 
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.work.folders import Folder
 
 MPIRUN = "mpirun.openmpi"
@@ -66,7 +66,9 @@ def environment(folder: Folder) -> dict[str, str]:
     return {"PATH": _PATH, "HOME": path, "TMPDIR": path, FOLDER: path, NODE: folder.node, **allowed}
 
 
-def command(lab: Lab, folders: Sequence[Folder], ranks: int, program: Sequence[str]) -> list[str]:
+def command(
+    lab: LiveLab, folders: Sequence[Folder], ranks: int, program: Sequence[str]
+) -> list[str]:
     """Return the command that runs a program with so many ranks on each of the folders' nodes."""
     settings = {**_SETTINGS, "plm_rsh_agent": f"/bin/sh {folders[0].file(AGENT)}"}
     if len(folders) > 1:
@@ -84,7 +86,7 @@ def command(lab: Lab, folders: Sequence[Folder], ranks: int, program: Sequence[s
     return [*argv, "sh", "-c", _RANK, "sh", *program]
 
 
-def _common_network(lab: Lab, nodes: Sequence[str]) -> str | None:
+def _common_network(lab: LiveLab, nodes: Sequence[str]) -> str | None:
     """Return the network of the first link that all nodes are on; None if there is no such link."""
     of_nodes = [
         {

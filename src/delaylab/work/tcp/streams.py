@@ -10,7 +10,7 @@ from typing import Protocol
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Exec, ExecDone
-from delaylab.lab.running import Lab
+from delaylab.lab.running import LiveLab
 from delaylab.study_file.work import TCP_PROGRAMS, TcpProgram
 from delaylab.work.jobs import Done, Job
 from delaylab.work.tcp import iperf3, nuttcp
@@ -37,7 +37,7 @@ PROGRAMS: dict[TcpProgram, StreamProgram] = dict(zip(TCP_PROGRAMS, (iperf3, nutt
 
 @contextmanager
 def streams(
-    lab: Lab,
+    lab: LiveLab,
     pairs: Sequence[tuple[str, str]],
     seconds: int,
     *,
