@@ -319,6 +319,10 @@ class TableFile(Record):
     )
 
 
+Status = Literal["ok", "failed", "skipped"]
+"""The end of a trial; one is skipped if this machine cannot have its lab."""
+
+
 class TrialHead(Record):
     """The place of a trial in its study, and its outcome. Times are ISO 8601."""
 
@@ -341,10 +345,6 @@ class TrialHead(Record):
     )
     started: Text | None = Field(None, description="The time when the trial began, in ISO 8601.")
     ended: Text | None = Field(None, description="The time when the trial ended, in ISO 8601.")
-
-
-Status = Literal["ok", "failed", "skipped"]
-"""The end of a trial; one is skipped if this machine cannot have its lab."""
 
 
 class TrialRecord(Measurement, TrialHead):
