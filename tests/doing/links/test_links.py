@@ -173,7 +173,7 @@ def test_a_change_is_of_what_it_names_only(delaylab: Run, up: Up) -> None:
         (("short", "wan", "delay=1ms", "delay=2ms"), "'delay' is there twice"),
         (("short", "wan", "trace=gone.csv"), "no such file"),
         (("short", "wan", "trace=bad.csv"), "bad.csv:3: expected a rate such as 100Mbit"),
-        (("short", "wan", "queue=10"), "without a `rate`"),
+        (("short", "wan", "queue=10"), "`queue` needs a `rate`"),
         (("short", "wan", "delay=1ms", "--node", "c"), "'c' is not on link 'wan' (members: a, b)"),
         (("short", "lan", "delay=1ms"), "link 'lan' has no conditions: the kernel carries it"),
         (("short", "man", "delay=1ms"), "no link 'man' (with conditions: wan)"),

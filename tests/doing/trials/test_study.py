@@ -168,8 +168,9 @@ def test_loads_did_what_was_asked(result: Path) -> None:
             assert 1 < load.achieved["cpu_percent_per_worker"] < 105
         else:
             assert load.achieved["uplink_bps"] == UPLINK_BPS
-            for way in ("sent_bps", "received_bps"):
-                assert UPLINK_BPS / 100 < load.achieved[way] < UPLINK_BPS * 1.01, (way, load)
+            # What was sent may still wait for the uplink; what was received has passed it.
+            assert UPLINK_BPS / 100 < load.achieved["sent_bps"], load
+            assert UPLINK_BPS / 100 < load.achieved["received_bps"] < UPLINK_BPS * 1.01, load
 
 
 def test_the_machine_was_watched(result: Path) -> None:
