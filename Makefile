@@ -147,6 +147,7 @@ docs: setup
 	$(VENV)/python -m tools.claims_page
 	$(VENV)/python -m tools.schema_pages
 	$(VENV)/python -m tools.message_types
+	$(VENV)/python -m tools.engine_bounds
 	$(VENV)/python -m tools.api_page
 
 site: light

@@ -363,13 +363,14 @@ def modules() -> dict[str, str]:
             module.request(op)
         for part in EVENTS if name == "sessions" else ():
             module.answer(part)
-        found[f"{name}.py"] = _formatted(module.text(subject))
+        found[f"{name}.py"] = formatted(module.text(subject))
     text = "".join(["from typing import Literal\n\n", *(words[name] for name in sorted(words))])
-    found["words.py"] = _formatted(HEAD.format(subject="Words that messages have as values") + text)
+    found["words.py"] = formatted(HEAD.format(subject="Words that messages have as values") + text)
     return found
 
 
-def _formatted(text: str) -> str:
+def formatted(text: str) -> str:
+    """Return the text of a module with its imports sorted and its lines broken."""
     for command in (("check", "--fix-only", "--select", "I"), ("format",)):
         ran = subprocess.run(
             [".venv/bin/ruff", *command, "--quiet", "--stdin-filename", str(FOLDER / "x.py"), "-"],

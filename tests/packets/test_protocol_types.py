@@ -6,6 +6,7 @@ from dataclasses import fields
 
 import pytest
 from pydantic import BaseModel
+from tools.engine_bounds import MODULE, bounds
 from tools.message_types import FOLDER, GROUPS, NOT_FROM_PYTHON, modules
 from tools.protocol_page import Schema, named, protocol
 
@@ -33,6 +34,7 @@ BY_HAND: list[tuple[str, type[BaseModel], set[str]]] = [
 def test_modules_are_what_the_agent_s_schema_gives() -> None:
     for name, text in modules().items():
         assert text == (FOLDER / name).read_text(), f"{name}: run `make docs`"
+    assert bounds() == MODULE.read_text(), "run `make docs`"
 
 
 def test_each_request_is_in_one_module() -> None:

@@ -137,7 +137,7 @@ fn main() -> ExitCode {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
-        Verb::Protocol => protocol::schema::print(),
+        Verb::Protocol => protocol::schema::print(link::kernel::limits::bounds()),
         Verb::Containers(given) => containers::run(&given),
         Verb::Supervise => operations::supervise(),
         Verb::CarryOut => operations::carry_out(),

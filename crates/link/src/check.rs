@@ -1,23 +1,13 @@
 //! The range check of conditions.
 
+use crate::limits::{
+    FARTHEST, FASTEST_BPS, LARGEST_FRAMING, LONGEST_NS, LONGEST_TRACE_NS, MOST_REFILLS,
+};
 use crate::server::Opportunities;
 use crate::steps::Steps;
 use crate::{
     Conditions, Discipline, Distribution, Jitter, Loss, Queue, QueuePlace, Rate, Reorder, Trace,
 };
-
-/// The longest time that a condition may have: one hour.
-const LONGEST_NS: i64 = 3_600_000_000_000;
-/// The longest trace: 31 days.
-const LONGEST_TRACE_NS: i64 = 31 * 24 * LONGEST_NS;
-/// The fastest link: 1 Tbit/s.
-pub const FASTEST_BPS: u64 = 1_000_000_000_000;
-/// The most budgets per second: one each microsecond.
-const MOST_REFILLS: u32 = 1_000_000;
-/// The largest framing of a frame, in bytes.
-const LARGEST_FRAMING: u32 = 65_536;
-/// The largest deviation from the mean that a table may contain, in spreads.
-const FARTHEST: f64 = 1000.0;
 
 type Check = Result<(), String>;
 

@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
+
 /// The conditions that one direction of a link applies to its frames.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -281,32 +283,32 @@ impl Rate {
 /// Return the bytes that Ethernet adds to a frame: preamble (8), check sequence (4) and gap between frames
 /// (12).
 fn ethernet_overhead() -> u32 {
-    24
+    limits::OVERHEAD_BYTES
 }
 
 /// Return the bytes of Ethernet's shortest frame (64) with preamble and gap.
 fn ethernet_minimum() -> u32 {
-    84
+    limits::MINIMUM_BYTES
 }
 
 /// Return CoDel's default target (RFC 8289, section 4.4).
 fn codel_target() -> i64 {
-    5_000_000
+    limits::CODEL_TARGET_NS
 }
 
 /// Return CoDel's default interval (RFC 8289, section 4.3).
 fn codel_interval() -> i64 {
-    100_000_000
+    limits::CODEL_INTERVAL_NS
 }
 
 /// Return RED's default weight (Floyd and Jacobson, section 9).
 fn red_weight() -> f64 {
-    0.002
+    limits::RED_WEIGHT
 }
 
 /// Return the bytes of an opportunity: a packet of 1500 bytes and the 4 bytes before it in mahimahi's tunnel.
 fn opportunity_bytes() -> u32 {
-    1504
+    limits::OPPORTUNITY_BYTES
 }
 
 fn one() -> f64 {

@@ -6,18 +6,19 @@
 mod check;
 mod conditions;
 mod configured;
+pub mod limits;
 mod pipe;
 mod queue;
 mod random_draws;
 mod server;
 mod steps;
 
-pub use check::FASTEST_BPS;
 pub use conditions::{
     Conditions, Discipline, Distribution, Jitter, LinkState, Loss, Queue, QueuePlace, Rate,
     Reorder, Trace,
 };
 pub use configured::{Configured, Settings};
+pub use limits::{Bound, FASTEST_BPS, bounds};
 pub use pipe::{Delivery, Pipe, Reason, Sink};
 pub use queue::Limit;
 pub use random_draws::jitter_quantile;

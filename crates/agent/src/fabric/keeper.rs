@@ -32,7 +32,7 @@ use super::rundir::RunDir;
 use crate::link::Agents;
 use crate::logging;
 use crate::protocol::built::{BuildDone, BuiltAgent};
-use crate::protocol::lab::{Build, Plan};
+use crate::protocol::lab::{AgentNetwork, Build, Plan};
 use crate::protocol::requests::unread;
 use crate::protocol::running::Order;
 use crate::session::{self, Serve, Session};
@@ -346,7 +346,8 @@ fn members<'a>(
             affinity: agent.bound_to().filter(|_| !groups.has_cpus[index]).map(<[_]>::to_vec),
             network: None,
             others: Agents::new(),
-            has_bridges: agent.network == "new" && network.has_bridges(NetNs::Of(index)),
+            has_bridges: agent.network == AgentNetwork::New
+                && network.has_bridges(NetNs::Of(index)),
             serve,
         })
         .collect()

@@ -18,7 +18,7 @@ use super::report::Writer;
 use crate::capabilities;
 use crate::init::container;
 use crate::link::Agents;
-use crate::protocol::lab::{Agent, Isolate};
+use crate::protocol::lab::{Agent, AgentNetwork, Isolate};
 use crate::session::Serve;
 
 /// The sysctls that exempt bridged packets from the firewall: br_netfilter, where it is loaded, would filter
@@ -66,7 +66,7 @@ impl Member<'_> {
     /// Return the namespaces that the agent's process is created with.
     pub(super) fn namespaces(agent: &Agent) -> Namespaces {
         let mut flags = Namespaces::empty();
-        flags.set(Namespaces::CLONE_NEWNET, agent.network == "new");
+        flags.set(Namespaces::CLONE_NEWNET, agent.network == AgentNetwork::New);
         flags.set(Namespaces::CLONE_NEWPID, has(agent, Isolate::Pid));
         flags.set(Namespaces::CLONE_NEWUTS, has(agent, Isolate::Uts));
         flags.set(Namespaces::CLONE_NEWIPC, has(agent, Isolate::Ipc));

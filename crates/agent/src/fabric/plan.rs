@@ -6,7 +6,7 @@ use delaylab_proto::{Context, Failure};
 use serde_json::value::RawValue;
 
 use super::cgroups::CpuPolicy;
-use crate::protocol::lab::{Agent, Build, Named, Operation, Plan};
+use crate::protocol::lab::{Agent, AgentNetwork, Build, Named, Operation, Plan};
 
 /// The large parts of a request that one process alone needs.
 pub(crate) struct Bulk {
@@ -62,10 +62,10 @@ impl Plan {
         for (index, agent) in self.agents.iter().enumerate() {
             let what = || format!("start agent {}", agent.name);
             check_name(&agent.name).with_context(what)?;
-            let netns = match agent.network.as_str() {
-                "new" | "guest" => NetNs::Of(index),
+            let netns = match &agent.network {
+                AgentNetwork::New | AgentNetwork::Guest => NetNs::Of(index),
                 // A way outside only opens sockets there, as any program of the user may.
-                "machine" if rootless && agent.nat.is_none() => {
+                AgentNetwork::Machine if rootless && agent.nat.is_none() => {
                     return Err(Failure::new(
                         what(),
                         "without root the machine's own network \
@@ -73,8 +73,8 @@ impl Plan {
                     )
                     .fix("run as root, or use nodes of kind netns"));
                 }
-                "machine" => NetNs::Machine,
-                other => *namespaces.get(other).ok_or_else(|| {
+                AgentNetwork::Machine => NetNs::Machine,
+                AgentNetwork::Of(other) => *namespaces.get(other.as_str()).ok_or_else(|| {
                     Failure::new(what(), format!("no agent before it is named `{other}`"))
                 })?,
             };

@@ -45,13 +45,37 @@ pub(crate) struct Plan {
     pub names: Vec<Named>,
 }
 
+/// The network of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub(crate) enum AgentNetwork {
+    New,
+    /// The network that the agent's guest brings.
+    Guest,
+    Machine,
+    /// The network of an earlier agent.
+    Of(String),
+}
+
+impl From<String> for AgentNetwork {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "new" => Self::New,
+            "guest" => Self::Guest,
+            "machine" => Self::Machine,
+            _ => Self::Of(word),
+        }
+    }
+}
+
 /// A process of the lab that holds namespaces and serves `NAME.sock`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agent {
     pub name: String,
     /// `new`, `guest` (the guest's own), `machine`, or the name of an earlier agent.
-    pub network: String,
+    #[schemars(with = "String")]
+    pub network: AgentNetwork,
     #[serde(default)]
     pub isolate: Vec<Isolate>,
     #[serde(default)]

@@ -1,5 +1,6 @@
 //! The protocol as JSON Schema: what the agent reads, and what it writes.
 
+use delaylab_link::{Bound, bounds};
 use delaylab_proto::{Context, Failure};
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
@@ -19,6 +20,8 @@ struct Protocol {
     order: Schema,
     event: Schema,
     failure: Schema,
+    /// The bounds and the defaults of conditions.
+    bounds: Vec<Bound>,
     /// The types that the agent reads.
     read: Map<String, Value>,
     /// The types that it writes.
@@ -54,8 +57,8 @@ impl Visit for Types {
     }
 }
 
-/// Print the protocol.
-pub(crate) fn print() -> Result<(), Failure> {
+/// Print the protocol; `of_kernel` are the bounds of the kernel's queues.
+pub(crate) fn print(of_kernel: Vec<Bound>) -> Result<(), Failure> {
     let settings = SchemaSettings::draft2020_12;
     let mut types = Types {
         read: settings().for_deserialize().into_generator(),
@@ -73,6 +76,7 @@ pub(crate) fn print() -> Result<(), Failure> {
         order: types.read.subschema_for::<Order>(),
         event: types.written.subschema_for::<Event>(),
         failure: types.written.subschema_for::<Failure>(),
+        bounds: bounds().into_iter().chain(of_kernel).collect(),
         operations: types.operations,
         read: types.read.take_definitions(true),
         written: types.written.take_definitions(true),

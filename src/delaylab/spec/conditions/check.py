@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from delaylab.spec.conditions.bounds import KERNEL_FRAMING, KERNEL_SLOWEST_BPS, KERNEL_SPREAD_NS
 from delaylab.spec.conditions.directions import (
     Joining,
     conditions_of,
@@ -27,14 +28,6 @@ from delaylab.spec.names import NamedLinks, Names, origins
 from delaylab.spec.names import names as names_in
 from delaylab.spec.source import Document, Location, Problems
 from delaylab.spec.timeline.model import ChangeSpec
-
-# Limits of the kernel's queues, as `crates/agent/src/link/kernel/setup.rs` has them.
-KERNEL_SPREAD_NS = 2**31 - 1
-"""The largest spread of netem, a signed 32-bit integer of ns."""
-KERNEL_SLOWEST_BPS = 8
-"""The least rate of the token bucket filter: a byte per second, in bit/s."""
-KERNEL_FRAMING = 65_535
-"""The largest framing that the token bucket filter counts, a 16-bit integer of bytes."""
 
 
 def check_conditions(

@@ -4,8 +4,8 @@ The same types are used from the plan to the dataset. Their meaning is defined o
 engine (`crates/link`): a field that is left out is not configured, and has the engine's default. As
 a change, fields that are left out stay as they are, and None removes one.
 
-Bounds and defaults are the engine's. The cases in `crates/link/tests/cases` hold both sides to
-them, so a test fails if only one side changes.
+Bounds and defaults are the engine's, as its agent states them (`bounds.py`). The cases in
+`crates/link/tests/cases` hold both sides to the same conditions.
 """
 
 from __future__ import annotations
@@ -17,33 +17,26 @@ from pydantic import ConfigDict, Field, model_validator
 
 from delaylab.io.values import JsonObject
 from delaylab.spec.base import TracksNamedFields, no_items
+from delaylab.spec.conditions.bounds import (
+    CODEL_INTERVAL_NS,
+    CODEL_TARGET_NS,
+    FARTHEST,
+    FASTEST_BPS,
+    LARGEST_FRAMING,
+    LONGEST_NS,
+    LONGEST_TRACE_NS,
+    MINIMUM_BYTES,
+    MOST_REFILLS,
+    OPPORTUNITY_BYTES,
+    OVERHEAD_BYTES,
+    RED_WEIGHT,
+)
 
-LONGEST_NS = 3600 * 10**9
-"""The longest time that a condition may have: an hour, in ns."""
-LONGEST_TRACE_NS = 31 * 86_400 * 10**9
-"""The longest trace: 31 days, in ns."""
-FASTEST_BPS = 10**12
-"""The rate of the fastest link in bit/s."""
-LARGEST_FRAMING = 65_536
-"""The largest framing of a frame, in bytes."""
-FARTHEST = 1000.0
-"""The largest deviation from the mean in a distribution table, in spreads."""
 END_OF_COUNTS = 2**32
 """The bound, itself left out, of a gap between overtaking frames and of a loss pattern's runs."""
 MOST_OPPORTUNITY_BYTES = 2**32 - 1
-MOST_REFILLS = 1_000_000
-"""The most budgets of a rate per second."""
 MOST_WAITING = 2**64 - 1
 """The largest limit of a queue, in packets or in bytes."""
-
-OVERHEAD_BYTES, MINIMUM_BYTES = 24, 84
-"""Ethernet's framing overhead and shortest frame with its overhead, in bytes (IEEE 802.3)."""
-CODEL_TARGET_NS, CODEL_INTERVAL_NS = 5_000_000, 100_000_000
-"""The times of CoDel (RFC 8289, sections 4.4 and 4.3)."""
-RED_WEIGHT = 0.002
-"""The weight of the current length in RED's mean (Floyd and Jacobson, section 9)."""
-OPPORTUNITY_BYTES = 1504
-"""Bytes per opportunity of mahimahi: a packet of 1500 bytes, and 4 of its TUN device."""
 
 Time = Annotated[int, Field(ge=0, le=LONGEST_NS)]
 PositiveTime = Annotated[int, Field(gt=0, le=LONGEST_NS)]

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from delaylab.spec.base import FromFile, NoneRemoves, Shorthand, Spec, TracksNamedFields
-from delaylab.spec.conditions import engine
+from delaylab.spec.conditions import bounds, engine
 from delaylab.spec.conditions.parts import (
     Correlation,
     Framing,
@@ -209,16 +209,16 @@ class RateSpec(Shorthand):
     """A rate in bits per second, and the framing that the link adds to each frame."""
 
     MAIN: ClassVar[str] = "limit"
-    limit: Annotated[Rate, at_most(Rate(engine.FASTEST_BPS))] = Field(
+    limit: Annotated[Rate, at_most(Rate(bounds.FASTEST_BPS))] = Field(
         description="The rate of the link, which the framing of each frame uses up as well."
     )
     overhead: Framing = Field(
-        Size(engine.OVERHEAD_BYTES),
+        Size(bounds.OVERHEAD_BYTES),
         description="The framing that is added to each frame. Ethernet's is 24 bytes: preamble 8, "
         "check sequence 4, gap 12.",
     )
     minimum: Framing = Field(
-        Size(engine.MINIMUM_BYTES),
+        Size(bounds.MINIMUM_BYTES),
         description="The smallest size that a frame counts with, framing included. Ethernet's is "
         "84 bytes.",
     )

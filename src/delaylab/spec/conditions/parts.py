@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from delaylab.spec.base import TracksNamedFields
-from delaylab.spec.conditions import engine
+from delaylab.spec.conditions import bounds, engine
 from delaylab.units import Duration, Quantity, Share, Size
 
 
@@ -28,8 +28,8 @@ def _less_than_all(share: Share) -> Share:
     return share
 
 
-Time = Annotated[Duration, at_most(Duration(engine.LONGEST_NS))]
-Framing = Annotated[Size, at_most(Size(engine.LARGEST_FRAMING))]
+Time = Annotated[Duration, at_most(Duration(bounds.LONGEST_NS))]
+Framing = Annotated[Size, at_most(Size(bounds.LARGEST_FRAMING))]
 Correlation = Annotated[Share, AfterValidator(_less_than_all)]
 
 

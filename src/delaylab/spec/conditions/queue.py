@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from delaylab.spec.base import Shorthand
-from delaylab.spec.conditions import engine
+from delaylab.spec.conditions import bounds, engine
 from delaylab.spec.conditions.parts import Time, default_share, named_parts
 from delaylab.units import Duration, Share, Size
 
@@ -45,12 +45,12 @@ class QueueSpec(Shorthand):
     target: Time | None = Field(
         None,
         description="CoDel: the waiting time that is aimed at; left out, "
-        f"{Duration(engine.CODEL_TARGET_NS)}.",
+        f"{Duration(bounds.CODEL_TARGET_NS)}.",
     )
     interval: Time | None = Field(
         None,
         description="CoDel: how long packets may wait longer than `target` before drops begin; "
-        f"left out, {Duration(engine.CODEL_INTERVAL_NS)}.",
+        f"left out, {Duration(bounds.CODEL_INTERVAL_NS)}.",
     )
     min: Size | None = Field(
         None, description="RED: the mean length of the queue from which on packets are dropped."

@@ -13,13 +13,15 @@ from pydantic import Field, ValidationError, model_validator
 from delaylab.errors import BadInput
 from delaylab.io.files import read_text
 from delaylab.spec.base import Spec, no_items
-from delaylab.spec.conditions.engine import (
-    END_OF_COUNTS,
+from delaylab.spec.conditions.bounds import (
     FASTEST_BPS,
     LONGEST_NS,
     LONGEST_TRACE_NS,
-    MOST_OPPORTUNITY_BYTES,
     OPPORTUNITY_BYTES,
+)
+from delaylab.spec.conditions.engine import (
+    END_OF_COUNTS,
+    MOST_OPPORTUNITY_BYTES,
     DelayTrace,
     Opportunities,
     RateTrace,

@@ -28,7 +28,7 @@ use super::member::{Member, StartupResources};
 use super::names;
 use super::report::{Report, tell};
 use crate::init::container;
-use crate::protocol::lab::{Guest, Reach};
+use crate::protocol::lab::{AgentNetwork, Guest, Reach};
 use crate::protocol::running::Event;
 use crate::session::listen;
 use crate::session::mux::Mux;
@@ -112,7 +112,7 @@ impl Monitor<'_> {
             Reach::Stream | Reach::Folder => Some(self.member.listen()?),
             Reach::Nothing => None,
         };
-        if self.member.agent.network != "guest" {
+        if self.member.agent.network != AgentNetwork::Guest {
             self.member.set_sysctls(resources)?;
             self.member.configured(resources);
         }
@@ -236,7 +236,7 @@ impl Monitor<'_> {
                 leash::reason_for_end(leash).map(|why| format!(": {why}")).unwrap_or_default();
             return Err(self.failure(format!("it ended before its agent answered{why}")));
         };
-        if self.member.agent.network == "guest" {
+        if self.member.agent.network == AgentNetwork::Guest {
             namespace::join_network_of(&network).map_err(failed)?;
             self.member.set_sysctls(resources)?;
             self.member.configured(resources);

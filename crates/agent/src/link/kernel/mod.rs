@@ -8,6 +8,7 @@
 
 pub(crate) mod counters;
 pub(crate) mod features;
+pub(crate) mod limits;
 pub(crate) mod links;
 mod message;
 mod qdisc;

@@ -8,6 +8,7 @@ use delaylab_proto::Failure;
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 
 use super::features::{Feature, Support};
+use super::limits::{KERNEL_FRAMING, KERNEL_SLOWEST_BPS, KERNEL_SPREAD_NS};
 use crate::link::configured::ConfiguredConditions;
 use crate::protocol::links::EngineLinks;
 
@@ -126,9 +127,6 @@ pub(crate) fn setup_of(
     })
 }
 
-/// The largest spread that netem accepts; it keeps it as a signed 32-bit integer.
-const LARGEST_JITTER_NS: i64 = i32::MAX as i64;
-
 /// Map conditions to this kernel's features; the error is one line that names the unsupported condition.
 pub(super) fn mapped(
     conditions: &Conditions,
@@ -200,8 +198,8 @@ fn refuse_what_no_kernel_does(conditions: &Conditions) -> Result<(), String> {
             // (net/sched/sch_netem.c, `tabledist`).
             return refuse("correlation of `jitter`: netem's has no effect");
         }
-        if *spread_ns > LARGEST_JITTER_NS {
-            return Err(format!("netem's jitter ends at a spread of {LARGEST_JITTER_NS} ns"));
+        if *spread_ns > KERNEL_SPREAD_NS {
+            return Err(format!("netem's jitter ends at a spread of {KERNEL_SPREAD_NS} ns"));
         }
     }
     if matches!(conditions.reorder, Some(Reorder { correlation, .. }) if correlation > 0.0) {
@@ -234,12 +232,16 @@ fn shape(
     bounds: Bounds,
 ) -> Result<Shape, String> {
     support.require(Feature::Tbf, "rate")?;
-    let bytes_per_second = rate.bps / 8;
-    if bytes_per_second == 0 {
-        return Err(format!("the kernel engine has no rate of {} bit/s: 8 is its least", rate.bps));
+    if rate.bps < KERNEL_SLOWEST_BPS {
+        let least = KERNEL_SLOWEST_BPS;
+        return Err(format!(
+            "the kernel engine has no rate of {} bit/s: {least} is its least",
+            rate.bps
+        ));
     }
+    let bytes_per_second = rate.bps / 8;
     let framing = |bytes: u32| {
-        let why = || format!("the kernel engine counts framing up to {} bytes", u16::MAX);
+        let why = || format!("the kernel engine counts framing up to {KERNEL_FRAMING} bytes");
         u16::try_from(bytes).map_err(|_| why())
     };
     Ok(Shape {
