@@ -233,11 +233,7 @@ fn shape(
 ) -> Result<Shape, String> {
     support.require(Feature::Tbf, "rate")?;
     if rate.bps < KERNEL_SLOWEST_BPS {
-        let least = KERNEL_SLOWEST_BPS;
-        return Err(format!(
-            "the kernel engine has no rate of {} bit/s: {least} is its least",
-            rate.bps
-        ));
+        return Err(format!("the kernel engine has no rate below {KERNEL_SLOWEST_BPS} bit/s"));
     }
     let bytes_per_second = rate.bps / 8;
     let framing = |bytes: u32| {
