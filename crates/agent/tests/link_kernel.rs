@@ -161,7 +161,7 @@ fn what_the_kernel_cannot_do_is_refused_before_anything_is_made() {
     for (asked, why) in [
         (json!({"trace": trace}), "has no `trace`"),
         (json!({"loss": {"model": "pattern", "runs": [9, 1]}}), "has no `loss` by a pattern"),
-        (json!({"rate": {"bps": 7}}), "8 is its least"),
+        (json!({"rate": {"bps": 7}}), "no rate below 8 bit/s"),
     ] {
         let error = refused("refused", &plan(&[under(asked), json!({})], &kernel()));
         assert_eq!(error["what"], "make the conditions of link wan of n1", "{error}");

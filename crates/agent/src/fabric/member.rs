@@ -18,7 +18,8 @@ use super::report::Writer;
 use crate::capabilities;
 use crate::init::container;
 use crate::link::Agents;
-use crate::protocol::lab::{Agent, AgentNetwork, Isolate};
+use crate::protocol::agent_network::AgentNetwork;
+use crate::protocol::lab::{Agent, Isolate};
 use crate::session::Serve;
 
 /// The sysctls that exempt bridged packets from the firewall: br_netfilter, where it is loaded, would filter

@@ -6,7 +6,8 @@ use delaylab_proto::{Context, Failure};
 use serde_json::value::RawValue;
 
 use super::cgroups::CpuPolicy;
-use crate::protocol::lab::{Agent, AgentNetwork, Build, Named, Operation, Plan};
+use crate::protocol::agent_network::AgentNetwork;
+use crate::protocol::lab::{Agent, Build, Named, Operation, Plan};
 
 /// The large parts of a request that one process alone needs.
 pub(crate) struct Bulk {

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::agent_network::AgentNetwork;
 use super::links::EngineLinks;
 use super::mac::Mac;
 use super::outward::{Groups, LanPort, Tunnel};
@@ -43,29 +44,6 @@ pub(crate) struct Plan {
     /// The names of the nodes, which their programs find in `/etc/hosts`.
     #[serde(default)]
     pub names: Vec<Named>,
-}
-
-/// The network of an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "String")]
-pub(crate) enum AgentNetwork {
-    New,
-    /// The network that the agent's guest brings.
-    Guest,
-    Machine,
-    /// The network of an earlier agent.
-    Of(String),
-}
-
-impl From<String> for AgentNetwork {
-    fn from(word: String) -> Self {
-        match word.as_str() {
-            "new" => Self::New,
-            "guest" => Self::Guest,
-            "machine" => Self::Machine,
-            _ => Self::Of(word),
-        }
-    }
 }
 
 /// A process of the lab that holds namespaces and serves `NAME.sock`.

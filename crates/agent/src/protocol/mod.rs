@@ -6,11 +6,12 @@
 //! - [`observing`]: the request for the forwarding tables of nodes.
 //! - [`starting`]: those about a node's files and long-lived programs.
 //! - [`links`]: those to an agent that carries links, and the links of a plan.
-//! - [`lab`]: the request to build a lab, and its plan; [`built`]: the answer.
+//! - [`lab`]: the request to build a lab, and its plan; [`agent_network`]: a part of it; [`built`]: the answer.
 //! - [`machine`]: those about a machine and its labs, and how a session with a machine begins.
 //! - [`running`]: orders of the client and events of the agent while a request runs.
 //! - [`schema`]: all of it as JSON Schema, from which the tables of docs/protocol.md and Python's types are made.
 
+pub(crate) mod agent_network;
 pub(crate) mod built;
 pub(crate) mod crossing;
 pub(crate) mod generating;

@@ -112,7 +112,7 @@ fn what_no_kernel_does_is_refused() {
         (json!({"jitter": {"spread_ns": 9, "correlation": 0.5}}), "correlation of `jitter`"),
         (json!({"reorder": {"share": 0.1, "correlation": 0.5}}), "correlation of `reorder`"),
         (json!({"jitter": {"spread_ns": 3_000_000_000i64}}), "ends at a spread of 2147483647 ns"),
-        (json!({"rate": {"bps": 7}}), "8 is its least"),
+        (json!({"rate": {"bps": 7}}), "no rate below 8 bit/s"),
         (json!({"rate": {"bps": 8000, "overhead_bytes": 65_536}}), "framing up to 65535 bytes"),
     ] {
         let why = setup(conditions, &all).unwrap_err();
