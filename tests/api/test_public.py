@@ -68,6 +68,17 @@ def test_a_file_is_a_lab_or_a_study() -> None:
     assert mine.paper.name == "mypaper"
 
 
+def test_a_lab_may_be_given_as_data() -> None:
+    """It is resolved as that of a file, and an error says which part of the data it is about."""
+    nodes = {"a": {}, "b": {"count": 2}}
+    data: dict[str, object] = {"lab": "own", "nodes": nodes, "links": [{"between": ["a", "b"]}]}
+    lab = delaylab.load(data)
+    assert isinstance(lab, delaylab.Lab)
+    assert list(lab.links) == ["a-b-1", "a-b-2"]
+    with pytest.raises(delaylab.BadInput, match=r"the given data, nodes\.a\.kind: kind: expected"):
+        delaylab.load({**data, "nodes": {"a": {"kind": "sparc"}, "b": {}}})
+
+
 def test_a_study_is_not_brought_up_and_a_lab_not_run() -> None:
     with pytest.raises(delaylab.BadInput, match="a study, not a lab"), delaylab.up("quickstart"):
         pass

@@ -9,7 +9,7 @@ from delaylab.errors import BadInput
 from delaylab.papers.studies import find
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
-from delaylab.spec.source import Document, read
+from delaylab.spec.source import of_data, read
 from delaylab.study_file.load import study_from
 from delaylab.topology.in_studies import with_maps
 from delaylab.verbs.study_file import LoadedStudy, checked
@@ -29,7 +29,7 @@ def load(path: File | Data, *, paper: File | None = None) -> Lab | LoadedStudy:
     file and line, for an invalid file.
     """
     if isinstance(path, Mapping):
-        text, document = "", Document("the given data", dict(path), {})
+        text, document = "", of_data("the given data", dict(path))
     else:
         text = os.fspath(path)
         document = read(find(text))

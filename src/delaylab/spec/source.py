@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,6 +50,8 @@ class Document:
     def where(self, location: Location = ()) -> str:
         """Return ``file:line`` of a part, or of the nearest part around it that has a line.
 
+        Of data that are no text it is the part's path, as in ``the given data, nodes.a``.
+
         If parts were given elsewhere, it is theirs, or that of the first of them below the part:
         the file itself was valid before.
         """
@@ -58,7 +60,8 @@ class Document:
         for end in range(len(location), -1, -1):
             line = self.lines.get(location[:end])
             if line is not None:
-                return f"{self.name}:{line}"
+                path = ".".join(map(str, location[:end]))
+                return f"{self.name}:{line}" if line else f"{self.name}, {path}"
         return self.name
 
     def _elsewhere(self, location: Location) -> str:
@@ -113,6 +116,23 @@ def read(path: Path, *, pipes: bool = True) -> Document:
     """
     text = read_text(path, limits.MOST_BYTES, pipes=pipes)
     return parse(text, str(path), path.parent)
+
+
+def of_data(name: str, data: object) -> Document:
+    """Return data that are no text as a document; its parts have paths in place of lines."""
+    return Document(name, data, dict.fromkeys(_paths(data, ()), 0))
+
+
+def _paths(data: object, at: Location) -> Iterator[Location]:
+    """Yield the places of all parts of data, but not that of the whole."""
+    parts: Iterable[tuple[str | int, object]] = ()
+    if isinstance(data, Mapping):
+        parts = data.items()
+    elif isinstance(data, list | tuple):
+        parts = enumerate(data)
+    for key, part in parts:
+        yield (*at, key)
+        yield from _paths(part, (*at, key))
 
 
 def parse(text: str, name: str, folder: Path = Path()) -> Document:
