@@ -41,6 +41,9 @@ fn set(lab: &Lab, conditions: Value) -> Value {
     lab.ask(json!({"op": "link-set", "changes": changes}))
 }
 
+/// The most times that a sender is tried until the machine is not too busy for it.
+const TRIES: usize = 5;
+
 /// Send and wait for the last frame. Return the time in ms, the ms by which it may be late because the
 /// machine did not run, and the number of lost frames.
 fn send(lab: &Lab, count: u32) -> (f64, f64, u64) {
@@ -78,16 +81,24 @@ fn queue(lab: &Lab) -> String {
 fn a_sender_beyond_the_rate_is_held_at_its_own_interface_and_loses_nothing() {
     let rate = json!({"bps": 10_000_000});
     let lab = up("held", &cable(json!({"rate": rate, "queue": {"held": "sender"}})));
-    // Never faster; slower only as far as the machine is busy or does not run.
-    let takes = |(ms, stolen, lost), expected: f64| {
-        assert_eq!(lost, 0);
-        assert!(ms > 0.97 * expected, "{ms} of {expected} ms");
-        assert!(ms < 1.25 * expected + stolen, "{ms} of {expected} ms, {stolen} ms stolen");
+    // Never faster; slower only where the machine is busy or does not run, which it is not in every try.
+    let takes = |count, bps| {
+        let (expected, mut seen) = (at(bps, count), Vec::new());
+        for _ in 0..TRIES {
+            let (ms, stolen, lost) = send(&lab, count);
+            assert_eq!(lost, 0);
+            assert!(ms > 0.97 * expected, "{ms} of {expected} ms");
+            if ms < 1.25 * expected + stolen {
+                return;
+            }
+            seen.push(ms);
+        }
+        panic!("{seen:?} of {expected} ms");
     };
-    takes(send(&lab, 1200), at(10e6, 1200));
+    takes(1200, 10e6);
 
     set(&lab, json!({"rate": {"bps": 40_000_000}}));
-    takes(send(&lab, 4000), at(40e6, 4000));
+    takes(4000, 40e6);
 
     // So low a rate that a sender on a busy machine is beyond it, too.
     set(&lab, json!({"rate": {"bps": 4_000_000}, "queue": {"packets": 20}}));
