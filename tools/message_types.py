@@ -322,7 +322,7 @@ def _allows_null(schema: Schema | bool) -> bool:
 
 
 def _integer(schema: Schema) -> str:
-    """Return the bounds of a whole number; those of 32 bits are process ids and exit codes."""
+    """Return the name of a whole number's bounds; numbers of 32 bits are ids and exit codes."""
     match schema.get("minimum"):
         case 1:
             return "Port"

@@ -1,4 +1,4 @@
-"""What a lab's timeline makes of its links."""
+"""The changes of links by a lab's timeline."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Lab:
 
     @property
     def routers(self) -> dict[str, RoutingSpec]:
-        """Return the nodes with routing daemons, each with what they are told."""
+        """Return the routing of each node with routing daemons."""
         specs = ((name, spec.routing) for name, spec in self.nodes.items())
         return {name: routing for name, routing in specs if isinstance(routing, RoutingSpec)}
 

@@ -225,7 +225,7 @@ class LinkSpec(ConditionsSpec):
 
 
 def spoken(said: Spoken | Mapping[str, Spoken], node: str) -> Spoken:
-    """Return whether a node speaks a protocol on a link, of which a file says this."""
+    """Return whether a node speaks a protocol, by an entry of a link such as `ospf`."""
     return said.get(node, True) if isinstance(said, Mapping) else said
 
 

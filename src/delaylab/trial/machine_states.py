@@ -66,7 +66,7 @@ def recording_machines(lab: LiveLab) -> Iterator[MachineStates]:
 
 
 def _places(lab: LiveLab, machine: Machine) -> list[WatchPlace]:
-    """Return a machine's sampled places: those of its agents."""
+    """Return the places to sample on a machine: its agents."""
     return [
         WatchPlace(AgentName(name).place, agent.pid, agent.cgroups)
         for name, agent in lab.keeper.agents.items()

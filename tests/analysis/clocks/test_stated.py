@@ -58,7 +58,7 @@ def test_a_machine_that_states_no_bound_is_the_time_or_says_nothing() -> None:
 
 
 def shown_of(found: TrialClocks) -> list[str]:
-    """What the page says that is stated of a trial's clocks."""
+    """The stated facts about a trial's clocks, on the page."""
     (hop,) = found.alignment.hops
     heads = [column.head for column in columns(stated=True)]
     at = heads.index("stated by time synchronisation")

@@ -68,7 +68,7 @@ def write(folder: Path, loads: dict[str, str], rate: str = "20Mbit", study: str 
 
 @dataclass(frozen=True)
 class Shown:
-    """What `show` says: the finding on each load's claim, the doubts about each load's trial."""
+    """The output of `show`: the finding on each load's claim, and doubts about its trial."""
 
     claims: dict[str, dict[str, object]]
     doubts: dict[str, set[str]]

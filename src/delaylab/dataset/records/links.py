@@ -278,5 +278,5 @@ class EngineReport(Record):
 
     @property
     def of_nodes(self) -> list[Direction]:
-        """Return the directions conditioned on this host, without those of uplinks."""
+        """Return the directions with conditions on this host; uplinks have none."""
         return [each for each in self.directions if each.node is not None]

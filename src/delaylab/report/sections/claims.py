@@ -53,7 +53,7 @@ COLUMNS = (
 
 
 def section(report: Report) -> v.Section:
-    """Return the verdicts by whose claims they are on: those of each paper, and the study's own."""
+    """Return the verdicts on the claims of each paper, and on the study's own."""
     return v.Section("claims", [part for claimed in report.claims for part in _claims(claimed)])
 
 

@@ -62,7 +62,7 @@ def section(report: Report) -> v.Section:
         v.Lazy(lambda _: _charts(report), on=v.PAGE),
     ]
     for at, (group, work) in enumerate(works, start=1):
-        # Xen's domains are told once for each group.
+        # One line for the Xen domains of a group.
         domains = _domains(group) if work is group.works[0] else []
         caption = f"{_said(work)}." + (f"\n{NOTE}" if at == min(SHOWN, len(works)) else "")
         parts += _work(group, work, domains, caption, v.ALL if at <= SHOWN else v.PAGE)
