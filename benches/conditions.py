@@ -18,7 +18,7 @@ from delaylab.dataset.records.links import Direction
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 LINK = "w"
 SECONDS = 10
@@ -217,7 +217,7 @@ def _beside_a_flood(delay: str) -> str:
 def _lab(links: list[dict[str, Any]], *, cpus: bool) -> Iterator[LiveLab]:
     nodes = {"cpus": [NODES_CPU]} if cpus else {}
     engine = {"cpus": [ENGINE_CPU]} if cpus else {}
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "conditions",
             "nodes": {NEAR: nodes, FAR: nodes},

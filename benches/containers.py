@@ -25,7 +25,7 @@ from benches.pair import need
 from benches.section import Section
 from delaylab import images
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 COUNT = 8
 WIDTHS = (2, COUNT)
@@ -107,7 +107,7 @@ def running_engine(folder: Path) -> Iterator[docker.DockerClient]:
 
 
 def _delaylab(client: docker.DockerClient, kind: str) -> Times:
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "many",
             "hosts": {"here": {}},

@@ -11,7 +11,7 @@ from benches.frames import discarding
 from benches.pair import FAR, NEAR
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 NODES_CPU, ENGINE_CPU = 0, 1
 
@@ -30,7 +30,7 @@ def engine_lab(
         {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}
         for name, delay_ns in zip(link_names(len(delays_ns)), delays_ns, strict=True)
     ]
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "links",
             "nodes": {NEAR: {"cpus": cpus}, FAR: {"cpus": cpus}},

@@ -18,7 +18,7 @@ from delaylab.kinds import KINDS
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 ROUNDS = 5
 MEMORY = "168MiB"
@@ -38,7 +38,7 @@ class Case:
     def spec(self) -> Lab:
         """Return the guests on one link with a namespace that answers them."""
         guests = {f"g{i}": {"kind": self.kind, **dict(self.more)} for i in range(self.count)}
-        return lab_of(
+        return lab_from_data(
             {
                 "lab": "guests",
                 "nodes": {NEAR: {}, **guests},

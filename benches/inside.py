@@ -21,7 +21,7 @@ from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.kept import KeptPlan
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 RUN = "/run/labs"
 VM = "vm"
@@ -103,7 +103,7 @@ class Inside:
 def machine(modules: tuple[str, ...], *, vcpus: int = 2) -> Iterator[Machine]:
     """Start a machine with the distribution's kernel and these modules loaded."""
     node = {"kind": "qemu", "vcpus": vcpus, "memory": "384MiB"}
-    spec = lab_of({"lab": "outer", "hosts": {"sut": {}}, "nodes": {VM: node}})
+    spec = lab_from_data({"lab": "outer", "hosts": {"sut": {}}, "nodes": {VM: node}})
     with temporary(spec, accounting=False) as lab:
         inside = Machine(lab)
         inside.load(*modules)

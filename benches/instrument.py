@@ -17,7 +17,7 @@ from delaylab.dataset.records.ways import Way
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.instruments import listening, stop, switch_taps, tap
 from delaylab.trial.rest import alternate, schedule
@@ -30,7 +30,7 @@ HOSTS: dict[str, dict[str, object]] = {"here": {}, "there": {}}
 
 def run() -> Section:
     """Measure the taps' cost many times, with taps switched and with taps that stay on, in turn."""
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "tapcost",
             "hosts": HOSTS,

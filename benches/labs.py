@@ -15,7 +15,7 @@ from benches.command import Pairs, command_line, fastest, ring_with_chords
 from benches.pair import need
 from benches.section import Section
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 ROUNDS = 3
 SIZES = ((87, 161), (500, 1000), (1000, 3000))
@@ -91,7 +91,7 @@ def _after_cleanup(measure: Callable[[], tuple[float, float]]) -> tuple[float, f
 
 
 def _in_process(nodes: int, pairs: Pairs) -> tuple[float, float]:
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "big",
             "nodes": {f"n{n}": {} for n in range(nodes)},

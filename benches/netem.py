@@ -23,7 +23,7 @@ from delaylab.agent.wire.loads import Generate
 from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 T = TypeVar("T")
 NEAR, FAR, LINK = "near", "far", "wan"
@@ -117,7 +117,7 @@ class Place:
         """Bring up two nodes on a link."""
         link = {"between": [NEAR, FAR], "name": LINK, **conditions}
         lab = {"lab": "netem", "nodes": {NEAR: {}, FAR: {}}, "links": [link], "engine": engine}
-        spec = lab_of(lab)
+        spec = lab_from_data(lab)
         where = lab_in(self.inside, spec) if self.inside else temporary(spec, accounting=False)
         with where as bed:
             yield bed

@@ -14,7 +14,7 @@ from delaylab.agent.wire import measuring
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 NEAR, FAR = "near", "far"
 
@@ -29,7 +29,7 @@ def need(*programs: str) -> None:
 @contextmanager
 def pair(cpus: list[int] | None = None) -> Iterator[tuple[LiveLab, str]]:
     """Bring up a lab of two nodes on one cable; the block gets it and the far node's address."""
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "bench",
             "nodes": {NEAR: {"cpus": cpus}, FAR: {"cpus": cpus}},

@@ -13,7 +13,7 @@ from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.attachment import TapPoint
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 CORE = 1
 COUNT = 20_000
@@ -25,7 +25,7 @@ TAPS = ((0, "–"), (1, "tcx"), (3, "tcx"), (1, "ring"), (3, "ring"))
 
 def run() -> Section:
     """Measure echo round trips at full speed without taps, with one and with three, in turn."""
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "taps",
             "nodes": {NEAR: {"cpus": [CORE]}, FAR: {"cpus": [CORE]}},

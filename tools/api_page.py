@@ -13,10 +13,13 @@ import delaylab
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 BEGIN = "## Reference\n"
 INTRODUCTION = (
-    "`File` is a path: `str | os.PathLike[str]`. `Condition` is a value as in a lab file.\n"
+    "`File` is a path: `str | os.PathLike[str]`. `Data` is a dict in the form of a file.\n"
+    "`Condition` is a value as in a lab file.\n"
 )
 SHOWN_WITHOUT_MEMBERS = ("Finding", "Lab", "TrialRecord")
 """Types of the dataset and of files: their own modules say what they hold."""
+MADE_BY_LOADING = ("Lab",)
+"""Types that no user makes by their constructor."""
 WIDTH = 96
 
 
@@ -30,7 +33,9 @@ def _entry(name: str) -> Iterator[str]:
     value = getattr(delaylab, name)
     yield f"### `{name}`\n"
     if inspect.isclass(value):
-        if dataclasses.is_dataclass(value) and not issubclass(value, Exception):
+        if dataclasses.is_dataclass(value) and not (
+            issubclass(value, Exception) or name in MADE_BY_LOADING
+        ):
             yield from _code(_signature(name, value))
         yield _text(value)
         if name not in SHOWN_WITHOUT_MEMBERS and not issubclass(value, Exception):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
 from delaylab.resolve.load import lab_from
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.merge import merge, without
@@ -93,7 +93,7 @@ def test_conditions_round_trip(said: dict[str, Any]) -> None:
 def test_what_one_side_names_is_all_that_differs(
     link: dict[str, Any], side: dict[str, Any]
 ) -> None:
-    lab = lab_of(
+    lab = lab_from_data(
         {
             "lab": "x",
             "nodes": {"a": {}, "b": {}},

@@ -25,7 +25,7 @@ from delaylab.plan.kind import Rights
 from delaylab.plan.model import Address, Plan, Route, Veth, operation_message
 from delaylab.plan.parts import parts, tunnels
 from delaylab.resolve.load import lab_from
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
 
 ADDRESSES = {name: f"192.0.2.{number}" for number, name in enumerate(("local", "m1", "m2"), 1)}
@@ -67,7 +67,7 @@ def planned(drawn: dict[str, Any], *, apart: bool) -> Plan:
         for name, machine in drawn["hosts"].items()
     }
     machines = {"m1": {"ssh": "m1"}, "m2": {"ssh": "m2"}} if apart else {}
-    spec = lab_of({**drawn, "hosts": hosts, "machines": machines})
+    spec = lab_from_data({**drawn, "hosts": hosts, "machines": machines})
     return build(spec, KINDS, ROOT, machines={"m1": ROOT, "m2": ROOT})
 
 
@@ -181,7 +181,7 @@ def test_a_tunnel_has_this_form() -> None:
 
 @pytest.mark.parametrize("kind", ["lxc", "uml", "qemu"])
 def test_guests_are_started_on_the_machine_of_their_host(kind: str) -> None:
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "cut",
             "machines": {"m1": {"ssh": "m1"}},

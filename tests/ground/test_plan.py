@@ -23,7 +23,7 @@ from delaylab.plan.model import Plan, Veth
 from delaylab.plan.ways.probe_way import probe_way
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
 from delaylab.spec.this_machine import LOCAL_MACHINE
 from delaylab.study_file.combine import combinations
@@ -203,7 +203,7 @@ def test_every_interface_name_is_new_in_its_network_and_fits() -> None:
         {"between": [names[n], names[(n + 7) % 40]]} for n in range(40)
     ]
     links += [{"join": names, "name": f"a-rather-long-link-name-{n}"} for n in range(3)]
-    lab = lab_of({"lab": "big", "nodes": nodes, "links": links})
+    lab = lab_from_data({"lab": "big", "nodes": nodes, "links": links})
     made = build(lab, KINDS, ROOT)
     ends = [end for op in made.operations if isinstance(op, Veth) for end in op.ends]
     assert len({(end.agent, end.name) for end in ends}) == len(ends) == 2 * (40 + 3 * 40)
@@ -248,7 +248,7 @@ def test_a_kind_whose_program_is_missing_says_what_to_install(
 def test_addresses_differ_and_links_are_subnets_of_their_own() -> None:
     nodes: dict[str, dict[str, str]] = {f"n{n}": {} for n in range(50)}
     links = [{"between": [f"n{n}", f"n{(n + 1) % 50}"]} for n in range(50)]
-    lab = lab_of({"lab": "ring", "nodes": nodes, "links": links, "ip": [4, 6]})
+    lab = lab_from_data({"lab": "ring", "nodes": nodes, "links": links, "ip": [4, 6]})
     made = build(lab, KINDS, ROOT)
     addresses = [a for each in made.every_attachment for a in each.addresses]
     assert len(set(addresses)) == len(addresses) == 200

@@ -25,7 +25,7 @@ from delaylab.plan.references import (
     to_place,
     to_root,
 )
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 
 HERE = Places(str, str, str, str, lambda root, path, is_folder: path)
 PATHS = st.text(st.sampled_from('ab/%}{,:7D25 ü"\\'), max_size=20)
@@ -71,7 +71,7 @@ def planned(
 
     `dom0` is what this machine is, `lacking` the programs that the other one has not.
     """
-    lab = lab_of(
+    lab = lab_from_data(
         {
             "lab": "there",
             "machines": {"m1": {"ssh": "m1"}},
@@ -121,7 +121,7 @@ def test_domains_of_a_dom0_cannot_be_on_other_machines_and_say_why() -> None:
 def test_each_machine_starts_its_own_docker_containers() -> None:
     """An image's name is that of the engine there, and no file."""
     docker = {"kind": "docker", "image": "debian:12"}
-    lab = lab_of(
+    lab = lab_from_data(
         {
             "lab": "there",
             "machines": {"m1": {"ssh": "m1"}, "m2": {"ssh": "m2"}},

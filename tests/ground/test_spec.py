@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from delaylab.errors import BadInput
 from delaylab.papers.studies import find, names
 from delaylab.resolve.load import lab_from
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.kinds import FACTS
 from delaylab.spec.source import parse
 from delaylab.study_file.combine import combinations
@@ -381,7 +381,7 @@ def test_labs_round_trip(lab: dict[str, object]) -> None:
     """As YAML text -> lab -> the record that a running lab keeps -> the same lab."""
     read_back = lab_from(parse(yaml.safe_dump(lab), "lab.yaml"))
     record = json.loads(json.dumps(read_back.written.model_dump(mode="json", by_alias=True)))
-    assert lab_of(record) == read_back
+    assert lab_from_data(record) == read_back
     assert {name: dict(node)["kind"] for name, node in lab["nodes"].items()} == {  # type: ignore[attr-defined]
         name: node.kind for name, node in read_back.nodes.items()
     }

@@ -11,7 +11,7 @@ from delaylab.plan.build import build
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.kind import Rights
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of, resolve
+from delaylab.resolve.resolve import lab_from_data, resolve
 
 NODES = [f"n{number}" for number in range(8)]
 KINDS_OF_NODES = ["netns", "lxc", "qemu", "native"]
@@ -40,7 +40,7 @@ def lab(links: list[Link], kinds: list[str], *, named: bool, addresses: str = "n
         for number, (name, kind) in enumerate(zip(NODES, kinds, strict=True))
     }
     whole = {"lab": "x", "hosts": {"h": {}}, "ip": [4, 6], "addresses": addresses}
-    return lab_of({**whole, "nodes": nodes, "links": given})
+    return lab_from_data({**whole, "nodes": nodes, "links": given})
 
 
 def planned(spec: Lab) -> KeptPlan:

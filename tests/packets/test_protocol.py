@@ -30,7 +30,7 @@ from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_engines
 from delaylab.lab.start import temporary
 from delaylab.plan.conditions.engine_links import Change
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.engine import (
     Codel,
     Conditions,
@@ -282,7 +282,7 @@ LAB = {
 @pytest.mark.parametrize(("node", "receives"), [("a", False), ("b", True)])
 def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: bool) -> None:
     """Every field of every condition, set on a running link and read from its report."""
-    with temporary(lab_of(LAB), accounting=False) as lab:
+    with temporary(lab_from_data(LAB), accounting=False) as lab:
         (agent,) = link_engines.agents(lab)
         session = lab.session(agent)
         for conditions in ALL_CONDITIONS:
@@ -309,7 +309,7 @@ def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: boo
 
 def test_the_engine_merges_changes_as_a_plan_does() -> None:
     """Any changes, one after the other: `merge` of Python says what the engine reports."""
-    with temporary(lab_of(LAB), accounting=False) as lab:
+    with temporary(lab_from_data(LAB), accounting=False) as lab:
         (agent,) = link_engines.agents(lab)
         session = lab.session(agent)
 

@@ -34,7 +34,7 @@ def kept_lab(record: str) -> Lab:
     return resolve(LabSpec.model_validate_json(record))
 
 
-def lab_of(data: Mapping[str, object]) -> Lab:
+def lab_from_data(data: Mapping[str, object]) -> Lab:
     """Return the lab of data in the form of a lab file, which is known to be right."""
     return resolve(LabSpec.model_validate(data))
 

@@ -20,7 +20,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.progress import Progress
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.work.crew import together
 from delaylab.work.jobs import Done
 from delaylab.work.short import CPU, WORKS, Work, prepared
@@ -200,7 +200,7 @@ def _longest_stops(rounds: Sequence[Mapping[str, Done]]) -> dict[str, float]:
 
 def _lab(kind: str, nodes: int) -> Lab:
     names = [f"n{number}" for number in range(1, nodes + 1)]
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "fair",
             "hosts": {"one": {}},

@@ -20,7 +20,7 @@ from delaylab.plan.kind import Rights
 from delaylab.plan.rights_of import PRIVILEGED
 from delaylab.progress import Progress
 from delaylab.resolve.agent_names import machine_agent, node_agent
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.this_machine import LOCAL_MACHINE
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
@@ -141,7 +141,7 @@ def _rtt_us(stamps: pl.DataFrame) -> float | None:
 
 def _combination(name: str, protocol: str, machine: SshMachine | None) -> Combination:
     on = {"machine": TRIED} if machine else {}
-    lab = lab_of(
+    lab = lab_from_data(
         {
             "lab": "doctor",
             "machines": {TRIED: machine.reach.model_dump()} if machine else {},

@@ -15,7 +15,7 @@ from delaylab.analysis.packets import segments
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
@@ -31,7 +31,7 @@ BOUND_NS = 20_000_000
 
 def guests(kind: str) -> Lab:
     """A guest, and beyond the wire another: three clocks with the machine's."""
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "clocks",
             "hosts": {"sut": {}, "target": {}},
@@ -75,7 +75,7 @@ def test_a_clock_that_is_set_changes_no_schedule() -> None:
     """A guest's clock is its own, so it may be set: packets keep their times, and ping says so."""
     skip_unless_runnable("uml")
     step_s = 240  # more than twice what a busy machine takes for a dozen packets
-    spec = lab_of(
+    spec = lab_from_data(
         {
             "lab": "stepped",
             "nodes": {"a": {"kind": "uml"}, "b": {}},

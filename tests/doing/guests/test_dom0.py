@@ -22,7 +22,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.model import Plan
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from tests.doing.conftest import skip_unless_runnable
 from tests.waiting import wait_until
 
@@ -90,7 +90,7 @@ def dom0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dom0]:
     skip_unless_runnable("xen")
     # The machine has room for its own domain; that one makes place for those of the lab inside.
     room = {"kind": "xen", "host": "sut", "memory": "256MiB"}
-    spec = lab_of({"lab": "outer", "hosts": {"sut": {}}, "nodes": {"room": room}})
+    spec = lab_from_data({"lab": "outer", "hosts": {"sut": {}}, "nodes": {"room": room}})
     folder = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DELAYLAB_RUN", str(folder))
@@ -166,7 +166,7 @@ def _plan(domain: dict[str, Any]) -> Plan:
             {"between": ["dom", "box"], "name": "wan", "delay": f"{DELAY_MS}ms"},
         ],
     }
-    return build(lab_of(lab), KINDS, Rights(root=True, dom0=True))
+    return build(lab_from_data(lab), KINDS, Rights(root=True, dom0=True))
 
 
 def _filled(plan: Plan) -> dict[str, Any]:

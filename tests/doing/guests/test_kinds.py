@@ -18,7 +18,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.loads import LoadSpec
 from delaylab.study_file.model import ProbeSpec
@@ -65,7 +65,7 @@ def _cases() -> list[Any]:
 
 
 def _lab(node: dict[str, Any]) -> Lab:
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "kinds",
             "hosts": {"sut": {"uplink": {"rate": "100Mbit"}}, "target": {}},

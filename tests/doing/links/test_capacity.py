@@ -16,7 +16,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.loads import running as loaded
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.loads import LoadSpec
 from delaylab.study_file.model import ProbeSpec
@@ -48,7 +48,7 @@ RECEIVERS = {"c": ("d", "one"), "e": ("f", "two")}
 def lab(two: str, queue: int = QUEUE) -> Lab:
     """Return three links from h1 to h2; `probe` and `one` leave by eth1, the third by `two`."""
     interface = {"rate": "4Mbit", "queue": queue}
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "capacity",
             "hosts": {"h1": {"interfaces": {"eth1": interface, "eth2": interface}}, "h2": {}},
@@ -67,7 +67,7 @@ def lab(two: str, queue: int = QUEUE) -> Lab:
 
 def across() -> Lab:
     """Return two links on one host, whose traffic leaves it; `wan` has a delay."""
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "across",
             "hosts": {

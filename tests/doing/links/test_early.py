@@ -13,7 +13,7 @@ from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of as resolve_lab
+from delaylab.resolve.resolve import lab_from_data
 
 pytestmark = [pytest.mark.root]
 DELAYS_NS = (1_000_000, 1_234_567)
@@ -25,7 +25,7 @@ def lab_of(delays_ns: tuple[int, ...]) -> Lab:
         {"between": [NEAR, FAR], "name": name, "delay": f"{delay_ns}ns"}
         for name, delay_ns in zip(link_names(len(delays_ns)), delays_ns, strict=True)
     ]
-    return resolve_lab({"lab": "early", "nodes": {NEAR: {}, FAR: {}}, "links": links})
+    return lab_from_data({"lab": "early", "nodes": {NEAR: {}, FAR: {}}, "links": links})
 
 
 def tapped(lab: LiveLab, count: int, interval_ns: int) -> pl.DataFrame:

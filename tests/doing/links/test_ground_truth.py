@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.measure import measure
@@ -27,7 +27,7 @@ PART = 0.1
 """The share of an injected delay by which its segment may differ; no other segment is as long."""
 OTHER_WAY_NS = 2_000_000
 """The forwarder's delay against the asked direction: also known, also to be found."""
-LAB = lab_of(
+LAB = lab_from_data(
     {
         "lab": "truth",
         "hosts": {"sut": {}, "target": {}},

@@ -23,7 +23,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.model import ConditionsSpec
 from tests.doing.conftest import (
     Run,
@@ -98,7 +98,7 @@ def address(lab: LiveLab, node: str) -> str:
 
 def spec(kind: str = "netns", engine: str = "own", **link: Any) -> Lab:
     node = {"kind": kind, "accel": "tcg"} if kind == "qemu" else {"kind": kind}
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "states",
             "engine": engine,
@@ -249,7 +249,7 @@ def test_one_direction_may_be_silent_and_one_end_down() -> None:
         "nodes": {"a": {}, "b": {}, "c": {}},
         "links": [{"join": ["a", "b", "c"], "name": "wan", "delay": "1ms"}],
     }
-    with temporary(lab_of(text)) as lab:
+    with temporary(lab_from_data(text)) as lab:
         b, c = address(lab, "b"), address(lab, "c")
         answers(lab, "a", b)
         set_state(lab, "silent", "a")

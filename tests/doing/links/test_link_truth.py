@@ -13,7 +13,7 @@ from delaylab.dataset.records.ways import Way
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.study_file.combine import Combination
@@ -38,7 +38,7 @@ ASKED = {"delay": "5ms", "from": {"b": {"delay": "2ms"}}}
 
 def lab(kind: str, hosts: int, **link: object) -> Lab:
     names = ["left", "right"][:hosts]
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "truth",
             "hosts": {name: {} for name in names},
@@ -186,7 +186,7 @@ def test_a_timeline_begins_with_the_load_and_is_seen_in_the_record() -> None:
     spec = lab("netns", 1, delay="1ms").written.model_dump(mode="json", by_alias=True)
     change = {"at": "1s", "link": "wan", "node": "a", "set": {"delay": "9ms"}}
     spec = {**spec, "timeline": [change]}
-    recording = trial(lab_of(spec), count=1000, interval="2ms")
+    recording = trial(lab_from_data(spec), count=1000, interval="2ms")
     table = measured(recording)
     delay = (table["request responder.vif"] - table["request sender.vif"]).to_numpy() / 1e6
     assert 1 <= delay.min() < 1.5
@@ -227,6 +227,6 @@ def test_a_guest_that_leaves_checksums_to_its_card_is_heard() -> None:
     skip_unless_runnable("uml")
     spec = lab("netns", 1, delay="3ms").written.model_dump(mode="json", by_alias=True)
     spec["nodes"]["a"]["kind"] = "uml"
-    recording = trial(lab_of(spec), protocol="udp", count=50, interval="20ms")
+    recording = trial(lab_from_data(spec), protocol="udp", count=50, interval="20ms")
     assert set(measured(recording)["outcome"]) == {"replied"}
     assert links(recording)["a"].verdict.direction.dropped.oversize == 0

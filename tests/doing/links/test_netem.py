@@ -16,7 +16,7 @@ from benches.netem import FULL, MODULES, frames_per_second, settled, tapped
 from delaylab.agent.wire.links import LinkSet
 from delaylab.plan.conditions.engine_links import Change
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.engine import Conditions, Rate
 from tests.doing.conftest import skip_unless_runnable
 
@@ -37,7 +37,7 @@ def spec(**conditions: object) -> Lab:
     link = {"between": ["near", "far"], "name": "wan", **conditions}
     nodes: dict[str, object] = {"near": {}, "far": {}}
     lab = {"lab": "netem", "nodes": nodes, "links": [link], "engine": "kernel"}
-    return lab_of(lab)
+    return lab_from_data(lab)
 
 
 def test_no_frame_is_early_and_half_are_less_than_2_ms_late(guest: Machine) -> None:

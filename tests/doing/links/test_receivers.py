@@ -18,7 +18,7 @@ from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json
 from tests.doing.links.test_link_states import said
@@ -36,7 +36,7 @@ PART = 0.2
 def air(hosts: int = 1, **link: object) -> Lab:
     """Return a lab of three nodes on a broadcast link; the last is on another host if there is."""
     names = ["left", "right"][:hosts]
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "radio",
             "ip": [4, 6],

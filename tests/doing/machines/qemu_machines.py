@@ -23,7 +23,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of as resolve_lab
+from delaylab.resolve.resolve import lab_from_data
 from tests.doing.machines.ssh_machines import MTU, Lan, write_keys
 
 USER = "user"
@@ -184,7 +184,7 @@ def _lab(made: Guests, name: str, nodes: Sequence[str]) -> Iterator[LiveLab]:
     # A link needs two nodes.
     others: dict[str, dict[str, str]] = {} if len(nodes) > 1 else {"nobody": {}}
     at |= dict.fromkeys(others, f"{NOBODY}/24")
-    spec = resolve_lab(
+    spec = lab_from_data(
         {
             "lab": name,
             "nodes": {each: {} if each == USER else guest for each in nodes} | others,

@@ -23,7 +23,7 @@ from delaylab.lab.start import starting
 from delaylab.machines import building, clusters, running_labs
 from delaylab.machines.connection import Connection
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.verbs import labs
 from tests.doing.machines.ssh_machines import NEEDED, Lan, lan
 
@@ -102,7 +102,7 @@ class Turns:
 
 def mesh(names: list[str], data_plane: str) -> Lab:
     pairs = list(combinations(names, 2))
-    return lab_of(
+    return lab_from_data(
         {
             "lab": f"mesh{len(names)}",
             "data_plane": data_plane,

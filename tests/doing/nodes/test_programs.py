@@ -19,7 +19,7 @@ from delaylab.lab.start import temporary
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.verbs.execute import captured
 from tests.doing.conftest import (
     DELAYLAB,
@@ -41,7 +41,7 @@ def lab(*, node: dict[str, Any], **more: Any) -> Lab:
     nodes = {"one": node, "other": {}}
     links = [{"between": ["one", "other"], "name": "lan"}]
     given = {"lab": "programs", "hosts": {"sut": {}}, "nodes": nodes, "links": links}
-    return lab_of(given | more)
+    return lab_from_data(given | more)
 
 
 def inside(running: LiveLab, node: str, *argv: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from delaylab.analysis.packets.named import named
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial.recording import Recording
@@ -90,7 +90,7 @@ def serving(host: Outside, script: str) -> Iterator[None]:
 
 def combination(kind: str = "native", to: str = ADDRESS, **probe: object) -> Combination:
     """Return a trial of one node, which probes a host outside."""
-    lab = lab_of({"lab": "edge", "nodes": {"me": {"kind": kind}}})
+    lab = lab_from_data({"lab": "edge", "nodes": {"me": {"kind": kind}}})
     fields = {"from": "me", "to": to, "count": COUNT, "interval": "5ms", "at_rest": 5}
     return Combination({}, lab, (), ProbeSpec.model_validate(fields | probe))
 
@@ -187,7 +187,7 @@ def test_a_node_without_a_route_is_named(outside: Outside) -> None:
 
 
 def test_an_address_of_a_node_is_named() -> None:
-    lab = lab_of(
+    lab = lab_from_data(
         {
             "lab": "edge",
             "nodes": {"me": {}, "you": {}},

@@ -25,7 +25,7 @@ from delaylab.agent.wire.measuring import Counters
 from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.units import Duration
 from delaylab.verbs.ping import run as ping
 from tests.doing.conftest import DELAYLAB, Run, Up, as_json
@@ -85,7 +85,9 @@ def test_bad_arguments(delaylab: Run, argv: tuple[str, ...], says: str) -> None:
 @pytest.mark.slow
 def test_user_rtt_is_not_above_that_of_ping() -> None:
     """In turn, on the same lab; the median of the rounds' differences."""
-    spec = lab_of({"lab": "beside", "nodes": {"a": {}, "b": {}}, "links": [{"join": ["a", "b"]}]})
+    spec = lab_from_data(
+        {"lab": "beside", "nodes": {"a": {}, "b": {}}, "links": [{"join": ["a", "b"]}]}
+    )
     with temporary(spec, accounting=False) as lab:
         address = lab.plan.nodes["b"].attachments[0].address
         differences = [ours(lab, address) - pings(lab, address) for _ in range(ROUNDS)]
@@ -365,7 +367,9 @@ def test_a_metrics_port_that_is_taken_is_a_line(delaylab: Run) -> None:
 
 
 def test_a_ping_keeps_the_packets_that_it_has_when_its_node_is_killed() -> None:
-    spec = lab_of({"lab": "cut", "nodes": {"a": {}, "b": {}}, "links": [{"between": ["a", "b"]}]})
+    spec = lab_from_data(
+        {"lab": "cut", "nodes": {"a": {}, "b": {}}, "links": [{"between": ["a", "b"]}]}
+    )
     answered, enough = 250, 100
     with temporary(spec) as lab:
         other = lab.node_session("b")

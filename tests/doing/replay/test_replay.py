@@ -20,7 +20,7 @@ from delaylab.lab.programs.programs import states
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.verbs.execute import captured
 from delaylab.verbs.record import ABOUT, LOG
 from tests.doing.conftest import (
@@ -62,7 +62,7 @@ def lab(run: str) -> Lab:
     start = [{"run": run, "name": "fragile", "ready": {"prints": "ready"}}]
     nodes = {"one": {"start": start}, "other": {}}
     links = [{"between": ["one", "other"], "name": "lan"}]
-    return lab_of({"lab": "replays", "nodes": nodes, "links": links})
+    return lab_from_data({"lab": "replays", "nodes": nodes, "links": links})
 
 
 def state(running: LiveLab) -> ProgramState:

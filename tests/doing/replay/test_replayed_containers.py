@@ -12,7 +12,7 @@ import pytest
 
 from delaylab.lab import copies
 from delaylab.lab.start import temporary
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.verbs.record import FILES, LOG
 from tests.doing.conftest import (
     DELAYLAB,
@@ -54,7 +54,7 @@ def crash(kind: str, daemon: Path, folder: Path) -> Path:
     start = [{"run": run, "name": "fragile", "ready": {"prints": "ready"}}]
     nodes = {"one": {"kind": kind, "start": start}, "other": {}}
     links = [{"between": ["one", "other"], "name": "lan"}]
-    spec = lab_of({"lab": "contained", "nodes": nodes, "links": links})
+    spec = lab_from_data({"lab": "contained", "nodes": nodes, "links": links})
     with own_run_directory(), temporary(spec) as running:
         copies.send(running, daemon, "one", INSIDE)
         with recorder(running, folder) as process:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.loads import LoadSpec
@@ -45,7 +45,7 @@ def chain(hosts: dict[str, str], kinds: dict[str, str] | None = None) -> Lab:
         name: {"kind": kind.get(name, "netns"), "host": hosts[name], **forwards.get(name, {})}
         for name in ("a", "r1", "r2", "b")
     }
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "chain",
             "hosts": {name: {} for name in dict.fromkeys(hosts.values())},

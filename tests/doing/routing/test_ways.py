@@ -15,7 +15,7 @@ from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
@@ -46,7 +46,7 @@ def spec(cheaper: str) -> Lab:
         }
         for name, delay_ns in DELAY_NS.items()
     ]
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "parallel",
             "hosts": {"one": {}},

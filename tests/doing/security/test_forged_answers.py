@@ -10,7 +10,7 @@ import pytest
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from tests.doing.conftest import measured
@@ -29,7 +29,7 @@ def trial() -> Combination:
     probe = {"from": "probe", "to": "echo", "protocol": "udp", "count": 10, "interval": "1ms"}
     return Combination(
         {},
-        lab_of(lab),
+        lab_from_data(lab),
         (),
         ProbeSpec.model_validate(probe | {"at_rest": 0, "late": "200ms"}),
     )

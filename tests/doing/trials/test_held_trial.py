@@ -17,7 +17,7 @@ from delaylab.loads.bursts import Sending
 from delaylab.loads.frames import READINGS, find_rate
 from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
 from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.loads import FramesLoad, HeldFramesLoad
@@ -39,7 +39,7 @@ ON_THE_WIRE = 84
 
 def over_routers(out: dict[str, Any]) -> Lab:
     """Source and sink with two routers between; `out`: conditions of the links behind them."""
-    return lab_of(
+    return lab_from_data(
         {
             "lab": "held",
             "nodes": {

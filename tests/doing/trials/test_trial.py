@@ -13,7 +13,7 @@ import pytest
 
 from delaylab import loads
 from delaylab.lab.running import LiveLab
-from delaylab.resolve.resolve import lab_of
+from delaylab.resolve.resolve import lab_from_data
 from delaylab.study_file.combine import Combination
 from delaylab.study_file.model import ProbeSpec
 from tests.doing.conftest import measured
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.root
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("protocol", ["icmp", "udp", "tcp", "http"])
 def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: str) -> None:
-    lab = lab_of(
+    lab = lab_from_data(
         {
             "lab": "every",
             "ip": [4, 6],
@@ -65,7 +65,7 @@ def test_every_packet_is_seen_at_every_point(kind: str, version: int, protocol: 
 
 def over_uplinks(**probe: object) -> Combination:
     """A trial between two hosts whose uplinks have no queue."""
-    lab = lab_of(
+    lab = lab_from_data(
         {
             "lab": "uplinks",
             "hosts": {"sut": {}, "target": {}},
