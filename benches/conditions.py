@@ -14,10 +14,10 @@ from benches.section import Section
 from delaylab.agent.wire.loads import Generate, GenerateDone
 from delaylab.agent.wire.measuring import Counters
 from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
-from delaylab.dataset.records.links import Direction
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
+from delaylab.records.links import Direction
 from delaylab.resolve.resolve import lab_from_data
 
 LINK = "w"

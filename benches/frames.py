@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager
 
 from benches.pair import FAR, NEAR
 from delaylab.agent.wire.loads import Discard, Flow, Generate, GenerateDone
-from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.plan.kept import KeptPlan
+from delaylab.records.links import EngineReport
 
 PORT = 9
 SHORT = 60

@@ -21,8 +21,8 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.links import Links
 from delaylab.agent.wire.loads import Generate
 from delaylab.agent.wire.measuring import TapFilter, TapInterface
-from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.lab.start import temporary
+from delaylab.records.links import Direction, EngineReport
 from delaylab.resolve.resolve import lab_from_data
 
 T = TypeVar("T")

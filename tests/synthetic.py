@@ -15,9 +15,9 @@ from scipy.signal import lfilter
 
 from delaylab.analysis.claims.imagined import ACTED
 from delaylab.dataset import store
-from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.dataset.records.tables import HOSTS, TABLES
 from delaylab.dataset.records.trial import RestBlock
+from delaylab.records.base import LOCAL_NAME
 from delaylab.trial.rest import schedule
 
 REQUEST = {

@@ -19,7 +19,18 @@ SOURCE = Path(__file__).parent.parent / "src" / "delaylab"
 PAPERS = SOURCE.parent / "delaylab_papers"
 ROOT = SOURCE.parent.parent
 ORDER = [
-    *("errors", "progress", "units", "version", "points", "io", "placement", "spec", "resolve"),
+    *(
+        "errors",
+        "progress",
+        "units",
+        "version",
+        "points",
+        "io",
+        "placement",
+        "spec",
+        "records",
+        "resolve",
+    ),
     *("study_file", "drawing", "forwarding", "dataset"),
     *(
         "topology",
@@ -68,6 +79,7 @@ MEANING_MAY_USE = MEANING | {
     "points",
     "io",
     "spec",
+    "records",
     "resolve",
     "study_file",
     "drawing",

@@ -15,9 +15,9 @@ from tools.file_pages import heading, parts
 from tools.schema_pages import MARK, PAGES, current
 
 from delaylab.analysis.packets import layers
-from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.tables import MEANINGS, TABLES
 from delaylab.points import CATALOGUE, IN, OUT, RESPONDER, on_way
+from delaylab.records.doubts import DoubtKind
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec

@@ -62,17 +62,17 @@ class Import:
 
 
 OWN = {
-    "Warning": Import("Doubt", "delaylab.dataset.records.doubts", "Doubt"),
-    "TapCounts": Import("taps.Tap", "delaylab.dataset.records", "taps"),
-    "Late": Import("Late", "delaylab.dataset.records.links", "Late"),
-    "DirectionReport": Import("Direction", "delaylab.dataset.records.links", "Direction"),
+    "Warning": Import("Doubt", "delaylab.records.doubts", "Doubt"),
+    "TapCounts": Import("taps.Tap", "delaylab.records", "taps"),
+    "Late": Import("Late", "delaylab.records.links", "Late"),
+    "DirectionReport": Import("Direction", "delaylab.records.links", "Direction"),
     "EngineReport": Import("Report", "delaylab.agent.link_reports", "Report"),
     "Nothing": Import("Nothing", "delaylab.agent.replies", "Nothing"),
     "Change": Import("Change", "delaylab.plan.conditions.engine_links", "Change", True),
     "ReadySign": Import("ReadySpec", "delaylab.spec.programs", "ReadySpec", True),
     "Plan": Import("Plan", "delaylab.plan.model", "Plan", True),
     "Point": Import("str", "", ""),
-    "Word": Import("Word", "delaylab.dataset.records.base", "Word"),
+    "Word": Import("Word", "delaylab.records.base", "Word"),
 }
 """Types by hand: records of datasets, parts of plans, and points, which have a catalogue."""
 MEANINGS = {"ExecDone": "EndOfCommand", "ProgramState": "StateOfProgram"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from delaylab.analysis.links.verdict import Verdict, judge
-from delaylab.dataset.records.links import EngineReport
+from delaylab.records.links import EngineReport
 
 SECOND = 10**9
 

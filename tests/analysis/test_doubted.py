@@ -18,8 +18,8 @@ from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.rule import above
 from delaylab.analysis.group import Group
 from delaylab.analysis.statistics.effects import Effect, shift
-from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.store import read_study
+from delaylab.records.doubts import Doubt, DoubtKind
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from delaylab.verbs.datasets import show

@@ -11,7 +11,7 @@ import pytest
 
 from delaylab.analysis.analyse import groups
 from delaylab.dataset import store
-from delaylab.dataset.records.doubts import Doubt
+from delaylab.records.doubts import Doubt
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.synthetic import Condition, constant

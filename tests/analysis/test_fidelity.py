@@ -15,10 +15,10 @@ from scipy import stats
 from delaylab.analysis.links.fidelity import link_doubts, trial_links
 from delaylab.analysis.links.verdict import judge
 from delaylab.analysis.statistics.shares import JUDGED, check_share, exact, expected_loss, wilson
-from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.io.console import terminal
+from delaylab.records.links import EngineReport
 from delaylab.spec.conditions.engine import GilbertElliott
 from delaylab.verbs.links import print_links
 from tests.analysis.engines import SECOND, direction, engine, verdict

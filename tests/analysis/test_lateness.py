@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from delaylab.analysis.links.verdict import Verdict, judge
-from delaylab.dataset.records.links import EngineReport
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.records.links import EngineReport
+from delaylab.records.underlays import MeasuredUnderlay
 from tests.analysis.engines import direction, engine
 from tests.analysis.test_underlay_verdicts import MEANWHILE, UNDERLAY
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from delaylab.analysis.links.downtimes import not_up
 from delaylab.analysis.links.fidelity import TrialLink, lost_in_downtimes, with_packets
 from delaylab.analysis.links.verdict import judge
-from delaylab.dataset.records.links import EngineReport
+from delaylab.records.links import EngineReport
 
 S = 10**9
 

@@ -20,7 +20,7 @@ from delaylab.analysis.doubts.machine_state import (
 from delaylab.analysis.doubts.other_work import BusyGroup, BusyProgram
 from delaylab.analysis.group import Group
 from delaylab.dataset import store
-from delaylab.dataset.records.doubts import DoubtKind
+from delaylab.records.doubts import DoubtKind
 from tests import synthetic
 from tests.synthetic import Condition
 

@@ -14,9 +14,9 @@ from delaylab.analysis.compared.circumstances import circumstances
 from delaylab.analysis.doubts.machine_state import state_without_packets
 from delaylab.dataset import store
 from delaylab.dataset.intact import read_intact
-from delaylab.dataset.records.base import LOCAL_NAME
 from delaylab.dataset.records.trial import PhaseTime
 from delaylab.dataset.sample_times import by_local_clock
+from delaylab.records.base import LOCAL_NAME
 from delaylab.report.html import write_report
 from delaylab.report.show import as_json
 from tests import synthetic

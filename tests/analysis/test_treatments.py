@@ -14,10 +14,10 @@ from delaylab.analysis.claims.imagined import Design
 from delaylab.analysis.doubts.machine_state import PhaseState
 from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
 from delaylab.analysis.treatments.check import checks
-from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.dataset.records.trial import Load, ReservedCpus, TrialRecord
 from delaylab.dataset.store import read_study
 from delaylab.papers.findings import findings
+from delaylab.records.doubts import DoubtKind, doubt
 from tests import synthetic
 from tests.grouped import in_state
 from tests.synthetic import Condition, constant

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from delaylab.analysis.links.verdict import Verdict, judge
-from delaylab.dataset.records.links import EngineReport
-from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
+from delaylab.records.links import EngineReport
+from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 from tests.analysis.engines import direction, engine, verdict
 
 UNDERLAY = {

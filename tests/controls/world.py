@@ -10,9 +10,9 @@ from delaylab.analysis.claims.imagined import CPUS, Design, Levels, Random, acti
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.rtt import VANTAGE
 from delaylab.analysis.statistics.quantiles import Floats, summarise
-from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import Load, TrialRecord
+from delaylab.records.links import EngineReport
 from tests.grouped import of_packets
 
 __all__ = [

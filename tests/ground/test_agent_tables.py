@@ -16,7 +16,7 @@ from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS
 from delaylab.agent.tables import decode
 from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
-from delaylab.dataset.records.base import LARGEST
+from delaylab.records.base import LARGEST
 from delaylab.trial.asked import asked_packets
 
 TYPES = {

@@ -10,7 +10,6 @@ from urllib.parse import quote
 import pytest
 
 import delaylab
-from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.errors import BadInput, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab.completion import complete
@@ -21,6 +20,7 @@ from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Veth
 from delaylab.plan.ways.probe_way import probe_way
+from delaylab.records.doubts import DoubtKind
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.resolve.resolve import lab_from_data

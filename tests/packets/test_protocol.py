@@ -25,11 +25,11 @@ from delaylab.agent import (
 from delaylab.agent.events import Event
 from delaylab.agent.requests import Request
 from delaylab.agent.wire import links, loads, machines, measuring, observing, programs, sessions
-from delaylab.dataset.records.doubts import Doubt
-from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_engines
 from delaylab.lab.start import temporary
 from delaylab.plan.conditions.engine_links import Change
+from delaylab.records.doubts import Doubt
+from delaylab.records.links import EngineReport
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.engine import (
     Codel,

@@ -13,10 +13,10 @@ from tools.protocol_page import Schema, named, protocol
 from delaylab.agent.events import Event
 from delaylab.agent.failures import FailureKind
 from delaylab.agent.link_reports import Report
-from delaylab.dataset.records.doubts import Doubt, DoubtKind
-from delaylab.dataset.records.links import Direction, Late
-from delaylab.dataset.records.taps import Tap
 from delaylab.plan.conditions.engine_links import Change
+from delaylab.records.doubts import Doubt, DoubtKind
+from delaylab.records.links import Direction, Late
+from delaylab.records.taps import Tap
 from delaylab.spec.conditions.engine import Conditions
 
 KNOWN = protocol()

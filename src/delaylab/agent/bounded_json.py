@@ -9,7 +9,7 @@ import json
 import math
 from typing import NoReturn
 
-from delaylab.dataset.records.base import LARGEST
+from delaylab.records.base import LARGEST
 
 MOST_BYTES = 16 << 20
 """The largest message. The report of a link engine with 10,000 directions has less."""

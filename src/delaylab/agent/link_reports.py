@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.agent.replies import Text
-from delaylab.dataset.records.links import EngineReport
+from delaylab.records.links import EngineReport
 
 
 class Report(EngineReport):

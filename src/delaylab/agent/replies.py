@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from delaylab.dataset.records.base import LARGEST, MOST_LISTED
+from delaylab.records.base import LARGEST, MOST_LISTED
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 

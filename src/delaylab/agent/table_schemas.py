@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from delaylab.agent.wire.words import Outcome
-from delaylab.dataset.records.base import LARGEST, LONGEST_NAME
 from delaylab.io.printable import is_name
+from delaylab.records.base import LARGEST, LONGEST_NAME
 
 WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "i64": 8, "f64": 8, "bool": 1, "text": 4, "label": 4}
 """The bytes of one value, by type."""

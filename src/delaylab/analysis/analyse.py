@@ -60,11 +60,11 @@ from delaylab.analysis.pooled import (
 from delaylab.analysis.statistics.quantiles import refused
 from delaylab.analysis.usable import usable
 from delaylab.analysis.work import work_of
-from delaylab.dataset.records.doubts import Doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.sample_times import by_local_clock
 from delaylab.dataset.store import Study, read_study
 from delaylab.progress import Progress, silent
+from delaylab.records.doubts import Doubt, each_once
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from delaylab.analysis.packets.table import MEASURED, TRIAL
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.statistics.runs import Floats, NumberT
 from delaylab.analysis.work import Work
-from delaylab.dataset.records.doubts import Doubt, DoubtKind
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.records.doubts import Doubt, DoubtKind
 from delaylab.spec.kinds import facts_of
 
 REST = "rest"

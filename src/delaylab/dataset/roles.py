@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeVar
 
-from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import Repeats, TrialRecord
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.points import FAR, HOP, LEGS, NEAR, OF_ROUTER, location
+from delaylab.records.taps import Tap
 
 Item = TypeVar("Item", Tap, Repeats)
 

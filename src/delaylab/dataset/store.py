@@ -33,7 +33,6 @@ from typing import TypeVar
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
-from delaylab.dataset.records.base import MOST_TRIALS, Record, TrialId
 from delaylab.dataset.records.reading import parse_json, read_json
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.records.table_checks import check_table, read_table
@@ -44,6 +43,7 @@ from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import own_folder, write_new
 from delaylab.io.interrupts import deferred
 from delaylab.io.removal import remove_tree
+from delaylab.records.base import MOST_TRIALS, Record, TrialId
 
 FORMAT = 2
 """The format that is written. Format 1, with one machine and one way, is read, too."""

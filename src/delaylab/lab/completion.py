@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from delaylab import images
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.errors import NotHere
 from delaylab.images import kvm
 from delaylab.machines import Machine, on
@@ -20,6 +19,7 @@ from delaylab.plan.model import Agent, Guest, Plan
 from delaylab.plan.parts import machine_of
 from delaylab.plan.references import Places, filled_in
 from delaylab.progress import Progress, silent
+from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
 
 EMULATED = "tcg,thread=multi"
 ACCEL = re.compile(r"\{accel:(auto|kvm|tcg)\}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.machines import Machine
 from delaylab.plan.model import Plan, Resolved
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 
 
 def note_on_neighbours(plan: Plan, machine: Machine) -> list[Doubt]:

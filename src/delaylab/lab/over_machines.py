@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import NotHere
 from delaylab.io.side_by_side import side_by_side
 from delaylab.kinds import KINDS
@@ -29,6 +28,7 @@ from delaylab.plan.kept import written
 from delaylab.plan.model import Plan
 from delaylab.plan.parts import parts, tunnels
 from delaylab.progress import Progress
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.resolve.lab import Lab
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.this_machine import LOCAL_MACHINE

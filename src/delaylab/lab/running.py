@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import Machine, RunningLab
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.resolve.agent_names import AgentName, host_agent, node_agent
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.errors import BadInput
 from delaylab.io.interrupts import deferred
 from delaylab.kinds import KINDS
@@ -23,6 +22,7 @@ from delaylab.plan.kept import written
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.progress import Progress, silent
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.resolve.lab import Lab
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.spec.this_machine import LOCAL_MACHINE

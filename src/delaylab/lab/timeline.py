@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from delaylab.agent.wire.programs import TimedDeed, TimedDeedDone
-from delaylab.dataset.records.links import EngineReport
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.programs import programs
 from delaylab.lab.running import LiveLab
 from delaylab.machines.other_clock import OtherClock
+from delaylab.records.links import EngineReport
 from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.lab import Lab, Step
 

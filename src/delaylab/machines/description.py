@@ -10,8 +10,8 @@ from pathlib import Path
 
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
-from delaylab.dataset.records.study import MachineRecord
 from delaylab.machines.provenance import provenance
+from delaylab.records.machine import MachineRecord
 from delaylab.version import VERSION
 
 

@@ -23,9 +23,9 @@ from delaylab.spec.this_machine import LOCAL_MACHINE
 if TYPE_CHECKING:
     from delaylab.agent.session import Session
     from delaylab.agent.wire.sessions import BuildDone
-    from delaylab.dataset.records.study import MachineRecord
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
+    from delaylab.records.machine import MachineRecord
 
 ONLINE = Path("/sys/devices/system/cpu/online")
 

@@ -23,11 +23,11 @@ from delaylab.spec.this_machine import LOCAL_MACHINE
 if TYPE_CHECKING:
     from delaylab.agent.session import Session
     from delaylab.agent.wire.sessions import BuildDone
-    from delaylab.dataset.records.study import MachineRecord
     from delaylab.machines.other_clock import OtherClock
     from delaylab.plan.kept import KeptPlan
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
+    from delaylab.records.machine import MachineRecord
     from delaylab.resolve.lab import Lab
 
 

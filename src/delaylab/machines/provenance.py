@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from delaylab.dataset.records.provenance import Provenance
 from delaylab.io.programs import TooSlow, output
+from delaylab.records.provenance import Provenance
 
 CODE = Path(__file__).parent
 CPUS = Path("/sys/devices/system/cpu")

@@ -35,9 +35,9 @@ from delaylab.machines.sweep import Remains, SweepResult
 from delaylab.progress import Progress
 
 if TYPE_CHECKING:
-    from delaylab.dataset.records.study import MachineRecord
     from delaylab.plan.kind import Rights
     from delaylab.plan.model import Plan
+    from delaylab.records.machine import MachineRecord
     from delaylab.spec.machine import MachineSpec
 
 ANSWER_S = 30.0
@@ -160,7 +160,7 @@ class SshMachine(Machine):
 
     def describe(self) -> MachineRecord:
         """Return its description, as a study records it."""
-        from delaylab.dataset.records.study import MachineRecord  # noqa: PLC0415
+        from delaylab.records.machine import MachineRecord  # noqa: PLC0415
         from delaylab.version import VERSION  # noqa: PLC0415
 
         hello = self.ask(Hello())

@@ -13,13 +13,13 @@ from delaylab.analysis.claims.judge import judge
 from delaylab.analysis.claims.own import claim_of
 from delaylab.analysis.group import Group
 from delaylab.analysis.treatments.check import treated
-from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.study import StudyRecord
 from delaylab.dataset.store import Study
 from delaylab.papers import calls, registry
 from delaylab.papers.expected import Imagined, out_of_reach
 from delaylab.papers.loading import Claims, claims, load
 from delaylab.papers.paper import Paper
+from delaylab.records.doubts import DoubtKind
 from delaylab.study_file.claims import ClaimSpec
 
 # Largest number of characters of a skipped trial's reason that is repeated with a claim.

@@ -80,11 +80,11 @@ from delaylab.charts.tables import Cells, Table
 from delaylab.charts.vega import Chart, Rows, inline, render
 from delaylab.charts.words import delay, quantile, rate, seconds, share, times
 from delaylab.dataset.records.events import EventRecord, Happening
-from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Burst, Flow, HeldRate
 from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.dataset.records.work import DomainTime, Figure, Latency, WorkDone
 from delaylab.papers.paper import Paper, World
+from delaylab.records.links import EngineReport
 from delaylab.spec.kinds import is_virtual_machine
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delaylab.dataset.records.study import MachineRecord
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.records.machine import MachineRecord
 
 SHORT = 10
 """The characters of a commit that are enough to find it."""

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from delaylab import loads
 from delaylab.dataset import store
-from delaylab.dataset.records.study import Extension, MachineRecord, Origin, StudyRecord
+from delaylab.dataset.records.study import Extension, Origin, StudyRecord
 from delaylab.errors import BadInput
 from delaylab.io.files import empty_folder, new_folder
 from delaylab.io.side_by_side import side_by_side
 from delaylab.lab.packages import check_packages
 from delaylab.machines import LOCAL
+from delaylab.records.machine import MachineRecord
 from delaylab.spec.machine import MachineSpec
 from delaylab.study.study_lab import StudyLab
 from delaylab.study_file.combine import Combination, StudyFile, combinations

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab.agent.frames import Frame, FrameKind
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.io.files import own_folder
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 
 MOST_BYTES = 64 << 20
 """The most bytes that an agent on another machine keeps: 40 000 packets of 1500 bytes."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 
 REMEDY = "change a study's links by its factors or a timeline, not by `link set` while it runs"
 

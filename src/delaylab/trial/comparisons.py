@@ -22,12 +22,12 @@ from delaylab.agent.wire import measuring
 from delaylab.agent.wire.sessions import Hello
 from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab.dataset.records.tables import COMPARISONS
-from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.lab.links import crossings
 from delaylab.lab.links.underlays import joined
 from delaylab.lab.running import LiveLab
 from delaylab.machines import Machine
 from delaylab.machines.underlay import addresses
+from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.resolve.lab import Lab
 from delaylab.trial import underlays
 from delaylab.trial.time_sync import time_sync

@@ -12,11 +12,11 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.wire import measuring
 from delaylab.agent.wire.measuring import TapDone, TapFilter, TapInterface
-from delaylab.dataset.records.doubts import Doubt
-from delaylab.dataset.records.taps import Tap as TapRecord
 from delaylab.lab.running import LiveLab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.points import LEGS
+from delaylab.records.doubts import Doubt
+from delaylab.records.taps import Tap as TapRecord
 from delaylab.study_file.model import ProbeSpec
 from delaylab.trial import captures
 from delaylab.trial.machine_states import READY_S, MachineStates, recording_machines

@@ -11,8 +11,6 @@ from delaylab import loads
 from delaylab.agent.counters import of_protocol
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.wire.measuring import Counters, ReflectDone, Route
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.dataset.records.taps import Tap
 from delaylab.dataset.records.trial import (
     ECHO_REPLIES_6,
     OUTSIDE,
@@ -29,6 +27,8 @@ from delaylab.plan.ways.outside import outside_way
 from delaylab.plan.ways.probe_way import Hop as PlannedHop
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.points import RESPONDER
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.records.taps import Tap
 from delaylab.resolve.agent_names import node_agent
 from delaylab.spec.sysctls import CONGESTION_CONTROL
 from delaylab.study_file.combine import Combination

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import Measurement, ReservedCpus
 from delaylab.lab.running import LiveLab
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.resolve.lab import Lab
 from delaylab.spec.reserved import reserved_cpus
 

@@ -10,9 +10,9 @@ from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
 from delaylab.agent.watched import Watched, wait_watching
 from delaylab.agent.wire import measuring
-from delaylab.dataset.records.doubts import Doubt
 from delaylab.lab.running import LiveLab
 from delaylab.plan.ways.probe_way import ProbeWay
+from delaylab.records.doubts import Doubt
 from delaylab.study_file.model import ClosedLoop, Pace, ProbeSpec
 from delaylab.trial.asked import asked_packets
 from delaylab.trial.instruments import Instruments

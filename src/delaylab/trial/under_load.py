@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from delaylab import loads
-from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.work import DomainTime
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.running import LiveLab
+from delaylab.records.links import EngineReport
 from delaylab.study_file.combine import Combination
 from delaylab.trial import events
 from delaylab.trial.events import Events

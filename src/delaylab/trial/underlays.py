@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.lab.links.underlays import record
 from delaylab.plan.kept import KeptPlan
+from delaylab.records.underlays import MeasuredUnderlay
 
 ANSWERED, LOST = ("replied", "late"), "lost"
 """Outcomes of probes. Those that the sender's kernel refused say nothing about the network."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from delaylab.dataset.records.links import EngineReport
 from delaylab.errors import BadInput
 from delaylab.lab.links import link_changes
 from delaylab.lab.running import LiveLab
+from delaylab.records.links import EngineReport
 from delaylab.spec.conditions.files import with_files
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.source import Document, parse, validate

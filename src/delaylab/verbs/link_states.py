@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delaylab.analysis.links.verdict import judge
-from delaylab.dataset.records.links import EngineReport
 from delaylab.lab import health
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
+from delaylab.records.links import EngineReport
 
 MOST_LINKS = 8
 """The most links of one state that are named."""

@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table
 
 from delaylab.analysis.links.verdict import Verdict, engine_reasons, judge
-from delaylab.dataset.records.links import Direction, EngineReport, Underlay
-from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.io.values import JsonObject
 from delaylab.lab.links import link_engines
 from delaylab.lab.links.interfaces import InterfaceReport
 from delaylab.lab.running import LiveLab
 from delaylab.machines.backlog import backlog
+from delaylab.records.links import Direction, EngineReport, Underlay
+from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.spec.conditions.words import one_line
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.lab.links.underlays import joined, record
 from delaylab.lab.running import LiveLab
+from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 
 
 def measured_now(lab: LiveLab, link: str | None) -> list[MeasuredUnderlay]:

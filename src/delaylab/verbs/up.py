@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 
-from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.errors import DelaylabError
 from delaylab.lab import health
 from delaylab.lab.attach import attach_all
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import starting
 from delaylab.progress import Progress
+from delaylab.records.doubts import DoubtKind, doubt
 from delaylab.resolve.lab import Lab
 
 MOST_NAMED = 3

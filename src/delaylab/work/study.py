@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 import polars as pl
 
 from delaylab.agent.measuring_requests import Compute
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.tables import PROGRESS
 from delaylab.dataset.records.work import DomainTime, WorkDone
 from delaylab.lab.running import LiveLab
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.resolve.lab import Lab
 from delaylab.spec.kinds import HostedNode, NodeSpec
 from delaylab.study_file.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec

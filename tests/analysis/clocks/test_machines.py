@@ -14,7 +14,7 @@ from delaylab.analysis.clocks.closure import closures
 from delaylab.analysis.clocks.exchanges import SURE, Exchanges
 from delaylab.analysis.clocks.fit import fit
 from delaylab.analysis.doubts.clocks import TrialClocks, clock_doubts
-from delaylab.dataset.records.doubts import DoubtKind
+from delaylab.records.doubts import DoubtKind
 from tests.analysis.clocks.machines import (
     LINK_NS,
     ONE,

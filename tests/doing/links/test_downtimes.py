@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from delaylab.analysis.analyse import groups
-from delaylab.dataset.records.links import Downtime
 from delaylab.dataset.store import read_study
+from delaylab.records.links import Downtime
 from tests.doing.conftest import Run, as_json
 
 pytestmark = pytest.mark.root

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from delaylab.agent.link_reports import Report
 from delaylab.agent.replies import Listed, Nothing, Reply
 from delaylab.agent.requests import Request
-from delaylab.dataset.records.links import Direction
+from delaylab.records.links import Direction
 
 if TYPE_CHECKING:
     from delaylab.plan.conditions.engine_links import Change

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from delaylab.agent.replies import Count, Named, Reply, Text
 from delaylab.agent.requests import Request
-from delaylab.dataset.records.links import Late
 from delaylab.io.values import Message
+from delaylab.records.links import Late
 
 
 class ComputeDone(Reply):

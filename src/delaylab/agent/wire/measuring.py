@@ -14,10 +14,10 @@ from pydantic import Field
 from delaylab.agent.replies import Address, Count, Listed, Named, Reply, Text
 from delaylab.agent.requests import Request
 from delaylab.agent.wire.words import By, Mode, Protocol
-from delaylab.dataset.records import taps
-from delaylab.dataset.records.base import Word
-from delaylab.dataset.records.doubts import Doubt
 from delaylab.io.values import Message
+from delaylab.records import taps
+from delaylab.records.base import Word
+from delaylab.records.doubts import Doubt
 
 
 class ProbeDone(Reply):

@@ -15,8 +15,8 @@ from delaylab.agent.meanings import EndOfCommand
 from delaylab.agent.replies import Address, Count, ExitCode, Listed, Named, Reply, Span, Text
 from delaylab.agent.requests import Request
 from delaylab.agent.wire.words import Outcome
-from delaylab.dataset.records.base import Word
 from delaylab.io.values import JsonObject, Message
+from delaylab.records.base import Word
 
 if TYPE_CHECKING:
     from delaylab.plan.model import Plan

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from delaylab.analysis.group import Group
-from delaylab.dataset.records.doubts import DoubtKind
+from delaylab.records.doubts import DoubtKind
 
 # Doubts that say that something else than the study's levels made trials differ. Other doubts
 # concern one value (a tail, a lost packet, a link), which a claim may be about.

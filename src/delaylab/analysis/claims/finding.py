@@ -9,7 +9,7 @@ from typing import Literal
 from delaylab.analysis.claims.doubted import ClaimDoubt
 from delaylab.analysis.claims.rule import Stand
 from delaylab.analysis.statistics.quantiles import Interval
-from delaylab.dataset.records.doubts import DoubtKind
+from delaylab.records.doubts import DoubtKind
 
 Verdict = Literal[
     "reproduced", "contradicted", "holds", "does not hold", "open", "not testable here"

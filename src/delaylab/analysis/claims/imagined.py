@@ -33,13 +33,13 @@ from delaylab.analysis.packets.rtt import DELTAS, ONE_WAY, VANTAGE, WITHOUT_LINK
 from delaylab.analysis.packets.table import MEASURED, TRIAL
 from delaylab.analysis.statistics.quantiles import Floats
 from delaylab.analysis.work import summarised
-from delaylab.dataset.records.doubts import DoubtKind, doubt
 from delaylab.dataset.records.events import EventRecord
-from delaylab.dataset.records.links import EngineReport
 from delaylab.dataset.records.rates import Search
 from delaylab.dataset.records.trial import Endpoint, Load, PhaseTime, TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.dataset.records.work import DomainTime, Figure, WorkDone
+from delaylab.records.doubts import DoubtKind, doubt
+from delaylab.records.links import EngineReport
 
 KEPT = 20_000
 """The most packets of a group of imagined trials. Trials that ran count with all of theirs."""

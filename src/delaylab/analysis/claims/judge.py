@@ -20,7 +20,7 @@ from delaylab.analysis.claims.rule import Rule, Stand, half_width
 from delaylab.analysis.claims.words import amount, rule_in_words
 from delaylab.analysis.group import Group
 from delaylab.analysis.treatments.check import Untreated, treated
-from delaylab.dataset.records.doubts import DoubtKind
+from delaylab.records.doubts import DoubtKind
 
 MOST_TIMES = 1000
 """The largest number of times as many trials that a reason names."""

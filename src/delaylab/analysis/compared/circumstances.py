@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from delaylab.analysis.compared.configured import NOT_SET, Fields, configured
 from delaylab.analysis.group import Group
-from delaylab.dataset.records.base import LOCAL_NAME
-from delaylab.dataset.records.provenance import Provenance
-from delaylab.dataset.records.study import MachineRecord
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
 from delaylab.dataset.store import Study
+from delaylab.records.base import LOCAL_NAME
+from delaylab.records.machine import MachineRecord
+from delaylab.records.provenance import Provenance
 
 NOT_KNOWN = "not known"
 

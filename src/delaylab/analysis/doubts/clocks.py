@@ -11,9 +11,9 @@ from delaylab.analysis.clocks.check import ClockCheck, checks
 from delaylab.analysis.clocks.closure import Closure, closures
 from delaylab.analysis.clocks.exchanges import Exchanges
 from delaylab.analysis.clocks.stated import Stated, stated
-from delaylab.dataset.records.base import LOCAL_NAME
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.records.base import LOCAL_NAME
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 
 # Points that a node's own kernel stamps; all other points are stamped by its host's kernel.
 IN_NODE = (".app", ".qdisc", ".stack")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.work import WorkDone
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.spec.kinds import facts_of
 
 APART = 0.10

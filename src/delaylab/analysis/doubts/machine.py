@@ -13,7 +13,7 @@ from delaylab.analysis.doubts.machine_state import (
     PhaseState,
 )
 from delaylab.analysis.packets.accounting import Account
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 
 ENLARGE = "a backlog is as long as net.core.netdev_max_backlog says"
 # A machine with more CPUs than this busy with work outside the lab is not at rest.

@@ -13,8 +13,8 @@ from delaylab.analysis.packets.accounting import Account
 from delaylab.analysis.packets.table import Packets, stations_of
 from delaylab.analysis.statistics.quantiles import Summary
 from delaylab.analysis.statistics.runs import Numbers
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
 
 ENOUGH = 100
 # A trial shorter than so many times the memory of its packets does not show how long that is.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from delaylab.analysis.doubts.machine_state import Window
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.dataset.records.trial import TrialRecord
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 
 COVERED = 0.5
 """Smallest share of the phase under load that the work of a trial must cover."""

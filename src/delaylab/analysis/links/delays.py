@@ -11,9 +11,9 @@ import numpy as np
 from delaylab.analysis.clocks.stations import Station
 from delaylab.analysis.packets.table import Packets
 from delaylab.analysis.statistics.runs import Floats
-from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.ways import Way
 from delaylab.points import LEGS
+from delaylab.records.links import Direction
 
 VARIES = ("jitter", "reorder", "rate", "trace")
 """Conditions under which the delay varies as configured, so that there is no single error."""

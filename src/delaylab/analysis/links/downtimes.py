@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from delaylab.dataset.records.links import Direction, Downtime, EngineReport
+from delaylab.records.links import Direction, Downtime, EngineReport
 from delaylab.spec.conditions.engine import DelayTrace
 
 

@@ -22,10 +22,10 @@ from delaylab.analysis.links.verdict import (
     judge,
 )
 from delaylab.analysis.packets.table import Packets
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt, each_once
-from delaylab.dataset.records.links import Direction
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Way
+from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
+from delaylab.records.links import Direction
 
 REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/links.md on verdicts"
 

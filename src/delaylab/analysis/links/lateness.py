@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from delaylab.dataset.records.links import Direction, EngineReport, Late, Underlay
-from delaylab.dataset.records.underlays import MeasuredUnderlay
+from delaylab.records.links import Direction, EngineReport, Late, Underlay
+from delaylab.records.underlays import MeasuredUnderlay
 
 
 @dataclass(frozen=True, slots=True)

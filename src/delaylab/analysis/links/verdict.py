@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from delaylab.analysis.links.downtimes import LinkDowntime, not_up
 from delaylab.analysis.links.lateness import Lateness, lateness
 from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
-from delaylab.dataset.records.links import CpuNoise, Direction, EngineReport, Underlay
-from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
+from delaylab.records.links import CpuNoise, Direction, EngineReport, Underlay
+from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.spec.conditions.engine import NOTHING, Rate
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20

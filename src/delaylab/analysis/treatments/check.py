@@ -16,8 +16,8 @@ from delaylab.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab.analysis.group import Group
 from delaylab.analysis.packets.closed_loop import LoopSeen
 from delaylab.analysis.packets.table import MEASURED
-from delaylab.dataset.records.doubts import DoubtKind
 from delaylab.dataset.records.trial import Load, TrialRecord
+from delaylab.records.doubts import DoubtKind
 from delaylab.spec.reserved import cpus_in_words
 
 CPU_USED = 25.0

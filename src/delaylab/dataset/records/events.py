@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import Count, Listed, Nanoseconds, Record, Text, Word
+from delaylab.records.base import Count, Listed, Nanoseconds, Record, Text, Word
 
 MOST_WAITED = 0.10
 """The largest share of a convergence that daemons may have waited for a CPU."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from delaylab.dataset.records.base import (
+from delaylab.records.base import (
     LOCAL_NAME,
     MOST_TRIALS,
     Count,
@@ -16,30 +16,13 @@ from delaylab.dataset.records.base import (
     TrialId,
     Word,
 )
-from delaylab.dataset.records.provenance import Provenance
+from delaylab.records.machine import MachineRecord
 from delaylab.study_file.claims import ClaimSpec
 
 Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]
 
 
 MOST_FACTORS, MOST_CLAIMS, MOST_EXTENSIONS, MOST_MACHINES = 100, 1000, 1000, 1000
-
-
-class MachineRecord(Record):
-    """Machine that ran the study or parts of its labs; memory in bytes."""
-
-    hostname: Text = Field(description="The host name.")
-    kernel: Text = Field(description="The release of the running Linux kernel.")
-    cpu: Text = Field(description="The model of the CPU.")
-    cores: Count = Field(description="The number of CPUs.")
-    memory_bytes: Count = Field(description="The machine's memory.")
-    python: Text = Field(description="The version of Python.")
-    delaylab: Text = Field(description="The version of delaylab.")
-    agent: Text = Field(description="The version of the agent.")
-    clock: Text = Field(description="The name of the machine's clock, with the kernel's boot id.")
-    provenance: Provenance | None = Field(
-        None, description="The software and settings; null in datasets of earlier versions."
-    )
 
 
 class Extension(Record):

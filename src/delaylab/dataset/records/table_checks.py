@@ -9,13 +9,13 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PanicException
 
-from delaylab.dataset.records.base import LARGEST, LONGEST_NAME
 from delaylab.dataset.records.outcomes import OUTCOMES
 from delaylab.dataset.records.tables import ADDED, NULLABLE, TABLES
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
 from delaylab.io.printable import is_name
 from delaylab.points import LEGS
+from delaylab.records.base import LARGEST, LONGEST_NAME
 
 MOST_BYTES = 1 << 40
 ROWS_FOR_NOTHING, ROWS_A_BYTE = 1_000_000, 10

@@ -7,7 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from delaylab.dataset.records.base import (
+from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
+from delaylab.dataset.records.events import EventRecord
+from delaylab.dataset.records.rates import Flow, HeldRate, Search
+from delaylab.dataset.records.ways import MOST_WAYS, Way, of_earlier
+from delaylab.dataset.records.work import DomainTime, WorkDone
+from delaylab.records.base import (
     MOST_LISTED,
     MOST_POINTS,
     Count,
@@ -21,15 +26,10 @@ from delaylab.dataset.records.base import (
     TrialId,
     Word,
 )
-from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
-from delaylab.dataset.records.doubts import Doubt
-from delaylab.dataset.records.events import EventRecord
-from delaylab.dataset.records.links import EngineReport
-from delaylab.dataset.records.rates import Flow, HeldRate, Search
-from delaylab.dataset.records.taps import Tap
-from delaylab.dataset.records.underlays import ClosedWay, MeasuredUnderlay
-from delaylab.dataset.records.ways import MOST_WAYS, Way, of_earlier
-from delaylab.dataset.records.work import DomainTime, WorkDone
+from delaylab.records.doubts import Doubt
+from delaylab.records.links import EngineReport
+from delaylab.records.taps import Tap
+from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.spec.conditions.engine import NOTHING, check_configured
 
 OUTSIDE = "outside"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import (
+from delaylab.records.base import (
     MOST_LISTED,
     Count,
     Nanoseconds,

@@ -21,10 +21,10 @@ from delaylab.agent.wire.loads import (
     CrossingFrame,
     SendFrames,
 )
-from delaylab.dataset.records.underlays import ClosedWay
 from delaylab.errors import NotHere
 from delaylab.lab.running import LiveLab
 from delaylab.plan.crossings import Crossing, crossings
+from delaylab.records.underlays import ClosedWay
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 SMALL = 46

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from delaylab.agent.result import AgentError
 from delaylab.agent.wire.links import LinkRestart, LinkSet, LinkTimeline, Neighbours
-from delaylab.dataset.records.links import Direction, EngineReport
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.links.link_engines import agents, call, reports
 from delaylab.lab.running import LiveLab
 from delaylab.plan.conditions.conditioned import ConditionedLink
 from delaylab.plan.conditions.engine_links import Change
+from delaylab.records.links import Direction, EngineReport
 from delaylab.resolve.delays import delay_ns, tries
 from delaylab.spec.conditions.check import check_profile, why_not, why_not_in_kernel
 from delaylab.spec.conditions.directions import changes

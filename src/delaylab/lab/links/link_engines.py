@@ -11,10 +11,10 @@ from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
 from delaylab.agent.wire.links import LinkPace, Links
-from delaylab.dataset.records.links import Direction, EngineReport, Underlay
 from delaylab.errors import BadInput
 from delaylab.io.side_by_side import side_by_side
 from delaylab.lab.running import LiveLab
+from delaylab.records.links import Direction, EngineReport, Underlay
 from delaylab.resolve.agent_names import AgentName
 
 PATIENCE_S = 30.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.plan.kept import KeptPlan
+from delaylab.records.underlays import MeasuredUnderlay
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 RANKS = {"least": 0.0, "p1": 0.01, "p50": 0.5, "p99": 0.99}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from delaylab.agent.wire.programs import ProgramsDone
-from delaylab.dataset.records.links import EngineReport
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab.links import link_engines
 from delaylab.lab.programs import programs
 from delaylab.lab.running import LiveLab
+from delaylab.records.links import EngineReport
 from delaylab.routing.router import SPEAKERS
 
 

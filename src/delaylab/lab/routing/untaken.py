@@ -6,9 +6,9 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from delaylab.dataset.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.lab.programs import programs
 from delaylab.lab.running import LiveLab
+from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.routing import frr, frr_parts
 from delaylab.routing.node_programs import NodePrograms
 

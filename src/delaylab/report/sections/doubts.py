@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from delaylab.analysis.group import Group
 from delaylab.dataset.intact import trial_of
-from delaylab.dataset.records.doubts import Doubt
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.store import Study, resume_command
 from delaylab.io.printable import one_line, printable
 from delaylab.io.values import JsonObject
+from delaylab.records.doubts import Doubt
 from delaylab.report import value as v
 from delaylab.report.sections.section import Report
 

@@ -9,10 +9,10 @@ from delaylab.analysis.claims.finding import Verdict
 from delaylab.analysis.group import Group, SegmentSummary
 from delaylab.analysis.packets.rtt import WITHOUT_LINK
 from delaylab.charts import words
-from delaylab.dataset.records.study import MachineRecord
 from delaylab.dataset.store import Study
 from delaylab.io.values import JsonObject
 from delaylab.papers.findings import Claimed
+from delaylab.records.machine import MachineRecord
 from delaylab.report import value as v
 from delaylab.report.arrange import probed
 from delaylab.report.provenance import in_short

@@ -12,8 +12,8 @@ from delaylab.analysis.links.verdict import RateCheck, Verdict
 from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.underlays import MeasuredUnderlay
 from delaylab.io.values import JsonObject
+from delaylab.records.underlays import MeasuredUnderlay
 from delaylab.report import value as v
 from delaylab.report.sections.section import Report
 from delaylab.spec.conditions.words import one_line

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from delaylab.agent.wire.sessions import LivePacket
-from delaylab.dataset.records.doubts import Doubt
 from delaylab.io.values import JsonObject
+from delaylab.records.doubts import Doubt
 
 UNDER_WAY = "under-way"
 HTTP = "HTTP "

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import Count, Record, Text
+from delaylab.records.base import Count, Record, Text
 
 
 class Tap(Record):

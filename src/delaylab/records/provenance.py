@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import Record, Text, Word
+from delaylab.records.base import Record, Text, Word
 
 MOST = 200
 """The most mitigations, and the most programs, that a record names."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import Number, Record, Text, Word
+from delaylab.records.base import Number, Record, Text, Word
 
 
 class DoubtKind(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import Count, Listed, Nanoseconds, Record, Word
+from delaylab.records.base import Count, Listed, Nanoseconds, Record, Word
 
 
 class MeasuredUnderlay(Record):

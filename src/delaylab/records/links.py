@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from delaylab.dataset.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
+from delaylab.records.base import MOST_LISTED, Count, Nanoseconds, Number, Record, Text
 from delaylab.spec.conditions.engine import NOTHING, Conditions
 
 WATCHED_NS = 20_000_000
