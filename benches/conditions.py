@@ -13,12 +13,12 @@ from benches.pair import FAR, NEAR
 from benches.section import Section
 from delaylab.agent.wire.loads import Generate, GenerateDone
 from delaylab.agent.wire.measuring import Counters
-from delaylab.analysis.statistics.shares import ShareCheck, expected_loss
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.records.links import Direction
 from delaylab.resolve.resolve import lab_from_data
+from delaylab.verdicts.shares import ShareCheck, expected_loss
 
 LINK = "w"
 SECONDS = 10

@@ -31,7 +31,7 @@ ORDER = [
         "records",
         "resolve",
     ),
-    *("study_file", "drawing", "forwarding", "dataset"),
+    *("study_file", "drawing", "forwarding", "verdicts", "dataset"),
     *(
         "topology",
         "routing",
@@ -84,6 +84,7 @@ MEANING_MAY_USE = MEANING | {
     "study_file",
     "drawing",
     "forwarding",
+    "verdicts",
     "dataset",
 }
 TOUCHES_THE_MACHINE = {"os", "shutil", "subprocess", "socket", "tempfile", "pathlib", "ctypes"}

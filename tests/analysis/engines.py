@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.records.links import EngineReport
+from delaylab.verdicts.links import Verdict, judge
 
 SECOND = 10**9
 

@@ -8,7 +8,6 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis.convergence.events import Span, effects
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import (
     DISCARD,
@@ -22,6 +21,7 @@ from delaylab.forwarding.tables import (
     apply,
 )
 from delaylab.forwarding.walks import End, Wiring, onward
+from delaylab.verdicts.effects import Span, effects
 
 NODES = "abcd"
 TO = "10.0.0.4"

@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import betaincinv
 
 from delaylab.analysis.links.fidelity import link_doubts, trial_links
-from delaylab.analysis.links.verdict import judge
-from delaylab.analysis.statistics.shares import JUDGED, check_share, exact, expected_loss, wilson
+from delaylab.analysis.statistics.wilson import wilson
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.records.ways import Hop, Way
 from delaylab.io.console import terminal
 from delaylab.records.links import EngineReport
 from delaylab.spec.conditions.engine import GilbertElliott
 from delaylab.verbs.links import print_links
+from delaylab.verdicts.links import judge
+from delaylab.verdicts.shares import JUDGED, check_share, exact, expected_loss
 from tests.analysis.engines import SECOND, direction, engine, verdict
 from tests.stamped import narrow
 
@@ -261,7 +263,7 @@ def test_a_share_as_asked_is_rarely_doubted(share: float, n: int) -> None:
 
 @given(st.integers(1, 3_000), st.floats(0, 1), st.floats(0, 1))
 def test_a_share_agrees_if_it_lies_in_the_exact_interval(n: int, seen: float, share: float) -> None:
-    """The sum that decides and the library's interval, which is shown, are one."""
+    """The sum that decides and the interval, which is shown, are one."""
     check = check_share(share, round(seen * n), n)
     low, high = check.judged
     near = min(abs(share - low), abs(share - high)) < 1e-9
@@ -272,6 +274,15 @@ def test_the_exact_interval_is_that_of_its_paper() -> None:
     """81 of 263, 95 %; Newcombe 1998, table I, method 5."""
     assert exact(81, 263, 0.95) == pytest.approx((0.2527, 0.3676), abs=5e-5)
     assert exact(0, 20, 0.95) == pytest.approx((0.0, 0.1684), abs=5e-5)
+
+
+@given(st.integers(1, 10**8), st.floats(0, 1), st.sampled_from([0.95, JUDGED]))
+def test_the_exact_interval_is_that_of_a_library(n: int, seen: float, level: float) -> None:
+    """The laboratory has no SciPy; its own sums agree with it to six digits."""
+    count, rest = round(seen * n), (1 - level) / 2
+    low = betaincinv(count, n - count + 1, rest) if count else 0.0
+    high = betaincinv(count + 1, n - count, 1 - rest) if count < n else 1.0
+    assert exact(count, n, level) == pytest.approx((low, high), rel=1e-6)
 
 
 def test_bursts_as_asked_are_rarely_doubted() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.records.links import EngineReport
 from delaylab.records.underlays import MeasuredUnderlay
+from delaylab.verdicts.links import Verdict, judge
 from tests.analysis.engines import direction, engine
 from tests.analysis.test_underlay_verdicts import MEANWHILE, UNDERLAY
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from delaylab.analysis.convergence.outcome import Outcome, Trouble, course, outcome
-from delaylab.analysis.convergence.states import states_of
 from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.during import During
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.service import Outage, acted, carriers_lost_ns
 from delaylab.forwarding.tables import Change, LinkChange, TableChange
 from delaylab.forwarding.verified import Verdict
+from delaylab.verdicts.outcome import Outcome, Trouble, course, outcome
+from delaylab.verdicts.states import states_of
 from tests.analysis.test_convergence import CHAIN, MESH, TO, WIDE, via
 
 OWNERS = {TO: "d"}

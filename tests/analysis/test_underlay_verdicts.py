@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from delaylab.analysis.links.verdict import Verdict, judge
 from delaylab.records.links import EngineReport
 from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
+from delaylab.verdicts.links import Verdict, judge
 from tests.analysis.engines import direction, engine, verdict
 
 UNDERLAY = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from delaylab.analysis.convergence.outcome import Outcome
 from delaylab.analysis.convergence.recorded import SeenEvent, SeenTrial
-from delaylab.analysis.convergence.states import RouterState
 from delaylab.analysis.group import Group
 from delaylab.charts.lazy import alt
 from delaylab.charts.vega import Chart, Rows, inline, render
+from delaylab.verdicts.outcome import Outcome
+from delaylab.verdicts.states import RouterState
 
 PANELS = 8
 """The largest number of events that are drawn: of each combination those of one trial."""

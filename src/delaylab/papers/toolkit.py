@@ -57,8 +57,8 @@ from delaylab.analysis.statistics.factors import associations_in, tau
 from delaylab.analysis.statistics.influence import Statistic
 from delaylab.analysis.statistics.quantiles import last_axis_quantiles
 from delaylab.analysis.statistics.runs import Floats, Run, thinned, whole
-from delaylab.analysis.statistics.shares import wilson
 from delaylab.analysis.statistics.student import half_width
+from delaylab.analysis.statistics.wilson import wilson
 from delaylab.analysis.work import Work
 from delaylab.charts.boxes import (
     COLOURS,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from delaylab.analysis.convergence.outcome import Outcome
 from delaylab.charts import words
 from delaylab.charts.convergence import timeline_of_outcomes
 from delaylab.forwarding.detours import NodesPassed
 from delaylab.forwarding.fates import Interval
 from delaylab.report import value as v
 from delaylab.report.templating import page
+from delaylab.verdicts.outcome import Outcome
 
 HEAD = (
     *("event", "detected", "last change", "all right", "black holes", "loops", "lost messages"),

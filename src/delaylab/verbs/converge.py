@@ -6,13 +6,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.analysis.convergence.outcome import (
-    Outcome,
-    Trouble,
-    course,
-    outcome,
-    waited_between,
-)
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.forwarding.detours import detours
 from delaylab.forwarding.during import During
@@ -46,6 +39,13 @@ from delaylab.plan.routed_topology import (
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.events import LinkDeed, change_links
+from delaylab.verdicts.outcome import (
+    Outcome,
+    Trouble,
+    course,
+    outcome,
+    waited_between,
+)
 
 Deed = LinkDeed | NodeDeed
 STEP_S = 0.2

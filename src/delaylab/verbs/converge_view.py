@@ -8,7 +8,6 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.analysis.convergence.outcome import Outcome
 from delaylab.errors import BadInput
 from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
@@ -16,6 +15,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.plan.wiring import destinations
 from delaylab.verbs import pictures
 from delaylab.verbs.pictures import Targets
+from delaylab.verdicts.outcome import Outcome
 
 OPTIONAL = ("carriers fell after", "without service")
 """The rows that are left out where there is nothing to say."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.analysis.links.verdict import judge
 from delaylab.lab import health
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.records.links import EngineReport
+from delaylab.verdicts.links import judge
 
 MOST_LINKS = 8
 """The most links of one state that are named."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.analysis.links.verdict import Verdict, engine_reasons, judge
 from delaylab.io.values import JsonObject
 from delaylab.lab.links import link_engines
 from delaylab.lab.links.interfaces import InterfaceReport
@@ -16,6 +15,7 @@ from delaylab.machines.backlog import backlog
 from delaylab.records.links import Direction, EngineReport, Underlay
 from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.spec.conditions.words import one_line
+from delaylab.verdicts.links import Verdict, engine_reasons, judge
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
 NOW = "just now"

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from delaylab.analysis.convergence.bursts import Burst, followed
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import LinkChange
 from delaylab.io.values import JsonObject
@@ -16,6 +15,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.time_of_day import time_of_day
+from delaylab.verdicts.bursts import Burst, followed
 
 MOST_NAMES = 6
 """The most names that a line lists."""

@@ -9,13 +9,13 @@ from datetime import datetime
 
 import pytest
 
-from delaylab.analysis.convergence.bursts import Burst, followed
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.tables import LinkChange, Lost, TableChange
 from delaylab.lab.attach import attach
 from delaylab.lab.routing.observer import observing
 from delaylab.units import Duration
 from delaylab.verbs.watch import Watching, as_json, lines
+from delaylab.verdicts.bursts import Burst, followed
 from tests.analysis.test_convergence import CHAIN as TABLES
 from tests.analysis.test_convergence import MESH, TO, WIDE, via
 from tests.doing.conftest import Run, Up

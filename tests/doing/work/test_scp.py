@@ -15,7 +15,6 @@ import pytest
 
 from delaylab.agent.frames import Frame
 from delaylab.agent.wire.sessions import Exec
-from delaylab.analysis.links.verdict import judge
 from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.attach import attach
@@ -23,6 +22,7 @@ from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.study_file.work import ScpWork
 from delaylab.units import Size
+from delaylab.verdicts.links import judge
 from delaylab.work import sshd
 from delaylab.work.crew import Crew
 from delaylab.work.folders import Folder

@@ -25,7 +25,6 @@ from delaylab.analysis.group import (
 )
 from delaylab.analysis.links.delays import Error, MeasuredDelays
 from delaylab.analysis.links.fidelity import TrialLink
-from delaylab.analysis.links.verdict import judge
 from delaylab.analysis.over_time.usage import IN_USE
 from delaylab.analysis.packets.accounting import Account, ByLeg, PhaseAccount
 from delaylab.analysis.packets.instrument import AtRest
@@ -40,6 +39,7 @@ from delaylab.dataset.records.ways import Way
 from delaylab.dataset.records.work import DomainTime, Figure, WorkDone
 from delaylab.records.doubts import DoubtKind, doubt
 from delaylab.records.links import EngineReport
+from delaylab.verdicts.links import judge
 
 KEPT = 20_000
 """The most packets of a group of imagined trials. Trials that ran count with all of theirs."""

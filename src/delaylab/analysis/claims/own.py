@@ -21,7 +21,7 @@ from delaylab.analysis.statistics.quantiles import (
     locate,
     refusal,
 )
-from delaylab.analysis.statistics.shares import wilson
+from delaylab.analysis.statistics.wilson import wilson
 from delaylab.study_file.claims import ClaimSpec
 
 STUDY_FILE = Source("the study file")

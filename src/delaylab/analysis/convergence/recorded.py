@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from delaylab.analysis.convergence.events import Effect, Span
-from delaylab.analysis.convergence.states import RouterState, states_of
-from delaylab.dataset.records.events import MOST_WAITED, EventRecord
+from delaylab.dataset.records.events import EventRecord
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.dataset.sample_times import by_local_clock
 from delaylab.dataset.store import Study
 from delaylab.forwarding.fates import Interval, Kind
+from delaylab.verdicts.effects import Effect, Span
+from delaylab.verdicts.outcome import MOST_WAITED
+from delaylab.verdicts.states import RouterState, states_of
 
 SECOND_NS = 10**9
 

@@ -12,8 +12,13 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from delaylab.analysis.links.delays import MeasuredDelays, measured
-from delaylab.analysis.links.downtimes import LinkDowntime
-from delaylab.analysis.links.verdict import (
+from delaylab.analysis.packets.table import Packets
+from delaylab.dataset.records.trial import TrialRecord
+from delaylab.dataset.records.ways import Way
+from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
+from delaylab.records.links import Direction
+from delaylab.verdicts.downtimes import LinkDowntime
+from delaylab.verdicts.links import (
     MEDIAN_LATE_NS,
     MEDIAN_OF,
     P99_LATE_NS,
@@ -21,11 +26,6 @@ from delaylab.analysis.links.verdict import (
     Verdict,
     judge,
 )
-from delaylab.analysis.packets.table import Packets
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.ways import Way
-from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
-from delaylab.records.links import Direction
 
 REMEDY = "give the engine a CPU of its own (`engine: {cpus: [1]}`); see docs/links.md on verdicts"
 

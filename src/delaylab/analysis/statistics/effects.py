@@ -23,13 +23,13 @@ from delaylab.analysis.statistics.runs import (
     as_run,
     whole,
 )
-from delaylab.analysis.statistics.shares import wilson
 from delaylab.analysis.statistics.student import (
     combined,
     distance,
     error_of_difference,
     half_width,
 )
+from delaylab.analysis.statistics.wilson import wilson
 
 Value = TypeVar("Value")
 DECILES = tuple(round(q / 10, 1) for q in range(1, 10))

@@ -14,8 +14,8 @@ import numpy as np
 from delaylab.analysis.statistics.effects import Effect
 from delaylab.analysis.statistics.memory import autocorrelation_times
 from delaylab.analysis.statistics.runs import LEVEL, Floats, Interval, Series, as_run, whole
-from delaylab.analysis.statistics.shares import wilson
 from delaylab.analysis.statistics.student import distance, error_of_difference, half_width
+from delaylab.analysis.statistics.wilson import wilson
 
 # Level of the intervals, by which verdicts are given. A comparison has a hundred lines or more, so
 # it asks for more than the 95 % of a single effect.

@@ -6,9 +6,6 @@ from pydantic import Field
 
 from delaylab.records.base import Count, Listed, Nanoseconds, Record, Text, Word
 
-MOST_WAITED = 0.10
-"""The largest share of a convergence that daemons may have waited for a CPU."""
-
 
 class Happening(Record):
     """Part of an event as it happened: what was done, to what, and when by the kernel's clock."""

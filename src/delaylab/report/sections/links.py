@@ -7,9 +7,6 @@ from dataclasses import asdict, replace
 
 from delaylab.analysis.group import Group
 from delaylab.analysis.links.fidelity import TrialLink
-from delaylab.analysis.links.lateness import Lateness
-from delaylab.analysis.links.verdict import RateCheck, Verdict
-from delaylab.analysis.statistics.shares import ShareCheck
 from delaylab.charts import words
 from delaylab.dataset.records.trial import TrialRecord
 from delaylab.io.values import JsonObject
@@ -17,6 +14,9 @@ from delaylab.records.underlays import MeasuredUnderlay
 from delaylab.report import value as v
 from delaylab.report.sections.section import Report
 from delaylab.spec.conditions.words import one_line
+from delaylab.verdicts.lateness import Lateness
+from delaylab.verdicts.links import RateCheck, Verdict
+from delaylab.verdicts.shares import ShareCheck
 
 # Largest number of directions that the terminal shows.
 IN_TERMINAL = 12

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from delaylab.analysis.links.downtimes import LinkDowntime, not_up
-from delaylab.analysis.links.lateness import Lateness, lateness
-from delaylab.analysis.statistics.shares import ShareCheck, check_share, expected_loss
 from delaylab.records.links import CpuNoise, Direction, EngineReport, Underlay
 from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 from delaylab.spec.conditions.engine import NOTHING, Rate
+from delaylab.verdicts.downtimes import LinkDowntime, not_up
+from delaylab.verdicts.lateness import Lateness, lateness
+from delaylab.verdicts.shares import ShareCheck, check_share, expected_loss
 
 MEDIAN_LATE_NS, MEDIAN_OF = 100_000, 20
 P99_LATE_NS, P99_OF = 1_000_000, 100

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from delaylab.analysis.convergence.events import Effect, effects
-from delaylab.analysis.convergence.states import RouterState, states_of
-from delaylab.dataset.records.events import MOST_WAITED
 from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.service import Outage
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
 from delaylab.forwarding.verified import Verdict
+from delaylab.verdicts.effects import Effect, effects
+from delaylab.verdicts.states import RouterState, states_of
+
+MOST_WAITED = 0.10
+"""The largest share of a convergence that daemons may have waited for a CPU."""
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, exp, floor, lgamma, log, log1p, sqrt
+from math import ceil, exp, floor, lgamma, log, log1p
 
 from delaylab.spec.conditions.engine import GilbertElliott, Loss, Pattern
 
 SHOWN, JUDGED = 0.95, 0.999
 """The levels of intervals for readers, and of those that decide: one study may need hundreds of
 verdicts, and each could fail by chance."""
-NORMAL_95 = 1.959964
-"""The 97.5 % quantile of the normal distribution, for Wilson's interval."""
 NEGLIGIBLE = 1e-9
 """The part of a sum from which on further terms, which fall faster and faster, do not count."""
+PRECISE = 1e-9
+"""The part of an interval's end to which it is worked out."""
+MOST_TERMS = 1_000_000
+"""The most terms of a fraction: about the square root of the number of frames is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,47 @@ def check_share(configured: float, count: int, n: int, alone: float | None = Non
 
 def exact(count: int, n: int, level: float) -> tuple[float, float]:
     """Return the interval of Clopper and Pearson of a share that was seen in `count` of `n`."""
-    from scipy.special import betaincinv  # noqa: PLC0415  slow to load, and seldom needed
-
     rest = (1 - level) / 2
-    low = float(betaincinv(count, n - count + 1, rest)) if count else 0.0
-    high = float(betaincinv(count + 1, n - count, 1 - rest)) if count < n else 1.0
+    low = _beta_quantile(count, n - count + 1, rest) if count else 0.0
+    high = _beta_quantile(count + 1, n - count, 1 - rest) if count < n else 1.0
     return low, high
+
+
+def _beta_quantile(a: float, b: float, p: float) -> float:
+    """Return the value below which a beta distribution has the probability p, by bisection."""
+    low, high = 0.0, 1.0
+    while high - low > PRECISE * high:
+        middle = (low + high) / 2
+        if _beta_below(a, b, middle) < p:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _beta_below(a: float, b: float, x: float) -> float:
+    """Return the probability that a beta distribution has below x, from 0 to 1.
+
+    By the continued fraction (DLMF 8.17.22), which converges fast below the mean.
+    """
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta_below(b, a, 1 - x)
+    if x <= 0:
+        return 0.0
+    first = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    fraction = d
+    for m in range(1, MOST_TERMS):
+        for factor in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / (1 + factor * d)
+            c = 1 + factor / c
+            fraction *= c * d
+        if abs(c * d - 1) < NEGLIGIBLE:
+            break
+    return first * fraction
 
 
 def _agree(count: int, n: int, share: float) -> bool:
@@ -130,12 +167,3 @@ def _agree(count: int, n: int, share: float) -> bool:
             term *= k / (n - k + 1) / odds
             k -= 1
     return total > (1 - JUDGED) / 2
-
-
-def wilson(share: float, n: float, z: float = NORMAL_95) -> tuple[float, float]:
-    """Return Wilson's interval of a share seen in n trials."""
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
-    # Where none or all are seen, that end is 0 or 1 exactly; floats miss it by a little.
-    low = 0.0 if share <= 0 else max(0.0, middle - half)
-    return low, 1.0 if share >= 1 else min(1.0, middle + half)
