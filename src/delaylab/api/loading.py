@@ -11,7 +11,7 @@ from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import of_data, read
 from delaylab.study_file.load import study_from
-from delaylab.topology.in_studies import with_maps
+from delaylab.study_file.maps import with_maps
 from delaylab.verbs.study_file import LoadedStudy, checked
 
 __all__ = ["Lab", "LoadedStudy", "load"]

@@ -11,7 +11,7 @@ from delaylab.papers.studies import find, is_paper
 from delaylab.spec.source import read
 from delaylab.study_file.combine import StudyFile
 from delaylab.study_file.load import study_from
-from delaylab.topology.in_studies import with_maps
+from delaylab.study_file.maps import with_maps
 from delaylab.verbs.given import given
 
 if TYPE_CHECKING:
