@@ -9,19 +9,19 @@ import polars as pl
 
 from benches.pair import FAR, NEAR
 from benches.section import Section
-from delaylab.analysis.packets.instrument import Cost, at_rest, cost
-from delaylab.analysis.packets.segments import aligned
-from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.ways import Way
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.instruments import listening, stop, switch_taps, tap
-from delaylab.trial.rest import alternate, schedule
-from delaylab.trial.sender import Sender
+from delaylab_study.analysis.packets.instrument import Cost, at_rest, cost
+from delaylab_study.analysis.packets.segments import aligned
+from delaylab_study.analysis.packets.trial import TrialPackets
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.records.ways import Way
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.instruments import listening, stop, switch_taps, tap
+from delaylab_study.trial.rest import alternate, schedule
+from delaylab_study.trial.sender import Sender
 
 RUNS = 100
 PROBE = {"from": NEAR, "to": FAR, "at_rest": 20, "interval": "5ms", "late": "200ms"}

@@ -13,11 +13,11 @@ import polars as pl
 from rich.console import Console
 
 from benches.section import Section
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.store import Study, read_study
-from delaylab.study.order import Planned
-from delaylab.verbs import studies
-from delaylab.verbs.study_file import load
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.store import Study, read_study
+from delaylab_study.study.order import Planned
+from delaylab_study.verbs import studies
+from delaylab_study.verbs.study_file import load
 
 STUDY, SCALE = "dantas2015", "quick"
 GOAL = 0.6

@@ -18,7 +18,7 @@ STATIONS = 11
 CHILD = """
 import resource, sys, time
 from pathlib import Path
-from delaylab.report.html import write_report
+from delaylab_study.report.html import write_report
 start = time.perf_counter()
 write_report(Path(sys.argv[1]))
 print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -17,8 +17,8 @@ import numpy as np
 
 from benches.pair import NEAR, irtt_server, need, pair, probe, run_in
 from benches.section import Section
-from delaylab.charts.words import MINUS
 from delaylab.lab.running import LiveLab
+from delaylab_study.charts.words import MINUS
 
 COUNT = 500
 ROUNDS = 9

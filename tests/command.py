@@ -55,9 +55,9 @@ for module in pkgutil.walk_packages(delaylab.__path__, "delaylab."):
     if not module.name.endswith("__main__"):
         __import__(module.name)
 from delaylab.__main__ import main
-from delaylab.dataset.records import study, trial
+from delaylab_study.dataset.records import study, trial
 from delaylab.spec import lab
-from delaylab.study_file import model as study_file
+from delaylab_study.study_file import model as study_file
 for model in (study.StudyRecord, trial.TrialRecord, lab.LabSpec, study_file.StudySpec):
     model.model_rebuild()
 gc.freeze()

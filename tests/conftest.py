@@ -85,7 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def kept_drawers() -> Iterator[None]:
     """Have the reports of all tests in this process drawn by the same two processes."""
-    from delaylab.report import html  # noqa: PLC0415  a second: not for a run that only lists tests
+    from delaylab_study.report import html  # noqa: PLC0415  a second: not for a run that only lists tests
     from tests import drawers  # noqa: PLC0415  as above
 
     with pytest.MonkeyPatch.context() as patch:

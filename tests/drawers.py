@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.charts.drawn_beside import SecondProcess
+from delaylab_study.charts.drawn_beside import SecondProcess
 
 _idle: list[SecondProcess] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from delaylab.analysis.group import Group, GroupPackets
+from delaylab_study.analysis.group import Group, GroupPackets
 
 
 def of_packets(group: Group) -> GroupPackets:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.analysis.clocks.align import Alignment
-from delaylab.analysis.clocks.stations import Station
-from delaylab.analysis.packets import segments as parts
-from delaylab.analysis.packets.segments import Segment, aligned
-from delaylab.analysis.packets.table import Packets, Stamps, stations_of
-from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.ways import Way
+from delaylab_study.analysis.clocks.align import Alignment
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets import segments as parts
+from delaylab_study.analysis.packets.segments import Segment, aligned
+from delaylab_study.analysis.packets.table import Packets, Stamps, stations_of
+from delaylab_study.analysis.packets.trial import TrialPackets
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.records.ways import Way
 
 
 def packets(stamps: pl.DataFrame, probes: pl.DataFrame, path: Way) -> pl.DataFrame:

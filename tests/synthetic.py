@@ -13,12 +13,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from delaylab.analysis.claims.imagined import ACTED
-from delaylab.dataset import store
-from delaylab.dataset.records.tables import HOSTS, TABLES
-from delaylab.dataset.records.trial import RestBlock
 from delaylab.records.base import LOCAL_NAME
-from delaylab.trial.rest import schedule
+from delaylab_study.analysis.claims.imagined import ACTED
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.tables import HOSTS, TABLES
+from delaylab_study.dataset.records.trial import RestBlock
+from delaylab_study.trial.rest import schedule
 
 REQUEST = {
     "netns": [f"sender.{p}" for p in ("app", "qdisc", "stack", "vif", "uplink")] + ["wire"],

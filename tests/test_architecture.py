@@ -174,7 +174,7 @@ def test_no_arrow_runs_up() -> None:
 
 def test_no_arrow_runs_up_in_the_analysis() -> None:
     order = ROOMS_OF_ANALYSIS
-    arrows = between(2, "delaylab.analysis")
+    arrows = between(2, "delaylab_study.analysis")
     assert not [(a, b) for a, b in arrows if order.index(b) > order.index(a)]
 
 
@@ -189,7 +189,7 @@ def test_papers_import_the_toolkit_and_their_neighbours_only() -> None:
                 assert node.level <= folders, f"{path}:{node.lineno} leaves the paper's folder"
             else:
                 ours = {name for name in _imported(node) if name.startswith("delaylab")}
-                assert ours <= {"delaylab.papers.toolkit"}, path
+                assert ours <= {"delaylab_study.papers.toolkit"}, path
 
 
 def test_no_paper_is_built_in() -> None:
@@ -282,10 +282,10 @@ from delaylab.plan.build import build
 # build() imports these for labs with daemons or conditions: code is not what is built
 import delaylab.plan.conditions.conditioned, delaylab.plan.daemons
 from delaylab.plan.kind import Rights
-from delaylab.papers.studies import find, names
-from delaylab.study_file.combine import combinations
+from delaylab_study.papers.studies import find, names
+from delaylab_study.study_file.combine import combinations
 from delaylab.resolve.load import load_lab
-from delaylab.study_file.load import load_study
+from delaylab_study.study_file.load import load_study
 
 labs = [load_lab(Path(name)) for name in sys.argv[2:]]
 for name in names():

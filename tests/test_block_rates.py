@@ -7,18 +7,18 @@ from typing import cast
 
 import pytest
 
-from delaylab import loads
-from delaylab.dataset import store
-from delaylab.dataset.records.rates import HeldRate
-from delaylab.dataset.records.trial import Load
 from delaylab.errors import BadInput
 from delaylab.lab.running import LiveLab
 from delaylab.resolve.lab import Lab
-from delaylab.study import estimate
-from delaylab.study.block_rates import BlockRates, recalled
-from delaylab.study.order import Planned, begin, plan_trials
-from delaylab.study_file.load import load_study
-from delaylab.study_file.loads import LoadSpec
+from delaylab_study import loads
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.rates import HeldRate
+from delaylab_study.dataset.records.trial import Load
+from delaylab_study.study import estimate
+from delaylab_study.study.block_rates import BlockRates, recalled
+from delaylab_study.study.order import Planned, begin, plan_trials
+from delaylab_study.study_file.load import load_study
+from delaylab_study.study_file.loads import LoadSpec
 from tests.controls.world import record
 
 STUDY = """

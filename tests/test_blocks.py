@@ -15,7 +15,7 @@ import typer.core
 import typer.main
 import yaml
 
-from delaylab.cli import app
+from delaylab.cli import whole
 from delaylab.errors import BadInput
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
@@ -89,7 +89,7 @@ def test_each_command_of_a_page_is_one(block: Block, words: list[str]) -> None:
 
 def require_one(words: list[str]) -> None:
     """Parse a command line down to its verb; an error of the parser is raised."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(whole())
     context = command.make_context("delaylab", rest := words)
     while isinstance(command, typer.core.TyperGroup):
         name, found, rest = command.resolve_command(context, rest)

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.dataset import store
-from delaylab.dataset.intact import check_intact, read_intact, set_aside
 from delaylab.errors import BadInput
+from delaylab_study.dataset import store
+from delaylab_study.dataset.intact import check_intact, read_intact, set_aside
 from tests import synthetic
 from tests.command import delaylab
 from tests.synthetic import Condition

@@ -13,11 +13,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.doubted import kinds_by_trial
-from delaylab.dataset import store
-from delaylab.dataset.records.tables import STAMPS
 from delaylab.errors import BadInput, DelaylabError
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.doubted import kinds_by_trial
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.tables import STAMPS
 from tests import synthetic
 from tests.synthetic import Condition
 

@@ -12,7 +12,6 @@ from tools import claims_page
 from tools.cli_pages import FOLDER, pages
 from tools.profile_table import PAGE, table
 
-from delaylab.cli import app
 from delaylab.kinds import KINDS
 from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of
@@ -39,7 +38,7 @@ def test_every_verb_has_its_current_page() -> None:
 
 
 def test_every_verb_says_what_it_does() -> None:
-    for command in app.registered_commands:
+    for command in whole().registered_commands:
         assert command.callback is not None
         assert command.callback.__doc__
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.dataset import store
 from delaylab.errors import BadInput
-from delaylab.study.order import begin, plan_trials
-from delaylab.study_file.load import load_study
-from delaylab.verbs import studies
+from delaylab_study.dataset import store
+from delaylab_study.study.order import begin, plan_trials
+from delaylab_study.study_file.load import load_study
+from delaylab_study.verbs import studies
 
 STUDY = """\
 study: mine

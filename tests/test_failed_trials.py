@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 
 from delaylab.agent.result import AgentError
-from delaylab.dataset import store
-from delaylab.dataset.intact import set_lost_aside
-from delaylab.dataset.records.tables import COMPARISONS, PROGRESS
-from delaylab.dataset.records.trial import Measurement, Repeats
 from delaylab.lab.running import LiveLab
-from delaylab.study import executor, runner
-from delaylab.study.order import begin, plan_trials
-from delaylab.study_file.load import load_study
-from delaylab.trial.recording import Recording
+from delaylab_study.dataset import store
+from delaylab_study.dataset.intact import set_lost_aside
+from delaylab_study.dataset.records.tables import COMPARISONS, PROGRESS
+from delaylab_study.dataset.records.trial import Measurement, Repeats
+from delaylab_study.study import executor, runner
+from delaylab_study.study.order import begin, plan_trials
+from delaylab_study.study_file.load import load_study
+from delaylab_study.trial.recording import Recording
 from tests import synthetic
 from tests.synthetic import Condition
 

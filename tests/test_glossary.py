@@ -14,8 +14,6 @@ from tools.file_examples import EXAMPLES
 from tools.file_pages import heading, parts
 from tools.schema_pages import MARK, PAGES, current
 
-from delaylab.analysis.packets import layers
-from delaylab.dataset.records.tables import MEANINGS, TABLES
 from delaylab.points import CATALOGUE, IN, OUT, RESPONDER, on_way
 from delaylab.records.doubts import DoubtKind
 from delaylab.spec.conditions.engine import Conditions
@@ -23,7 +21,9 @@ from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.source import parse
 from delaylab.spec.variants import all_fields
-from delaylab.study_file.model import StudySpec
+from delaylab_study.analysis.packets import layers
+from delaylab_study.dataset.records.tables import MEANINGS, TABLES
+from delaylab_study.study_file.model import StudySpec
 
 DOCS = Path(__file__).parent.parent / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()

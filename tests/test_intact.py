@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.dataset import store
-from delaylab.dataset.intact import check_intact, read_intact
 from delaylab.errors import BadInput, DelaylabError
+from delaylab_study.dataset import store
+from delaylab_study.dataset.intact import check_intact, read_intact
 from tests import synthetic
 from tests.command import delaylab
 from tests.synthetic import Condition

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tools import replications_page
 
-from delaylab.analysis.analyse import groups
-from delaylab.charts import words
-from delaylab.dataset.store import read_study
-from delaylab.papers.findings import findings
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.charts import words
+from delaylab_study.dataset.store import read_study
+from delaylab_study.papers.findings import findings
 from tests import synthetic
 from tests.synthetic import Condition, constant
 

@@ -15,7 +15,7 @@ import pytest
 from tools.man_page import PAGE, page, text
 from typer.main import get_command
 
-from delaylab.cli import app
+from delaylab.cli import whole
 
 ROOT = Path(__file__).parent.parent
 FORBIDDEN = 101
@@ -74,7 +74,7 @@ def test_the_script_of_a_shell_calls_the_command(shell: str) -> None:
 
 def test_the_manual_page_is_current_and_names_every_verb() -> None:
     assert PAGE.read_text() == page(), "run `make docs`: man/delaylab.1 is stale"
-    for name in get_command(app).commands:  # type: ignore[attr-defined]
+    for name in get_command(whole()).commands:  # type: ignore[attr-defined]
         assert f'.SS "{name}' in page()
 
 

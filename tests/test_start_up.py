@@ -28,7 +28,7 @@ WITH_MODELS = (
 OF_FEW_LABS = (
     *("delaylab.routing.frr", "delaylab.routing.bird", "delaylab.routing.writers"),
     *("delaylab.placement", "delaylab.topology.formats", "delaylab.topology.generators"),
-    *("delaylab.machines.ssh", "delaylab.machines.clusters", "delaylab.study_file"),
+    *("delaylab.machines.ssh", "delaylab.machines.clusters", "delaylab_study.study_file"),
     # 7 ms for one field of pydantic's own type of addresses.
     "pydantic.networks",
 )

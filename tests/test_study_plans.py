@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from delaylab.cli import app
+from delaylab.cli import whole
 from delaylab.errors import BadInput
 from delaylab.images import kvm
 from delaylab.images.kvm import Probed
 from delaylab.kinds import KINDS
-from delaylab.papers import studies
-from delaylab.study import estimate, fits, order
-from delaylab.study_file.load import load_study
-from delaylab.trial.rest import schedule
 from delaylab.units import Duration
 from delaylab.verbs import kind_round_trips
-from delaylab.verbs.studies import begin, plan
-from delaylab.verbs.study_file import load
+from delaylab_study.papers import studies
+from delaylab_study.study import estimate, fits, order
+from delaylab_study.study_file.load import load_study
+from delaylab_study.trial.rest import schedule
+from delaylab_study.verbs.studies import begin, plan
+from delaylab_study.verbs.study_file import load
 
 REPRODUCED = "reproduced"
 OWN = """\
@@ -48,7 +48,7 @@ claims:
 
 
 def said(*argv: str) -> str:
-    done = CliRunner().invoke(app, ["run", *argv], env={"COLUMNS": "80"})
+    done = CliRunner().invoke(whole(), ["run", *argv], env={"COLUMNS": "80"})
     assert done.exit_code == 0, done.output
     return done.stdout
 
@@ -245,7 +245,7 @@ def test_levels_that_are_left_out_change_no_order() -> None:
     "more", [["--dry-run"], ["quickstart"], ["--only", "load=cpu"], ["--scale", "paper"]]
 )
 def test_a_resumed_study_goes_on_as_it_was_begun(tmp_path: Path, more: list[str]) -> None:
-    done = CliRunner().invoke(app, ["run", "--resume", str(tmp_path), *more])
+    done = CliRunner().invoke(whole(), ["run", "--resume", str(tmp_path), *more])
     assert isinstance(done.exception, BadInput)
     assert done.exception.what == "--resume continues a dataset as it was begun"
     assert not list(tmp_path.iterdir())
@@ -294,7 +294,7 @@ def test_packets_without_a_path_are_refused_before_anything_runs(
     study.write_text(NO_ROUTES.format(routes=routes, on=on, to=to, probed=probed))
     out = tmp_path / "data"
     for more in (["--dry-run"], ["--out", str(out)] if line else ["--dry-run", "--json"]):
-        done = CliRunner().invoke(app, ["run", str(study), *more], env={"COLUMNS": "300"})
+        done = CliRunner().invoke(whole(), ["run", str(study), *more], env={"COLUMNS": "300"})
         if line is None:
             assert done.exit_code == 0, done.output
             continue

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from delaylab.dataset import store
-from delaylab.dataset.records.tables import PROGRESS
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.tables import PROGRESS
 from tests import synthetic
 
 S = 1_000_000_000

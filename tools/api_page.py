@@ -7,8 +7,10 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import delaylab
+import delaylab_study
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 BEGIN = "## Reference\n"
@@ -25,13 +27,20 @@ WIDTH = 96
 
 def reference() -> str:
     """Return the reference: for each public name, functions first, its signature and docstring."""
-    names = sorted(delaylab.__all__, key=lambda name: inspect.isclass(getattr(delaylab, name)))
-    return "\n".join([BEGIN, INTRODUCTION, *(line for name in names for line in _entry(name))])
+    lines = (
+        line
+        for package in (delaylab, delaylab_study)
+        for name in sorted(
+            package.__all__, key=lambda name: inspect.isclass(getattr(package, name))
+        )
+        for line in _entry(package, name)
+    )
+    return "\n".join([BEGIN, INTRODUCTION, *lines])
 
 
-def _entry(name: str) -> Iterator[str]:
-    value = getattr(delaylab, name)
-    yield f"### `{name}`\n"
+def _entry(package: ModuleType, name: str) -> Iterator[str]:
+    value = getattr(package, name)
+    yield f"### `{package.__name__}.{name}`\n"
     if inspect.isclass(value):
         if dataclasses.is_dataclass(value) and not (
             issubclass(value, Exception) or name in MADE_BY_LOADING
@@ -41,7 +50,7 @@ def _entry(name: str) -> Iterator[str]:
         if name not in SHOWN_WITHOUT_MEMBERS and not issubclass(value, Exception):
             yield from _members(value)
     else:
-        yield from _code(f"delaylab.{_signature(name, value)}")
+        yield from _code(f"{package.__name__}.{_signature(name, value)}")
         yield _text(value)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
 
-from delaylab.analysis.claims.claim import Claim
-from delaylab.analysis.claims.words import rule_in_words
-from delaylab.papers.loading import claims
-from delaylab.papers.paper import Paper
+from delaylab_study.analysis.claims.claim import Claim
+from delaylab_study.analysis.claims.words import rule_in_words
+from delaylab_study.papers.loading import claims
+from delaylab_study.papers.paper import Paper
 
 PAGE = Path(__file__).parent.parent / "docs" / "claims.md"
 WIDTH = 100

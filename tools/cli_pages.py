@@ -11,8 +11,8 @@ import typer
 from typer.cli import get_docs_for_click
 from typer.main import get_command
 
-from delaylab.cli import app
-from delaylab.cli.groups import GROUPS, ORDER
+from delaylab.cli import whole
+from delaylab.cli.groups import Heading
 
 FOLDER = Path(__file__).parent.parent / "docs" / "cli"
 NAMES = """\
@@ -23,15 +23,16 @@ argument, too. Without a name they take the only lab that is up; but `link set` 
 
 def pages() -> dict[str, str]:
     """Return the text by file name: one page for every verb, and an index."""
-    group = get_command(app)
+    group = get_command(whole())
     assert isinstance(group, typer.core.TyperGroup)
     made = {}
-    rows: dict[str, list[str]] = {each: [] for each in GROUPS}
-    for name, command in sorted(commands(group), key=lambda each: ORDER[each[0].split()[0]]):
+    rows: dict[str, list[str]] = {each: [] for each in Heading}
+    for name, command in commands(group):
         page = f"{name.replace(' ', '-')}.md"
         made[page] = _page(name, command)
         first = (command.help or "").splitlines()[0]
-        rows[_group_of(name)].append(f"| [`delaylab {name}`]({page}) | {first} |")
+        heading = getattr(group.commands[name.split()[0]], "rich_help_panel", "")
+        rows[heading].append(f"| [`delaylab {name}`]({page}) | {first} |")
     tables = (
         "\n".join((f"## {each}", "| verb | |", "|---|---|", *found)) for each, found in rows.items()
     )
@@ -39,14 +40,13 @@ def pages() -> dict[str, str]:
     return made
 
 
-def _group_of(name: str) -> str:
-    verb = name.split(maxsplit=1)[0]
-    return next(group for group, verbs in GROUPS.items() if verb in verbs)
-
-
 def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield all commands with their names; a group is replaced by its commands."""
-    for name, command in group.commands.items():
+    """Yield all commands with their names, as `--help` lists them.
+
+    A group is replaced by its commands.
+    """
+    for name in group.list_commands(typer.Context(group)):
+        command = group.commands[name]
         if isinstance(command, typer.core.TyperGroup):
             yield from commands(command, f"{before}{name} ")
         else:

@@ -14,8 +14,8 @@ from pydantic.fields import FieldInfo
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
 from delaylab.spec.variants import Variants, all_fields, models_in
-from delaylab.study_file.claims import Limit
 from delaylab.units import Quantity
+from delaylab_study.study_file.claims import Limit
 
 PLAIN = {
     int: "integer",

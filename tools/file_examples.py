@@ -34,10 +34,10 @@ from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
 from delaylab.spec.routing.static_routes import RouteSpec
 from delaylab.spec.timeline.model import MomentSpec
-from delaylab.study_file.claims import ClaimSpec, LimitsSpec
-from delaylab.study_file.loads import LoadSpec
-from delaylab.study_file.model import ProbeSpec, StudySpec
-from delaylab.study_file.work import FigureSpec, WorkSpec
+from delaylab_study.study_file.claims import ClaimSpec, LimitsSpec
+from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.model import ProbeSpec, StudySpec
+from delaylab_study.study_file.work import FigureSpec, WorkSpec
 
 _TEXTS: dict[type[BaseModel], str] = {
     LabSpec: """

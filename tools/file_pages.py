@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from delaylab.spec.base import FromFile, Shorthand
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.lab import LabSpec
-from delaylab.study_file.model import StudySpec
+from delaylab_study.study_file.model import StudySpec
 from tools.field_tables import fields, left_out, models, row_of, table_of, type_words, word
 from tools.file_examples import EXAMPLES
 

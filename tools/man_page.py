@@ -10,8 +10,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from delaylab.cli import app
-from delaylab.cli.groups import ORDER
+from delaylab.cli import whole
 from delaylab.version import VERSION
 from tools.cli_pages import commands
 
@@ -27,7 +26,7 @@ ENDS = {
 
 def page() -> str:
     """Return the page: every verb with its arguments and options, in the order of `--help`."""
-    group = get_command(app)
+    group = get_command(whole())
     assert isinstance(group, typer.core.TyperGroup)
     lines = [
         f'.TH DELAYLAB 1 "" "delaylab {VERSION}" "User Commands"',
@@ -41,7 +40,7 @@ def page() -> str:
         *(".SH OPTIONS", *_parameters(group)),
         ".SH VERBS",
     ]
-    for name, command in sorted(commands(group), key=lambda each: ORDER[each[0].split()[0]]):
+    for name, command in commands(group):
         lines += _verb(name, command)
     lines.append(".SH EXIT STATUS")
     for code, meaning in ENDS.items():

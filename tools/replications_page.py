@@ -21,23 +21,23 @@ from textwrap import fill
 
 from pydantic import BaseModel, ConfigDict
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.finding import (
+from delaylab.progress import silent
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.finding import (
     OWN_VERDICTS,
     VERDICTS,
     Finding,
     JudgedCriterion,
 )
-from delaylab.analysis.claims.judge import NEEDS_HARDWARE, WOULD
-from delaylab.charts import words
-from delaylab.dataset.store import Study, read_study
-from delaylab.papers.findings import findings
-from delaylab.papers.loading import claims
-from delaylab.papers.studies import find
-from delaylab.progress import silent
-from delaylab.study import fits, order
-from delaylab.study_file.load import load_study
-from delaylab.verbs.foreseen import foreseen
+from delaylab_study.analysis.claims.judge import NEEDS_HARDWARE, WOULD
+from delaylab_study.charts import words
+from delaylab_study.dataset.store import Study, read_study
+from delaylab_study.papers.findings import findings
+from delaylab_study.papers.loading import claims
+from delaylab_study.papers.studies import find
+from delaylab_study.study import fits, order
+from delaylab_study.study_file.load import load_study
+from delaylab_study.verbs.foreseen import foreseen
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, KEPT = DOCS / "replications.md", DOCS / "replications"

@@ -10,10 +10,10 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from delaylab.dataset.records.study import StudyRecord
-from delaylab.dataset.records.tables import MEANINGS, NULLABLE, TABLES
-from delaylab.dataset.records.trial import TrialRecord
 from delaylab.spec.conditions.engine import Conditions
+from delaylab_study.dataset.records.study import StudyRecord
+from delaylab_study.dataset.records.tables import MEANINGS, NULLABLE, TABLES
+from delaylab_study.dataset.records.trial import TrialRecord
 from tools.field_tables import fields, models, row_of, table_of, type_words, word
 from tools.file_pages import LAB_PAGE, STUDY_PAGE, file_page
 from tools.protocol_page import messages

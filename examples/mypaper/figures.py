@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     WHISKERS_SAID,
     Chart,
     Group,

@@ -1,6 +1,6 @@
 """The paper: its name, its claims, its table and its figure."""
 
-from delaylab.papers.toolkit import Paper
+from delaylab_study.papers.toolkit import Paper
 
 from .claims import CLAIMS
 from .figures import charts, tables

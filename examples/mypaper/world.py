@@ -1,6 +1,6 @@
 """Trials as the paper's numbers would have them: `run --dry-run` says by them what to expect."""
 
-from delaylab.papers.toolkit import Design, Group, Random, imagined, lognormal
+from delaylab_study.papers.toolkit import Design, Group, Random, imagined, lognormal
 
 from .published import MEDIAN_RTT_US
 

@@ -1,15 +1,12 @@
-"""A laboratory for packet delay: labs, pings, studies and datasets from Python (docs/api.md).
+"""A laboratory for packet delay: labs, pings and maps from Python (docs/api.md).
 
-Each name is loaded when it is first used: tables and statistics take long to import, and labs need
-none of them.
+Each name is loaded when it is first used. Studies and datasets are in `delaylab_study`.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False  # that of `typing`, which takes ten times as long to import as this module
 if TYPE_CHECKING:
-    from delaylab.analysis.claims.finding import Finding
-    from delaylab.api.datasets import Dataset, read
     from delaylab.api.labs import (
         CommandFailed,
         CommandResult,
@@ -20,11 +17,9 @@ if TYPE_CHECKING:
         attach,
         up,
     )
-    from delaylab.api.loading import Lab, LoadedStudy, load
+    from delaylab.api.loading import Lab, load
     from delaylab.api.maps import LabFile, generate, import_map
     from delaylab.api.pings import ping
-    from delaylab.api.studies import run
-    from delaylab.dataset.records.trial import TrialRecord
     from delaylab.errors import BadInput, DelaylabError, NotHere
     from delaylab.verbs.ping.result import PingPacket, PingResult, Spread
 
@@ -32,13 +27,10 @@ __all__ = [
     "BadInput",
     "CommandFailed",
     "CommandResult",
-    "Dataset",
     "DelaylabError",
-    "Finding",
     "Lab",
     "LabFile",
     "Link",
-    "LoadedStudy",
     "Node",
     "NotHere",
     "PingPacket",
@@ -46,19 +38,14 @@ __all__ = [
     "Program",
     "RunningLab",
     "Spread",
-    "TrialRecord",
     "attach",
     "generate",
     "import_map",
     "load",
     "ping",
-    "read",
-    "run",
     "up",
 ]
 _MODULES = {
-    "analysis.claims.finding": ("Finding",),
-    "api.datasets": ("Dataset", "read"),
     "api.labs": (
         "CommandFailed",
         "CommandResult",
@@ -69,14 +56,14 @@ _MODULES = {
         "attach",
         "up",
     ),
-    "api.loading": ("Lab", "LoadedStudy", "load"),
+    "api.loading": ("Lab", "load"),
     "api.maps": ("LabFile", "generate", "import_map"),
     "api.pings": ("ping",),
-    "api.studies": ("run",),
-    "dataset.records.trial": ("TrialRecord",),
     "errors": ("BadInput", "DelaylabError", "NotHere"),
     "verbs.ping.result": ("PingPacket", "PingResult", "Spread"),
 }
+_IN_STUDIES = ("Dataset", "Finding", "LoadedStudy", "TrialRecord", "read", "run")
+"""Names that were here in version 0.1 and are in `delaylab_study` now; kept for one release."""
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that exists
@@ -85,6 +72,12 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that exist
         """Return a public name, loaded from its module."""
         from importlib import import_module  # noqa: PLC0415  as above
 
+        if name in _IN_STUDIES:
+            import warnings  # noqa: PLC0415  as above
+
+            what = f"delaylab.{name} is delaylab_study.{name} now; it goes with the next release"
+            warnings.warn(what, DeprecationWarning, stacklevel=2)
+            return getattr(import_module("delaylab_study"), name)
         if name not in _HOMES:
             raise AttributeError(f"module 'delaylab' has no attribute {name!r}")
         value = getattr(import_module(f"delaylab.{_HOMES[name]}"), name)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.group import Group
-from delaylab.dataset.store import read_study
-from delaylab.papers.findings import findings
-from delaylab.papers.studies import find
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.finding import Finding
+from delaylab_study.analysis.group import Group
+from delaylab_study.dataset.store import read_study
+from delaylab_study.papers.findings import findings
+from delaylab_study.papers.studies import find
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
 from tests import synthetic
 from tests.synthetic import Condition, Delay
 

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis.packets.accounting import NOWHERE, ByLeg, PhaseAccount, account, by_phase
-from delaylab.dataset.records.trial import TrialRecord
+from delaylab_study.analysis.packets.accounting import (
+    NOWHERE,
+    ByLeg,
+    PhaseAccount,
+    account,
+    by_phase,
+)
+from delaylab_study.dataset.records.trial import TrialRecord
 from tests import stamped, synthetic
 from tests.synthetic import Condition
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.analysis.packets.astray import Astray, LostAt, RoutingLoop, astray
-from delaylab.dataset.records.trial import TrialRecord
+from delaylab_study.analysis.packets.astray import Astray, LostAt, RoutingLoop, astray
+from delaylab_study.dataset.records.trial import TrialRecord
 
 CLOCK = "here"
 START_NS = 1_700_000_000_000_000_000

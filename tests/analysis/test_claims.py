@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.claims.groups import setups
-from delaylab.charts.delays import load_rtt
-from delaylab.dataset.store import read_study
-from delaylab.papers.findings import findings
-from delaylab.papers.loading import claims
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.finding import Finding
+from delaylab_study.analysis.claims.groups import setups
+from delaylab_study.charts.delays import load_rtt
+from delaylab_study.dataset.store import read_study
+from delaylab_study.papers.findings import findings
+from delaylab_study.papers.loading import claims
 from tests.synthetic import Condition, Delay, constant, lognormal, queue, write
 
 SEND = ("request", "sender.uplink")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.group import Group
-from delaylab.charts import words
-from delaylab.dataset.store import read_study
-from delaylab.report.show import as_json
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.group import Group
+from delaylab_study.charts import words
+from delaylab_study.dataset.store import read_study
+from delaylab_study.report.show import as_json
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.plain import plain as as_script

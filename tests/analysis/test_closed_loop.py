@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from delaylab.analysis.packets.closed_loop import LoopSeen, loop_seen
-from delaylab.analysis.packets.trial import TrialPackets
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.ways import Way
+from delaylab_study.analysis.packets.closed_loop import LoopSeen, loop_seen
+from delaylab_study.analysis.packets.trial import TrialPackets
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.records.ways import Way
 from tests.stamped import of_one_clock
 
 MS = 1_000_000

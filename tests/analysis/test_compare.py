@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from delaylab.analysis.statistics.compare import compare, holm
-from delaylab.analysis.statistics.curves import log_density
-from delaylab.analysis.statistics.effects import DECILES, UNKNOWN
-from delaylab.analysis.statistics.quantiles import last_axis_quantiles
-from delaylab.analysis.statistics.runs import Floats
+from delaylab_study.analysis.statistics.compare import compare, holm
+from delaylab_study.analysis.statistics.curves import log_density
+from delaylab_study.analysis.statistics.effects import DECILES, UNKNOWN
+from delaylab_study.analysis.statistics.quantiles import last_axis_quantiles
+from delaylab_study.analysis.statistics.runs import Floats
 from tests.synthetic import queue
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from delaylab.analysis.compared.lines import Line
-from delaylab.analysis.compared.many import compare_studies
-from delaylab.analysis.compared.measured import USER
-from delaylab.analysis.compared.two_sides import Compared
-from delaylab.dataset.store import Study, read_study
 from delaylab.spec.source import parse
+from delaylab_study.analysis.compared.lines import Line
+from delaylab_study.analysis.compared.many import compare_studies
+from delaylab_study.analysis.compared.measured import USER
+from delaylab_study.analysis.compared.two_sides import Compared
+from delaylab_study.dataset.store import Study, read_study
 from tests import synthetic
 from tests.synthetic import Condition, Delay, constant, lognormal
 

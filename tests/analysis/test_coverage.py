@@ -13,9 +13,9 @@ from tools.coverage.long import LongTrial, quantile
 from tools.coverage.measures import NAMES, TESTS, Tally, tally
 from tools.coverage.processes import Process, log_normal, pareto, queue_and_noise, truth
 
-from delaylab.analysis.doubts.packets import MEMORIES
-from delaylab.analysis.statistics import quantiles
-from delaylab.analysis.statistics.effects import share
+from delaylab_study.analysis.doubts.packets import MEMORIES
+from delaylab_study.analysis.statistics import quantiles
+from delaylab_study.analysis.statistics.effects import share
 
 DATA_SETS = 80
 COVERED, DIFFER, UNLIKELY = 0.94, 0.06, 0.001

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.analysis.analyse import groups
-from delaylab.dataset.store import read_study
-from delaylab.papers.findings import findings
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.dataset.store import read_study
+from delaylab_study.papers.findings import findings
 from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset, write
 from tests.synthetic import lognormal
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.domains import mean_shares
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.work import DomainTime
-from delaylab.work import domains
+from delaylab_study.analysis.domains import mean_shares
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.records.work import DomainTime
+from delaylab_study.work import domains
 from tests import synthetic
 from tests.synthetic import Condition
 

@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
-from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.claims.groups import pick, samples
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.claims.rule import above
-from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import Effect, shift
-from delaylab.dataset.store import read_study
 from delaylab.records.doubts import Doubt, DoubtKind
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab_study.analysis.claims.finding import Finding
+from delaylab_study.analysis.claims.groups import pick, samples
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.rule import above
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.statistics.effects import Effect, shift
+from delaylab_study.dataset.store import read_study
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, constant

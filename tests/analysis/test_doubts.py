@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.dataset import store
 from delaylab.records.doubts import Doubt
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.dataset import store
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.synthetic import Condition, constant

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
-from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.claims.groups import runs
-from delaylab.analysis.claims.imagined import Design, group, lognormal
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.claims.rule import below
-from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.effects import estimate
-from delaylab.papers import calls
-from delaylab.papers.loading import claims
+from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab_study.analysis.claims.finding import Finding
+from delaylab_study.analysis.claims.groups import runs
+from delaylab_study.analysis.claims.imagined import Design, group, lognormal
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.rule import below
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.statistics.effects import estimate
+from delaylab_study.papers import calls
+from delaylab_study.papers.loading import claims
 
 FAST_US, SLOW_US, LIMIT_US = 50.0, 500.0, 200.0
 

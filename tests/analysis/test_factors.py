@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from delaylab.analysis.packets.outliers import MAD, MEAN_DEVIATION, outlier_shares, robust_scale
-from delaylab.analysis.statistics.factors import COUNTED, Series, associations
+from delaylab_study.analysis.packets.outliers import (
+    MAD,
+    MEAN_DEVIATION,
+    outlier_shares,
+    robust_scale,
+)
+from delaylab_study.analysis.statistics.factors import COUNTED, Series, associations
 
 
 def factorial(n: int = 300, seed: int = 1) -> list[Series]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.fairness import Fairness, Got, fairness, jain
+from delaylab_study.analysis.fairness import Fairness, Got, fairness, jain
 
 ROUNDS = 4
 

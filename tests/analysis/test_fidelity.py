@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import betaincinv
 
-from delaylab.analysis.links.fidelity import link_doubts, trial_links
-from delaylab.analysis.statistics.wilson import wilson
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.ways import Hop, Way
 from delaylab.io.console import terminal
 from delaylab.records.links import EngineReport
 from delaylab.spec.conditions.engine import GilbertElliott
 from delaylab.verbs.links import print_links
 from delaylab.verdicts.links import judge
 from delaylab.verdicts.shares import JUDGED, check_share, exact, expected_loss
+from delaylab_study.analysis.links.fidelity import link_doubts, trial_links
+from delaylab_study.analysis.statistics.wilson import wilson
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.records.ways import Hop, Way
 from tests.analysis.engines import SECOND, direction, engine, verdict
 from tests.stamped import narrow
 

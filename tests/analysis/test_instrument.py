@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.group import Group
-from delaylab.analysis.packets.instrument import AtRest, cost
-from delaylab.charts import words
-from delaylab.dataset import store
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.packets.instrument import AtRest, cost
+from delaylab_study.charts import words
+from delaylab_study.dataset import store
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.plain import plain

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.groups import loads
-from delaylab.dataset.store import read_study
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.groups import loads
+from delaylab_study.dataset.store import read_study
 from tests.synthetic import Condition, write
 
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.compared.blocks import Sample, mean_of, over_blocks, shift_of
-from delaylab.analysis.compared.levels import Contrast, FactorLevels, levels_of
-from delaylab.analysis.compared.many import compare_levels, compare_studies
-from delaylab.analysis.compared.measured import USER
-from delaylab.analysis.statistics.effects import Effect
-from delaylab.charts.levels import factor_charts
-from delaylab.dataset.store import Study, read_study
 from delaylab.errors import BadInput
-from delaylab.report.terminal import study_parts
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.compared.blocks import Sample, mean_of, over_blocks, shift_of
+from delaylab_study.analysis.compared.levels import Contrast, FactorLevels, levels_of
+from delaylab_study.analysis.compared.many import compare_levels, compare_studies
+from delaylab_study.analysis.compared.measured import USER
+from delaylab_study.analysis.statistics.effects import Effect
+from delaylab_study.charts.levels import factor_charts
+from delaylab_study.dataset.store import Study, read_study
+from delaylab_study.report.terminal import study_parts
 from tests import synthetic
 from tests.synthetic import Condition, Delay, lognormal
 

@@ -9,10 +9,10 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.links.fidelity import TrialLink, lost_in_downtimes, with_packets
 from delaylab.records.links import EngineReport
 from delaylab.verdicts.downtimes import not_up
 from delaylab.verdicts.links import judge
+from delaylab_study.analysis.links.fidelity import TrialLink, lost_in_downtimes, with_packets
 
 S = 10**9
 

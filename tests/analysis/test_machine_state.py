@@ -9,18 +9,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.doubts.machine import machine_doubts
-from delaylab.analysis.doubts.machine_state import (
+from delaylab.records.doubts import DoubtKind
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.doubts.machine import machine_doubts
+from delaylab_study.analysis.doubts.machine_state import (
     BACKLOG,
     MachineState,
     PhaseState,
     machine_state,
 )
-from delaylab.analysis.doubts.other_work import BusyGroup, BusyProgram
-from delaylab.analysis.group import Group
-from delaylab.dataset import store
-from delaylab.records.doubts import DoubtKind
+from delaylab_study.analysis.doubts.other_work import BusyGroup, BusyProgram
+from delaylab_study.analysis.group import Group
+from delaylab_study.dataset import store
 from tests import synthetic
 from tests.synthetic import Condition
 

@@ -9,16 +9,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab.analysis.analyse import analysed
-from delaylab.analysis.compared.circumstances import circumstances
-from delaylab.analysis.doubts.machine_state import state_without_packets
-from delaylab.dataset import store
-from delaylab.dataset.intact import read_intact
-from delaylab.dataset.records.trial import PhaseTime
-from delaylab.dataset.sample_times import by_local_clock
 from delaylab.records.base import LOCAL_NAME
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
+from delaylab_study.analysis.analyse import analysed
+from delaylab_study.analysis.compared.circumstances import circumstances
+from delaylab_study.analysis.doubts.machine_state import state_without_packets
+from delaylab_study.dataset import store
+from delaylab_study.dataset.intact import read_intact
+from delaylab_study.dataset.records.trial import PhaseTime
+from delaylab_study.dataset.sample_times import by_local_clock
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
 from tests import synthetic
 from tests.plain import plain
 from tests.synthetic import START, Condition

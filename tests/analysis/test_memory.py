@@ -7,13 +7,13 @@ import pytest
 from tools.coverage.long import LongTrial
 from tools.coverage.processes import autoregressive
 
-from delaylab.analysis.statistics.memory import (
+from delaylab_study.analysis.statistics.memory import (
     STRETCH,
     autocorrelation_times,
     quantile_times,
     ranks,
 )
-from delaylab.analysis.statistics.runs import Floats
+from delaylab_study.analysis.statistics.runs import Floats
 
 
 def series(seed: int, count: int, n: int, kept: float) -> Floats:

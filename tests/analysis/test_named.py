@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.analysis.packets.named import named
-from delaylab.dataset.records.trial import TrialRecord
+from delaylab_study.analysis.packets.named import named
+from delaylab_study.dataset.records.trial import TrialRecord
 from tests import stamped, synthetic
 from tests.synthetic import Condition
 

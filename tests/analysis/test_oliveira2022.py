@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.factors import associations
-from delaylab.analysis.statistics.runs import Floats
 from delaylab_papers.oliveira2022.balance import HELD, KVM, RATES, RTL8139, VIRTIO, alike
 from delaylab_papers.oliveira2022.claims import CLAIMS
 from delaylab_papers.oliveira2022.measures import median_shift, overhead_of_cards, slow_against_fast
 from delaylab_papers.oliveira2022.published import WAY_US
 from delaylab_papers.oliveira2022.rank_claims import PROBED_SLOWLY
 from delaylab_papers.oliveira2022.rank_measures import outliers_at_responder, tau_of
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.statistics.factors import associations
+from delaylab_study.analysis.statistics.runs import Floats
 from tests.analysis.papers import ABOVE, BEYOND, Delays, Levels, dataset
 from tests.controls.world import group
 from tests.grouped import in_state, of_packets

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.claims.imagined import Design, design_of
-from delaylab.dataset.store import read_study
-from delaylab.papers import calls
-from delaylab.papers.expected import Imagined, out_of_reach, random_of
-from delaylab.papers.findings import findings
 from delaylab_papers.oliveira2022.paper import PAPER as OLIVEIRA
 from delaylab_papers.whiteaker2011.paper import PAPER as WHITEAKER
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.finding import Finding
+from delaylab_study.analysis.claims.imagined import Design, design_of
+from delaylab_study.dataset.store import read_study
+from delaylab_study.papers import calls
+from delaylab_study.papers.expected import Imagined, out_of_reach, random_of
+from delaylab_study.papers.findings import findings
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.synthetic import Condition, lognormal

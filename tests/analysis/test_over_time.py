@@ -11,17 +11,17 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.group import Group
-from delaylab.analysis.over_time.changes import Change, Changes
-from delaylab.analysis.over_time.outages import outages
-from delaylab.analysis.over_time.timeline import STRETCHES
-from delaylab.charts.over_time import TRIALS, over_time
-from delaylab.charts.vega import Chart
-from delaylab.dataset.store import read_study
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.over_time.changes import Change, Changes
+from delaylab_study.analysis.over_time.outages import outages
+from delaylab_study.analysis.over_time.timeline import STRETCHES
+from delaylab_study.charts.over_time import TRIALS, over_time
+from delaylab_study.charts.vega import Chart
+from delaylab_study.dataset.store import read_study
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.plain import plain as as_script

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.claims.own import COLUMNS, claim_of
-from delaylab.analysis.group import Group
 from delaylab.errors import BadInput
-from delaylab.study_file.claims import ClaimSpec, Limit
-from delaylab.study_file.load import load_study
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.own import COLUMNS, claim_of
+from delaylab_study.analysis.group import Group
+from delaylab_study.study_file.claims import ClaimSpec, Limit
+from delaylab_study.study_file.load import load_study
 from tests.controls.world import group, lognormal
 from tests.grouped import of_packets
 

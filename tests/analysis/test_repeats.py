@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.group import Group
-from delaylab.analysis.statistics.quantiles import summarise
-from delaylab.dataset import store
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.statistics.quantiles import summarise
+from delaylab_study.dataset import store
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.synthetic import Condition, lognormal

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.analysis.packets.trial import trial_packets
-from delaylab.dataset import store
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.report.show import as_json
+from delaylab_study.analysis.packets.trial import trial_packets
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.report.show import as_json
 from tests import synthetic
 from tests.plain import plain
 from tests.synthetic import Condition, hops

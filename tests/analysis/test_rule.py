@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.claims.rule import (
+from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.rule import (
     Rule,
     Scenarios,
     above,
@@ -22,8 +22,8 @@ from delaylab.analysis.claims.rule import (
     no_more_than,
     widened,
 )
-from delaylab.analysis.claims.words import rule_in_words
-from delaylab.analysis.statistics.effects import Effect
+from delaylab_study.analysis.claims.words import rule_in_words
+from delaylab_study.analysis.statistics.effects import Effect
 
 
 def effect(low: float, high: float) -> Effect:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.scaling.law import FEWEST, POOR, Scaling, scaling
-from delaylab.analysis.scaling.series import PER_GBIT, WHOLE, ScaledWork, scaled_work
-from delaylab.analysis.statistics.effects import Effect
-from delaylab.analysis.statistics.runs import Floats
-from delaylab.dataset.store import read_study
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.scaling.law import FEWEST, POOR, Scaling, scaling
+from delaylab_study.analysis.scaling.series import PER_GBIT, WHOLE, ScaledWork, scaled_work
+from delaylab_study.analysis.statistics.effects import Effect
+from delaylab_study.analysis.statistics.runs import Floats
+from delaylab_study.dataset.store import read_study
 from tests import unprobed
 from tests.unprobed import Trial, job
 

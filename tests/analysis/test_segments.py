@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis.clocks.stations import Station
-from delaylab.analysis.packets import layers, segments
-from delaylab.dataset.records.ways import Way
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets import layers, segments
+from delaylab_study.dataset.records.ways import Way
 from tests import stamped, synthetic
 from tests.synthetic import Clock, Condition, constant, lognormal
 

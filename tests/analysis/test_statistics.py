@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.packets.outliers import outliers, robust_scale
-from delaylab.analysis.statistics import effects
-from delaylab.analysis.statistics.effects import estimate, estimate_of_few, mean_of_few
-from delaylab.analysis.statistics.memory import quantile_times
-from delaylab.analysis.statistics.quantiles import locate, summarise
-from delaylab.analysis.statistics.runs import Floats, spread
+from delaylab_study.analysis.packets.outliers import outliers, robust_scale
+from delaylab_study.analysis.statistics import effects
+from delaylab_study.analysis.statistics.effects import estimate, estimate_of_few, mean_of_few
+from delaylab_study.analysis.statistics.memory import quantile_times
+from delaylab_study.analysis.statistics.quantiles import locate, summarise
+from delaylab_study.analysis.statistics.runs import Floats, spread
 from tests.synthetic import queue
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import t
 
-from delaylab.analysis.statistics.student import distance, p_value
+from delaylab_study.analysis.statistics.student import distance, p_value
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3.7, 9, 30, 400, 1e4])

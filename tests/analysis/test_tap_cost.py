@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from delaylab.analysis.packets.instrument import AtRest, Pairs, cost
-from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.dataset.records.trial import RestBlock
-from delaylab.trial.rest import FEWEST, MOST, WARMING, schedule
+from delaylab_study.analysis.packets.instrument import AtRest, Pairs, cost
+from delaylab_study.analysis.statistics.quantiles import Floats
+from delaylab_study.dataset.records.trial import RestBlock
+from delaylab_study.trial.rest import FEWEST, MOST, WARMING, schedule
 
 RUNS = 1000
 MOST_WRONG = 0.07

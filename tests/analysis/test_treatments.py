@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims import imagined
-from delaylab.analysis.claims.imagined import Design
-from delaylab.analysis.doubts.machine_state import PhaseState
-from delaylab.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
-from delaylab.analysis.treatments.check import checks
-from delaylab.dataset.records.trial import Load, ReservedCpus, TrialRecord
-from delaylab.dataset.store import read_study
-from delaylab.papers.findings import findings
 from delaylab.records.doubts import DoubtKind, doubt
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims import imagined
+from delaylab_study.analysis.claims.imagined import Design
+from delaylab_study.analysis.doubts.machine_state import PhaseState
+from delaylab_study.analysis.doubts.reserved_cpus import ReservedSeen, reserved_seen
+from delaylab_study.analysis.treatments.check import checks
+from delaylab_study.dataset.records.trial import Load, ReservedCpus, TrialRecord
+from delaylab_study.dataset.store import read_study
+from delaylab_study.papers.findings import findings
 from tests import synthetic
 from tests.grouped import in_state
 from tests.synthetic import Condition, constant

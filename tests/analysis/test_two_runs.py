@@ -7,9 +7,9 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from delaylab.analysis.statistics.effects import Effect, shifts
-from delaylab.analysis.statistics.student import error_of_difference
-from delaylab.analysis.statistics.two_runs import CERTAIN, share_difference
+from delaylab_study.analysis.statistics.effects import Effect, shifts
+from delaylab_study.analysis.statistics.student import error_of_difference
+from delaylab_study.analysis.statistics.two_runs import CERTAIN, share_difference
 from tests.synthetic import Delay, exponential, lognormal, queue
 
 PAIRS = 200

@@ -10,7 +10,7 @@ from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.trial.underlays import measured
+from delaylab_study.trial.underlays import measured
 
 MS = 1_000_000
 ROOT = Rights(root=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.over_time.usage import IN_USE
-from delaylab.dataset import store
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.over_time.usage import IN_USE
+from delaylab_study.dataset import store
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.synthetic import SAMPLE_NS, START, Condition

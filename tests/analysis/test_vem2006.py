@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.judge import judge
 from delaylab_papers.vem2006.links import tables as link_tables
 from delaylab_papers.vem2006.links.claims import CLAIMS
 from delaylab_papers.vem2006.links.world import Truth
+from delaylab_study.analysis.claims.judge import judge
 from tests.controls.vem2006.links import PAPER, world
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.group import Group
-from delaylab.papers.studies import find
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
-from delaylab.study_file.work import CommandWork
 from delaylab_papers.vem2006.assignment import tables
 from delaylab_papers.vem2006.assignment.claims import CLAIMS
 from delaylab_papers.vem2006.assignment.world import Truth
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.group import Group
+from delaylab_study.papers.studies import find
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
+from delaylab_study.study_file.work import CommandWork
 from tests.controls.vem2006.assignment import PAPER, world
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.finding import Finding
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.group import Group
 from delaylab_papers.vem2006.isolation import figures as shown
 from delaylab_papers.vem2006.isolation.claims import CLAIMS
 from delaylab_papers.vem2006.isolation.measures import RATE_BPS, SHAPED_MS
 from delaylab_papers.vem2006.isolation.world import Truth
 from delaylab_papers.vem2006.isolation.world import drawn as drawn_by
+from delaylab_study.analysis.claims.finding import Finding
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.group import Group
 from tests.controls.control import designs_of
 from tests.controls.vem2006.isolation import BLOCKS, PAPER, world
 

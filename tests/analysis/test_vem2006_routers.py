@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.statistics.effects import estimate_of_few
-from delaylab.dataset.records.rates import Flow
 from delaylab_papers.vem2006.routers import charts as router_charts
 from delaylab_papers.vem2006.routers import tables as shown
 from delaylab_papers.vem2006.routers.searches import lost_shares, searches, typical
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.statistics.effects import estimate_of_few
+from delaylab_study.dataset.records.rates import Flow
 from tests.controls.vem2006.routers import CLAIMS, PAPER, summarised_world, world
 
 DRAWN = summarised_world(PAPER)(np.random.default_rng(1))

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import delaylab
-from delaylab.analysis.analyse import analysed
-from delaylab.analysis.group import Group, SegmentSummary
-from delaylab.analysis.packets.ways import OFF, UNKNOWN, parted
-from delaylab.dataset import store
-from delaylab.dataset.records.tables import PROBES, STAMPS
-from delaylab.dataset.records.ways import Hop, Way
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
+import delaylab_study
+from delaylab_study.analysis.analyse import analysed
+from delaylab_study.analysis.group import Group, SegmentSummary
+from delaylab_study.analysis.packets.ways import OFF, UNKNOWN, parted
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.tables import PROBES, STAMPS
+from delaylab_study.dataset.records.ways import Hop, Way
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
 from tests import synthetic
 from tests.plain import plain
 from tests.synthetic import CLOCK, START, Condition
@@ -159,7 +159,7 @@ def test_delays_of_two_ways_come_out_apart_and_exact(tmp_path: Path) -> None:
 
 def test_the_segments_of_each_packet_sum_to_its_round_trip(tmp_path: Path) -> None:
     packets = [Sent((P, Q, THERE_P_BACK_Q)[seq % 3]) for seq in range(N)]
-    found = delaylab.read(write(tmp_path, packets, P, Q, THERE_P_BACK_Q))
+    found = delaylab_study.read(write(tmp_path, packets, P, Q, THERE_P_BACK_Q))
     sums = found.segments().group_by("seq").agg(pl.col("delay_ns").sum())
     trips = found.packets.select("seq", pl.col("rtt_user_ns"))
     both = sums.join(trips, on="seq")
@@ -174,7 +174,7 @@ def test_a_change_of_route_in_the_middle_parts_the_packets_at_it(tmp_path: Path)
     packets = [Sent(P if seq < change else Q) for seq in range(N)]
     packets[change] = Sent(THERE_P_BACK_Q)
     place = write(tmp_path, packets, P, Q)
-    found = delaylab.read(place).segments()
+    found = delaylab_study.read(place).segments()
     assert set(found.filter(pl.col("way") == BY_P)["seq"]) == {*range(change)}
     assert set(found.filter(pl.col("way") == BY_Q)["seq"]) == {*range(change + 1, N)}
     group = group_of(place)
@@ -265,7 +265,7 @@ def test_a_packet_whose_way_is_unknown_counts_in_round_trips_alone(tmp_path: Pat
     group = group_of(place)
     assert group.packets is not None
     assert (group.packets.off_ways, group.packets.way_unknown, group.answered) == (1, 1, 102)
-    assert set(delaylab.read(place).segments()["seq"]) == {*range(100)}
+    assert set(delaylab_study.read(place).segments()["seq"]) == {*range(100)}
     said = [each.message for each in group.doubts if each.kind == "way-unknown"]
     assert ["more than one way" in each for each in said] == [True, False]
     write_report(store.read_study(place))

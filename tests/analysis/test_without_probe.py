@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-import delaylab
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.compared.many import compare_studies
-from delaylab.analysis.doubts.cpu_time import cpu_time_doubts
-from delaylab.analysis.group import Group
-from delaylab.dataset import store
-from delaylab.dataset.store import read_study
+import delaylab_study
 from delaylab.errors import BadInput
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.compared.many import compare_studies
+from delaylab_study.analysis.doubts.cpu_time import cpu_time_doubts
+from delaylab_study.analysis.group import Group
+from delaylab_study.dataset import store
+from delaylab_study.dataset.store import read_study
 from tests import synthetic, unprobed
 from tests.unprobed import S, Trial, job
 
@@ -59,7 +59,7 @@ def test_there_are_no_tables_of_packets(tmp_path: Path) -> None:
     place = unprobed.write(tmp_path, [Trial(TWO)])
     (trial,) = (place / "trials").iterdir()
     assert {path.name for path in trial.iterdir()} == {"trial.json", "hosts.parquet"}
-    dataset = delaylab.read(place)
+    dataset = delaylab_study.read(place)
     assert dataset.packets.is_empty()
     assert dataset.segments(phase=None).is_empty()
     assert dataset.work["node"].to_list() == ["a", "b"]

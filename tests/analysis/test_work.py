@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.analysis.analyse import analyse
-from delaylab.analysis.work import MOMENT_S, Work, work_of
-from delaylab.dataset import store
-from delaylab.dataset.records.tables import PROGRESS
+from delaylab_study.analysis.analyse import analyse
+from delaylab_study.analysis.work import MOMENT_S, Work, work_of
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.tables import PROGRESS
 from tests import synthetic
 
 S = 1_000_000_000

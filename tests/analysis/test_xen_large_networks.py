@@ -8,12 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from delaylab.analysis.claims.imagined import Design
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.fairness import jain
-from delaylab.analysis.group import Group
-from delaylab.charts.tables import Table
-from delaylab.dataset.records.work import Figure, WorkDone
 from delaylab_papers.xen_large_networks import published
 from delaylab_papers.xen_large_networks.claims import CLAIMS
 from delaylab_papers.xen_large_networks.figures import tables
@@ -21,6 +15,12 @@ from delaylab_papers.xen_large_networks.mpi_claims import CLAIMS as MPI_CLAIMS
 from delaylab_papers.xen_large_networks.mpi_measures import REAL
 from delaylab_papers.xen_large_networks.mpi_world import MpiTruth
 from delaylab_papers.xen_large_networks.world import Truth, drawn
+from delaylab_study.analysis.claims.imagined import Design
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.fairness import jain
+from delaylab_study.analysis.group import Group
+from delaylab_study.charts.tables import Table
+from delaylab_study.dataset.records.work import Figure, WorkDone
 
 RANDOM_SEED = 1
 KINDS = ("linux", "lxc", "uml")

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import delaylab
-from delaylab.report.show import as_json
+import delaylab_study
+from delaylab_study.report.show import as_json
 from tests import synthetic
 from tests.papers.cases import EXAMPLE, dataset
 from tests.plain import plain
@@ -38,14 +39,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_trials_are_records(data: Path) -> None:
-    found = delaylab.read(data)
+    found = delaylab_study.read(data)
     assert [trial.status for trial in found.trials] == ["ok", "ok", "skipped"]
     assert found.trials[2].reason == "no room"
     assert found.study.title == "A study with a known answer"
 
 
 def test_packets_are_one_row_each_lost_ones_too(data: Path) -> None:
-    packets = delaylab.read(data).packets
+    packets = delaylab_study.read(data).packets
     loaded = packets.filter(pl.col("factor.load") == "network")
     assert len(loaded) == 120 + 2 * 10 + 5
     assert loaded.filter(phase="load")["outcome"].value_counts(sort=True).rows() == [
@@ -61,7 +62,7 @@ def test_packets_are_one_row_each_lost_ones_too(data: Path) -> None:
 
 
 def test_segments_of_every_packet_sum_exactly_to_its_rtt(data: Path) -> None:
-    found = delaylab.read(data)
+    found = delaylab_study.read(data)
     keys = ("trial", "probe", "seq")
     sums = found.segments(phase=None).group_by(keys).agg(pl.col("delay_ns").sum())
     answered = found.packets.drop_nulls("rtt_user_ns")
@@ -71,7 +72,7 @@ def test_segments_of_every_packet_sum_exactly_to_its_rtt(data: Path) -> None:
 
 
 def test_segments_are_in_order_and_named_as_in_the_report(data: Path) -> None:
-    found = delaylab.read(data)
+    found = delaylab_study.read(data)
     rows = found.segments()
     assert rows["phase"].unique().to_list() == ["load"]
     one = rows.filter(pl.col("factor.load") == "network", pl.col("seq") == 40)
@@ -95,7 +96,7 @@ def test_segments_are_in_order_and_named_as_in_the_report(data: Path) -> None:
 
 
 def test_units_are_in_the_names_of_columns(data: Path) -> None:
-    found = delaylab.read(data)
+    found = delaylab_study.read(data)
     for table in (found.packets, found.segments()):
         times = [name for name, kind in table.schema.items() if kind in (pl.Int64, pl.Float64)]
         assert times
@@ -103,7 +104,7 @@ def test_units_are_in_the_names_of_columns(data: Path) -> None:
 
 
 def test_claims_are_findings_as_show_prints_them(data: Path) -> None:
-    found = delaylab.read(data).claims()
+    found = delaylab_study.read(data).claims()
     shown = plain(as_json(data))["claims"]
     assert [each.id for each in found] == [claim["id"] for claim in shown] == CLAIMS
     assert [each.verdict for each in found] == [claim["verdict"] for claim in shown]
@@ -112,15 +113,15 @@ def test_claims_are_findings_as_show_prints_them(data: Path) -> None:
 
 def test_a_papers_folder_brings_its_claims(tmp_path: Path) -> None:
     place = dataset(tmp_path / "data", ["interface-adds-delay"], "mypaper")
-    (untested,) = delaylab.read(place).claims()
+    (untested,) = delaylab_study.read(place).claims()
     assert untested.verdict == "not testable here"
-    found = delaylab.read(place, paper=EXAMPLE)
+    found = delaylab_study.read(place, paper=EXAMPLE)
     assert found.claims()[0].verdict == "reproduced"
     assert "Median RTT" in found.report().read_text(encoding="utf-8")
 
 
 def test_a_study_without_trials_has_empty_tables(tmp_path: Path) -> None:
-    found = delaylab.read(synthetic.write(tmp_path, [], []))
+    found = delaylab_study.read(synthetic.write(tmp_path, [], []))
     assert found.trials == []
     assert len(found.packets) == len(found.segments()) == 0
     assert "delay_ns" in found.segments().columns
@@ -129,4 +130,4 @@ def test_a_study_without_trials_has_empty_tables(tmp_path: Path) -> None:
 
 def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
     with pytest.raises(delaylab.BadInput, match="not a dataset"):
-        delaylab.read(tmp_path)
+        delaylab_study.read(tmp_path)

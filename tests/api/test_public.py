@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tools.api_page import PAGE, reference
 
 import delaylab
+import delaylab_study
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
@@ -23,30 +25,43 @@ def loaded(statement: str, names: tuple[str, ...]) -> list[str]:
     return ran.stdout.split()
 
 
-@pytest.mark.parametrize("name", delaylab.__all__)
-def test_every_public_name_is_there_and_says_what_it_is(name: str) -> None:
-    assert getattr(delaylab, name).__doc__
-    assert name in dir(delaylab)
+PACKAGES = (delaylab, delaylab_study)
+NAMES = [(package, name) for package in PACKAGES for name in package.__all__]
 
 
-def test_another_name_is_an_attribute_error() -> None:
+@pytest.mark.parametrize(("package", "name"), NAMES)
+def test_every_public_name_is_there_and_says_what_it_is(package: ModuleType, name: str) -> None:
+    assert getattr(package, name).__doc__
+    assert name in dir(package)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_another_name_is_an_attribute_error(package: ModuleType) -> None:
     with pytest.raises(AttributeError, match="no attribute 'downn'"):
-        delaylab.__getattr__("downn")
+        package.__getattr__("downn")
+
+
+def test_names_of_studies_are_found_where_they_were_for_one_release() -> None:
+    with pytest.warns(DeprecationWarning, match="delaylab_study.read"):
+        assert delaylab.__getattr__("read") is delaylab_study.read
 
 
 def test_the_page_has_every_name_with_its_signature() -> None:
     text = PAGE.read_text()
     assert reference() in text, "run `make docs`: docs/api.md is stale"
-    for name in delaylab.__all__:
-        assert f"### `{name}`\n" in text
+    for package, name in NAMES:
+        assert f"### `{package.__name__}.{name}`\n" in text
 
 
-def test_the_package_is_typed() -> None:
-    assert Path(delaylab.__file__).with_name("py.typed").exists()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_package_is_typed(package: ModuleType) -> None:
+    assert Path(str(package.__file__)).with_name("py.typed").exists()
 
 
-def test_importing_the_package_loads_nothing_else() -> None:
-    assert loaded("import delaylab", ("typing", "dataclasses", "pydantic", *HEAVY)) == []
+@pytest.mark.parametrize("package", PACKAGES)
+def test_importing_the_package_loads_nothing_else(package: ModuleType) -> None:
+    others = ("typing", "dataclasses", "pydantic", *HEAVY)
+    assert loaded(f"import {package.__name__}", others) == []
 
 
 def test_labs_and_pings_load_no_tables() -> None:
@@ -59,11 +74,9 @@ def test_a_file_is_a_lab_or_a_study() -> None:
     lab = delaylab.load(EXAMPLES / "testbed.yaml")
     assert isinstance(lab, delaylab.Lab)
     assert list(lab.nodes) == ["probe", "noisy", "echo"]
-    study = delaylab.load("quickstart")
-    assert isinstance(study, delaylab.LoadedStudy)
+    study = delaylab_study.load("quickstart")
     assert study.study.spec.study == "quickstart"
-    mine = delaylab.load(EXAMPLES / "mypaper")
-    assert isinstance(mine, delaylab.LoadedStudy)
+    mine = delaylab_study.load(EXAMPLES / "mypaper")
     assert mine.paper is not None
     assert mine.paper.name == "mypaper"
 
@@ -80,10 +93,12 @@ def test_a_lab_may_be_given_as_data() -> None:
 
 
 def test_a_study_is_not_brought_up_and_a_lab_not_run() -> None:
-    with pytest.raises(delaylab.BadInput, match="a study, not a lab"), delaylab.up("quickstart"):
+    study, lab = EXAMPLES / "mypaper" / "study.yaml", EXAMPLES / "testbed.yaml"
+    with pytest.raises(delaylab.BadInput, match="a study, not a lab"), delaylab.up(study):
         pass
-    with pytest.raises(delaylab.BadInput, match="a lab, not a study"):
-        delaylab.run(EXAMPLES / "testbed.yaml")
+    for given in (lab, delaylab.load(lab)):
+        with pytest.raises(delaylab.BadInput, match="a lab, not a study"):
+            delaylab_study.run(given)
 
 
 def test_invalid_files_and_options_are_refused(tmp_path: Path) -> None:
@@ -91,8 +106,10 @@ def test_invalid_files_and_options_are_refused(tmp_path: Path) -> None:
     bad.write_text("lab: x\nnods: {}\n")
     with pytest.raises(delaylab.BadInput, match=r"bad\.yaml:2: unknown field 'nods'"):
         delaylab.load(bad)
-    with pytest.raises(delaylab.BadInput, match=r"no study 'nowhere\.yaml'"):
+    with pytest.raises(delaylab.BadInput, match=r"nowhere\.yaml"):
         delaylab.load("nowhere.yaml")
+    with pytest.raises(delaylab.BadInput, match=r"no study 'nowhere\.yaml'"):
+        delaylab_study.load("nowhere.yaml")
     for options in ({"count": 0}, {"size": 8}, {"interval": "soon"}):
         with pytest.raises(delaylab.BadInput):
             delaylab.ping("127.0.0.1", **options)

@@ -10,13 +10,13 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from delaylab.analysis.claims.claim import Claim
-from delaylab.analysis.claims.imagined import Design
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.group import Group
-from delaylab.papers.studies import find
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
+from delaylab_study.analysis.claims.claim import Claim
+from delaylab_study.analysis.claims.imagined import Design
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.group import Group
+from delaylab_study.papers.studies import find
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
 from tests.controls.world import Random
 
 Kind = Literal["published", "null", "opposite", "half"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
 from delaylab_papers.dantas2015.claims import CLAIMS
 from delaylab_papers.dantas2015.world import Truth, drawn
+from delaylab_study.analysis.claims.imagined import Design, Random
+from delaylab_study.analysis.group import Group
 from tests.controls.control import World, controls
 
 PACKETS = {"1Hz": 100, "1000Hz": 400}

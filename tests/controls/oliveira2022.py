@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
 from delaylab_papers.oliveira2022.claims import CLAIMS
 from delaylab_papers.oliveira2022.world import Truth, drawn
+from delaylab_study.analysis.claims.imagined import Design, Random
+from delaylab_study.analysis.group import Group
 from tests.controls.control import World, controls
 
 PACKETS, BLOCKS = 999, 3

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.papers.loading import claims
+from delaylab_study.papers.loading import claims
 from tests.controls.control import KINDS, Control, failures, outcomes
 from tests.controls.every import CONTROLS
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
 from delaylab_papers.whiteaker2011.claims import CLAIMS
 from delaylab_papers.whiteaker2011.published import CASES
 from delaylab_papers.whiteaker2011.world import Truth, drawn
+from delaylab_study.analysis.claims.imagined import Design, Random
+from delaylab_study.analysis.group import Group
 from tests.controls.control import World, controls
 
 PACKETS = 200

@@ -1,18 +1,26 @@
-"""Invented trials for controls, by keywords: see `delaylab.analysis.claims.imagined`."""
+"""Invented trials for controls, by keywords: see `delaylab_study.analysis.claims.imagined`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from delaylab.analysis.claims import imagined
-from delaylab.analysis.claims.imagined import CPUS, Design, Levels, Random, acting, lognormal, table
-from delaylab.analysis.group import Group
-from delaylab.analysis.packets.rtt import VANTAGE
-from delaylab.analysis.statistics.quantiles import Floats, summarise
-from delaylab.dataset.records.rates import Search
-from delaylab.dataset.records.trial import Load, TrialRecord
 from delaylab.records.links import EngineReport
+from delaylab_study.analysis.claims import imagined
+from delaylab_study.analysis.claims.imagined import (
+    CPUS,
+    Design,
+    Levels,
+    Random,
+    acting,
+    lognormal,
+    table,
+)
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.packets.rtt import VANTAGE
+from delaylab_study.analysis.statistics.quantiles import Floats, summarise
+from delaylab_study.dataset.records.rates import Search
+from delaylab_study.dataset.records.trial import Load, TrialRecord
 from tests.grouped import of_packets
 
 __all__ = [

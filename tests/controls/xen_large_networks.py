@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
-from delaylab.papers.studies import find
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
 from delaylab_papers.xen_large_networks.measures import XEN
 from delaylab_papers.xen_large_networks.mpi_measures import REAL
 from delaylab_papers.xen_large_networks.mpi_world import MpiTruth
 from delaylab_papers.xen_large_networks.paper import PAPER as OF_PAPER
 from delaylab_papers.xen_large_networks.world import Truth, drawn
+from delaylab_study.analysis.claims.imagined import Design, Random
+from delaylab_study.analysis.group import Group
+from delaylab_study.papers.studies import find
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
 from tests.controls.control import World, controls
 
 BLOCKS = 3

@@ -23,9 +23,9 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.plan.kind import TUN
-from delaylab.study_file.combine import Combination
-from delaylab.trial.measure import measure
-from delaylab.trial.recording import Recording
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.trial.measure import measure
+from delaylab_study.trial.recording import Recording
 from tests import command as command_line
 from tests.waiting import PATIENCE_S
 

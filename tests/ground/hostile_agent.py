@@ -18,7 +18,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Stream
 from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
-from delaylab.trial.asked import asked_packets
+from delaylab_study.trial.asked import asked_packets
 
 FORMATS = {"u8": "B", "u16": "H", "u32": "I", "i64": "q", "f64": "d", "bool": "?"}
 Columns = list[tuple[str, str, list[Any]]]

@@ -17,7 +17,7 @@ from delaylab.agent.table_schemas import SCHEMAS
 from delaylab.agent.tables import decode
 from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
 from delaylab.records.base import LARGEST
-from delaylab.trial.asked import asked_packets
+from delaylab_study.trial.asked import asked_packets
 
 TYPES = {
     pl.UInt8: ("u8", "<u1"),

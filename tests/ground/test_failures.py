@@ -14,8 +14,8 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import Unexpected
-from delaylab.loads.programs import NotStarted, start
 from delaylab.spec.sentences import reason, sentences
+from delaylab_study.loads.programs import NotStarted, start
 from tests.ground import hostile_agent as hostile
 
 PLAIN = (FailureKind.FAILED, None)

@@ -15,9 +15,9 @@ from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.files import READERS
 from delaylab.spec.conditions.trace import TraceSpec, read_trace
 from delaylab.spec.lab import LabSpec
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
 from delaylab.units import Rate
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
 from tests.plain import plain
 
 ONCE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)

@@ -11,7 +11,7 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import Document, parse
-from delaylab.study_file.load import study_from
+from delaylab_study.study_file.load import study_from
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/**/*.yaml"))
 WRONG: tuple[object, ...] = (

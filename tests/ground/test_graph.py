@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from delaylab.cli import app
+from delaylab.cli import whole
 from delaylab.drawing import stress
 from delaylab.drawing.layout import Graph, graph
 from delaylab.drawing.picture import Picture, States, picture
@@ -279,7 +279,7 @@ def test_kept_places_are_read_again_and_damaged_ones_are_none(
     def drawing(count: int, *more: str) -> dict[str | None, str | None]:
         file.write_text(chain(count))
         argv = ["graph", str(file), "--svg", str(target), *more]
-        assert CliRunner().invoke(app, argv).exit_code == 0
+        assert CliRunner().invoke(whole(), argv).exit_code == 0
         circles = elements(target.read_text(), "circle")
         return {each.get("data-name"): each.get("cx") for each in circles}
 
@@ -311,15 +311,15 @@ def test_places_of_the_files_drawn_last_are_kept(
 @pytest.mark.parametrize("name", ["testbed", "wan", "guests", "triangle", "timeline"])
 def test_examples_are_drawn(name: str, tmp_path: Path) -> None:
     lab, target = str(ROOT / "examples" / f"{name}.yaml"), tmp_path / "lab.svg"
-    shown = CliRunner().invoke(app, ["graph", lab])
+    shown = CliRunner().invoke(whole(), ["graph", lab])
     assert (shown.exit_code, "┌" in shown.stdout) == (0, True)
-    assert CliRunner().invoke(app, ["graph", lab, "--svg", str(target)]).exit_code == 0
-    printed = CliRunner().invoke(app, ["graph", lab, "--svg", "-"])
+    assert CliRunner().invoke(whole(), ["graph", lab, "--svg", str(target)]).exit_code == 0
+    printed = CliRunner().invoke(whole(), ["graph", lab, "--svg", "-"])
     assert printed.stdout == target.read_text()
     ElementTree.parse(target)
     png, html = tmp_path / "lab.png", tmp_path / "lab.html"
     both = ["graph", lab, "--png", str(png), "--html", str(html)]
-    assert CliRunner().invoke(app, both).exit_code == 0
+    assert CliRunner().invoke(whole(), both).exit_code == 0
     assert png.read_bytes().startswith(b"\x89PNG")
     assert html.read_text().startswith("<!doctype html>")
 
@@ -330,9 +330,9 @@ def test_the_command_names_interfaces(tmp_path: Path) -> None:
         "lab: two\nhosts: {h: {}}\nnodes: {a: {}, bare: {kind: native}}\n"
         "links: [{join: [a, bare], name: access}]\n"
     )
-    shown = CliRunner().invoke(app, ["graph", str(file)]).output
+    shown = CliRunner().invoke(whole(), ["graph", str(file)]).output
     assert "access: a — bare br-access" in shown, "the name of the link is that of its interfaces"
-    printed = CliRunner().invoke(app, ["graph", str(file), "--svg", "-"]).output
+    printed = CliRunner().invoke(whole(), ["graph", str(file), "--svg", "-"]).output
     assert "access: a — bare br-access" in printed
 
 
@@ -341,5 +341,5 @@ def test_a_lab_that_cannot_run_here_is_drawn_without_interfaces(tmp_path: Path) 
     file.write_text(
         "lab: x\nnodes: {a: {kind: native, forwards: true}, b: {}}\nlinks: [{between: [a, b]}]\n"
     )
-    shown = CliRunner().invoke(app, ["graph", str(file)])
+    shown = CliRunner().invoke(whole(), ["graph", str(file)])
     assert (shown.exit_code, "a-b: a — b" in shown.output) == (0, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delaylab.agent.result import AgentError
-from delaylab.work.mpi.hpcc import figures_of, input_of
+from delaylab_study.work.mpi.hpcc import figures_of, input_of
 
 SUMMARY = """\
 Begin of Summary section.

@@ -7,11 +7,11 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.spec.kinds import QemuNode
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import Combination, combinations
-from delaylab.study_file.load import study_from
-from delaylab.study_file.loads import CpuLoad, FramesLoad, HeldFramesLoad
-from delaylab.study_file.scale import repeats
 from delaylab.units import Size
+from delaylab_study.study_file.combine import Combination, combinations
+from delaylab_study.study_file.load import study_from
+from delaylab_study.study_file.loads import CpuLoad, FramesLoad, HeldFramesLoad
+from delaylab_study.study_file.scale import repeats
 
 STUDY = """\
 study: frames

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.wire.sessions import Exec
-from delaylab.work.jobs import Done
-from delaylab.work.tcp import nuttcp
+from delaylab_study.work.jobs import Done
+from delaylab_study.work.tcp import nuttcp
 
 SAID = b"""\
 megabytes=1531.3750 real_sec=0.60 rate_Mbps=21271.4138 retrans=0

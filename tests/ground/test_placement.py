@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from delaylab.cli import app
+from delaylab.cli import whole
 from delaylab.placement import (
     METHODS,
     Host,
@@ -240,17 +240,17 @@ def test_hosts_are_named_for_a_placement() -> None:
 def test_place_shows_hosts_and_compares_methods(tmp_path: Path) -> None:
     file, written = tmp_path / "lab.yaml", tmp_path / "with-hosts.yaml"
     file.write_text(LAB)
-    ran = CliRunner().invoke(app, ["place", str(file), "--json"])
+    ran = CliRunner().invoke(whole(), ["place", str(file), "--json"])
     said = json.loads(ran.stdout)
     assert Counter(said["nodes"].values()) == {"h1": 4, "h2": 4}
     assert said["hosts"]["h1"]["load_bps"] == 1_810_000_000
     assert {each["interface"] for each in said["interfaces"]} == {"eth1"}
-    ran = CliRunner().invoke(app, ["place", str(file), "--compare"])
+    ran = CliRunner().invoke(whole(), ["place", str(file), "--compare"])
     assert [line.split()[0] for line in ran.stdout.splitlines()] == ["METHOD", *METHODS]
     bare = LAB.replace("place: auto\n", "").replace(LAB.splitlines()[1] + "\n", "")
     file.write_text(bare)
     options = ["--hosts", "4", "--nodes", "2", "--interface", "1Gbit", "-o", str(written)]
-    ran = CliRunner().invoke(app, ["place", str(file), *options])
+    ran = CliRunner().invoke(whole(), ["place", str(file), *options])
     assert "8 nodes and 7 links on 4 hosts" in ran.stdout
     assert set(Counter(node.host for node in lab(written.read_text()).nodes.values())) == {
         "h1",

@@ -15,7 +15,6 @@ from delaylab.kinds import KINDS
 from delaylab.lab.completion import complete
 from delaylab.lab.start import not_applied
 from delaylab.machines import LOCAL
-from delaylab.papers.studies import find
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Veth
@@ -26,9 +25,10 @@ from delaylab.resolve.load import lab_from
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
 from delaylab.spec.this_machine import LOCAL_MACHINE
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
-from delaylab.study_file.model import ProbeSpec
+from delaylab_study.papers.studies import find
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
+from delaylab_study.study_file.model import ProbeSpec
 from tests.ground.timelines import changes_of_links
 from tests.plain import plain
 

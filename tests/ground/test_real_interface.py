@@ -12,8 +12,8 @@ from delaylab.plan.kind import Rights
 from delaylab.plan.model import Address, Plan, RealInterface, Route
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import study_from
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import study_from
 from tests.plain import plain
 
 LAB = """\

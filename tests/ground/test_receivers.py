@@ -14,8 +14,8 @@ from delaylab.resolve.delays import round_trip_ns
 from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of, received_by
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import study_from
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import study_from
 from tests.ground.timelines import changes_of_links
 from tests.plain import plain
 

@@ -25,10 +25,10 @@ from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.source import Document, parse
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import study_from
-from delaylab.study_file.loads import FramesLoad, LoadSpec
-from delaylab.study_file.model import ProbeSpec
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import study_from
+from delaylab_study.study_file.loads import FramesLoad, LoadSpec
+from delaylab_study.study_file.model import ProbeSpec
 from tests.ground.timelines import changes_of_links
 
 FAN = """

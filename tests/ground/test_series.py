@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.compared.numbers import numbers_of
 from delaylab.errors import BadInput
 from delaylab.resolve.lab import Lab
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
-from delaylab.study_file.series import levels_of
 from delaylab.units import BASES, Amount, Duration, Rate, Size, amount_of, text_of
+from delaylab_study.analysis.compared.numbers import numbers_of
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
+from delaylab_study.study_file.series import levels_of
 
 STUDY = """\
 study: numbers

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaylab.errors import BadInput
-from delaylab.papers.studies import find, names
 from delaylab.resolve.load import lab_from
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.kinds import FACTS
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study, study_from
-from delaylab.study_file.loads import LoadSpec
-from delaylab.study_file.model import ClosedLoop, ProbeSpec
 from delaylab.units import Duration
+from delaylab_study.papers.studies import find, names
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study, study_from
+from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.model import ClosedLoop, ProbeSpec
 
 LAB = """\
 lab: testbed

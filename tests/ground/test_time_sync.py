@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.trial.time_sync import chrony, ptp4l
+from delaylab_study.trial.time_sync import chrony, ptp4l
 
 TRACKING = (
     "C0000201,192.0.2.1,3,1795746346.123,-0.000012500,0.000003,0.000020,-6.800,0.001,0.020,"

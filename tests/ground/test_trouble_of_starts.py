@@ -7,7 +7,7 @@ import pytest
 from delaylab.forwarding.fates import Interval
 from delaylab.lab.timeline import Happened
 from delaylab.resolve.lab import Step
-from delaylab.trial.event_tables import while_running
+from delaylab_study.trial.event_tables import while_running
 
 
 def step(at_ns: int, *dead: str) -> Happened:

@@ -19,7 +19,7 @@ from delaylab.agent.wire import sessions
 from delaylab.agent.wire.sessions import Exec, Hello
 from delaylab.errors import DelaylabError
 from delaylab.lab import copies
-from delaylab.loads import programs
+from delaylab_study.loads import programs
 from tests.waiting import PATIENCE_S
 
 frames = st.builds(

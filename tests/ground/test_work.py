@@ -7,9 +7,9 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab.spec.kinds import HostedNode
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import Combination, combinations
-from delaylab.study_file.load import study_from
-from delaylab.study_file.work import MpiWork, PairWork
+from delaylab_study.study_file.combine import Combination, combinations
+from delaylab_study.study_file.load import study_from
+from delaylab_study.study_file.work import MpiWork, PairWork
 
 LAB = (
     "lab: {lab: l, hosts: {one: {}}, nodes: {n: {host: one, count: 2}, far: {host: one, count: 2}},"

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from delaylab.dataset import store
 from delaylab.drawing.xml import xml
 from delaylab.errors import BadInput
 from delaylab.io.printable import one_line, printable
@@ -22,6 +21,7 @@ from delaylab.resolve.load import lab_from
 from delaylab.spec import limits
 from delaylab.spec.source import parse
 from delaylab.units import Duration, Multiple, Quantity, Rate, Share, Size
+from delaylab_study.dataset import store
 from tests import synthetic
 from tests.hostile.dataset.refused import TRIAL
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
 from tests import synthetic
 from tests.synthetic import Condition, lognormal
 
@@ -17,8 +17,9 @@ SLOW_US = {"own": 5.0, "virtual": 20.0}
 """The delay between user space and the queue, by the example's level of `stack`."""
 STUDY = (EXAMPLE / "study.yaml").read_text()
 PAPER = """
-from delaylab.papers.toolkit import Chart, Claim, Criterion, Measured, Paper, Source, Table, above
-from delaylab.analysis.statistics.effects import Effect
+from delaylab_study.papers.toolkit import Chart, Claim, Criterion, Measured, Paper, Source
+from delaylab_study.papers.toolkit import Table, above
+from delaylab_study.analysis.statistics.effects import Effect
 
 
 def test(groups):

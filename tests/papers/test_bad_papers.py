@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from delaylab.errors import BadInput
-from delaylab.papers.loading import claims, given
-from delaylab.papers.registry import installed
-from delaylab.papers.studies import find, names
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.study_file import load
+from delaylab_study.papers.loading import claims, given
+from delaylab_study.papers.registry import installed
+from delaylab_study.papers.studies import find, names
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.study_file import load
 from tests.papers.cases import EXAMPLE, dataset, package, paper
 from tests.plain import plain
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.dataset.store import read_study, resume_command
 from delaylab.errors import DelaylabError
-from delaylab.papers import toolkit
-from delaylab.papers.loading import given
-from delaylab.papers.studies import find, names
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
-from delaylab.verbs.study_file import load
+from delaylab_study.dataset.store import read_study, resume_command
+from delaylab_study.papers import toolkit
+from delaylab_study.papers.loading import given
+from delaylab_study.papers.studies import find, names
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
+from delaylab_study.verbs.study_file import load
 from tests.papers.cases import EXAMPLE, ROOT, dataset, package
 from tests.plain import plain
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.papers import registry
-from delaylab.papers.loading import given
-from delaylab.papers.registry import GROUP, folder, installed
+from delaylab_study.papers import registry
+from delaylab_study.papers.loading import given
+from delaylab_study.papers.registry import GROUP, folder, installed
 from tests.papers.cases import ROOT
 
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][GROUP]

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from delaylab.charts.fitted import LETTERS
-from delaylab.cli import app
+from delaylab.cli import whole
+from delaylab_study.charts.fitted import LETTERS
 from tests import synthetic
 from tests.report.cases import write
 from tests.synthetic import Condition, lognormal
@@ -42,7 +42,7 @@ def claimed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def charts(place: Path, *words: str) -> Result:
-    return CliRunner().invoke(app, ["charts", str(place), *words])
+    return CliRunner().invoke(whole(), ["charts", str(place), *words])
 
 
 def letters_pt(svg: str) -> float:

@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from delaylab.analysis.compared.many import compare_studies
-from delaylab.cli import app
-from delaylab.dataset.store import read_study
-from delaylab.report.compared import headline
-from delaylab.report.compared_sections import sections
-from delaylab.report.rich_parts import print_sections
+from delaylab.cli import whole
+from delaylab_study.analysis.compared.many import compare_studies
+from delaylab_study.dataset.store import read_study
+from delaylab_study.report.compared import headline
+from delaylab_study.report.compared_sections import sections
+from delaylab_study.report.rich_parts import print_sections
 from tests import synthetic, unprobed
 from tests.synthetic import Condition, constant, lognormal
 
@@ -32,7 +32,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_json_has_every_line_with_its_interval(places: tuple[Path, Path]) -> None:
-    ran = CliRunner().invoke(app, ["compare", *map(str, places), "--json"])
+    ran = CliRunner().invoke(whole(), ["compare", *map(str, places), "--json"])
     assert ran.exit_code == 0
     found = json.loads(ran.stdout)
     first = found["lines"][0]
@@ -46,7 +46,7 @@ def test_json_has_every_line_with_its_interval(places: tuple[Path, Path]) -> Non
 
 def test_the_page_stands_alone_and_escapes_names(places: tuple[Path, Path], tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    ran = CliRunner().invoke(app, ["compare", *map(str, places), "--report", str(target)])
+    ran = CliRunner().invoke(whole(), ["compare", *map(str, places), "--report", str(target)])
     assert ran.exit_code == 0
     assert str(target) in ran.stdout
     text = target.read_text()
@@ -83,13 +83,13 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_levels_of_a_dataset_are_compared_in_every_form(kinds: Path, tmp_path: Path) -> None:
     levels = ["kind=native", "kind=lxc", "kind=docker"]
     target = tmp_path / "page.html"
-    ran = CliRunner().invoke(app, ["compare", str(kinds), *levels, "--report", str(target)])
+    ran = CliRunner().invoke(whole(), ["compare", str(kinds), *levels, "--report", str(target)])
     assert ran.exit_code == 0
     for part in ("kind=lxc against kind=native", "kind=docker against kind=native", "slower"):
         assert part in ran.stdout
         assert part in target.read_text()
     assert target.read_text().count("<svg") == 2
-    ran = CliRunner().invoke(app, ["compare", str(kinds), *levels, "--json"])
+    ran = CliRunner().invoke(whole(), ["compare", str(kinds), *levels, "--json"])
     found = json.loads(ran.stdout)
     assert (found["factor"], found["reference"]) == ("kind", "kind=native")
     for compared, shift in zip(found["comparisons"], (40, 90), strict=True):
@@ -115,12 +115,14 @@ def test_levels_of_a_dataset_are_compared_in_every_form(kinds: Path, tmp_path: P
 )
 def test_what_does_not_fit_together_is_one_line(kinds: Path, given: list[str], said: str) -> None:
     words = [str(kinds) if word == "DIR" else word for word in given]
-    ran = CliRunner().invoke(app, ["compare", *words])
+    ran = CliRunner().invoke(whole(), ["compare", *words])
     assert said in str(ran.exception)
 
 
 def test_a_page_that_cannot_be_written_is_one_line(places: tuple[Path, Path]) -> None:
-    ran = CliRunner().invoke(app, ["compare", *map(str, places), "--report", "/nowhere/page.html"])
+    ran = CliRunner().invoke(
+        whole(), ["compare", *map(str, places), "--report", "/nowhere/page.html"]
+    )
     assert "cannot be written" in str(ran.exception)
 
 
@@ -136,7 +138,7 @@ def test_a_narrow_terminal_drops_nothing(places: tuple[Path, Path], width: int) 
 
 
 def test_what_is_no_dataset_is_refused(places: tuple[Path, Path], tmp_path: Path) -> None:
-    ran = CliRunner().invoke(app, ["compare", str(places[0]), str(tmp_path)])
+    ran = CliRunner().invoke(whole(), ["compare", str(places[0]), str(tmp_path)])
     assert "not a dataset" in str(ran.exception)
 
 
@@ -163,10 +165,10 @@ def test_work_without_packets_is_compared_in_every_form(tmp_path: Path) -> None:
         assert said in text, said
     assert "RTT" not in text.replace("the user RTT is round trip", "")
     target = tmp_path / "page.html"
-    ran = CliRunner().invoke(app, ["compare", str(before), str(after), "--report", str(target)])
+    ran = CliRunner().invoke(whole(), ["compare", str(before), str(after), "--report", str(target)])
     assert ran.exit_code == 0
     assert "work count of a, rate" in target.read_text()
-    ran = CliRunner().invoke(app, ["compare", str(before), str(after), "--json"])
+    ran = CliRunner().invoke(whole(), ["compare", str(before), str(after), "--json"])
     lines = {line["name"]: line for line in json.loads(ran.stdout)["lines"]}
     assert lines["work count of a, rate"]["unit"] == "units/s"
     assert lines["work count of a, rate"]["change"] == pytest.approx(-50)

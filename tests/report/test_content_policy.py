@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from delaylab.cli import app
+from delaylab.cli import whole
 from delaylab.drawing.content_policy import policy_tag
-from delaylab.report import templating
-from delaylab.report.style import TEMPLATES
+from delaylab_study.report import templating
+from delaylab_study.report.style import TEMPLATES
 
 LAB = "lab: drawn\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
 PAGES = sorted(path for path in TEMPLATES.glob("*.j2") if "<!doctype" in path.read_text())
@@ -23,7 +23,7 @@ POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]+
 def test_a_picture_runs_its_own_script_alone(tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(LAB)
     target = tmp_path / "page.html"
-    ran = CliRunner().invoke(app, ["graph", str(tmp_path / "lab.yaml"), "--html", str(target)])
+    ran = CliRunner().invoke(whole(), ["graph", str(tmp_path / "lab.yaml"), "--html", str(target)])
     assert ran.exit_code == 0
     page = target.read_text()
     (policy,) = POLICY.findall(page)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from delaylab.charts.convergence import timeline_of_outcomes
 from delaylab.forwarding.detours import Detour, Detours, NodesPassed
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.tables import TableChange
 from delaylab.forwarding.verified import Verdict
-from delaylab.report import converged_page
 from delaylab.verdicts.outcome import Outcome, Trouble, Waited, course, outcome
+from delaylab_study.charts.convergence import timeline_of_outcomes
+from delaylab_study.report import converged_page
 
 MS = 1_000_000
 AT = 1_700_000_000 * 10**9

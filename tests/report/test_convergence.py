@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.analyse import Analysed, analysed
-from delaylab.charts.convergence import timeline_of_events
-from delaylab.dataset import store
-from delaylab.dataset.records.tables import TABLES
-from delaylab.report import html, show, terminal
-from delaylab.report.sections.section import Report
+from delaylab_study.analysis.analyse import Analysed, analysed
+from delaylab_study.charts.convergence import timeline_of_events
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.tables import TABLES
+from delaylab_study.report import html, show, terminal
+from delaylab_study.report.sections.section import Report
 from tests import synthetic, unprobed
 
 MS = 1_000_000

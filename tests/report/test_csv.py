@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 from typer.testing import CliRunner
 
-from delaylab.cli import app
+from delaylab.cli import whole
 from tests import synthetic
 from tests.synthetic import Condition
 
@@ -25,7 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(place: Path, table: str) -> tuple[bytes, list[dict[str, str]]]:
-    ran = CliRunner().invoke(app, ["show", str(place), "--csv", table])
+    ran = CliRunner().invoke(whole(), ["show", str(place), "--csv", table])
     assert ran.exit_code == 0, ran.exception
     return ran.stdout_bytes, list(
         csv.DictReader(io.StringIO(ran.stdout_bytes.decode()), strict=True)
@@ -85,7 +85,7 @@ def test_every_table_tells_the_repeat(place: Path, table: str) -> None:
 
 
 def test_csv_and_json_exclude_each_other(place: Path) -> None:
-    ran = CliRunner().invoke(app, ["show", str(place), "--csv", "packets", "--json"])
+    ran = CliRunner().invoke(whole(), ["show", str(place), "--csv", "packets", "--json"])
     assert "exclude each other" in str(ran.exception)
 
 

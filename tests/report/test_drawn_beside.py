@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import vl_convert
 
-from delaylab.charts.drawn_beside import SecondProcess, draw_all
 from delaylab.errors import DelaylabError
 from delaylab.io.values import JsonObject
+from delaylab_study.charts.drawn_beside import SecondProcess, draw_all
 
 SPEC: JsonObject = {
     "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
@@ -69,7 +69,7 @@ def test_it_ends_when_this_process_is_killed(tmp_path: Path) -> None:
     program = tmp_path / "killed.py"
     program.write_text(
         "import os, signal\n"
-        "from delaylab.charts.drawn_beside import SecondProcess\n"
+        "from delaylab_study.charts.drawn_beside import SecondProcess\n"
         "with SecondProcess() as beside:\n"
         "    print(beside.pid, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

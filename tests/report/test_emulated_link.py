@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.claims.own import claim_of
-from delaylab.charts.layer_table import layers
-from delaylab.dataset.store import read_study
-from delaylab.report.html import write_report
-from delaylab.study_file.claims import ClaimSpec
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.own import claim_of
+from delaylab_study.charts.layer_table import layers
+from delaylab_study.dataset.store import read_study
+from delaylab_study.report.html import write_report
+from delaylab_study.study_file.claims import ClaimSpec
 from tests import synthetic
 from tests.report.cases import LINKS
 from tests.synthetic import Clock, Condition, constant

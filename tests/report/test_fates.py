@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from delaylab.report.html import write_report
-from delaylab.report.sections.accounting import NOTHING
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
+from delaylab_study.report.html import write_report
+from delaylab_study.report.sections.accounting import NOTHING
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain
 from tests.synthetic import Condition

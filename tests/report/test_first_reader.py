@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.papers.loading import claims, load
-from delaylab.papers.paper import Paper
-from delaylab.papers.registry import installed
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
+from delaylab_study.papers.loading import claims, load
+from delaylab_study.papers.paper import Paper
+from delaylab_study.papers.registry import installed
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, queue

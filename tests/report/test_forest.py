@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.claims.finding import JudgedCriterion, Scenario
-from delaylab.report.forest import MOST_ROWS, WIDTH, forest
+from delaylab_study.analysis.claims.finding import JudgedCriterion, Scenario
+from delaylab_study.report.forest import MOST_ROWS, WIDTH, forest
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 

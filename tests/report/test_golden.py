@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from delaylab.io.terminal import json_text
-from delaylab.report.show import as_json
+from delaylab_study.report.show import as_json
 from tests import synthetic
 from tests.report.cases import write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from delaylab.cli import app
+from delaylab.cli import whole
 from tests import synthetic
 from tests.synthetic import Condition, lognormal
 
@@ -49,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran(verb: str, place: Path, tmp_path: Path, text: str, *words: str) -> Result:
     claims = tmp_path / "claims.yaml"
     claims.write_text(text)
-    return CliRunner().invoke(app, [verb, str(place), "--claims", str(claims), *words])
+    return CliRunner().invoke(whole(), [verb, str(place), "--claims", str(claims), *words])
 
 
 def test_verdicts_on_them_say_so_in_every_form(place: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_verdicts_on_them_say_so_in_every_form(place: Path, tmp_path: Path) -> N
 
 
 def test_without_them_no_form_says_so(place: Path) -> None:
-    text = CliRunner().invoke(app, ["show", str(place)]).stdout
+    text = CliRunner().invoke(whole(), ["show", str(place)]).stdout
     assert "under-1ms" in text or "median rtt.app" in text
     assert "after the data" not in text
 

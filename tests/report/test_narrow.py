@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.analyse import groups
-from delaylab.charts import words
-from delaylab.dataset.store import read_study
-from delaylab.papers.findings import findings
-from delaylab.report.arrange import tail, usual
-from delaylab.report.rich_parts import in_terminal
-from delaylab.report.sections import links
-from delaylab.report.sections.section import Report
-from delaylab.report.value import Block, Column, Section, Table
-from delaylab.verbs.datasets import show
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.charts import words
+from delaylab_study.dataset.store import read_study
+from delaylab_study.papers.findings import findings
+from delaylab_study.report.arrange import tail, usual
+from delaylab_study.report.rich_parts import in_terminal
+from delaylab_study.report.sections import links
+from delaylab_study.report.sections.section import Report
+from delaylab_study.report.value import Block, Column, Section, Table
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.report import cases
 from tests.synthetic import Condition, hops

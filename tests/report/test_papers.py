@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.claims.groups import number, pick
-from delaylab.analysis.group import Group
-from delaylab.charts import boxes
-from delaylab.charts.tables import Table
-from delaylab.dataset.store import read_study
-from delaylab.report.html import write_report
-from delaylab.verbs.datasets import show
 from delaylab_papers.dantas2015 import paper as dantas2015
 from delaylab_papers.dantas2015.figures import POINTS
 from delaylab_papers.oliveira2022 import paper as oliveira2022
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.claims.groups import number, pick
+from delaylab_study.analysis.group import Group
+from delaylab_study.charts import boxes
+from delaylab_study.charts.tables import Table
+from delaylab_study.dataset.store import read_study
+from delaylab_study.report.html import write_report
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.analysis import papers, test_dantas2015, test_oliveira2022
 from tests.analysis.papers import Levels

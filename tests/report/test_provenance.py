@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from delaylab.analysis.compared.many import compare_studies
-from delaylab.cli import app
-from delaylab.dataset.store import read_study
+from delaylab.cli import whole
+from delaylab_study.analysis.compared.many import compare_studies
+from delaylab_study.dataset.store import read_study
 from tests import synthetic
 from tests.synthetic import Condition
 
@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(verb: str, place: Path, *words: str) -> str:
-    ran = CliRunner().invoke(app, [verb, str(place), *words])
+    ran = CliRunner().invoke(whole(), [verb, str(place), *words])
     assert ran.exit_code == 0, ran.exception
     return ran.stdout
 

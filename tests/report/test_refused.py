@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.claims.claim import Claim, Criterion, Measured, Source
-from delaylab.analysis.claims.judge import judge
-from delaylab.analysis.claims.rule import above
-from delaylab.analysis.statistics.effects import Effect
-from delaylab.charts import words
-from delaylab.report import show as numbers
-from delaylab.report.html import write_report
-from delaylab.report.sections import claims
-from delaylab.verbs.datasets import show
+from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, Source
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.rule import above
+from delaylab_study.analysis.statistics.effects import Effect
+from delaylab_study.charts import words
+from delaylab_study.report import show as numbers
+from delaylab_study.report.html import write_report
+from delaylab_study.report.sections import claims
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain
 from tests.synthetic import Condition

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from delaylab.analysis.group import in_words
-from delaylab.charts import words
 from delaylab.errors import BadInput
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
+from delaylab_study.analysis.group import in_words
+from delaylab_study.charts import words
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Clock, Condition, exponential, queue

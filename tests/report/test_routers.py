@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, constant, hops

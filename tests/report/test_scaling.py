@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from delaylab.dataset.store import read_study
 from delaylab.io.terminal import json_text
-from delaylab.report.html import write_report
-from delaylab.report.show import as_json
-from delaylab.verbs.datasets import show
+from delaylab_study.dataset.store import read_study
+from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
+from delaylab_study.verbs.datasets import show
 from tests import synthetic, unprobed
 from tests.unprobed import Trial, job
 

@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from delaylab.report import (
+from delaylab_study.report import (
     compared_sections,
     html,
     rich_parts,
@@ -20,15 +20,15 @@ from delaylab.report import (
     terminal,
     value,
 )
-from delaylab.report.sections.registry import PAGE, STUDY_JSON, TERMINAL, TRIAL_JSON
-from delaylab.report.style import TEMPLATES
+from delaylab_study.report.sections.registry import PAGE, STUDY_JSON, TERMINAL, TRIAL_JSON
+from delaylab_study.report.style import TEMPLATES
 
 FORMS = {
     "section": dict.fromkeys((*TERMINAL, *PAGE)),
     "study_json": STUDY_JSON,
     "trial_json": TRIAL_JSON,
 }
-ROOM = "delaylab.report"
+ROOM = "delaylab_study.report"
 SHOWING = (
     *("rich", "jinja2", "markupsafe"),
     *(f"{ROOM}.{name}" for name in ("html", "rich_parts", "show", "templating", "terminal")),

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.charts import vega
-from delaylab.charts.lazy import alt
+from delaylab_study.charts import vega
+from delaylab_study.charts.lazy import alt
 from tests import synthetic
 from tests.synthetic import Condition, constant
 
 OF_NEITHER = (
     *("scipy", "statsmodels", "pandas", "yaml"),
-    *("delaylab.spec.lab", "delaylab.study_file.combine", "delaylab.topology.formats"),
-    *("delaylab.plan", "delaylab.routing", "delaylab.machines", "delaylab.verbs.study_file"),
+    *("delaylab.spec.lab", "delaylab_study.study_file.combine", "delaylab.topology.formats"),
+    *("delaylab.plan", "delaylab.routing", "delaylab.machines", "delaylab_study.verbs.study_file"),
 )
 """Libraries and models that read files, which a dataset does not need."""
 HEAVY = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delaylab.charts.vega import Rows, ticks_between, ticks_of, ticks_of_panels
+from delaylab_study.charts.vega import Rows, ticks_between, ticks_of, ticks_of_panels
 
 
 @given(st.floats(0.2, 1e5), st.floats(1.01, 90))

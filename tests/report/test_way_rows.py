@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
-from delaylab.analysis.analyse import analysed
-from delaylab.report.arrange import Panel, panels
-from delaylab.report.packet_path import drawing
+from delaylab_study.analysis.analyse import analysed
+from delaylab_study.report.arrange import Panel, panels
+from delaylab_study.report.packet_path import drawing
 from tests import synthetic
 from tests.synthetic import Condition
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.charts import words
-from delaylab.report.templating import NO_BREAK, marked, unbroken
+from delaylab_study.charts import words
+from delaylab_study.report.templating import NO_BREAK, marked, unbroken
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import study_from
-from delaylab.study_file.maps import with_maps
 from delaylab.topology.formats import FORMATS
 from delaylab.topology.generators import GENERATORS
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import study_from
+from delaylab_study.study_file.maps import with_maps
 
 DOCS = Path(__file__).parents[2] / "docs"
 MAPS = (DOCS / "maps.md").read_text()

@@ -10,11 +10,11 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.spec.source import Document, parse
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import study_from
-from delaylab.study_file.maps import with_maps
 from delaylab.topology.generators import GENERATORS
 from delaylab.verbs.schema import schema
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import study_from
+from delaylab_study.study_file.maps import with_maps
 from tests.command import delaylab
 from tests.topology.maps import SAMPLES
 

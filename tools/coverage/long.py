@@ -13,10 +13,10 @@ from statistics import NormalDist
 import numpy as np
 from scipy.signal import lfilter
 
-from delaylab.analysis.doubts.packets import MEMORIES
-from delaylab.analysis.statistics.compare import compare
-from delaylab.analysis.statistics.effects import share
-from delaylab.analysis.statistics.quantiles import locate
+from delaylab_study.analysis.doubts.packets import MEMORIES
+from delaylab_study.analysis.statistics.compare import compare
+from delaylab_study.analysis.statistics.effects import share
+from delaylab_study.analysis.statistics.quantiles import locate
 from tools.coverage.measures import ALPHA, Tally
 from tools.coverage.processes import QUANTILES, Floats, Random
 

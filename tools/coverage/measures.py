@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.analysis.statistics.compare import compare
-from delaylab.analysis.statistics.effects import estimate, of_medians, share
-from delaylab.analysis.statistics.factors import associations
-from delaylab.analysis.statistics.quantiles import locate
+from delaylab_study.analysis.statistics.compare import compare
+from delaylab_study.analysis.statistics.effects import estimate, of_medians, share
+from delaylab_study.analysis.statistics.factors import associations
+from delaylab_study.analysis.statistics.quantiles import locate
 from tools.coverage.processes import QUANTILES, SLOWER, Process, Random, truth
 
 ALPHA = 0.05

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delaylab.agent.wire.programs import ProgramState
-from delaylab.api.loading import File, LoadedStudy, lab_of
+from delaylab.api.loading import File, lab_of
 from delaylab.api.pings import options
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.attach import attach as attach_lab
@@ -282,7 +282,7 @@ def attach(name: str | None = None) -> RunningLab:
     return RunningLab(attach_lab(name, fix="say which: delaylab.attach(NAME)"))
 
 
-def up(lab: Lab | LoadedStudy | File) -> AbstractContextManager[RunningLab]:
+def up(lab: Lab | File) -> AbstractContextManager[RunningLab]:
     """Run a lab for the length of a `with` block.
 
     `lab` is what `load` returns, or the path of its file. The lab gets a name of its own, so that

@@ -10,25 +10,17 @@ import typer
 from typer.main import get_command_name
 
 # Importing a module registers its verbs.
-from delaylab.cli import (  # noqa: F401
-    breaking,
-    checking,
-    inside,
-    mapping,
-    measuring,
-    pinging,
-    recording,
-    running,
-    watching,
-)
+from delaylab.cli import breaking, checking, inside, mapping, pinging, recording, running, watching  # noqa: F401
 from delaylab.cli.groups import put_into_groups
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
 from delaylab.io.terminal import give_up_output, print_error
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "whole"]
 put_into_groups(app)
 OUT_OF_MEMORY = "there is not enough memory for this (free some, or raise the limit: ulimit -v)"
+NOT_HERE = 3
+"""The exit code of `NotHere`, here for a library that is not installed."""
 MOST_ERRORS = 20
 """The most errors of one file that are printed."""
 
@@ -46,6 +38,13 @@ def main() -> None:
         if len(error.all) > MOST_ERRORS:
             print_error(f"delaylab: and {len(error.all) - MOST_ERRORS} more errors")
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("delaylab"):
+            raise
+        from delaylab.extensions import INSTALL
+
+        print_error(f"delaylab: this needs {error.name}, which is not installed; {INSTALL}")
+        sys.exit(NOT_HERE)
     except MemoryError:
         print_error(f"delaylab: {OUT_OF_MEMORY}")
         sys.exit(1)
@@ -63,15 +62,44 @@ def _with_verb(words: list[str]) -> typer.Typer:
     the time of `delaylab --version`.
     """
     first = words[0] if words else ""
+    one = _only(first)
+    if first == "--version" or _has_verbs(one):
+        return one
+    add_others(first)
+    one = _only(first)
+    return one if _has_verbs(one) else app
+
+
+def _only(verb: str) -> typer.Typer:
+    """Return the application with the verb of this name alone, if it is registered."""
     one = copy(app)
     one.registered_commands = [
         each
         for each in app.registered_commands
-        if first == (each.name or get_command_name(getattr(each.callback, "__name__", "")))
+        if verb == (each.name or get_command_name(getattr(each.callback, "__name__", "")))
     ]
-    one.registered_groups = [each for each in app.registered_groups if each.name == first]
-    known = one.registered_commands or one.registered_groups or first == "--version"
-    return one if known else app
+    one.registered_groups = [each for each in app.registered_groups if each.name == verb]
+    return one
+
+
+def _has_verbs(one: typer.Typer) -> bool:
+    """Return True if an application has a verb."""
+    return bool(one.registered_commands or one.registered_groups)
+
+
+def whole() -> typer.Typer:
+    """Return the application with all verbs, also those that other packages add."""
+    add_others()
+    return app
+
+
+def add_others(verb: str = "") -> None:
+    """Register a verb that another package adds; all of them if none has this name."""
+    # Most verbs are the laboratory's, and to look for others takes 10 ms.
+    from delaylab import extensions
+
+    if extensions.load(extensions.Group.VERBS, verb) is None:
+        extensions.load_all(extensions.Group.VERBS)
 
 
 def _of_system(error: OSError) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
-from delaylab.cli.options import FileKind, Json, Sudo, app, console, print_found, print_json
-from delaylab.errors import BadInput
+from delaylab.cli.options import Json, Sudo, app, console, print_found, print_json
+from delaylab.errors import BadInput, NotHere
 
 
 @app.command()
@@ -76,22 +76,20 @@ def _examine_machine(
 
 
 def _examine_study(name: str, *, as_json: bool) -> None:
-    from delaylab.verbs import studies, study_plans
-    from delaylab.verbs.progress_bar import bar
-    from delaylab.verbs.study_file import load
+    from delaylab.extensions import INSTALL, Group, load
+    from delaylab.verbs.checks import Forecast
 
-    chosen = load(name)
-    plan = studies.plan(chosen.study, "quick", {})
-    with bar(console(stderr=True)) as progress:
-        expected = study_plans.dry_run(plan, chosen.paper, progress)
-    print_found(expected, study_plans.as_json, study_plans.print_summary, as_json=as_json)
+    forecast = load(Group.FORECASTS, "study")
+    if forecast is None:
+        raise NotHere("the package of studies is not installed", "--study", INSTALL)
+    cast("Forecast", forecast)(name, as_json=as_json)
 
 
 @app.command()
 def schema(
-    of: Annotated[FileKind, typer.Argument(metavar="lab|study", help="The file format.")],
+    of: Annotated[str, typer.Argument(metavar="lab|study", help="The file format.")],
 ) -> None:
     """Print the JSON schema of lab or study files, for editors."""
     from delaylab.verbs.schema import schema as verb
 
-    print_json(verb(of.value))
+    print_json(verb(of))

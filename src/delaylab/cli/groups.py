@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import typer
 from typer.main import get_command_name
 
+
+class Heading(StrEnum):
+    """A group's heading, in the order of `--help`; verbs of other packages name theirs."""
+
+    LABS = "Labs"
+    INSIDE = "Inside nodes"
+    LINKS = "Links, failures and routing"
+    MEASUREMENTS = "Measurements"
+    DATASETS = "Datasets"
+    FILES = "Lab files"
+    MACHINE = "This machine"
+
+
 GROUPS = {
-    "Labs": ("up", "ps", "down", "plan", "graph"),
-    "Inside nodes": ("exec", "shell", "cp", "logs", "record", "replay"),
-    "Links, failures and routing": ("link", "node", "converge", "watch"),
-    "Measurements": ("ping", "run"),
-    "Datasets": ("show", "report", "charts", "compare"),
-    "Lab files": ("import", "generate", "place", "schema"),
-    "This machine": ("doctor", "fair", "image"),
+    Heading.LABS: ("up", "ps", "down", "plan", "graph"),
+    Heading.INSIDE: ("exec", "shell", "cp", "logs", "record", "replay"),
+    Heading.LINKS: ("link", "node", "converge", "watch"),
+    Heading.MEASUREMENTS: ("ping",),
+    Heading.FILES: ("import", "generate", "place", "schema"),
+    Heading.MACHINE: ("doctor", "image"),
 }
-ORDER = {name: at for at, name in enumerate(each for group in GROUPS.values() for each in group)}
+"""The verbs of the laboratory; those of other packages follow in their groups."""
 
 
 def put_into_groups(app: typer.Typer) -> None:
-    """Give all verbs of the application their groups and their order."""
+    """Give all verbs of the laboratory their groups."""
     group_of = {name: group for group, names in GROUPS.items() for name in names}
     for command in app.registered_commands:
         command.name = command.name or get_command_name(getattr(command.callback, "__name__", ""))
         command.rich_help_panel = group_of[command.name]
     for verbs in app.registered_groups:
         verbs.rich_help_panel = group_of[str(verbs.name)]
+
+
+def place(name: str, heading: object) -> tuple[int, int]:
+    """Return the place of a verb in `--help`: of its group, and within it."""
+    headings = list(map(str, Heading))
+    names = GROUPS.get(Heading(heading), ()) if heading in headings else ()
+    return (
+        headings.index(str(heading)) if heading in headings else len(headings),
+        names.index(name) if name in names else len(names),
+    )

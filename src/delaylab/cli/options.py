@@ -15,7 +15,7 @@ import typer.core
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from delaylab.cli.groups import ORDER
+from delaylab.cli.groups import place
 from delaylab.errors import BadInput, did_you_mean, is_near
 from delaylab.io.terminal import json_text, print_error
 
@@ -57,7 +57,9 @@ class AllVerbs(Verbs):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the verbs by their groups."""
-        return sorted(super().list_commands(ctx), key=ORDER.__getitem__)
+        names = super().list_commands(ctx)
+        panels = {name: getattr(self.commands[name], "rich_help_panel", None) for name in names}
+        return sorted(names, key=lambda name: place(name, panels[name]))
 
 
 @contextmanager
@@ -135,30 +137,6 @@ OneLab = Annotated[
 Sudo = Annotated[
     bool,
     typer.Option("--sudo", help="Start the agent on --machine as root by sudo (`sudo: true`)."),
-]
-Scale = Annotated[
-    str,
-    typer.Option(help="The size of the study: `quick`, or one that it defines, such as `paper`."),
-]
-Paper = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FOLDER|NAME",
-        help="The paper that the study repeats: its folder, whose `paper.py` is then run, or the "
-        "name of an installed paper.",
-    ),
-]
-Claims = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A file with `claims:`, which are judged on this dataset, too, and marked as chosen "
-        "after the data.",
-    ),
-]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be repeated."),
 ]
 
 
@@ -283,22 +261,6 @@ class PlaceBy(StrEnum):
     WORST_FIT = "worst-fit"
     METIS = "metis"
     EXACT = "exact"
-
-
-class FileKind(StrEnum):
-    """The file formats that `schema` knows."""
-
-    LAB = "lab"
-    STUDY = "study"
-
-
-class CsvTable(StrEnum):
-    """The tables that `show --csv` prints."""
-
-    PACKETS = "packets"
-    SEGMENTS = "segments"
-    WORK = "work"
-    TRIALS = "trials"
 
 
 class ImageAction(StrEnum):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from rich.console import Console
 from rich.text import Text
 
 
@@ -25,3 +28,24 @@ class Check:
         if not self.tried:
             return Text("?", "yellow")
         return Text("yes", "green") if self.usable else Text("no", "red")
+
+
+class MoreChecks(Protocol):
+    """Checks that another package adds to `doctor` (`extensions.Group.CHECKS`)."""
+
+    @property
+    def GROUP(self) -> str:  # noqa: N802  a module's constant
+        """Return the group of the checks."""
+
+    def checks(self, kinds: Iterable[Check]) -> list[Check]:
+        """Return the checks; `kinds` are those of the kinds of nodes, which were tried before."""
+
+    def print_checks(self, found: Iterable[Check], console: Console) -> None:
+        """Print the checks of the group."""
+
+
+class Forecast(Protocol):
+    """The answer to `doctor --study`, which another package gives."""
+
+    def __call__(self, study: str, *, as_json: bool) -> None:
+        """Print what this machine can be expected to decide of a study."""

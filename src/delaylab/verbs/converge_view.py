@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import cast
 
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.errors import BadInput
+from delaylab import extensions
+from delaylab.errors import BadInput, NotHere
+from delaylab.extensions import INSTALL, Group
 from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
 from delaylab.lab.running import LiveLab
 from delaylab.plan.wiring import destinations
 from delaylab.verbs import pictures
-from delaylab.verbs.pictures import Targets
+from delaylab.verbs.pictures import Picture, Targets
 from delaylab.verdicts.outcome import Outcome
 
+Drawer = Callable[[str, Sequence[Outcome]], Picture | None]
+"""What draws events of a lab with this name; None if there is none to draw."""
 OPTIONAL = ("carriers fell after", "without service")
 """The rows that are left out where there is nothing to say."""
 SHOWN = 5
@@ -69,19 +74,13 @@ def draw(lab: LiveLab, outcomes: Sequence[Outcome], targets: Targets, console: C
     """
     if targets == Targets():
         return
-    from delaylab.charts.convergence import timeline_of_outcomes  # noqa: PLC0415  slow to import
-    from delaylab.charts.vega import on_white  # noqa: PLC0415  as above
-    from delaylab.report import converged_page  # noqa: PLC0415  as above
-
-    chart = timeline_of_outcomes(outcomes)
-    if chart is None:
+    drawer = extensions.load(Group.PICTURES, "convergence")
+    if drawer is None:
+        raise NotHere("the package that draws events is not installed", fix=INSTALL)
+    picture = cast("Drawer", drawer)(lab.name, outcomes)
+    if picture is None:
         raise BadInput("there is no event to draw", fix="name one, such as --down LINK")
-    pictures.write(
-        targets,
-        lambda: on_white(chart.svg),
-        lambda: converged_page.render(lab.name, outcomes),
-        console,
-    )
+    pictures.write(targets, picture.svg, picture.page, console)
 
 
 def _interval(found: Outcome, one: Interval) -> JsonObject:

@@ -7,13 +7,16 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 from rich.table import Table
 
+from delaylab import extensions
 from delaylab.agent.binary import agent_path
 from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.extensions import Group
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL, Machine
@@ -23,8 +26,8 @@ from delaylab.plan.kind import Rights
 from delaylab.points import BETWEEN_HOSTS, meaning
 from delaylab.progress import Progress, silent
 from delaylab.spec.sysctls import CONGESTION_CONTROL
-from delaylab.verbs import kind_round_trips, kind_trial, work_here
-from delaylab.verbs.checks import Check
+from delaylab.verbs import kind_round_trips, kind_trial
+from delaylab.verbs.checks import Check, MoreChecks
 
 TOOLS = {
     "stress-ng": "loads cpu, io, disk, memory",
@@ -62,11 +65,12 @@ def examine(
     kind_round_trips.keep(
         {check.name: rtt for check in tried if (rtt := check.measured.get("rtt_us")) is not None}
     )
-    work = work_here.checks([check for check in tried if check.group == "kind"])
+    of_kinds = [check for check in tried if check.group == "kind"]
+    added = [check for more in _more() for check in more.checks(of_kinds)]
     return [
         *_agent(),
         *tried,
-        *work,
+        *added,
         *_rights(rights),
         *of_kernel(LOCAL),
         *_of_tcp(),
@@ -222,13 +226,14 @@ def as_json(checks: list[Check]) -> list[JsonObject]:
 
 
 def print_checks(checks: list[Check], console: Console) -> None:
-    """Print the checks as a table, and that of work behind it."""
+    """Print the checks as a table; those that another package adds follow in its own form."""
+    added = {more.GROUP: more for more in _more()}
     table = Table(box=None, pad_edge=False)
     for title in ("", "", "usable", "what it is, or why not and what to do"):
         table.add_column(title, overflow="fold")
     last = ""
     for check in checks:
-        if check.group == work_here.GROUP:
+        if check.group in added:
             continue
         text = check.detail
         if not check.usable:
@@ -237,5 +242,11 @@ def print_checks(checks: list[Check], console: Console) -> None:
         table.add_row(check.group if check.group != last else "", check.name, mark, text)
         last = check.group
     console.print(table)
-    if any(check.group == work_here.GROUP for check in checks):
-        work_here.print_checks(checks, console)
+    for group, more in added.items():
+        if any(check.group == group for check in checks):
+            more.print_checks(checks, console)
+
+
+def _more() -> list[MoreChecks]:
+    """Return the checks that other packages add."""
+    return [cast("MoreChecks", each) for each in extensions.load_all(Group.CHECKS)]

@@ -22,10 +22,10 @@ from delaylab.progress import Progress
 from delaylab.resolve.agent_names import machine_agent, node_agent
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.this_machine import LOCAL_MACHINE
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial import measure
 from delaylab.units import MEBIBYTE, Duration
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial import measure
 
 if TYPE_CHECKING:
     from delaylab.machines.ssh import SshMachine

@@ -20,6 +20,14 @@ STDOUT = "-"
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A drawing, made when it is asked for: as SVG, and as a page of HTML with it."""
+
+    svg: Callable[[], str]
+    page: Callable[[], str]
+
+
+@dataclass(frozen=True)
 class Targets:
     """The files that a drawing is written to, by form."""
 

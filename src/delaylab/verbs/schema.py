@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from collections.abc import Callable
+from typing import cast
 
+from delaylab import extensions
+from delaylab.errors import BadInput
+from delaylab.extensions import Group
 from delaylab.io.values import JsonObject
 from delaylab.spec.lab import LabSpec
-from delaylab.study_file.model import StudySpec
 from delaylab.topology.generators import GENERATORS, Generator, Parameter
 
-MODELS: dict[str, type[BaseModel]] = {"lab": LabSpec, "study": StudySpec}
+LAB = "lab"
 TEXT: JsonObject = {"type": ["string", "number"]}
 OF_LINKS: JsonObject = {
     "seed": {"type": "integer", "minimum": 0},
@@ -22,15 +25,25 @@ OF_LINKS: JsonObject = {
 
 
 def schema(name: str) -> JsonObject:
-    """Return the JSON schema (2020-12) of `lab` or `study` files."""
-    found = MODELS[name].model_json_schema(by_alias=True)
-    if name == "study":
-        # A map becomes a plain lab before the model reads the file, so the model knows none.
-        found["properties"]["lab"]["anyOf"].append(_generated())
+    """Return the JSON schema (2020-12) of `lab` files, or of a format that another package adds.
+
+    Raise BadInput for an unknown format.
+    """
+    if name == LAB:
+        return with_dialect(LabSpec.model_json_schema(by_alias=True))
+    added = extensions.load(Group.SCHEMAS, name)
+    if added is None:
+        known = ", ".join([LAB, *extensions.names(Group.SCHEMAS)])
+        raise BadInput(f"no file format {name!r}", fix=f"one of {known}")
+    return cast("Callable[[], JsonObject]", added)()
+
+
+def with_dialect(found: JsonObject) -> JsonObject:
+    """Return a JSON schema that names its dialect, as editors want it."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 
 
-def _generated() -> JsonObject:
+def generated() -> JsonObject:
     """Return the schema of a generated network: one shape with its parameters."""
     shapes = {name: _shape(generator) for name, generator in GENERATORS.items()}
     shape = {"minProperties": 1, "maxProperties": 1, **_object(shapes)}

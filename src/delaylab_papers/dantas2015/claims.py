@@ -7,7 +7,7 @@ a sentence and no number, the limit is this project's and says what it stands fo
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     EACH_ENOUGH,
     Claim,
     Criterion,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     WHISKERS_SAID,
     Cells,
     Chart,

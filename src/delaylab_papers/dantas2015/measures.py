@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Effect,
     Floats,
     Group,

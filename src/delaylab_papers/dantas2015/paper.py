@@ -1,6 +1,6 @@
 """The paper dantas2015: its claims, its published numbers and its figures."""
 
-from delaylab.papers.toolkit import Paper
+from delaylab_study.papers.toolkit import Paper
 
 from .claims import CLAIMS
 from .figures import charts, tables

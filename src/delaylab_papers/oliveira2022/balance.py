@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     ENOUGH,
     Floats,
     Group,

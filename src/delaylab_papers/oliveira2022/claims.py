@@ -8,7 +8,7 @@ says what it stands for.
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     EACH_ENOUGH,
     Claim,
     Criterion,

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import EACH_ENOUGH, Claim, Criterion, Source, above, at_least, at_most
+from delaylab_study.papers.toolkit import (
+    EACH_ENOUGH,
+    Claim,
+    Criterion,
+    Source,
+    above,
+    at_least,
+    at_most,
+)
 
 from .balance import DOCKER, FASTEST, LXC, RATES
 from .measures import (

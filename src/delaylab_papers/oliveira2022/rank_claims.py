@@ -5,7 +5,7 @@ The figures' numbers are not in its text, so the paper's own tau of a level is n
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     EACH_ENOUGH,
     Claim,
     Criterion,

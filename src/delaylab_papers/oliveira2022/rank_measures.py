@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Effect,
     Floats,
     Group,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from delaylab.papers.toolkit import Design, Floats, Group, Levels, Random, imagined, lognormal
+from delaylab_study.papers.toolkit import Design, Floats, Group, Levels, Random, imagined, lognormal
 
 from .published import WAY_US
 

@@ -5,7 +5,7 @@ Links, isolation, virtual routers, the sharing of a CPU, convergence of OSPF, as
 Each part returns no tables and charts for a study that it is not about.
 """
 
-from delaylab.papers.toolkit import Chart, Design, Group, Paper, Random, Table, World
+from delaylab_study.papers.toolkit import Chart, Design, Group, Paper, Random, Table, World
 
 from .assignment import claims as of_assignment
 from .assignment import tables as assignment

@@ -7,7 +7,15 @@ adds (LXC, KVM) are shown beside them and do not decide.
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import EACH_ENOUGH, Claim, Criterion, Source, above, at_least, at_most
+from delaylab_study.papers.toolkit import (
+    EACH_ENOUGH,
+    Claim,
+    Criterion,
+    Source,
+    above,
+    at_least,
+    at_most,
+)
 
 from .measures import (
     BEYOND_P99,

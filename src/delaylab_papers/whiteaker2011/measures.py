@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     ENOUGH,
     IN_USE,
     Floats,

@@ -3,7 +3,7 @@
 Its charts are those of any study: this project uses the paper's terms.
 """
 
-from delaylab.papers.toolkit import Chart, Group, Paper, delay_charts
+from delaylab_study.papers.toolkit import Chart, Group, Paper, delay_charts
 
 from .claims import CLAIMS
 from .table1 import table1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import Group, Part, Published, delay, layer_table
+from delaylab_study.papers.toolkit import Group, Part, Published, delay, layer_table
 
 from .published import CASES, ENVIRONMENTS, TABLE
 

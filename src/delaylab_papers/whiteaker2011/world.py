@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import Design, Floats, Group, Random, imagined, lognormal
+from delaylab_study.papers.toolkit import Design, Floats, Group, Random, imagined, lognormal
 
 from .published import TABLE
 

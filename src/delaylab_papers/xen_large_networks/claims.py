@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from operator import sub
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     SHARE,
     Claim,
     Criterion,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.papers.toolkit import Cells, Group, Table, is_virtual_machine, jain, rate, share
+from delaylab_study.papers.toolkit import Cells, Group, Table, is_virtual_machine, jain, rate, share
 
 from . import mpi_figures
 from .measures import CPU, LINUX, NETWORK, SCP, ByRepeat, jains, kinds, totals, used

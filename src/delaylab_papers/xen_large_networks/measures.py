@@ -7,7 +7,7 @@ from operator import truediv
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     UNKNOWN,
     Effect,
     Group,

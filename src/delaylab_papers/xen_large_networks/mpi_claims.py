@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Claim,
     Criterion,
     Group,

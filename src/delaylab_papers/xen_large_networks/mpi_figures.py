@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.papers.toolkit import Cells, Group, Table, delay, seconds, times
+from delaylab_study.papers.toolkit import Cells, Group, Table, delay, seconds, times
 
 from .measures import LINUX, ByRepeat, kinds, mean_ratio
 from .mpi_measures import ACROSS, NEAR, run_times_s, smallest_ns

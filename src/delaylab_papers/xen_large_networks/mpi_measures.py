@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from delaylab.papers.toolkit import Group, Latency, WorkDone, pick
+from delaylab_study.papers.toolkit import Group, Latency, WorkDone, pick
 
 from .measures import LINUX, ByRepeat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from delaylab.papers.toolkit import Figure, Latency, Random, WorkDone, is_virtual_machine
+from delaylab_study.papers.toolkit import Figure, Latency, Random, WorkDone, is_virtual_machine
 
 from .mpi_measures import ACROSS, LEAST_ORDER, NEAR, OPERATIONS, REAL, SOLVE
 

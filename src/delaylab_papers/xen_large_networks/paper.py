@@ -1,6 +1,6 @@
 """The paper on simulating large networks with Xen."""
 
-from delaylab.papers.toolkit import Paper
+from delaylab_study.papers.toolkit import Paper
 
 from .claims import CLAIMS
 from .figures import tables

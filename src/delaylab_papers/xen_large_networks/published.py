@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.papers.toolkit import Floats, jain
+from delaylab_study.papers.toolkit import Floats, jain
 
 POVRAY_10: Floats = np.array(
     [10.1537, 10.3255, 10.4219, 10.4127, 10.3017, 10.2039, 10.0995, 9.9713, 9.0550, 9.0550]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Design,
     DomainTime,
     Floats,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from delaylab.analysis.clocks.align import Alignment
-from delaylab.analysis.clocks.stations import Station
-from delaylab.analysis.packets import segments
-from delaylab.analysis.packets.table import Packets
-from delaylab.dataset.records.ways import Way
+from delaylab_study.analysis.clocks.align import Alignment
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets import segments
+from delaylab_study.analysis.packets.table import Packets
+from delaylab_study.dataset.records.ways import Way
 from tests import stamped, synthetic
 from tests.synthetic import START, Clock, Condition, Delay, exponential, lognormal
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.analysis.clocks.align import Alignment, align
-from delaylab.analysis.clocks.exchanges import Exchanges
-from delaylab.analysis.clocks.line import Nanoseconds
-from delaylab.analysis.clocks.stations import Station, Taken
+from delaylab_study.analysis.clocks.align import Alignment, align
+from delaylab_study.analysis.clocks.exchanges import Exchanges
+from delaylab_study.analysis.clocks.line import Nanoseconds
+from delaylab_study.analysis.clocks.stations import Station, Taken
 
 ONE, OTHER = "realtime@one", "realtime@other"
 STATIONS = {

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delaylab.analysis.clocks.check import checks
-from delaylab.analysis.clocks.stations import Station
-from delaylab.analysis.packets import rtt, segments
-from delaylab.analysis.packets.table import Packets
-from delaylab.analysis.statistics.quantiles import Floats
-from delaylab.dataset.records.trial import ClockReading
+from delaylab_study.analysis.clocks.check import checks
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets import rtt, segments
+from delaylab_study.analysis.packets.table import Packets
+from delaylab_study.analysis.statistics.quantiles import Floats
+from delaylab_study.dataset.records.trial import ClockReading
 from tests import synthetic
 from tests.analysis.clocks.cases import (
     MACHINE,

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from delaylab.analysis.clocks.hull import RESOLUTION_NS, Feasible, feasible
-from delaylab.analysis.clocks.line import ClockLine, Nanoseconds
-from delaylab.analysis.statistics.runs import Floats
+from delaylab_study.analysis.clocks.hull import RESOLUTION_NS, Feasible, feasible
+from delaylab_study.analysis.clocks.line import ClockLine, Nanoseconds
+from delaylab_study.analysis.statistics.runs import Floats
 
 MAX_DRIFT = 500e-6
 EPOCH = 1_700_000_000_000_000_000

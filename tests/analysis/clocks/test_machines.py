@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.analysis.claims.doubted import UNDERMINING
-from delaylab.analysis.clocks.closure import closures
-from delaylab.analysis.clocks.exchanges import SURE, Exchanges
-from delaylab.analysis.clocks.fit import fit
-from delaylab.analysis.doubts.clocks import TrialClocks, clock_doubts
 from delaylab.records.doubts import DoubtKind
+from delaylab_study.analysis.claims.doubted import UNDERMINING
+from delaylab_study.analysis.clocks.closure import closures
+from delaylab_study.analysis.clocks.exchanges import SURE, Exchanges
+from delaylab_study.analysis.clocks.fit import fit
+from delaylab_study.analysis.doubts.clocks import TrialClocks, clock_doubts
 from tests.analysis.clocks.machines import (
     LINK_NS,
     ONE,

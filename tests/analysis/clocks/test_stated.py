@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from delaylab.analysis.clocks.align import Alignment, ClockPair
-from delaylab.analysis.clocks.fit import Fit, FitPart
-from delaylab.analysis.clocks.line import ClockLine
-from delaylab.analysis.clocks.stated import stated
-from delaylab.analysis.doubts.clocks import TrialClocks
-from delaylab.dataset.records.comparisons import ClockComparison, TimeSync
-from delaylab.report.sections.clocks import columns, pair_json, pair_rows
+from delaylab_study.analysis.clocks.align import Alignment, ClockPair
+from delaylab_study.analysis.clocks.fit import Fit, FitPart
+from delaylab_study.analysis.clocks.line import ClockLine
+from delaylab_study.analysis.clocks.stated import stated
+from delaylab_study.analysis.doubts.clocks import TrialClocks
+from delaylab_study.dataset.records.comparisons import ClockComparison, TimeSync
+from delaylab_study.report.sections.clocks import columns, pair_json, pair_rows
 
 START_NS = 1_800_000_000 * 10**9
 ONE, OTHER = "realtime@one", "realtime@other"

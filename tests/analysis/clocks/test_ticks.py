@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from delaylab.analysis.clocks.line import Nanoseconds
-from delaylab.analysis.clocks.ticks import tick_ns
+from delaylab_study.analysis.clocks.line import Nanoseconds
+from delaylab_study.analysis.clocks.ticks import tick_ns
 from tests.analysis.clocks.cases import MACHINE, aligned, ticking
 from tests.synthetic import START
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
-from delaylab.papers.studies import find
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
 from delaylab_papers.vem2006.links.claims import CLAIMS
 from delaylab_papers.vem2006.links.world import Truth, drawn
+from delaylab_study.analysis.claims.imagined import Design, Random
+from delaylab_study.analysis.group import Group
+from delaylab_study.papers.studies import find
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
 from tests.controls.control import World, controls
 
 PACKETS, BLOCKS = 3000, 3

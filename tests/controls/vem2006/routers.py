@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from delaylab.analysis.claims.imagined import Design, Random
-from delaylab.analysis.group import Group
-from delaylab.papers.studies import find
-from delaylab.study_file.combine import combinations
-from delaylab.study_file.load import load_study
 from delaylab_papers.vem2006.routers import claims as router_claims
 from delaylab_papers.vem2006.routers import latency as latency_claims
 from delaylab_papers.vem2006.routers.world import Truth, drawn
+from delaylab_study.analysis.claims.imagined import Design, Random
+from delaylab_study.analysis.group import Group
+from delaylab_study.papers.studies import find
+from delaylab_study.study_file.combine import combinations
+from delaylab_study.study_file.load import load_study
 from tests.controls.control import World, controls
 from tests.controls.world import with_summaries
 

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from delaylab.agent.wire.sessions import Exec
-from delaylab.analysis.clocks.check import checks
-from delaylab.analysis.clocks.stations import Station
-from delaylab.analysis.packets import segments
-from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
 from delaylab.units import Duration
 from delaylab.verbs.ping import run as ping
 from delaylab.verbs.ping.result import PingPacket
+from delaylab_study.analysis.clocks.check import checks
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets import segments
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
 from tests.doing.conftest import skip_unless_runnable
 
 pytestmark = pytest.mark.root

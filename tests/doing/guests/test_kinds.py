@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from delaylab import loads
 from delaylab.agent.wire.sessions import Exec
 from delaylab.kinds import KINDS
 from delaylab.lab.running import LiveLab
@@ -19,10 +18,11 @@ from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.loads import LoadSpec
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
+from delaylab_study import loads
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
 from tests.doing.conftest import our_processes
 from tests.stamped import columns, packets
 from tests.waiting import PATIENCE_S

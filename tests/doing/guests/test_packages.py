@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from delaylab import images
-from delaylab.dataset import store
 from delaylab.kinds import KINDS
 from delaylab.lab.packages import not_installed
 from delaylab.machines import LOCAL
+from delaylab_study.dataset import store
 from tests.doing.conftest import NOBODY, Run, as_json, left_to_slow, only_line, our_processes
 from tests.doing.labs.test_bad_input import NOT_HERE
 from tests.images.conftest import NEEDS_APT

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import delaylab
+import delaylab_study
 from tests.doing.conftest import (
     Run,
     as_json,
@@ -255,10 +256,10 @@ def test_a_study_runs_and_is_read_back(tmp_path: Path, run_directory: Path) -> N
     study = tmp_path / "study.yaml"
     study.write_text(STUDY)
     only = {"environment": ["netns"], "load": ["rest", "cpu"]}
-    ran = delaylab.run(study, only=only, out=tmp_path / "out")
+    ran = delaylab_study.run(study, only=only, out=tmp_path / "out")
     assert left_behind(run_directory) == []
     assert [trial.status for trial in ran.trials] == ["ok"] * 2
-    again = delaylab.read(tmp_path / "out")
+    again = delaylab_study.read(tmp_path / "out")
     assert again.packets.equals(ran.packets)
     answered = again.packets.drop_nulls("rtt_user_ns")
     assert len(answered.filter(phase="load")) >= 100

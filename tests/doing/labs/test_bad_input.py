@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.dataset import store
-from delaylab.study.executor import TRIES
+from delaylab_study.dataset import store
+from delaylab_study.study.executor import TRIES
 from tests.doing.conftest import DELAYLAB, Run, only_line, our_processes
 from tests.doing.trials.test_study import STUDY
 from tests.waiting import PATIENCE_S, wait_until_gone

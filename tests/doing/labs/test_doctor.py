@@ -17,9 +17,9 @@ import pytest
 
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL
-from delaylab.papers.studies import find, names
 from delaylab.points import BETWEEN_HOSTS
 from delaylab.spec.source import read
+from delaylab_study.papers.studies import find, names
 from tests.doing.conftest import DELAYLAB, Run, as_json
 from tests.waiting import PATIENCE_S
 

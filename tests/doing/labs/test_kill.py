@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.dataset import store
+from delaylab_study.dataset import store
 from tests.doing.conftest import DELAYLAB, Run, our_processes, skip_unless_runnable
 from tests.doing.trials.test_study import STUDY
 from tests.waiting import wait_until_gone

@@ -14,14 +14,14 @@ from delaylab.agent.wire.measuring import Counters
 from delaylab.lab.links import interfaces
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.loads import running as loaded
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.loads import LoadSpec
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
-from delaylab.trial.recording import Recording
+from delaylab_study.loads import running as loaded
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
+from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json, our_processes
 from tests.stamped import column, packets
 from tests.waiting import wait_until

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 import yaml
 
-from delaylab.analysis.analyse import groups
-from delaylab.dataset.store import read_study
 from delaylab.records.links import Downtime
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.dataset.store import read_study
 from tests.doing.conftest import Run, as_json
 
 pytestmark = pytest.mark.root

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delaylab.analysis.packets.accounting import ByLeg, PhaseAccount, by_phase
-from delaylab.dataset.records.trial import TrialRecord
 from delaylab.records.links import Direction
-from delaylab.trial.recording import Recording
+from delaylab_study.analysis.packets.accounting import ByLeg, PhaseAccount, by_phase
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.trial.recording import Recording
 from tests.doing.links.test_link_truth import lab, trial
 from tests.stamped import of_trial, packets
 

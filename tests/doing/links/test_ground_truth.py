@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
-from delaylab.trial.recording import Recording
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
+from delaylab_study.trial.recording import Recording
 from tests.stamped import complete, packets, segments
 from tests.waiting import PATIENCE_S
 

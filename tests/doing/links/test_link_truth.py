@@ -7,20 +7,20 @@ import threading
 import polars as pl
 import pytest
 
-from delaylab.analysis.links.fidelity import TrialLink, trial_links
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.records.ways import Way
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.engine import Conditions
 from delaylab.spec.conditions.model import ConditionsSpec
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.loads import LoadSpec
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
-from delaylab.trial.recording import Recording
+from delaylab_study.analysis.links.fidelity import TrialLink, trial_links
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.records.ways import Way
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
+from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import skip_unless_runnable
 from tests.stamped import complete, narrow, packets, segments
 from tests.waiting import wait_until

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from delaylab.analysis.over_time.changes import Change
-from delaylab.analysis.over_time.timelines import changes
-from delaylab.dataset.store import read_study
+from delaylab_study.analysis.over_time.changes import Change
+from delaylab_study.analysis.over_time.timelines import changes
+from delaylab_study.dataset.store import read_study
 from tests.doing.conftest import Run, as_json
 
 pytestmark = pytest.mark.root

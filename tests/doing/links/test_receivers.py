@@ -11,15 +11,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab.analysis.links.fidelity import TrialLink, trial_links
-from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.trial.recording import Recording
 from delaylab.verdicts.links import judge
+from delaylab_study.analysis.links.fidelity import TrialLink, trial_links
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json
 from tests.doing.links.test_link_states import said
 from tests.doing.links.test_link_truth import lab as link_of_two

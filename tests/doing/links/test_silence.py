@@ -21,10 +21,10 @@ from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
-from delaylab.trial.recording import Recording
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
+from delaylab_study.trial.recording import Recording
 
 pytestmark = [
     pytest.mark.root,

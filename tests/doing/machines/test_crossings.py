@@ -15,8 +15,8 @@ from textwrap import indent
 
 import pytest
 
-from delaylab.analysis.links.fidelity import trial_links
-from delaylab.dataset.store import read_study
+from delaylab_study.analysis.links.fidelity import trial_links
+from delaylab_study.dataset.store import read_study
 from tests.doing.machines.ssh_machines import MTU, NEEDED, Lan, machines, pings, two
 from tests.doing.own_machine import ip, within
 from tests.waiting import PATIENCE_S, wait_until

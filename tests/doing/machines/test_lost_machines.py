@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.dataset import store
+from delaylab_study.dataset import store
 from tests.doing.conftest import only_line
 from tests.doing.machines.ssh_machines import LAB, NEEDED, Lan, machines, two
 from tests.waiting import wait_until

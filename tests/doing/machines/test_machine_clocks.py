@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.clocks.exchanges import exchanges
-from delaylab.analysis.clocks.pairs import loops
-from delaylab.analysis.clocks.stations import Station
-from delaylab.analysis.packets.trial import TrialPackets, trial_packets
-from delaylab.analysis.statistics.runs import Floats
-from delaylab.dataset.store import Study, read_study
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.clocks.exchanges import exchanges
+from delaylab_study.analysis.clocks.pairs import loops
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets.trial import TrialPackets, trial_packets
+from delaylab_study.analysis.statistics.runs import Floats
+from delaylab_study.dataset.store import Study, read_study
 from tests.doing.machines.ssh_machines import NEEDED, lan
 
 pytestmark = [NEEDED, pytest.mark.slow]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.analysis.clocks.exchanges import exchanges
-from delaylab.analysis.clocks.pairs import loops
-from delaylab.analysis.clocks.stations import Station
-from delaylab.analysis.packets.trial import trial_packets
-from delaylab.dataset.store import read_study
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.clocks.exchanges import exchanges
+from delaylab_study.analysis.clocks.pairs import loops
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets.trial import trial_packets
+from delaylab_study.dataset.store import read_study
 from tests.doing.conftest import skip_unless_runnable
 from tests.doing.machines.qemu_machines import Guests, chrony, guests
 from tests.doing.machines.ssh_machines import NEEDED, pings

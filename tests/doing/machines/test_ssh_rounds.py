@@ -18,7 +18,7 @@ from itertools import product
 
 import pytest
 
-from delaylab.dataset import store
+from delaylab_study.dataset import store
 from tests.command import without_progress
 from tests.doing.conftest import only_line
 from tests.doing.machines.ssh_machines import LAB, NEEDED, Lan, machines, two

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.packets.named import named
-from delaylab.dataset.records.trial import TrialRecord
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.recording import Recording
+from delaylab_study.analysis.packets.named import named
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import Run, as_json, measured, only_line
 from tests.stamped import columns, narrow, packets
 

@@ -6,19 +6,19 @@ import polars as pl
 import pytest
 
 from delaylab.agent.wire.sessions import Exec
-from delaylab.analysis.packets.astray import astray
-from delaylab.analysis.packets.ways import parted
-from delaylab.dataset.records.trial import TrialRecord
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
-from delaylab.study_file.work import WorkSpec
-from delaylab.trial.measure import measure
-from delaylab.trial.recording import Recording
+from delaylab_study.analysis.packets.astray import astray
+from delaylab_study.analysis.packets.ways import parted
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.work import WorkSpec
+from delaylab_study.trial.measure import measure
+from delaylab_study.trial.recording import Recording
 
 pytestmark = pytest.mark.root
 LAB = """

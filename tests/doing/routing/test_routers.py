@@ -12,11 +12,11 @@ from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.loads import LoadSpec
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
-from delaylab.trial.recording import Recording
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
+from delaylab_study.trial.recording import Recording
 from tests.stamped import column, packets
 
 pytestmark = pytest.mark.root

@@ -9,20 +9,20 @@ import polars as pl
 import pytest
 
 from delaylab.agent.wire.sessions import Exec
-from delaylab.analysis.packets.ways import parted
-from delaylab.dataset.records.ways import Hop, Way
 from delaylab.lab.start import temporary
 from delaylab.plan.ways.probe_way import ProbeWay, probe_way
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
-from delaylab.study_file.work import WorkSpec
-from delaylab.trial import phases
-from delaylab.trial import stamps as stamps_of
-from delaylab.trial.measure import measure
+from delaylab_study.analysis.packets.ways import parted
+from delaylab_study.dataset.records.ways import Hop, Way
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.work import WorkSpec
+from delaylab_study.trial import phases
+from delaylab_study.trial import stamps as stamps_of
+from delaylab_study.trial.measure import measure
 from tests.ground.test_routers import DIAMOND
 from tests.stamped import column, packets
 

@@ -11,8 +11,8 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
 from tests.doing.conftest import measured
 
 pytestmark = pytest.mark.root

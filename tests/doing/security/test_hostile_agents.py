@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.dataset import store
+from delaylab_study.dataset import store
 from tests.doing.conftest import DELAYLAB, own_run_directory
 
 pytestmark = pytest.mark.root

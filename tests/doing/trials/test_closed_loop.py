@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.analysis.analyse import groups
-from delaylab.dataset.store import read_study
-from delaylab.study_file.model import CLOSED_LOOP
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.dataset.store import read_study
+from delaylab_study.study_file.model import CLOSED_LOOP
 from tests.doing.conftest import Run, as_json
 from tests.grouped import of_packets
 

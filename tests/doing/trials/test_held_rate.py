@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.dataset.records.rates import Burst, Flow
 from delaylab.errors import DelaylabError
-from delaylab.loads import held_rate
-from delaylab.loads.bursts import HELD_UP_S, Done, behind_s
-from delaylab.loads.generator import Sent
-from delaylab.loads.held_rate import (
+from delaylab_study.dataset.records.rates import Burst, Flow
+from delaylab_study.loads import held_rate
+from delaylab_study.loads.bursts import HELD_UP_S, Done, behind_s
+from delaylab_study.loads.generator import Sent
+from delaylab_study.loads.held_rate import (
     BEHIND_S,
     CLOSE_ENOUGH,
     IN_ALL_S,
@@ -25,7 +25,7 @@ from delaylab.loads.held_rate import (
     judge,
     search,
 )
-from delaylab.loads.streams import Arrived, Stream, judged
+from delaylab_study.loads.streams import Arrived, Stream, judged
 
 TOLERANCE = 0.0005
 LINKS = ["out-1", "out-2"]

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from delaylab.dataset.records.rates import HeldRate
-from delaylab.dataset.records.trial import Load
 from delaylab.lab.links import link_changes
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.loads.bursts import Sending
-from delaylab.loads.frames import READINGS, find_rate
-from delaylab.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.conditions.model import ConditionsSpec
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.loads import FramesLoad, HeldFramesLoad
-from delaylab.study_file.model import ProbeSpec
-from delaylab.trial.measure import measure
+from delaylab_study.dataset.records.rates import HeldRate
+from delaylab_study.dataset.records.trial import Load
+from delaylab_study.loads.bursts import Sending
+from delaylab_study.loads.frames import READINGS, find_rate
+from delaylab_study.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.trial.measure import measure
 
 pytestmark = pytest.mark.root
 OUT = ("out-1", "out-2")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.dataset import store
+from delaylab_study.dataset import store
 from tests.doing.conftest import Run, as_json, only_line
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "mypaper"

@@ -10,8 +10,8 @@ import pytest
 from delaylab.agent import measuring_requests
 from delaylab.agent.result import Result
 from delaylab.agent.wire.measuring import ProbeDone
-from delaylab.trial.rate_search import CLOSE_ENOUGH, TRIES, search
 from delaylab.units import Duration
+from delaylab_study.trial.rate_search import CLOSE_ENOUGH, TRIES, search
 
 RTT_NS = 50_000
 NO_REQUEST = measuring_requests.Probe(

@@ -17,16 +17,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.analysis.packets.accounting import account
-from delaylab.dataset import store
-from delaylab.dataset.records.trial import TrialRecord
 from delaylab.machines import LOCAL
 from delaylab.progress import silent
-from delaylab.study import runner
-from delaylab.study.executor import Bench, Executor, Here, OnStart
-from delaylab.study.job import Block, Outcome
-from delaylab.study.order import begin, plan_trials
-from delaylab.study_file.load import load_study
+from delaylab_study.analysis.packets.accounting import account
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.study import runner
+from delaylab_study.study.executor import Bench, Executor, Here, OnStart
+from delaylab_study.study.job import Block, Outcome
+from delaylab_study.study.order import begin, plan_trials
+from delaylab_study.study_file.load import load_study
 from tests.doing.conftest import (
     DELAYLAB,
     Run,

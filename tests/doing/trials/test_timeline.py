@@ -7,14 +7,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from delaylab.dataset import store
-from delaylab.dataset.records.events import EventRecord
 from delaylab.lab import timeline
 from delaylab.lab.programs.programs import node_states
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.events import EventRecord
 from tests.doing.conftest import (
     Run,
     left_to_slow,

@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from delaylab import loads
 from delaylab.lab.running import LiveLab
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.model import ProbeSpec
+from delaylab_study import loads
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import ProbeSpec
 from tests.doing.conftest import measured
 from tests.stamped import columns, packets
 

@@ -20,9 +20,9 @@ from delaylab.lab.running import LiveLab
 from delaylab.machines.control_groups import VCPU
 from delaylab.plan.agents import USUAL_WEIGHT
 from delaylab.spec.kinds import FACTS
-from delaylab.work.crew import ready, together
-from delaylab.work.jobs import Done, Job, JobFailed
-from delaylab.work.short import CPU, NETWORK, WORKS, job, prepared
+from delaylab_study.work.crew import ready, together
+from delaylab_study.work.jobs import Done, Job, JobFailed
+from delaylab_study.work.short import CPU, NETWORK, WORKS, job, prepared
 from tests.doing.conftest import (
     Run,
     Up,

@@ -13,16 +13,16 @@ import pytest
 
 from delaylab.agent.result import AgentError
 from delaylab.agent.wire.sessions import Exec
-from delaylab.dataset import store
-from delaylab.dataset.records.work import WorkDone
 from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
 from delaylab.lab.running import LiveLab
-from delaylab.study_file.work import MpiWork
-from delaylab.work.crew import Crew
-from delaylab.work.folders import folders
-from delaylab.work.mpi import latency, launch, settings
-from delaylab.work.study import doubts, prepared, records
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.work import WorkDone
+from delaylab_study.study_file.work import MpiWork
+from delaylab_study.work.crew import Crew
+from delaylab_study.work.folders import folders
+from delaylab_study.work.mpi import latency, launch, settings
+from delaylab_study.work.study import doubts, prepared, records
 from tests.doing.conftest import (
     Run,
     Up,

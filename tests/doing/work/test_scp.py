@@ -15,19 +15,19 @@ import pytest
 
 from delaylab.agent.frames import Frame
 from delaylab.agent.wire.sessions import Exec
-from delaylab.dataset import store
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.lab.attach import attach
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
-from delaylab.study_file.work import ScpWork
 from delaylab.units import Size
 from delaylab.verdicts.links import judge
-from delaylab.work import sshd
-from delaylab.work.crew import Crew
-from delaylab.work.folders import Folder
-from delaylab.work.scp import fetches
-from delaylab.work.study import doubts, prepared
+from delaylab_study.dataset import store
+from delaylab_study.study_file.work import ScpWork
+from delaylab_study.work import sshd
+from delaylab_study.work.crew import Crew
+from delaylab_study.work.folders import Folder
+from delaylab_study.work.scp import fetches
+from delaylab_study.work.study import doubts, prepared
 from tests.doing.conftest import (
     DELAYLAB,
     Run,

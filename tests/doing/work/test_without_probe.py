@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from delaylab.agent.result import AgentError
-from delaylab.analysis.doubts.machine_state import intervals
-from delaylab.dataset import store
-from delaylab.dataset.records.trial import TrialRecord
-from delaylab.dataset.store import Study
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab.study_file.combine import Combination
-from delaylab.study_file.loads import LoadSpec
-from delaylab.study_file.model import ProbeSpec
-from delaylab.study_file.work import WorkSpec
-from delaylab.trial import measure, without_probe
-from delaylab.trial.recording import Recorded
+from delaylab_study.analysis.doubts.machine_state import intervals
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.store import Study
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.work import WorkSpec
+from delaylab_study.trial import measure, without_probe
+from delaylab_study.trial.recording import Recorded
 from tests.doing.conftest import Run, of_program, our_processes, skip_unless_runnable
 from tests.images.conftest import NEEDS_APT
 from tests.waiting import wait_until

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-import delaylab as delaylab_api
-from delaylab.dataset import store
-from delaylab.dataset.records.work import Figure
-from delaylab.dataset.store import Study
+import delaylab_study as delaylab_api
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.work import Figure
+from delaylab_study.dataset.store import Study
 from tests.doing.conftest import (
     DELAYLAB,
     Run,

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 import yaml
 
-from delaylab import read
-from delaylab.dataset import store
 from delaylab.lab.packages import not_installed
 from delaylab.machines import LOCAL
+from delaylab_study import read
+from delaylab_study.dataset import store
 from tests.doing.conftest import Run, as_json, left_to_slow, skip_unless_runnable
 from tests.doing.guests.test_packages import need
 from tests.images.conftest import NEEDS_APT

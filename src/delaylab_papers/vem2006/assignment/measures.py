@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from delaylab.papers.toolkit import Floats, Group, pick, printed
+from delaylab_study.papers.toolkit import Floats, Group, pick, printed
 
 PLANNER = "assign"
 """The work that assigns the routers of a network to machines."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import Cells, Group, Table
+from delaylab_study.papers.toolkit import Cells, Group, Table
 
 from .measures import METHODS, figures, networks
 

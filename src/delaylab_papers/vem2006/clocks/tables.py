@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import Cells, Group, Table
+from delaylab_study.papers.toolkit import Cells, Group, Table
 
 from ..published import CLOCKS_US
 from .measures import CHRONY, Setting, figures, settings

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import Effect, Group, Load, TrialRecord, mean_of_few, paired, pick
+from delaylab_study.papers.toolkit import (
+    Effect,
+    Group,
+    Load,
+    TrialRecord,
+    mean_of_few,
+    paired,
+    pick,
+)
 
 from ..routers.searches import SEARCHES, frames_loads
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Design,
     EngineReport,
     Flow,

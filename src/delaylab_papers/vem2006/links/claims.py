@@ -5,7 +5,7 @@ Delays are one way, from port to port; rates and losses are the receiver's count
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     ENOUGH,
     Claim,
     Criterion,

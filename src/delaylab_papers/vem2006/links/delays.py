@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     ENOUGH,
     Effect,
     Group,

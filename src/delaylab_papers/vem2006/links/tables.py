@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delaylab.papers.toolkit import Cells, Group, Table, delay
+from delaylab_study.papers.toolkit import Cells, Group, Table, delay
 
 from ..published import AT_REST, DELAY_MS, PEAKS, RATES, RATES_UNDER_DELAY, UNDER_LOAD, Delays
 from .delays import Delay, delays

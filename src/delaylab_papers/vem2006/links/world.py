@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Design,
     EngineReport,
     Flow,

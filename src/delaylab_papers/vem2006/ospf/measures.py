@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import Floats, Group, SeenEvent, pick
+from delaylab_study.papers.toolkit import Floats, Group, SeenEvent, pick
 
 DID = {
     "link down": "down",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import Cells, Floats, Group, Table
+from delaylab_study.papers.toolkit import Cells, Floats, Group, Table
 
 from ..published import CONVERGENCE_S
 from .measures import DID, Setting, convergence_s, detection_s, events, settings

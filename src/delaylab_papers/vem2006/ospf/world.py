@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Design,
     EventRecord,
     Group,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     COLOURS,
     Chart,
     Group,

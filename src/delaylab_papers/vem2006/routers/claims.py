@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     Claim,
     Criterion,
     Effect,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from delaylab.papers.toolkit import (
+from delaylab_study.papers.toolkit import (
     ENOUGH,
     Claim,
     Criterion,

@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from delaylab.papers.toolkit import Cells, Group, HeldRate, Table, delay, quantile, samples, share
+from delaylab_study.papers.toolkit import (
+    Cells,
+    Group,
+    HeldRate,
+    Table,
+    delay,
+    quantile,
+    samples,
+    share,
+)
 
 from ..published import FORWARDED
 from .latency import RTT, over

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delaylab.papers.toolkit import Floats, Group, pick, printed
+from delaylab_study.papers.toolkit import Floats, Group, pick, printed
 
 SENDER = "send"
 """The work whose node sends events, and prints what all nodes noted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.papers.toolkit import Cells, Group, Table
+from delaylab_study.papers.toolkit import Cells, Group, Table
 
 from ..published import JOB_MS, JOB_NODES, SPREAD_MS, UPDATES_MS, UPDATES_NODES
 from .measures import Setting, figures, settings

@@ -1,0 +1,81 @@
+"""Claims, as they are declared: where they stand, their quantities, and the rules that decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from delaylab_study.analysis.claims.rule import Rule
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.statistics.effects import Effect
+
+ENOUGH = 30
+"""The smallest number of packets with which a group counts for a claim."""
+
+
+class NotTestable(Exception):
+    """Raised when the dataset lacks what a claim is about; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The place of a claim in its paper, and the paper's own sentence."""
+
+    section: str
+    sentence: str = ""
+    figure: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return section and figure, joined for a reader."""
+        return ", ".join(part for part in (self.section, self.figure) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The effect in one scenario, and the groups that it was measured in.
+
+    `words` is the observation in words. `published` is the paper's own value of the effect. With
+    `aside`, the scenario is shown and does not decide: the paper did not have it, or does not claim
+    it.
+    """
+
+    scenario: str
+    effect: Effect
+    groups: Sequence[Group]
+    words: str = ""
+    published: float | None = None
+    aside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One quantity of a claim, with the rule that its effects must keep.
+
+    `quantity` says what the effect is an effect of, and what is compared with what. `unit` is
+    `µs`, `share`, `times` or `index`. `measure` returns the scenarios that the data have, and
+    `needs` says what the data lack where there are none.
+    """
+
+    quantity: str
+    unit: str
+    rule: Rule
+    measure: Callable[[list[Group]], Iterable[Measured]]
+    needs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence, and the criteria that decide it: all must hold.
+
+    `caveat` is added to the reason of a verdict other than `reproduced`: what else may explain it.
+    `own` is True for a claim that a study declares itself: there is nothing to reproduce, so its
+    verdicts are `holds` and `does not hold`.
+    """
+
+    id: str
+    text: str
+    source: Source
+    criteria: Sequence[Criterion]
+    caveat: str = ""
+    own: bool = False

@@ -1,0 +1,84 @@
+"""Doubts about the trials that a verdict rests on, and those that leave it open."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from delaylab.records.doubts import DoubtKind
+from delaylab_study.analysis.group import Group
+
+# Doubts that say that something else than the study's levels made trials differ. Other doubts
+# concern one value (a tail, a lost packet, a link), which a claim may be about.
+UNDERMINING = frozenset(
+    {
+        DoubtKind.NOT_AT_REST,
+        DoubtKind.STOLEN_TIME,
+        DoubtKind.STOPPED_PROCESS,
+        DoubtKind.CLOCK_STEP,
+        DoubtKind.QUEUE_CHANGED,
+    }
+)
+# A verdict is left open if an undermining doubt concerns a larger share of the claim's trials.
+MOST = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDoubt:
+    """Doubt about `trials` of the `of` trials that a verdict rests on.
+
+    `undermines` is True if it leaves the verdict open.
+    """
+
+    kind: str
+    trials: int
+    of: int
+    undermines: bool
+
+    @property
+    def emulation(self) -> bool:
+        """Return True if emulated virtual machines leave a claim about real ones undecided."""
+        return self.undermines and self.kind == DoubtKind.EMULATED
+
+    @property
+    def text(self) -> str:
+        """Return the doubt in words."""
+        return f"{self.kind} in {self.trials} of {self.of} trials"
+
+
+def doubts_of(used: Sequence[Group], *, on_hardware: bool = False) -> tuple[ClaimDoubt, ...]:
+    """Return the doubts about the trials of these groups, those that undermine a verdict first.
+
+    With `on_hardware` the claim is about virtual machines with hardware support, so a doubt that
+    they were emulated undermines it, too.
+    """
+    undermining = UNDERMINING | {DoubtKind.EMULATED} if on_hardware else UNDERMINING
+    of = sum(len(group.trials) for group in used)
+    counts = Counter(kind for group in used for kinds in _kinds(group) for kind in kinds)
+    found = [
+        ClaimDoubt(kind, trials, of, kind in undermining and trials > MOST * of)
+        for kind, trials in counts.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (not each.undermines, -each.trials, each.kind)))
+
+
+def kinds_by_trial(groups: Sequence[Group]) -> dict[str, list[str]]:
+    """Return the kinds of the doubts about each trial, by its id, in the order of the alphabet."""
+    return {
+        trial.id: sorted(kinds)
+        for group in groups
+        for trial, kinds in zip(group.trials, _kinds(group), strict=True)
+    }
+
+
+def _kinds(group: Group) -> Iterator[set[str]]:
+    """Yield the kinds of each trial's doubts; one that names no trial concerns all of its group."""
+    recorded = {doubt.identity for trial in group.trials for doubt in trial.warnings}
+    by_name: dict[object, set[str]] = defaultdict(set)
+    for doubt in group.doubts:
+        if doubt.identity not in recorded:
+            by_name[doubt.values.get("trial")].add(str(doubt.kind))
+    for trial in group.trials:
+        own = {str(doubt.kind) for doubt in trial.warnings}
+        yield own | by_name[trial.id] | by_name[None]

@@ -1,0 +1,250 @@
+"""Judgement of a claim on the trials of a study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from delaylab.records.doubts import DoubtKind
+from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
+from delaylab_study.analysis.claims.doubted import ClaimDoubt, doubts_of
+from delaylab_study.analysis.claims.finding import (
+    OWN_VERDICTS,
+    VERDICTS,
+    Finding,
+    JudgedCriterion,
+    Scenario,
+    Verdict,
+)
+from delaylab_study.analysis.claims.rule import Rule, Stand, half_width
+from delaylab_study.analysis.claims.words import amount, rule_in_words
+from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.treatments.check import Untreated, treated
+
+MOST_TIMES = 1000
+"""The largest number of times as many trials that a reason names."""
+NEEDS_HARDWARE = "needs virtual machines on a CPU that supports them (KVM, or Xen on the machine)"
+WOULD: dict[Verdict, str] = {
+    "reproduced": "would be reproduced",
+    "contradicted": "would be contradicted",
+    "holds": "would hold",
+    "does not hold": "would not hold",
+    "open": "would be open",
+}
+LISTED = 6
+"""The largest number of scenarios that a reason lists; of more it names the deciding one."""
+
+
+def judge(
+    claim: Claim, groups: list[Group], *, on_hardware: bool = False, out_of_reach: str = ""
+) -> Finding:
+    """Return the verdict on a claim.
+
+    Trials whose loads or closed loop did not do what they stand for are left out. The claim is then
+    decided by its criteria, all of which must hold. It is open if the data leave a criterion open,
+    or if a doubt undermines it (`doubted`).
+
+    With `on_hardware` the claim is about virtual machines with hardware support. Emulated ones then
+    decide nothing: their scenarios are set aside where there are others, and if there are none the
+    claim is not testable here, whatever the number of trials.
+
+    `out_of_reach` is the reason why trials like these cannot test the claim, "" if they can. With
+    one the claim is not testable here, and the finding shows what was measured.
+    """
+    applied, untreated = treated(groups)
+    used: list[Group] = []
+    judged: list[JudgedCriterion] = []
+    try:
+        for criterion in claim.criteria:
+            judged.append(_judged(criterion, applied, used, on_hardware=on_hardware))
+    except NotTestable as reason:
+        why = f"{reason}{_left_out(untreated)}"
+        return _finding(claim, "not testable here", why, (), ())
+    doubts = doubts_of(used, on_hardware=on_hardware)
+    verdicts = OWN_VERDICTS if claim.own else VERDICTS
+    verdict, why, judged = _verdict(verdicts, judged, doubts, out_of_reach)
+    if _all(judged) is not True and claim.caveat:
+        why = f"{why}. {claim.caveat}"
+    found = _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
+    return replace(found, out_of_reach=out_of_reach)
+
+
+def _verdict(
+    verdicts: Mapping[Stand, Verdict],
+    judged: list[JudgedCriterion],
+    doubts: Sequence[ClaimDoubt],
+    out_of_reach: str,
+) -> tuple[Verdict, str, list[JudgedCriterion]]:
+    """Return the verdict with its reason, and the criteria as they are told with it."""
+    stand = _all(judged)
+    verdict = verdicts[stand]
+    emulated = next((doubt for doubt in doubts if doubt.emulation), None)
+    if emulated is not None:
+        # More trials on the same machine would not help.
+        judged = [replace(each, needed="") for each in judged]
+        here = f"{emulated.text} here (TCG), where it {WOULD[verdict]}"
+        why = f"{NEEDS_HARDWARE}; {here}: {_whys(judged)}"
+        return "not testable here", why, judged
+    if out_of_reach:
+        judged = [replace(each, needed="") for each in judged]
+        why = f"{out_of_reach}; as measured here it {WOULD[verdict]}: {_whys(judged)}"
+        return "not testable here", why, judged
+    undermining = [doubt.text for doubt in doubts if doubt.undermines]
+    if stand is not None and undermining:
+        left = f"{WOULD[verdict]}, but left open: {', '.join(undermining)}"
+        return "open", f"{_whys(judged)}; {left}", judged
+    return verdict, _whys(judged), judged
+
+
+def _finding(
+    claim: Claim,
+    verdict: Verdict,
+    why: str,
+    judged: tuple[JudgedCriterion, ...],
+    doubts: tuple[ClaimDoubt, ...],
+) -> Finding:
+    source = claim.source
+    return Finding(
+        id=claim.id,
+        text=claim.text,
+        place=source.text,
+        verdict=verdict,
+        why=why,
+        sentence=source.sentence,
+        criteria=judged,
+        doubts=doubts,
+        own=claim.own,
+    )
+
+
+def _judged(
+    criterion: Criterion, groups: list[Group], used: list[Group], *, on_hardware: bool
+) -> JudgedCriterion:
+    """Return a judged criterion, and add the groups that it rests on to `used`.
+
+    Raise NotTestable if no scenario can decide.
+    """
+    measured = list(criterion.measure(groups))
+    if on_hardware:
+        measured = emulated_aside(measured)
+    counted = [each for each in measured if not each.aside]
+    if not counted:
+        raise NotTestable(f"needs {criterion.needs}")
+    for group in (group for each in counted for group in each.groups):
+        if not any(group is known for known in used):
+            used.append(group)
+    rule, effects = criterion.rule, [each.effect for each in counted]
+    stand = rule.decide(effects)
+    deciding = _deciding(rule, counted)
+    return JudgedCriterion(
+        quantity=criterion.quantity,
+        unit=criterion.unit,
+        rule=rule_in_words(rule, criterion.unit),
+        bounds=(rule.least, rule.most),
+        stand=stand,
+        deciding=_scenario(rule, deciding, len(counted)),
+        scenarios=tuple(_scenario(rule, each, len(counted)) for each in measured),
+        needed=_needed(criterion, counted) if stand is None else "",
+    )
+
+
+def _scenario(rule: Rule, found: Measured, among: int) -> Scenario:
+    return Scenario(
+        name=found.scenario,
+        effect=found.effect.value,
+        interval=found.effect.interval,
+        published=found.published,
+        stand=rule.stand(found.effect, among),
+        words=found.words,
+        aside=found.aside,
+    )
+
+
+def _deciding(rule: Rule, counted: Sequence[Measured]) -> Measured:
+    """Return the scenario that the verdict rests on: its own stand is that of the criterion."""
+    n = len(counted)
+    ordered = sorted(counted, key=lambda each: rule.support(each.effect, n))
+    return {"every": ordered[0], "most": ordered[(n - 1) // 2], "some": ordered[-1]}[rule.scenarios]
+
+
+def _needed(criterion: Criterion, counted: Sequence[Measured]) -> str:
+    """Return how many more trials would decide, in words, from the intervals of those measured."""
+    rule = criterion.rule
+    undecided = [each.effect for each in counted if rule.stand(each.effect, len(counted)) is None]
+    if any(math.isinf(end) for effect in undecided for end in effect.interval):
+        return "there are too few independent packets for an interval"
+    factors = [(rule.more_data(effect), effect) for effect in undecided]
+    known = [(factor, effect) for factor, effect in factors if factor is not None]
+    if not known:
+        return "no number of trials would tell: the effect is at the limit"
+    choose = min if rule.scenarios == "some" else max
+    factor, effect = choose(known, key=lambda each: each[0])
+    if factor > MOST_TIMES:
+        away, half = (
+            amount(value, criterion.unit) for value in (rule.distance(effect), half_width(effect))
+        )
+        return (
+            f"over {MOST_TIMES} times as many trials would be needed: the effect is {away} from "
+            f"the limit, and known to ± {half} only"
+        )
+    return f"about {max(2, round(factor + 0.5))} times as many trials are needed to decide"
+
+
+def _all(judged: Sequence[JudgedCriterion]) -> Stand:
+    stands = [each.stand for each in judged]
+    if False in stands:
+        return False
+    return None if None in stands else True
+
+
+def _whys(judged: Sequence[JudgedCriterion]) -> str:
+    return ". ".join(_why(each) for each in judged)
+
+
+def _why(judged: JudgedCriterion) -> str:
+    scenarios = judged.scenarios
+    if len(scenarios) > LISTED:
+        named = [each for each in scenarios if not each.aside]
+        held = sum(each.stand is True for each in named)
+        against = sum(each.stand is False for each in named)
+        least = judged.deciding
+        words = f"{least.name}: {least.words}" if least.words else least.name
+        said = (
+            f"of {len(named)} scenarios {held} keep the rule and {against} break it; "
+            f"deciding is {words}"
+        )
+    else:
+        parts = [_said(each) for each in scenarios]
+        said = "; ".join(part for part in parts if part)
+    return f"{said}; {judged.needed}" if judged.needed else said
+
+
+def _said(scenario: Scenario) -> str:
+    aside = " (aside)" if scenario.aside else ""
+    return ": ".join(part for part in (f"{scenario.name}{aside}", scenario.words) if part)
+
+
+def _left_out(untreated: Sequence[Untreated]) -> str:
+    if not untreated:
+        return ""
+    first = untreated[0]
+    more = f", and {len(untreated) - 1} more" if len(untreated) > 1 else ""
+    return f". Left out, because {first.check.failure}: {first.text}{more}"
+
+
+def emulated_aside(measured: Sequence[Measured]) -> list[Measured]:
+    """Return the scenarios with emulated ones set aside, unless no other could decide."""
+    others = [each for each in measured if not each.aside and not _is_emulated(each)]
+    if not others:
+        return list(measured)
+    return [replace(each, aside=True) if _is_emulated(each) else each for each in measured]
+
+
+def _is_emulated(found: Measured) -> bool:
+    return any(
+        warning.kind == DoubtKind.EMULATED
+        for group in found.groups
+        for trial in group.trials
+        for warning in trial.warnings
+    )

@@ -1,0 +1,94 @@
+"""Comparison of several datasets, or of several levels of one factor, each with the first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from delaylab.errors import BadInput
+from delaylab.progress import Progress, silent
+from delaylab_study.analysis.analyse import groups
+from delaylab_study.analysis.compared.side import Side
+from delaylab_study.analysis.compared.two_sides import Compared, compare_sides
+from delaylab_study.dataset.store import Study
+
+FEWEST = 2
+"""The smallest number of levels that can be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Sides of which each is compared with the first; `factor` is empty if they are datasets."""
+
+    sides: list[Side]
+    compared: list[Compared]
+    factor: str = ""
+
+
+def compare_studies(studies: Sequence[Study], progress: Progress = silent) -> Comparison:
+    """Compare each of two or more datasets with the first; raise `BadInput` for a damaged one."""
+    names = ["before", "after"]
+    if len(studies) > len(names):
+        names = [str(study.directory) for study in studies]
+    sides = [
+        Side(name, study, list(groups(study, progress)))
+        for name, study in zip(names, studies, strict=True)
+    ]
+    return _with_first(sides)
+
+
+def compare_levels(
+    study: Study,
+    factor: str,
+    levels: Sequence[str],
+    only: Mapping[str, set[str]],
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare levels of one factor of a dataset, each with the first of them, all else alike.
+
+    `only` has the wanted levels of other factors. Raise `BadInput` for a factor or a level that the
+    dataset does not have, or whose trials are all missing.
+    """
+    _check(study, factor, levels, only)
+    found = [
+        group
+        for group in groups(study, progress)
+        if all(group.factors[name] in wanted for name, wanted in only.items())
+    ]
+    sides = [
+        Side(
+            f"{factor}={level}",
+            study,
+            [group for group in found if group.factors[factor] == level],
+            factor,
+        )
+        for level in levels
+    ]
+    for side in sides:
+        if not side.groups:
+            what = f"no trial with {side.name} has finished"
+            raise BadInput(what, str(study.directory), f"delaylab run --resume {study.directory}")
+    return _with_first(sides, factor)
+
+
+def _with_first(sides: list[Side], factor: str = "") -> Comparison:
+    return Comparison(sides, [compare_sides(sides[0], other) for other in sides[1:]], factor)
+
+
+def _check(study: Study, factor: str, levels: Sequence[str], only: Mapping[str, set[str]]) -> None:
+    where = str(study.directory)
+    for name, wanted in {**only, factor: set(levels)}.items():
+        known = study.record.factors.get(name)
+        if known is None:
+            listed = ", ".join(study.record.factors) or "none"
+            raise BadInput(f"the study has no factor {name!r}", where, f"its factors: {listed}")
+        for level in sorted(wanted - set(known)):
+            what = f"factor {name!r} has no level {level!r}"
+            raise BadInput(what, where, f"its levels: {', '.join(known)}")
+    if factor in only:
+        raise BadInput(f"--only {factor}=… is about the factor whose levels are compared", where)
+    if len(set(levels)) < max(FEWEST, len(levels)):
+        what = "two or more different levels of one factor are compared"
+        known = study.record.factors[factor]
+        fix = " ".join(f"{factor}={level}" for level in known[:3])
+        raise BadInput(what, where, f"for example: delaylab compare {where} {fix}")

@@ -1,0 +1,1 @@
+"""Studies and datasets from Python: what `delaylab_study` exports (docs/api.md)."""

@@ -1,0 +1,1 @@
+"""Verbs of studies; entry points in `pyproject.toml` bring them to the command line."""

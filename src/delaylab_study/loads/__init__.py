@@ -1,0 +1,105 @@
+"""Loads in nodes, run through the nodes' agents: stress-ng's stressors, iperf3's TCP, frames.
+
+The stressors follow Whiteaker et al. 2011, section 3.3: CPU loops over sqrt(), I/O over sync(),
+disk alternates write() and unlink(), memory maps, touches and unmaps; network is two TCP
+connections that send in opposite directions through the measured interface.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from delaylab.errors import NotHere
+from delaylab.lab.running import LiveLab
+from delaylab_study.loads.frames import find_rate, frames
+from delaylab_study.loads.network import network
+from delaylab_study.loads.state import Achieved, FoundRate, Running
+from delaylab_study.loads.stressors import stressor
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.loads import (
+    FramesLoad,
+    HeldFramesLoad,
+    LoadSpec,
+    NetworkLoad,
+    StressorLoad,
+)
+from delaylab_study.study_file.work import TcpWork
+
+__all__ = [
+    "Achieved",
+    "FoundRate",
+    "Running",
+    "find_rate",
+    "require_tools",
+    "running",
+]
+
+
+def require_tools(trials: Iterable[Combination]) -> None:
+    """Raise NotHere, with what to install, if this machine lacks a program of loads or of work.
+
+    Containers and virtual machines have the programs in their images.
+    """
+    tools = {tool for trial in trials for tool in _tools(trial)}
+    missing = sorted(tool for tool in tools if shutil.which(tool) is None)
+    if missing:
+        names = " ".join(missing)
+        raise NotHere(f"the study's loads and work need {names}", fix=f"apt-get install {names}")
+
+
+def _tools(trial: Combination) -> Iterator[str]:
+    """Yield the programs that nodes with this machine's files run in a trial."""
+    here = {name for name, node in trial.lab.nodes.items() if not node.own_root}
+    for load in trial.loads:
+        if not isinstance(load, FramesLoad) and here & {*load.nodes}:
+            yield "iperf3" if isinstance(load, NetworkLoad) else "stress-ng"
+    for work in trial.work:
+        if isinstance(work, TcpWork) and work.by == "iperf3" and here & {*work.nodes}:
+            yield "iperf3"
+
+
+@contextmanager
+def running(
+    lab: LiveLab,
+    loads: tuple[LoadSpec, ...],
+    probed: str | None = None,
+    known: Sequence[FoundRate] = (),
+) -> Iterator[Running]:
+    """Run loads for the length of a block: all are active when it begins, all stopped when it ends.
+
+    Rates of `frames: held` that are not `known` are searched before, one by one, while no load is
+    active. `probed` is the link by which a probe's packets arrive; these are not counted as a
+    load's.
+    """
+    searched = [load for load in loads if isinstance(load, HeldFramesLoad)]
+    found = [load for load, _ in known]
+    rates = [(load, find_rate(lab, load)) for load in searched if load not in found]
+    state = Running([*known, *rates], probed)
+    with ExitStack() as stack:
+        # Frames start last and end first, so that the other loads are active while frames are
+        # counted.
+        for together in (
+            [load for load in loads if not isinstance(load, FramesLoad)],
+            [load for load in loads if isinstance(load, FramesLoad)],
+        ):
+            starts = [_started(lab, load, state) for load in together]
+            # Started in parallel, since each takes seconds in an emulated machine.
+            with ThreadPoolExecutor(max(len(starts), 1)) as pool:
+                list(pool.map(stack.enter_context, starts))
+        yield state
+
+
+def _started(lab: LiveLab, load: LoadSpec, state: Running) -> AbstractContextManager[None]:
+    """Run one load for the length of a block."""
+    match load:
+        case StressorLoad():
+            return stressor(lab, load, state)
+        case NetworkLoad():
+            return network(lab, load, state)
+        case FramesLoad():
+            return frames(lab, load, state)
+        case _:
+            raise NotImplementedError(load.what)

@@ -1,0 +1,21 @@
+"""HTML page of a comparison, in the style of the report, in a single file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delaylab.io.files import write_text
+from delaylab_study.analysis.compared.many import Comparison
+from delaylab_study.report.compared_sections import sections, title
+from delaylab_study.report.templating import page
+
+
+def write_page(found: Comparison, target: Path) -> None:
+    """Write the page of a comparison; raise `DelaylabError` if the file cannot be written."""
+    write_text(target, render(found))
+
+
+def render(found: Comparison) -> str:
+    """Return the page as HTML that refers to nothing outside itself."""
+    names = ", ".join(side.name for side in found.sides)
+    return page(f"{title(found)}: {names}", sections(found))

@@ -1,0 +1,131 @@
+"""Fates of packets by phase and leg, and the account of every packet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from delaylab.io.values import JsonObject
+from delaylab_study.analysis.group import Group, GroupPackets
+from delaylab_study.analysis.packets.accounting import ByLeg, PhaseAccount
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.report import value as v
+from delaylab_study.report.sections.section import Report
+
+# Largest number of phases whose packets' fates the terminal shows.
+FATED = 12
+FATES = (
+    v.Column("trials, phase", "label", v.TERMINAL, ratio=2, long="fold"),
+    v.Column("trials", "label", v.PAGE),
+    v.Column("phase", "text", v.PAGE),
+    v.Column("sent", long="whole"),
+    v.Column("answered", long="whole"),
+    v.Column("what else", "text", ratio=3, long="fold"),
+)
+POINTS = (
+    v.Column("trials", "label"),
+    v.Column("scheduled"),
+    *(v.Column(head, "text") for head in ("outcome", "lost after", "seen")),
+    v.Column("outliers"),
+)
+UNLISTED = "Phases that are not listed: every packet was answered once, in time and in order."
+NOTE = f"→ on the request's way, ← on the reply's, ? on an unknown one. {UNLISTED}"
+FATES_SAID = (
+    "What happened to packets that got no answer, a late one or several, by phase. Lost: on the "
+    f"way to the responder (→), on the way back (←), or where no point could tell (?). {UNLISTED}"
+)
+POINTS_SAID = (
+    "The packets of all phases with taps, by point. A packet that no reply came for is listed by "
+    "the last point that saw it; a point is listed where it did not see them all."
+)
+OUTLIERS_SAID = (
+    "Outliers are user RTTs further than 3.5 robust standard deviations (median, MAD) from the "
+    "median: flagged, none dropped."
+)
+NOTHING = "Every packet of every phase was answered once, in time and in order."
+
+
+def section(report: Report) -> v.Section:
+    """Return the table of fates, or a line that all packets were answered, and that of points."""
+    return v.Section("accounting", [*_parts(report)] if report.probed else [])
+
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return the account of each phase, and the last points that saw lost packets."""
+    packets = group.packets if group else None
+    return {
+        "phases": [_phase(phase) for phase in packets.phases] if packets else [],
+        "lost_after": packets.account.lost_after if packets else {},
+    }
+
+
+def _parts(report: Report) -> Iterator[v.Part]:
+    yield v.Heading("Every packet accounted for", 2)
+    if fates := [*_fates(report.groups)]:
+        yield v.note(FATES_SAID)
+        yield v.Table(FATES, fates, "Packets by phase", NOTE, most=FATED, more="phases")
+    else:
+        yield v.Line(NOTHING, "faint", "note")
+    yield v.note(POINTS_SAID)
+    packets = [(group.label, group.packets) for group in report.probed if group.packets]
+    yield v.Table(POINTS, [_points(*each) for each in packets], on=v.PAGE)
+    yield v.note(OUTLIERS_SAID)
+
+
+def _fates(groups: list[Group]) -> Iterator[v.Row]:
+    """Yield the phases in which packets were lost, late, copied, overtaken or not sent."""
+    for group in groups:
+        for phase in group.packets.phases if group.packets else []:
+            if said := in_words(phase):
+                head = (v.Span(group.label, "strong"), f"\n{phase.phase}")
+                yield [head, group.label, phase.phase, phase.sent, phase.answered, said]
+
+
+def in_words(phase: PhaseAccount) -> str:
+    """Return what happened to packets of a phase without a normal answer; "" if all had one."""
+    legs = {"lost": phase.lost, "duplicated": phase.duplicated, "reordered": phase.reordered}
+    counts = {
+        "mismatched": phase.mismatched,
+        "late": phase.late,
+        "refused": phase.refused,
+        "unsent": phase.unsent,
+    }
+    said = [f"{name} {_by_leg(found)}" for name, found in legs.items() if found.total]
+    return ", ".join([*said, *(f"{name} {n}" for name, n in counts.items() if n)])
+
+
+def _by_leg(found: ByLeg) -> str:
+    marks = {"→": found.request, "←": found.reply, "?": found.unknown}
+    return f"{found.total} ({', '.join(f'{mark} {n}' for mark, n in marks.items() if n)})"
+
+
+def _points(label: str, packets: GroupPackets) -> v.Row:
+    account = packets.account
+    outcomes = ", ".join(f"{name} {n}" for name, n in account.outcomes.items())
+    lost = ", ".join(f"{where}: {n}" for where, n in account.lost_after.items()) or "none"
+    if account.responder_dropped:
+        lost += f"; responder's kernel dropped {account.responder_dropped}"
+    seen = ", ".join(
+        f"{'→' if point.leg == 'request' else '←'} {point.point} {point.seen}"
+        for point in account.points
+        if point.seen < account.scheduled
+    )
+    seen = seen or f"all {account.scheduled} at every point"
+    return [label, account.scheduled, outcomes, lost, seen, packets.outliers]
+
+
+def _phase(phase: PhaseAccount) -> JsonObject:
+    """Return a phase's account as plain JSON values."""
+    return {
+        "phase": phase.phase,
+        "scheduled": phase.scheduled,
+        "sent": phase.sent,
+        "answered": phase.answered,
+        "late": phase.late,
+        "lost": asdict(phase.lost),
+        "mismatched": phase.mismatched,
+        "refused": phase.refused,
+        "unsent": phase.unsent,
+        "duplicated": asdict(phase.duplicated),
+        "reordered": asdict(phase.reordered),
+    }

@@ -1,0 +1,151 @@
+"""Events of a network with routing daemons: when it forwarded rightly again, and meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import mean
+
+from delaylab.forwarding.fates import Interval
+from delaylab.io.values import JsonObject
+from delaylab_study.analysis.convergence.recorded import SeenEvent
+from delaylab_study.analysis.group import Group
+from delaylab_study.charts import words
+from delaylab_study.charts.convergence import timeline_of_events
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.report import value as v
+from delaylab_study.report.sections.section import Report
+
+HEADING = v.Heading("Events, and how the routers followed", 2)
+
+NOTE = (
+    "Means over the trials. Detected: from the event to the first change of an adjacency. Last "
+    "change: to the last change of a forwarding table before the next event. All right: to the "
+    "change by which every table had exactly the shortest paths; in brackets the trials in which "
+    "that was so before the next event. Black holes and loops: pairs of router and destination, "
+    "also those from before the event, and the longest. Late: the most by which an event happened "
+    "after its time. CPU-bound: trials in which waiting for CPUs, or a hypervisor, may explain "
+    "more than a tenth of the time."
+)
+COLUMNS = (
+    *(v.Column(head, "flat") for head in ("trials", "event")),
+    *map(v.Column, ("detected", "last change", "all right", "black holes", "loops")),
+    *map(v.Column, ("late", "cpu-bound")),
+)
+
+
+def section(report: Report) -> v.Section:
+    """Return the chart of routers over time, the table of events, and what failed of them."""
+    rows = [
+        _row(group, [trial.events[number] for trial in group.convergence])
+        for group in report.groups
+        if group.convergence
+        for number in range(min(len(trial.events) for trial in group.convergence))
+    ]
+    lines = [*_notes(report.groups)]
+    parts: list[v.Part] = [v.Line(line, "open", on=v.TERMINAL) for line in lines]
+    if not rows:
+        return v.Section("events", parts)
+    table = v.Table(COLUMNS, rows, "Events", NOTE)
+    said = [v.Line(f"{line}.", on=v.PAGE) for line in lines]
+    return v.Section(
+        "events",
+        [HEADING, v.Lazy(lambda _: _chart(report), on=v.PAGE), v.note(NOTE), table, *parts, *said],
+    )
+
+
+def _chart(report: Report) -> Iterator[v.Charts]:
+    if (chart := timeline_of_events(report.groups)) is not None:
+        yield v.Charts([chart], wide=True)
+
+
+def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
+    """Return what followed each event of the trial, if it has any; times in s after it."""
+    found = [event for event in (group.events if group else []) if event.trial == trial.id]
+    return {"events": [_json(event) for event in found]} if found else {}
+
+
+def _notes(groups: list[Group]) -> Iterator[str]:
+    """Yield what failed of events, which routes stayed wrong, and whose messages were lost."""
+    for group in groups:
+        for event in group.events:
+            where = f"{group.label_of(event.trial)}, {event.record.words}"
+            yield from (f"{where}: {part.failed}" for part in event.record.parts if part.failed)
+            if event.record.unforeseen:
+                yield f"{where}: which tables are right is not known: {event.record.unforeseen}"
+            elif event.record.wrong:
+                yield f"{where}: not in time: {event.record.wrong}"
+            if event.lost:
+                yield f"{where}: messages were lost of {', '.join(event.lost)}"
+
+
+def _row(group: Group, events: list[SeenEvent]) -> v.Row:
+    right = [each.right_s for each in events if each.right_s is not None]
+    return [
+        group.label,
+        events[0].record.words,
+        _mean([each.detected_s for each in events]),
+        _mean([each.last_change_s for each in events]),
+        f"{_mean(right)} ({len(right)} of {len(events)})",
+        _intervals([one for each in events for one in each.holes], len(events)),
+        _intervals([one for each in events for one in each.loops], len(events)),
+        words.seconds(max(each.record.late_ns for each in events) / 1e9),
+        f"{sum(each.is_cpu_bound for each in events)} of {len(events)}",
+    ]
+
+
+def _mean(found: list[float | None] | list[float]) -> str:
+    known = [each for each in found if each is not None]
+    return words.seconds(mean(known)) if known else "–"
+
+
+def _intervals(found: list[Interval], trials: int) -> str:
+    """Return how many there were in a trial, on average, and how long the longest was."""
+    if not found:
+        return "none"
+    lengths = [each.length_ns for each in found if each.length_ns is not None]
+    longest = f", {words.seconds(max(lengths) / 1e9)}" if lengths else ""
+    count = len(found) / trials
+    return f"{count:.0f}{longest}" if count >= 1 else f"{count:.1f}{longest}"
+
+
+def _json(event: SeenEvent) -> JsonObject:
+    record, effect = event.record, event.effect
+    first_ns = None if effect.changes is None else effect.changes.first_ns
+    return {
+        "event": record.words,
+        "event_ns": record.event_ns,
+        "late_s": record.late_ns / 1e9,
+        "failed": [part.failed for part in record.parts if part.failed],
+        "seen_s": event.after_s(event.seen_ns),
+        "detected_s": event.detected_s,
+        "first_change_s": event.after_s(first_ns),
+        "last_change_s": event.last_change_s,
+        "right_s": event.right_s,
+        "wrong": record.wrong,
+        "unforeseen": record.unforeseen,
+        "changes": effect.changes.count if effect.changes else 0,
+        "routers": {
+            router: {
+                "first_s": event.after_s(span.first_ns),
+                "last_s": event.after_s(span.last_ns),
+                "changes": span.count,
+            }
+            for router, span in effect.routers.items()
+        },
+        "black_holes": [_interval(event, each) for each in event.holes],
+        "loops": [_interval(event, each) for each in event.loops],
+        "lost": list(event.lost),
+        "waited": None if record.waited is None else record.waited.model_dump(mode="json"),
+        "held_up": event.held_up,
+        "cpu_bound": event.is_cpu_bound,
+    }
+
+
+def _interval(event: SeenEvent, each: Interval) -> JsonObject:
+    return {
+        "destination": each.destination,
+        "nodes": sorted(each.nodes),
+        "begin_s": event.after_s(each.begin_ns),
+        "end_s": event.after_s(each.end_ns),
+        "is_exact": each.is_exact,
+    }

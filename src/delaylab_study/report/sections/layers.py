@@ -1,0 +1,57 @@
+"""Table of delays by layer, beside those of the paper that the study repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delaylab_study.analysis.packets.rtt import LINK
+from delaylab_study.charts.layer_table import Cell as Delay
+from delaylab_study.charts.layer_table import layers
+from delaylab_study.papers import calls
+from delaylab_study.report import value as v
+from delaylab_study.report.sections.section import Report
+
+NOTE = (
+    "What each layer adds to the round trip: median, and p99 in grey. ΔKern = kernel RTT − wire "
+    "RTT, ΔUser = user RTT − kernel RTT, Δhost = RTT at the virtual interface's host end − wire "
+    "RTT, Δnode = kernel RTT − RTT there (in Xen's driver domain: Δdom0, ΔdomU), total = user RTT "
+    "− wire RTT."
+)
+EMULATED = (
+    " Δlink = the time of a request in the emulated link: its configured delay, its queue and its "
+    "lateness, one way. It is no layer of the machine: Δhost and Δdom0 are without it, total has "
+    "it."
+)
+
+
+def section(report: Report) -> v.Section:
+    """Return the tables of layers, one for each environment."""
+    return v.Section("layers", [*_parts(report)])
+
+
+def _parts(report: Report) -> Iterator[v.Part]:
+    paper = report.repeated.paper
+    found = calls.layer_table(paper, report.probed) if paper else layers(report.probed)
+    if not found:
+        return
+    cells = [cell for part in found for _, row in part.rows for cell in row]
+    if not any(cell.paper or cell.paper_p99 for cell in cells):
+        paper = None
+    yield v.Heading(f"Table of {paper.short}, and this machine" if paper else "Delay by layer", 2)
+    said: list[str | v.Span] = [NOTE]
+    if any(LINK in part.terms for part in found):
+        said.append(EMULATED)
+    if paper and paper.layer_note:
+        said += [" In ", v.Span("colour", "paper"), f": {paper.layer_note}."]
+    yield v.note(tuple(said))
+    for part in found:
+        yield v.Heading((part.kind, " ", v.Span(part.paper, "paper")) if part.paper else part.kind)
+        columns = [v.Column("load", "label"), *map(v.Column, part.terms)]
+        yield v.Table(columns, [[case, *map(_cell, row)] for case, row in part.rows])
+
+
+def _cell(found: Delay) -> v.Cell:
+    said: list[str | v.Span] = [f"{found.here} ", v.Span(found.here_p99, "small")]
+    if found.paper:
+        said += [v.Span("\n"), v.Span(found.paper, "paper"), " ", v.Span(found.paper_p99, "small")]
+    return v.Cell(tuple(said), found.hint)

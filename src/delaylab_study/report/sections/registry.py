@@ -1,0 +1,64 @@
+"""All sections of a report, in the order of each form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from delaylab.io.values import JsonObject
+from delaylab_study.analysis.group import Group
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.report.sections import (
+    accounting,
+    astray,
+    claims,
+    clocks,
+    convergence,
+    cost,
+    doubts,
+    figures,
+    head,
+    layers,
+    levels,
+    links,
+    loads,
+    machine,
+    outages,
+    over_time,
+    run,
+    scaling,
+    slowest,
+    tables,
+    way,
+    work,
+)
+from delaylab_study.report.sections.section import Report
+from delaylab_study.report.value import Section
+
+Sections = tuple[Callable[[Report], Section], ...]
+
+_FIRST: Sections = (head.section, way.section, convergence.section, levels.section)
+_WORK: Sections = (work.section, scaling.section)
+TERMINAL: Sections = (
+    *_FIRST,
+    *_WORK,
+    *(accounting.section, astray.section, outages.section, claims.section, links.section),
+    *(slowest.section, machine.section, loads.section, cost.section, doubts.section),
+)
+PAGE: Sections = (
+    *_FIRST,
+    over_time.section,
+    *_WORK,
+    *(claims.section, figures.section, layers.section, tables.section, links.section),
+    *(doubts.section, machine.section, loads.section, cost.section, clocks.section),
+    *(accounting.section, astray.section, run.section),
+)
+STUDY_JSON: tuple[Callable[[Report], JsonObject], ...] = (
+    *(head.study_json, way.study_json, levels.study_json, work.study_json, scaling.study_json),
+    *(cost.study_json, claims.study_json, doubts.study_json),
+)
+TRIAL_JSON: tuple[Callable[[TrialRecord, Group | None], JsonObject], ...] = (
+    *(doubts.trial_json, accounting.trial_json, astray.trial_json, way.trial_json),
+    *(convergence.trial_json, links.trial_json, machine.trial_json, clocks.trial_json),
+    *(slowest.trial_json, outages.trial_json, loads.trial_json),
+)
+"""`None` for the group of a trial that failed."""

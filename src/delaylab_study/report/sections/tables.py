@@ -1,0 +1,38 @@
+"""Tables of the paper that the study repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delaylab_study.charts import tables
+from delaylab_study.papers import calls
+from delaylab_study.papers.paper import Paper
+from delaylab_study.report import value as v
+from delaylab_study.report.sections.section import Report
+
+
+def section(report: Report) -> v.Section:
+    """Return the paper's tables."""
+    paper = report.repeated.paper
+    return v.Section("tables", [*_parts(report, paper)] if paper else [])
+
+
+def _parts(report: Report, paper: Paper) -> Iterator[v.Part]:
+    for number, table in enumerate(calls.tables(paper, report.groups)):
+        if not number:
+            yield v.Heading(f"Tables after {paper.short}, of this machine", 2)
+        yield v.Heading(table.title)
+        yield v.note(table.note)
+        yield v.unfolded(f"All {len(table.rows)} rows", [_table(table)], when=table.many)
+
+
+def _table(table: tables.Table) -> v.Table:
+    columns = [
+        v.Column(head, "flat" if 0 < at < table.texts else "number")
+        for at, head in enumerate(table.head)
+    ]
+    return v.Table(columns, [[_cell(cell) for cell in row] for row in table.rows])
+
+
+def _cell(cell: str | tuple[str, str]) -> v.Words:
+    return cell if isinstance(cell, str) else (cell[0], v.Span("\n"), v.Span(cell[1], "paper"))

@@ -1,0 +1,78 @@
+"""Templates of the report's pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from delaylab.drawing.content_policy import policy_tag
+from delaylab_study.report.style import TEMPLATES, style_sheet
+from delaylab_study.report.value import Section, Span, Swatches, Tone, Words
+
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
+CODE = re.compile(r"`([^`]+)`")
+NO_BREAK = "\N{NO-BREAK SPACE}"
+TAGS: dict[Tone, str] = {
+    "strong": "<b>{}</b>",
+    "good": '<span class="holds"><span class="badge">{}</span></span>',
+    "bad": '<span class="badge">{}</span>',
+    "small": "<small>{}</small>",
+    "paper": '<span class="paper">{}</span>',
+    "sign": '<i class="diamond">{}</i>',
+}
+SWATCH = '<i{} style="background:{}">{}</i>'
+DARK = Markup(' class="deep"')
+
+
+def page(title: str, sections: Sequence[Section], footer: Words = "") -> str:
+    """Return a page as HTML that refers to nothing outside itself."""
+    template = _environment().get_template("page.html.j2")
+    return template.render(title=title, sections=sections, footer=footer, style=style_sheet())
+
+
+def _environment() -> Environment:
+    """Return the settings in which pages are rendered: all text is escaped, no name is unknown."""
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["unbroken"] = unbroken
+    found.filters["marked"] = marked
+    found.filters["shown"] = shown
+    found.filters["kind"] = lambda part: type(part).__name__
+    found.globals["content_policy"] = Markup(policy_tag())
+    return found
+
+
+def unbroken(text: str) -> str:
+    """Return the text with each unit on the same line as its number, however narrow the page."""
+    return BEFORE_UNIT.sub(NO_BREAK, text)
+
+
+def marked(text: object) -> Markup:
+    """Return the text as HTML, with what stands between backticks as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def shown(said: Words) -> Markup:
+    """Return a line of words as HTML."""
+    return marked(said) if isinstance(said, str) else Markup("").join(map(_span, said))
+
+
+def _span(part: str | Span) -> Markup:
+    if isinstance(part, str):
+        return marked(part)
+    if isinstance(part, Swatches):
+        colours = (
+            Markup(SWATCH).format(DARK if dark else "", colour, name)
+            for name, colour, dark in part.steps
+        )
+        return Markup('<span class="key">{}</span>').format(Markup("").join(colours))
+    text = marked(part.text).replace("\n", Markup("<br>"))
+    return Markup(TAGS.get(part.tone, "{}")).format(text)

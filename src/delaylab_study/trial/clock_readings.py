@@ -1,0 +1,55 @@
+"""Readings of guests' clocks beside this machine's, which check the clock alignment.
+
+A reading is three times: this machine's clock, the guest's through its agent, this machine's again.
+The guest's clock was read between the other two, so the offset is known to within half of their
+difference. It needs no packets.
+"""
+
+from __future__ import annotations
+
+import time
+
+from delaylab.agent.wire.measuring import Clock
+from delaylab.agent.wire.sessions import Hello
+from delaylab.lab.running import LiveLab
+from delaylab.machines import LOCAL
+from delaylab_study.dataset.records.trial import ClockReading
+
+READINGS = 20
+KEPT = 5
+"""The number of readings to keep, those that took least time: the others were held up."""
+
+
+def read(lab: LiveLab, agents: list[str]) -> list[ClockReading]:
+    """Return readings of the clocks of these agents, except for those that are this machine's."""
+    session = LOCAL.session()
+    try:
+        reference = session.call(Hello()).done.clock
+    finally:
+        session.close()
+    others = {lab.clock(agent): agent for agent in agents if lab.clock(agent) != reference}
+    return [
+        reading
+        for clock, agent in others.items()
+        for reading in _best(lab, clock, agent, reference)
+    ]
+
+
+def _best(lab: LiveLab, clock: str, agent: str, reference: str) -> list[ClockReading]:
+    session = lab.session(agent)
+    readings = []
+    for _ in range(READINGS):
+        before = time.time_ns()
+        other = session.call(Clock()).done.time_ns
+        after = time.time_ns()
+        readings.append(
+            ClockReading(
+                clock=clock,
+                reference=reference,
+                before_ns=before,
+                other_ns=other,
+                after_ns=after,
+            )
+        )
+    session.close()
+    return sorted(readings, key=lambda reading: reading.after_ns - reading.before_ns)[:KEPT]

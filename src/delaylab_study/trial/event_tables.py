@@ -1,0 +1,175 @@
+"""The tables of a trial's events: what changed, which routes were wrong, where packets ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from delaylab.forwarding.fates import Fates, Interval
+from delaylab.forwarding.judged import Judged
+from delaylab.forwarding.service import acted
+from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
+from delaylab.forwarding.topology import End
+from delaylab.forwarding.verified import Verdict, Verified
+from delaylab.forwarding.wrong import Row, WrongRoutes
+from delaylab.lab.routing.routers import devices_at, faults_after, silent_devices
+from delaylab.lab.running import LiveLab
+from delaylab.lab.timeline import Happened
+from delaylab.plan.wiring import destinations, wiring
+from delaylab_study.dataset.records.tables import TABLES
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The right tables after a step; without them, `unforeseen` says why they are not known."""
+
+    tables: Mapping[str, Table]
+    unforeseen: str | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The lab at the start: tables, devices without carrier, ends of links that are silent."""
+
+    tables: dict[str, Table]
+    down: set[End]
+    silent: Collection[End]
+
+
+def replayed(
+    at_first: Mapping[str, Table],
+    changes: Sequence[Change],
+    wanted: Sequence[Wanted],
+    boundaries_ns: Sequence[int],
+    judged: Judged,
+) -> tuple[list[Verdict], list[Row]]:
+    """Follow the tables change by change through the steps of a timeline.
+
+    `wanted` are the right tables at first and after each step. Return for each step how it ended,
+    and the numbers of wrong routes.
+    """
+    tables = {node: dict(table) for node, table in at_first.items()}
+    verified = Verified(wanted[0].tables, tables, judged)
+    wrong = WrongRoutes(verified)
+    ended: list[Verdict] = []
+    wrong.note(changes[0].at_ns if changes else 0, sorted(tables))
+    left = list(reversed(changes))
+    for number, until_ns in enumerate([*boundaries_ns, None]):
+        while left and (until_ns is None or left[-1].at_ns < until_ns):
+            change = left.pop()
+            if isinstance(change, TableChange):
+                apply(tables, change)
+                became = wrong.take([change])
+                if ended and not ended[-1].unforeseen:
+                    before_ns = ended[-1].right_ns if verified.is_right else None
+                    ended[-1] = Verdict(became or before_ns)
+        if ended:
+            ended[-1] = replace(ended[-1], wrong=verified.in_words)
+        if until_ns is not None:
+            following = wanted[number + 1]
+            verified.expect(following.tables)
+            known = verified.is_right and not following.unforeseen
+            ended.append(Verdict(until_ns if known else None, None, following.unforeseen))
+            wrong.note(until_ns, sorted(tables))
+    return ended, wrong.rows
+
+
+def tables_of(
+    lab: LiveLab,
+    at_first: Seen,
+    changes: Sequence[Change],
+    adjacencies: Sequence[tuple[int, str, str]],
+    happened: Sequence[Happened],
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of changes and of black holes and loops, by name."""
+    rows = [_row(change) for change in changes]
+    rows += [(at_ns, node, "adjacency", program, "-") for at_ns, node, program in adjacencies]
+    rows.sort()
+    fates = [_fate(each) for each in _intervals(lab, at_first, changes, happened)]
+    return {
+        "changes": pl.DataFrame(rows, schema=dict(TABLES["changes"]), orient="row"),
+        "fates": pl.DataFrame(fates, schema=dict(TABLES["fates"]), orient="row"),
+    }
+
+
+def _row(change: Change) -> tuple[int, str, str, str, str]:
+    match change:
+        case TableChange(at_ns, node, prefix, hops):
+            return at_ns, node, "table", prefix, _became(hops)
+        case LinkChange(at_ns, node, device, up, _):
+            return at_ns, node, "link", device, "up" if up else "down"
+        case Lost(at_ns, node):
+            return at_ns, node, "lost", "-", "-"
+
+
+def _became(hops: Hops | None) -> str:
+    if hops is None:
+        return "gone"
+    return ",".join(f"{hop.gateway or ''}@{hop.device}" for hop in sorted(hops)) or "discarded"
+
+
+def _fate(each: Interval) -> tuple[int, int | None, str, str, str, bool]:
+    kind = each.kind.replace(" ", "-")
+    nodes = ",".join(sorted(each.nodes))
+    return each.begin_ns or 0, each.end_ns, kind, each.destination, nodes, each.is_exact
+
+
+def _intervals(
+    lab: LiveLab, at_first: Seen, changes: Sequence[Change], happened: Sequence[Happened]
+) -> Iterator[Interval]:
+    """Yield the black holes and loops, but for those at dead nodes and to them.
+
+    No kernel tells of silence: packets then vanish as if the link were down.
+    """
+    owners = destinations(lab.plan)
+    silent, down = silent_devices(lab, at_first.silent), at_first.down
+    fates = Fates(
+        at_first.tables,
+        wiring(lab.plan, [name for name, spec in lab.spec.nodes.items() if spec.forwards]),
+        owners,
+        down | silent,
+    )
+    heard: list[Change] = list(changes)
+    for each in happened:
+        now = silent_devices(lab, faults_after(each.step).silent)
+        at_ns = each.began_ns or each.planned_ns
+        heard += [
+            LinkChange(at_ns, node, device, up=(node, device) in silent, admin_up=True)
+            for node, device in sorted(silent ^ now)
+        ]
+        silent = now
+        cut = devices_at(lab, faults_after(each.step).down)
+        heard = acted(heard, cut - down, at_ns)
+        down = cut
+    fates.take(sorted(heard, key=lambda change: change.at_ns))
+    for found in fates.intervals():
+        running = while_running(found, {*found.nodes, owners[found.destination]}, happened)
+        if running is not None:
+            yield running
+
+
+def while_running(
+    found: Interval, nodes: Collection[str], happened: Sequence[Happened]
+) -> Interval | None:
+    """Return an interval from when all its nodes ran; None if they did not while it lasted.
+
+    That of a node which starts again begins then: before, nobody was to answer.
+    """
+    if not _dead_at(found.begin_ns or 0, happened) & {*nodes}:
+        return found
+    for each in happened:
+        at_ns = each.began_ns or each.planned_ns
+        later = found.begin_ns is None or at_ns > found.begin_ns
+        off = each.step.dead | each.step.frozen
+        if later and not off & {*nodes}:
+            lasts = found.end_ns is None or found.end_ns > at_ns
+            return replace(found, begin_ns=at_ns) if lasts else None
+    return None
+
+
+def _dead_at(at_ns: int, happened: Sequence[Happened]) -> frozenset[str]:
+    """Return the nodes that are dead or frozen at a time, by the timeline."""
+    steps = [each.step for each in happened if each.planned_ns <= at_ns]
+    return steps[-1].dead | steps[-1].frozen if steps else frozenset()

@@ -1,0 +1,82 @@
+"""The phases of a trial with a probe: at rest, under load, at rest again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from delaylab.lab.running import LiveLab
+from delaylab.plan.ways.probe_way import ProbeWay
+from delaylab.units import Duration
+from delaylab_study import loads
+from delaylab_study.dataset.records.rates import Search
+from delaylab_study.dataset.records.trial import RestBlock
+from delaylab_study.study_file.combine import Combination
+from delaylab_study.study_file.model import Pace, ProbeSpec
+from delaylab_study.trial import events, rate_search
+from delaylab_study.trial.instruments import Instruments, listening, stop, switch_taps, tap
+from delaylab_study.trial.rest import alternate, schedule
+from delaylab_study.trial.sender import Sender
+from delaylab_study.trial.under_load import UnderLoad, under_load
+from delaylab_study.work.crew import Crew
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Packets and recordings of all phases. `pace` is that of the packets under load."""
+
+    sender: Sender
+    instruments: Instruments
+    rest: list[RestBlock]
+    search: Search | None
+    pace: Pace
+    under_load: UnderLoad
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """Return the packets of all phases as one table."""
+        return pl.concat(self.sender.packets)
+
+
+def run(
+    lab: LiveLab,
+    combination: Combination,
+    probe: ProbeSpec,
+    path: ProbeWay,
+    probe_id: int,
+    *,
+    pcap: Path | None,
+    rates: Sequence[loads.FoundRate],
+) -> Phases:
+    """Send the packets of all phases, with taps, loads and work; arguments as of `measure`."""
+    with listening(lab, probe, probe_id) as instruments:
+        sender = Sender(lab, path, probe, probe_id, instruments)
+        events.prepare(lab)
+        tap(instruments, lab, path, probe, probe_id, pcap)
+        blocks = schedule(probe.at_rest, probe_id)
+        rest = alternate(sender, blocks, probe.pace_at_rest, partial(switch_taps, instruments))
+        search = _search(probe, sender)
+        pace = Duration(search.interval_ns) if search else probe.pace
+
+        def send(load: loads.Running, crew: Crew, happening: events.Running) -> None:
+            crew.go()
+            sender.run("load", probe.count, pace, [*load.sessions, *crew.workers])
+            crew.wait([*load.sessions, *instruments.all()])
+            happening.wait([*load.sessions, *instruments.all()])
+
+        arrives_by = path.hops[-1].link if path.hops else None
+        loaded = under_load(lab, combination, arrives_by, rates, send)
+        sender.run("after", probe.at_rest, probe.pace_at_rest)
+        stop(instruments)
+    return Phases(sender, instruments, rest, search, pace, loaded)
+
+
+def _search(probe: ProbeSpec, sender: Sender) -> Search | None:
+    """Return the search for the shortest interval that the lab holds, if the probe asks for it."""
+    if not probe.held or not isinstance(probe.pace, Duration):
+        return None
+    return rate_search.search(probe.pace, sender.burst)

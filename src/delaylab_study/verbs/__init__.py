@@ -1,0 +1,1 @@
+"""What each verb of studies does."""

@@ -1,0 +1,210 @@
+"""Verb `delaylab fair`: the same work on all nodes of a lab at once, and each one's share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from rich.console import Console
+
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.io.columns import columns
+from delaylab.io.terminal import print_lines
+from delaylab.io.values import JsonObject
+from delaylab.kinds import KINDS
+from delaylab.lab.attach import attach
+from delaylab.lab.running import LiveLab
+from delaylab.lab.start import temporary
+from delaylab.progress import Progress
+from delaylab.resolve.lab import Lab
+from delaylab.resolve.resolve import lab_from_data
+from delaylab_study.analysis.fairness import WITHIN, Fairness, Got, NodeShare, fairness
+from delaylab_study.work.crew import together
+from delaylab_study.work.jobs import Done
+from delaylab_study.work.short import CPU, WORKS, Work, prepared
+
+SECONDS = 3
+"""Length of each work in a round."""
+FEWEST, MOST = 2, 64
+
+
+@dataclass(frozen=True)
+class Fair:
+    """Fairness of a lab's nodes by work, and why other works could not be done.
+
+    `longest_stop_s` has each node's longest time without progress in arithmetic, in s.
+    """
+
+    lab: str
+    rounds: int
+    works: dict[str, Fairness]
+    not_done: dict[str, str]
+    longest_stop_s: dict[str, float]
+
+
+@contextmanager
+def chosen(
+    name: str | None, kind: str | None, nodes: int | None, progress: Progress
+) -> Iterator[LiveLab]:
+    """Provide the running lab of this name; without one, a lab of so many nodes of a kind.
+
+    Left out, the kind is `netns`, and there are two nodes for each CPU.
+
+    Raises BadInput if there is no such lab or kind, or if the nodes are too few or too many.
+    """
+    if name is not None:
+        lab = attach(name)
+        _check_count(len(lab.plan.nodes))
+        yield lab
+        return
+    kind = kind or "netns"
+    if kind not in KINDS:
+        raise BadInput(f"no kind {kind!r}", "--kind", f"one of {', '.join(KINDS)}")
+    count = min(MOST, 2 * (os.cpu_count() or 1)) if nodes is None else nodes
+    _check_count(count)
+    with temporary(_lab(kind, count), progress=progress) as lab:
+        yield lab
+
+
+def _check_count(nodes: int) -> None:
+    if not FEWEST <= nodes <= MOST:
+        raise BadInput(f"fairness is compared between {FEWEST} and {MOST} nodes, not {nodes}")
+
+
+def examine(lab: LiveLab, works: Sequence[Work], rounds: int, progress: Progress) -> Fair:
+    """Let all nodes do each short work at once, in rounds, and return what each one got.
+
+    Raises the error of the first work if none can be done.
+    """
+    nodes = list(lab.plan.nodes)
+    found: dict[str, list[dict[str, Done]]] = {}
+    failed: dict[str, DelaylabError] = {}
+    for number in range(rounds):
+        for index, work in enumerate(works):
+            if work.name in failed:
+                continue
+            share = (number + index / len(works)) / rounds
+            progress(f"round {number + 1} of {rounds}: {work.does}", share)
+            try:
+                with prepared(lab, work, nodes, SECONDS) as jobs:
+                    done = together(lab, jobs, SECONDS)
+            except DelaylabError as error:
+                failed[work.name] = error
+                found.pop(work.name, None)
+            else:
+                found.setdefault(work.name, []).append(done)
+    if not found:
+        raise next(iter(failed.values()))
+    return Fair(
+        lab.name,
+        rounds,
+        {name: fairness([_got(each) for each in done]) for name, done in found.items()},
+        {name: str(error) for name, error in failed.items()},
+        _longest_stops(found.get(CPU.name, [])),
+    )
+
+
+def works_of(names: Sequence[str]) -> list[Work]:
+    """Return the works of these names, all if there is none; raise BadInput if one is unknown."""
+    known = {work.name: work for work in WORKS}
+    for name in names:
+        if name not in known:
+            raise BadInput(f"no work {name!r}", "--work", f"one of {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)] or list(WORKS)
+
+
+def as_json(found: Fair) -> JsonObject:
+    """Return the result as JSON values."""
+    return {**asdict(found), "within": WITHIN, "seconds": SECONDS}
+
+
+def print_fair(found: Fair, console: Console) -> None:
+    """Print a sentence for each work, then every node's share of its fair share."""
+    for work in WORKS:
+        if work.name in found.works:
+            console.print(_sentence(work, found.works[work.name]), soft_wrap=True)
+    for name, why in found.not_done.items():
+        console.print(f"{name}: not done: {why}", style="yellow", soft_wrap=True)
+    console.print()
+    print_lines(columns(_table(found), console.width), console.file)
+    console.print(
+        "\nEach node's rate of work in % of the mean of all nodes, ± half of its 95 % interval "
+        f"over {found.rounds} rounds of {SECONDS} s. STOPPED is its longest time without progress "
+        "in arithmetic."
+    )
+
+
+def _sentence(work: Work, found: Fairness) -> str:
+    said = {
+        "fair": "fair: all shares are within",
+        "not fair": "not fair: a share is not within",
+        "open": "open: more rounds are needed to tell if all shares are within",
+    }[found.said]
+    text = f"{work.name}: {said} {100 * WITHIN:.0f} % of fair"
+    return text if found.said == "fair" else f"{text}. {_worst(found)}"
+
+
+def _worst(found: Fairness) -> str:
+    """Return a sentence on the node that got least, and which of two reasons weighs more."""
+    share = found.shares[found.worst]
+    ends = ", ".join(map(_percent, share.of_fair.interval))
+    got = f"{found.worst} got least: {_percent(share.of_fair.value)} [{ends}]"
+    if share.cpu <= share.speed:
+        return f"{got}, with {_percent(share.cpu)} of the mean CPU time"
+    return f"{got}, with {_percent(share.speed)} of the mean work in a second of CPU time"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _table(found: Fair) -> Sequence[Sequence[str]]:
+    names = list(found.works)
+    stops = found.longest_stop_s
+    head = ("NODE", *(name.upper() for name in names), *(("STOPPED",) if stops else ()))
+    nodes = next(iter(found.works.values())).shares
+    rows = [
+        (
+            node,
+            *(_share(found.works[name].shares[node]) for name in names),
+            *((f"{1000 * stops[node]:.0f} ms",) if stops else ()),
+        )
+        for node in nodes
+    ]
+    empty = ("",) if stops else ()
+    jain = ("Jain's index", *(f"{found.works[name].jain:.3f}" for name in names), *empty)
+    spread = ("most / least", *(f"{found.works[name].spread:.2f}" for name in names), *empty)
+    return [head, *rows, jain, spread]
+
+
+def _share(share: NodeShare) -> str:
+    half = share.of_fair.interval[1] - share.of_fair.value
+    return f"{100 * share.of_fair.value:.0f} ± {100 * half:.0f}"
+
+
+def _got(done: Mapping[str, Done]) -> dict[str, Got]:
+    """Return what the nodes got, with the host's view of CPU time if it has one of every node."""
+    own = any(each.host_cpu_s is None for each in done.values())
+    return {
+        node: Got(each.rate, each.own_cpu_s if own else each.host_cpu_s or 0.0)
+        for node, each in done.items()
+    }
+
+
+def _longest_stops(rounds: Sequence[Mapping[str, Done]]) -> dict[str, float]:
+    nodes = rounds[0] if rounds else {}
+    return {node: max(each[node].longest_stop_s or 0.0 for each in rounds) for node in nodes}
+
+
+def _lab(kind: str, nodes: int) -> Lab:
+    names = [f"n{number}" for number in range(1, nodes + 1)]
+    return lab_from_data(
+        {
+            "lab": "fair",
+            "hosts": {"one": {}},
+            "nodes": {name: {"kind": kind, "host": "one"} for name in names},
+            "links": [{"join": names, "name": "lan"}],
+        }
+    )

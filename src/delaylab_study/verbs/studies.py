@@ -1,0 +1,146 @@
+"""Verb `delaylab run`: run a study with progress, from its file to its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from delaylab.io.values import JsonObject
+from delaylab.spec.source import Document
+from delaylab.verbs.progress_bar import lines
+from delaylab_study.dataset import store
+from delaylab_study.dataset.records.study import Origin, StudyRecord
+from delaylab_study.study import estimate, order, runner, ways
+from delaylab_study.study.executor import Here
+from delaylab_study.study.job import Outcome
+from delaylab_study.study_file.combine import StudyFile
+from delaylab_study.study_file.load import study_from
+
+if TYPE_CHECKING:
+    from delaylab_study.papers.paper import Paper
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStudy:
+    """Study that is about to run: its trials at a scale, in running order.
+
+    `repeat` is the number of trials of each combination if it is not that of the study file. `like`
+    is the dataset whose study this one repeats, if it repeats one.
+    """
+
+    study: StudyFile
+    scale: str
+    planned: list[order.Planned]
+    repeat: int | None = None
+    like: Origin | None = None
+
+
+def plan(
+    loaded: StudyFile, scale: str, only: dict[str, set[str]], repeat: int | None = None
+) -> PlannedStudy:
+    """Return the plan of a study; raise BadInput if its packets would have no path."""
+    planned = order.plan_trials(loaded, scale, only, repeat)
+    ways.check_ways(loaded, planned)
+    return PlannedStudy(loaded, scale, planned, repeat)
+
+
+def plan_like(folder: Path) -> PlannedStudy:
+    """Return the plan of the study of a dataset, to be run again on this machine."""
+    record = store.read_study(folder).record
+    loaded = _study_of(folder, record)
+    planned = order.planned_like(loaded, record)
+    ways.check_ways(loaded, planned)
+    origin = Origin(study=record.study, created=record.created, hostname=record.machine.hostname)
+    return PlannedStudy(loaded, record.scale, planned, record.repeat, origin)
+
+
+def begin(chosen: PlannedStudy, out: Path | None) -> Path:
+    """Create a new dataset's directory, with `study.json` in it; return its path."""
+    return order.begin(
+        chosen.study,
+        chosen.scale,
+        chosen.planned,
+        out,
+        repeat=chosen.repeat,
+        like=chosen.like,
+    )
+
+
+def extend(folder: Path, repeat: int) -> None:
+    """Add repeats to a dataset: the next `run` of it measures them."""
+    order.extend(folder, _study_of(folder, store.read_study(folder).record), repeat)
+
+
+def planned_in(folder: Path) -> list[order.Planned]:
+    """Return the trials that a dataset has or will have, in running order."""
+    record = store.read_study(folder).record
+    return order.planned_like(_study_of(folder, record), record)
+
+
+def _study_of(folder: Path, record: StudyRecord) -> StudyFile:
+    return study_from(Document(str(folder / "study.json"), record.spec, {}))
+
+
+def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:
+    """Run the trials of a study that are not on disk yet."""
+    planned = planned_in(folder)
+    progress = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[trials]}", markup=False),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    # Trials differ in length: progress counts the time that each is expected to take, and the bar
+    # corrects the rest by the time that earlier trials took.
+    expected = {
+        trial.id: seconds
+        for trial, seconds in zip(planned, estimate.trials_s(planned), strict=True)
+    }
+    done = store.finished(folder)
+    count = len(done)
+    with lines(console) as said, progress:
+        finished_s = sum(seconds for name, seconds in expected.items() if name in done)
+        total_s = sum(expected.values())
+        bar = progress.add_task("", total=total_s, trials="")
+        progress.advance(bar, finished_s)
+
+        def on_start(trial: order.Planned) -> None:
+            progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
+            said(f"trial {count + 1} of {len(planned)}: {trial.id}", 0)
+
+        def on_end(outcome: Outcome) -> None:
+            nonlocal count
+            count += 1
+            progress.advance(bar, expected[outcome.planned.id])
+
+        def build(what: str, share: float) -> None:
+            progress.update(bar, description=f"{what} {share:.0%}" if share else what)
+            said(what, share)
+
+        with Here(progress=build) as executor:
+            return runner.run(folder, planned, executor, on_end, on_start, pcap=pcap)
+
+
+def finish(
+    folder: Path, console: Console, paper: Paper | None = None, *, numbers: bool = False
+) -> tuple[Path, JsonObject]:
+    """Print the study's tables and write its report.
+
+    Return the report's path, and with `numbers` what scripts read of the study. `paper` is the
+    paper to report instead of the one that the study names.
+    """
+    # A study should not wait for these.
+    from delaylab_study.analysis.claims.doubted import kinds_by_trial  # noqa: PLC0415
+    from delaylab_study.verbs import datasets  # noqa: PLC0415
+
+    found = datasets.analysis_of(store.read_study(folder))
+    store.write_trials_table(folder, kinds_by_trial(found.groups))
+    datasets.show(console, found, paper)
+    report = datasets.report(found, paper)
+    return report, datasets.numbers(found, paper) if numbers else {}

@@ -1,0 +1,16 @@
+"""Reader of the agent's answer to `compute`, which shows how the work went on."""
+
+from __future__ import annotations
+
+from delaylab.agent.result import Result
+from delaylab.agent.wire.loads import ComputeDone
+from delaylab_study.work.jobs import Done, done_of, seconds_of
+
+
+def computed(result: Result[ComputeDone]) -> Done:
+    """Return the units of arithmetic per second, with the time at which each part was done."""
+    done = result.done
+    rate = done.units / seconds_of(done)
+    rows = result.table("progress").select("time_ns", "units").iter_rows()
+    progress = tuple((time_ns - done.began_ns, float(units)) for time_ns, units in rows)
+    return done_of(done, rate, progress=progress)
