@@ -12,6 +12,7 @@ from tools import claims_page
 from tools.cli_pages import FOLDER, pages
 from tools.profile_table import PAGE, table
 
+from delaylab.cli import whole
 from delaylab.kinds import KINDS
 from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of

@@ -7,8 +7,8 @@ from pathlib import Path
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file
 from delaylab.resolve.load import OF_STUDIES, checked, refuse_foreign, says, want_lab
-from delaylab.spec import limits
 from delaylab.spec.conditions.files import with_files
+from delaylab.spec.limits import MOST_BYTES
 from delaylab.spec.source import Document, Location, read, validate
 from delaylab_study.study_file.check_claims import check_claims
 from delaylab_study.study_file.combine import StudyFile
@@ -46,7 +46,7 @@ def study_from(document: Document) -> StudyFile:
 def _lab_file(document: Document, name: str) -> Document:
     path = document.folder / name
     try:
-        check_file(path, limits.MOST_BYTES)
+        check_file(path, MOST_BYTES)
     except BadInput as error:
         raise document.refuse(f"no lab file {path}: {error.what}", ("lab",), error.fix) from None
     found = with_files(read(path, pipes=False))

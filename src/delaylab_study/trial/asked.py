@@ -9,10 +9,10 @@ import polars as pl
 
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentError, Result
-from delaylab.agent.wire import measuring
+from delaylab.agent.wire.measuring import ProbeDone
 
 
-def asked_packets(result: Result[measuring.ProbeDone]) -> pl.DataFrame:
+def asked_packets(result: Result[ProbeDone]) -> pl.DataFrame:
     """Return a probe's packets; raise AgentError if they are not those that were asked for."""
     packets, request = result.table("packets"), result.request
     if not isinstance(request, Probe):

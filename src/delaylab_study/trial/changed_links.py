@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from delaylab.lab.links import link_engines
+from delaylab.lab.links.link_engines import reports
 from delaylab.lab.running import LiveLab
 from delaylab.records.doubts import Doubt, DoubtKind, doubt
 
@@ -17,7 +17,7 @@ def requests(lab: LiveLab) -> Counter[str]:
     A trial makes none: it restores the lab file's conditions, and the engines follow the timeline.
     """
     counts: Counter[str] = Counter()
-    for report in link_engines.reports(lab):
+    for report in reports(lab):
         for direction in report.of_nodes:
             counts[direction.link] += direction.requests
     return counts

@@ -18,9 +18,9 @@ import polars as pl
 from delaylab.agent.measuring_requests import Probe, Reflect
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
-from delaylab.agent.wire import measuring
+from delaylab.agent.wire.measuring import ProbeDone, ReflectDone
 from delaylab.agent.wire.sessions import Hello
-from delaylab.lab.links import crossings
+from delaylab.lab.links.crossings import closed
 from delaylab.lab.links.underlays import joined
 from delaylab.lab.running import LiveLab
 from delaylab.machines import Machine
@@ -56,8 +56,8 @@ class _Comparison:
     symmetric_ns: int | None
     sender: Session
     answerer: Session
-    sent: Result[measuring.ProbeDone]
-    answered: Result[measuring.ReflectDone]
+    sent: Result[ProbeDone]
+    answered: Result[ReflectDone]
 
 
 @dataclass
@@ -89,7 +89,7 @@ def comparing(lab: LiveLab) -> Iterator[Compared]:
     compared = Compared()
     if not pairs:
         yield compared
-        compared.closed = crossings.closed(lab)
+        compared.closed = closed(lab)
         return
     at = addresses(lab.spec, machines)
     differing = {name for pair in pairs if _differ(clocks, pair) for name in pair}
@@ -108,7 +108,7 @@ def comparing(lab: LiveLab) -> Iterator[Compared]:
             if _differ(clocks, pair):
                 compared.records.append(_record(each))
                 compared.tables.append(times)
-        compared.closed = crossings.closed(lab)
+        compared.closed = closed(lab)
     finally:
         for each in running:
             each.sender.close()

@@ -21,13 +21,15 @@ from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import Change
 from delaylab.forwarding.topology import Faults
 from delaylab.forwarding.verified import Verified
-from delaylab.lab import timeline
 from delaylab.lab.routing.converged import await_converged
 from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import adjacencies, faults_after, print_adjacencies, waits
 from delaylab.lab.running import LiveLab
 from delaylab.lab.timeline import Happened, Timeline
+from delaylab.lab.timeline import at_rest as timeline_at_rest
+from delaylab.lab.timeline import begin as begin_timeline
+from delaylab.lab.timeline import restore as restore_timeline
 from delaylab.plan.routed_topology import (
     judged,
     slowest_s,
@@ -58,8 +60,8 @@ class Events:
 
 def prepare(lab: LiveLab) -> None:
     """Undo the events of the trial before, and wait until the routers forward rightly again."""
-    timeline.at_rest(lab)
-    timeline.restore(lab)
+    timeline_at_rest(lab)
+    restore_timeline(lab)
     await_converged(lab)
     print_adjacencies(lab)
 
@@ -74,7 +76,7 @@ class Running:
 
     def begin(self) -> None:
         """Begin the lab's timeline."""
-        self._timeline = timeline.begin(self._lab)
+        self._timeline = begin_timeline(self._lab)
         if self._at_first is not None:
             self._watch = _Watch(self._lab, self._at_first, self._timeline)
             self._watch.start()

@@ -10,8 +10,7 @@ from pathlib import Path
 from delaylab.agent.measuring_requests import Reflect, Tap
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
-from delaylab.agent.wire import measuring
-from delaylab.agent.wire.measuring import TapDone, TapFilter, TapInterface
+from delaylab.agent.wire.measuring import ReflectDone, TapDone, TapFilter, TapInterface
 from delaylab.lab.running import LiveLab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.points import LEGS
@@ -36,7 +35,7 @@ class Instruments:
 
     machines: MachineStates
     taps: dict[Session, Result[TapDone]] = field(default_factory=dict)
-    reflector: dict[Session, Result[measuring.ReflectDone]] = field(default_factory=dict)
+    reflector: dict[Session, Result[ReflectDone]] = field(default_factory=dict)
     sent: dict[Session, str] = field(default_factory=dict)
 
     @property

@@ -9,7 +9,7 @@ import polars as pl
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import Result
 from delaylab.agent.watched import Watched, wait_watching
-from delaylab.agent.wire import measuring
+from delaylab.agent.wire.measuring import ProbeDone
 from delaylab.lab.running import LiveLab
 from delaylab.plan.ways.probe_way import ProbeWay
 from delaylab.records.doubts import Doubt
@@ -62,7 +62,7 @@ class Sender:
         self.stamps.append(result.table("stamps"))
         self.packets.append(_of_phase(phase, asked_packets(result)))
 
-    def burst(self, count: int, interval: Duration) -> Result[measuring.ProbeDone]:
+    def burst(self, count: int, interval: Duration) -> Result[ProbeDone]:
         """Send packets that are not part of the trial and that the taps ignore.
 
         They have a probe id of their own. A handshake carries no id: its source port is below those
@@ -79,7 +79,7 @@ class Sender:
         pace: Pace,
         watched: Sequence[Watched],
         below: int = 0,
-    ) -> Result[measuring.ProbeDone]:
+    ) -> Result[ProbeDone]:
         closed = isinstance(pace, ClosedLoop)
         request = Probe(
             probe=probe,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from delaylab.lab.links import link_changes, link_engines
+from delaylab.lab.links.link_changes import hold_timeline
+from delaylab.lab.links.link_engines import reports
 from delaylab.lab.running import LiveLab
 from delaylab.records.links import EngineReport
 from delaylab_study import loads
@@ -51,11 +52,11 @@ def under_load(
         events.running(lab) as happening,
     ):
         # The counts begin with the conditions of the file, not with those that the timeline left.
-        link_changes.hold_timeline(lab)
-        link_engines.reports(lab, reset=True)
+        hold_timeline(lab)
+        reports(lab, reset=True)
         happening.begin()
         meanwhile(load, crew, happening)
-        links = link_engines.reports(lab)
+        links = reports(lab)
         domains = work.domain_times(crew, lab)
         recorded = happening.recorded()
     return UnderLoad(load, crew, links, domains, recorded)
