@@ -20,7 +20,7 @@ from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
 from delaylab.spec.source import parse
 from tests.plain import plain
-from tests.test_architecture import ORDER
+from tests.test_architecture import ORDER, ORDER_OF_STUDY
 
 ROOT = Path(__file__).parent.parent
 KINDS_FOLDER = ROOT / "docs" / "kinds"
@@ -120,13 +120,14 @@ def test_the_example_on_its_page_is_one(kind: str) -> None:
     assert nodes[0].kind == kind
 
 
-def test_the_architecture_lists_the_rooms_in_their_order() -> None:
+@pytest.mark.parametrize(
+    ("package", "order"), [("delaylab", ORDER), ("delaylab_study", ORDER_OF_STUDY)]
+)
+def test_the_architecture_lists_the_rooms_in_their_order(package: str, order: list[str]) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    table = page.split("## The rooms of the Python package")[1].split("## ")[0]
-    rooms = [
-        row.split("|")[2] for row in table.splitlines() if row.startswith(("| b", "| d", "| m"))
-    ]
-    assert re.findall(r"`(\w+)[./]", " ".join(rooms)) == ORDER
+    table = page.split(f"| room of `src/{package}/` |")[1].split("\n\n")[0]
+    rooms = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    assert re.findall(r"`(\w+)[./]", " ".join(rooms)) == order
 
 
 def test_files_that_the_readme_names_are_there() -> None:
@@ -196,7 +197,8 @@ def test_each_limit_is_in_the_file_that_is_named() -> None:
     rows = [row for row in (ROOT / "docs" / "limits.md").read_text().splitlines() if "|" in row]
     named = [name for row in rows for name in re.findall(r"`([\w./-]+\.(?:py|rs))`", row)]
     assert named
-    places = (ROOT, ROOT / "src" / "delaylab", ROOT / "crates" / "agent" / "src")
+    packages = (ROOT / "src" / name for name in ("delaylab", "delaylab_study"))
+    places = (ROOT, *packages, ROOT / "crates" / "agent" / "src")
     missing = [name for name in named if not any((place / name).exists() for place in places)]
     assert missing == []
 

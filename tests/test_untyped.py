@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.test_architecture import modules
+from tests.rooms import modules
 
 UNTYPED = {
     "agent": 8,

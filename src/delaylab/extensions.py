@@ -1,4 +1,4 @@
-"""What other packages add to the command line, found by entry points; studies come in this way.
+"""Additions of other packages to the command line, found by entry points; studies are one.
 
 Nothing of an added package is imported until it is asked for.
 """

@@ -21,7 +21,7 @@ from delaylab.verbs.pictures import Picture, Targets
 from delaylab.verdicts.outcome import Outcome
 
 Drawer = Callable[[str, Sequence[Outcome]], Picture | None]
-"""What draws events of a lab with this name; None if there is none to draw."""
+"""A function that draws events of a lab with this name; None if there is none to draw."""
 OPTIONAL = ("carriers fell after", "without service")
 """The rows that are left out where there is nothing to say."""
 SHOWN = 5

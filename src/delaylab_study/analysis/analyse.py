@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from delaylab.progress import Progress, silent
-from delaylab.records.doubts import Doubt, each_once
+from delaylab.api.progress import Progress, silent
+from delaylab.api.records import Doubt, each_once
 from delaylab_study.analysis.convergence.recorded import SeenTrial, seen
 from delaylab_study.analysis.delay_by_share import delays_by_share
 from delaylab_study.analysis.doubts.clocks import clock_doubts

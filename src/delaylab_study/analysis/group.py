@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.records.doubts import Doubt, DoubtKind
-from delaylab.spec.kinds import facts_of
+from delaylab.api.lab_files import facts_of
+from delaylab.api.records import Doubt, DoubtKind
 from delaylab_study.analysis.convergence.recorded import SeenEvent, SeenTrial
 from delaylab_study.analysis.delay_by_share import DelayByShare
 from delaylab_study.analysis.doubts.clocks import TrialClocks

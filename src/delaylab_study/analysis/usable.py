@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import polars as pl
 
-from delaylab.errors import BadInput
+from delaylab.api.errors import BadInput
 
 UNUSABLE = (ArithmeticError, LookupError, ValueError, pl.exceptions.PolarsError)
 """Exceptions that arithmetic and tables raise for senseless data that records and schemas allow."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from delaylab.api.documents import document_of_data, read_document
+from delaylab.api.errors import BadInput
 from delaylab.api.loading import Data, File, Lab
-from delaylab.errors import BadInput
-from delaylab.spec.source import of_data, read
 from delaylab_study.papers.studies import find
 from delaylab_study.study_file.load import study_from
 from delaylab_study.study_file.maps import with_maps
@@ -24,10 +24,10 @@ def load(study: File | Data, *, paper: File | None = None) -> LoadedStudy:
     file and line, for an invalid file.
     """
     if isinstance(study, Mapping):
-        text, document = "", of_data("the given data", dict(study))
+        text, document = "", document_of_data("the given data", dict(study))
     else:
         text = os.fspath(study)
-        document = read(find(text))
+        document = read_document(find(text))
     if isinstance(document.data, dict) and "lab" in document.data and "study" not in document.data:
         raise BadInput("it is a lab, not a study", document.name, "delaylab.up")
     return checked(study_from(with_maps(document)), text, os.fspath(paper) if paper else None)

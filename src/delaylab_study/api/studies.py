@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from delaylab.api.loading import File, Lab
-from delaylab.io.console import terminal
+from delaylab.api.terminal import terminal
 from delaylab_study.api.datasets import Dataset, dataset_of
 from delaylab_study.api.loading import LoadedStudy, study_of
 from delaylab_study.dataset.store import read_study

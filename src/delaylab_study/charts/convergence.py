@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from delaylab.verdicts.outcome import Outcome
-from delaylab.verdicts.states import RouterState
+from delaylab.api.verdicts import Outcome, RouterState
 from delaylab_study.analysis.convergence.recorded import SeenEvent, SeenTrial
 from delaylab_study.analysis.group import Group
 from delaylab_study.charts.lazy import alt

@@ -16,8 +16,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import IO, Self
 
-from delaylab.errors import DelaylabError
-from delaylab.io.values import JsonObject
+from delaylab.api.errors import DelaylabError
+from delaylab.api.files import JsonObject
 
 FAILED = "failed"
 """The word before the length if the answer is not a picture but why there is none."""

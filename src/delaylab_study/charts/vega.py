@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-from delaylab.drawing.font import FONT
+from delaylab.api.drawing import FONT
 from delaylab_study.charts.fitted import fit
 from delaylab_study.charts.lazy import alt, vl_convert
 

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from delaylab.cli.groups import Heading
-from delaylab.cli.options import Json, NamesLab, app, console, print_found
-from delaylab.errors import BadInput
+from delaylab.api.command_line import Heading, Json, NamesLab, app, console, print_found
+from delaylab.api.errors import BadInput
 
 
 @app.command(cls=NamesLab, rich_help_panel=Heading.MACHINE)
@@ -43,7 +42,7 @@ def fair(
     as_json: Json = False,
 ) -> None:
     """Check if this machine is fair to its nodes: all do the same short works at once."""
-    from delaylab.verbs.progress_bar import bar
+    from delaylab.api.terminal import bar
     from delaylab_study.verbs import fair as verb
 
     if lab_name is not None and (kind is not None or nodes is not None):

@@ -1,13 +1,13 @@
-"""What a machine can decide of a study, for `delaylab doctor --study`."""
+"""Forecast of what a machine can decide of a study, for `delaylab doctor --study`."""
 
 from __future__ import annotations
 
-from delaylab.cli.options import console, print_found
+from delaylab.api.command_line import console, print_found
 
 
 def forecast(study: str, *, as_json: bool) -> None:
     """Print which claims of a study this machine can be expected to decide."""
-    from delaylab.verbs.progress_bar import bar
+    from delaylab.api.terminal import bar
     from delaylab_study.verbs import studies, study_plans
     from delaylab_study.verbs.study_file import load
 

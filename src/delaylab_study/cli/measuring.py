@@ -10,10 +10,17 @@ from typing import Annotated
 
 import typer
 
-from delaylab.cli.groups import Heading
-from delaylab.cli.options import INTERRUPTED, Json, app, console, print_found, print_json
-from delaylab.errors import BadInput
-from delaylab.io.terminal import print_error
+from delaylab.api.command_line import (
+    INTERRUPTED,
+    Heading,
+    Json,
+    app,
+    console,
+    print_error,
+    print_found,
+    print_json,
+)
+from delaylab.api.errors import BadInput
 from delaylab_study.cli.options import Claims, CsvTable, Only, Paper, Scale
 
 
@@ -80,7 +87,7 @@ def run(
     check_choice(study, resume, like, anew=anew, changed=changed, repeat=bool(repeat))
     loaded = load(study, paper) if study is not None else None
     repeated = loaded.paper if loaded else given(paper)
-    from delaylab.verbs.progress_bar import bar
+    from delaylab.api.terminal import bar
     from delaylab_study.dataset.store import resume_command
     from delaylab_study.verbs import studies, study_plans
 

@@ -16,9 +16,8 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from delaylab.errors import BadInput, DelaylabError, together
-from delaylab.io.files import check_file
-from delaylab.io.programs import started
+from delaylab.api.errors import BadInput, DelaylabError, together
+from delaylab.api.files import check_file, started
 from delaylab_study.dataset.records.table_checks import MOST_BYTES, read_table
 from delaylab_study.dataset.records.tables import OPTIONAL, TABLES
 from delaylab_study.dataset.records.trial import TableFile, TrialRecord

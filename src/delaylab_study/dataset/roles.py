@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeVar
 
-from delaylab.points import FAR, HOP, LEGS, NEAR, OF_ROUTER, location
-from delaylab.records.taps import Tap
+from delaylab.api.points import FAR, HOP, LEGS, NEAR, OF_ROUTER, location
+from delaylab.api.records import TapRecord
 from delaylab_study.dataset.records.trial import Repeats, TrialRecord
 from delaylab_study.dataset.records.ways import Hop, Way
 
-Item = TypeVar("Item", Tap, Repeats)
+Item = TypeVar("Item", TapRecord, Repeats)
 
 
 def roles(way: Way, leg: str) -> dict[str, str]:

@@ -33,11 +33,9 @@ from typing import TypeVar
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
-from delaylab.errors import BadInput, DelaylabError
-from delaylab.io.files import own_folder, write_new
-from delaylab.io.interrupts import deferred
-from delaylab.io.removal import remove_tree
-from delaylab.records.base import MOST_TRIALS, Record, TrialId
+from delaylab.api.errors import BadInput, DelaylabError
+from delaylab.api.files import deferred, own_folder, remove_tree, write_new
+from delaylab.api.records import MOST_TRIALS, Record, TrialId
 from delaylab_study.dataset.records.reading import parse_json, read_json
 from delaylab_study.dataset.records.study import StudyRecord
 from delaylab_study.dataset.records.table_checks import check_table, read_table

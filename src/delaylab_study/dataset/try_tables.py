@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from delaylab.errors import BadInput
+from delaylab.api.errors import BadInput
 from delaylab_study.dataset.records.table_checks import read_table
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from delaylab.errors import NotHere
-from delaylab.lab.running import LiveLab
+from delaylab.api.errors import NotHere
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.frames import find_rate, frames
 from delaylab_study.loads.network import network
 from delaylab_study.loads.state import Achieved, FoundRate, Running

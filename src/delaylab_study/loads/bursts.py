@@ -6,9 +6,9 @@ import select
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.agent.wire.loads import Discarded
-from delaylab.lab.running import LiveLab
-from delaylab.resolve.agent_names import node_agent
+from delaylab.api.agents import Discarded
+from delaylab.api.lab import node_agent
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.generator import Generator, Sent
 from delaylab_study.loads.streams import Arrived, Sink, Stream, streams
 from delaylab_study.study_file.loads import FramesLoad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.lab.running import LiveLab
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.rates import Burst, HeldRate
 from delaylab_study.loads import held_rate
 from delaylab_study.loads.bursts import Sending

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.agent.session import Session
-from delaylab.agent.wire.loads import Generate, GenerateDone
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import Generate, GenerateDone, Session
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
 from delaylab_study.loads.streams import Stream
 from delaylab_study.study_file.loads import CHECK_SEQUENCE, FramesLoad

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from delaylab.errors import DelaylabError
+from delaylab.api.errors import DelaylabError
 from delaylab_study.dataset.records.rates import Bound, Burst, Flow, HeldRate
 
 if TYPE_CHECKING:

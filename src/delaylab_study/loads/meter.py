@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from delaylab.agent.counters import of_interface
-from delaylab.agent.wire.measuring import Counters
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import Counters, of_interface
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import STOP_DEADLINE_S
 
 POLL_S = 0.05

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delaylab.lab.running import LiveLab
-from delaylab.plan.ways.path import node_path
+from delaylab.api.plans import node_path
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.meter import Meter, address_of, rates
 from delaylab_study.loads.programs import end, start
 from delaylab_study.loads.state import Achieved, Running

@@ -7,11 +7,18 @@ import signal
 import time
 from dataclasses import dataclass, field
 
-from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.result import MOST_KEPT, AgentError, NoAnswer, Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.sessions import Exec, ExecDone
-from delaylab.errors import DelaylabError
+from delaylab.api.agents import (
+    MOST_KEPT,
+    AgentError,
+    Exec,
+    ExecDone,
+    Frame,
+    FrameKind,
+    NoAnswer,
+    Result,
+    Session,
+)
+from delaylab.api.errors import DelaylabError
 
 START_DEADLINE_S = 20
 RUN_DEADLINE_S = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.agent.session import Session
+from delaylab.api.agents import Session
 from delaylab_study.dataset.records.rates import Flow, HeldRate
 from delaylab_study.dataset.records.trial import Load
 from delaylab_study.study_file.loads import HeldFramesLoad, LoadSpec, PairLoad

@@ -6,16 +6,22 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from delaylab.agent.counters import counter, of_interface
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.loads import Discard, DiscardDone, Discarded
-from delaylab.agent.wire.loads import Flow as FrameFlow
-from delaylab.agent.wire.measuring import Counters
-from delaylab.lab.running import LiveLab
-from delaylab.plan.ways.path import NodePath, node_path
-from delaylab.resolve.delays import delay_ns
-from delaylab.spec.conditions.engine import Conditions
+from delaylab.api.agents import (
+    AgentError,
+    Counters,
+    Discard,
+    DiscardDone,
+    Discarded,
+    FrameFlow,
+    Result,
+    Session,
+    counter,
+    of_interface,
+)
+from delaylab.api.lab import delay_ns
+from delaylab.api.lab_files import Conditions
+from delaylab.api.plans import NodePath, node_path
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.rates import Flow
 from delaylab_study.loads.meter import address_of
 from delaylab_study.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S

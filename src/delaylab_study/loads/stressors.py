@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import yaml
 
-from delaylab.lab.running import LiveLab
-from delaylab.spec.kinds import QemuNode
+from delaylab.api.lab_files import QemuNode
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import end, start
 from delaylab_study.loads.state import Achieved, Running
 from delaylab_study.study_file.loads import StressorLoad

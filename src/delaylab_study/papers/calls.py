@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from delaylab.errors import BadInput, DelaylabError
+from delaylab.api.errors import BadInput, DelaylabError
 from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.claims.imagined import Design, Random

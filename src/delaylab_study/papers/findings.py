@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
-from delaylab.records.doubts import DoubtKind
+from delaylab.api.records import DoubtKind
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.claims.imagined import design_of
 from delaylab_study.analysis.claims.judge import judge

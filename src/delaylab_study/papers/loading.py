@@ -13,14 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from delaylab.errors import BadInput
+from delaylab.api.errors import BadInput
 from delaylab_study.analysis.claims.claim import Claim
 from delaylab_study.papers.paper import Paper
 from delaylab_study.papers.registry import folder, installed
 from delaylab_study.papers.studies import PAPER_FILE
 
 if TYPE_CHECKING:
-    from delaylab.spec.source import Document
+    from delaylab.api.documents import Document
     from delaylab_study.study_file.claims import ClaimSpec
 
 ATTRIBUTE = "PAPER"

@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from delaylab.errors import BadInput
+from delaylab.api.errors import BadInput
 
 GROUP = "delaylab.papers"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.errors import BadInput
+from delaylab.api.errors import BadInput
 from delaylab_study.papers import registry
 
 PAPER_FILE = "paper.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 
-from delaylab.points import router_number
+from delaylab.api.points import router_number
 from delaylab_study.analysis.group import Group, SegmentSummary, in_words
 from delaylab_study.analysis.statistics.quantiles import Tail
 

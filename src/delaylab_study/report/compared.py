@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.claims.doubted import ClaimDoubt
 from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, Line
 from delaylab_study.analysis.compared.many import Comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.io.files import write_text
+from delaylab.api.files import write_text
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.report.compared_sections import sections, title
 from delaylab_study.report.templating import page

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from delaylab.forwarding.detours import NodesPassed
-from delaylab.forwarding.fates import Interval
-from delaylab.verdicts.outcome import Outcome
+from delaylab.api.forwarding import Interval, NodesPassed
+from delaylab.api.verdicts import Outcome
 from delaylab_study.charts import words
 from delaylab_study.charts.convergence import timeline_of_outcomes
 from delaylab_study.report import value as v

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from delaylab.drawing.font import FONT
-from delaylab.drawing.xml import xml
+from delaylab.api.drawing import FONT, xml
 from delaylab_study.analysis.claims.finding import JudgedCriterion, Scenario
 from delaylab_study.analysis.claims.words import amount
 from delaylab_study.analysis.statistics.quantiles import Interval

@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import Future
 from pathlib import Path
 
-from delaylab.errors import DelaylabError
-from delaylab.io.files import check_own_folder, own_folder, write_new
-from delaylab.progress import Progress, silent
+from delaylab.api.errors import DelaylabError
+from delaylab.api.files import check_own_folder, own_folder, write_new
+from delaylab.api.progress import Progress, silent
 from delaylab_study.analysis.analyse import Analysed, analysed
 from delaylab_study.analysis.usable import usable
 from delaylab_study.charts.drawn_beside import SecondProcess

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log10
 
-from delaylab.drawing.font import FONT
-from delaylab.drawing.xml import xml
-from delaylab.points import ON_HOST, RESPONDER, TUNNEL, WIRE, bare, role, router_number
-from delaylab.spec.kinds import facts_of
+from delaylab.api.drawing import FONT, xml
+from delaylab.api.lab_files import facts_of
+from delaylab.api.points import ON_HOST, RESPONDER, TUNNEL, WIRE, bare, role, router_number
 from delaylab_study.analysis.group import Group, SegmentSummary
 from delaylab_study.analysis.statistics.quantiles import Tail
 from delaylab_study.charts import words

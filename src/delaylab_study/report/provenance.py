@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delaylab.records.machine import MachineRecord
+from delaylab.api.records import MachineRecord
 from delaylab_study.dataset.records.trial import TrialRecord
 
 SHORT = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.drawing.xml import xml
+from delaylab.api.drawing import xml
 
 INK = "currentColor"
 ROW = 44

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.io.values import JsonObject
-from delaylab.progress import Progress, silent
+from delaylab.api.files import JsonObject
+from delaylab.api.progress import Progress, silent
 from delaylab_study.analysis.analyse import Analysed, analyse, analysed
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.usable import usable

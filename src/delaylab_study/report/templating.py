@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from delaylab.drawing.content_policy import policy_tag
+from delaylab.api.drawing import policy_tag
 from delaylab_study.report.style import TEMPLATES, style_sheet
 from delaylab_study.report.value import Section, Span, Swatches, Tone, Words
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.progress import Progress, silent
+from delaylab.api.progress import Progress, silent
 from delaylab_study.analysis.analyse import Analysed, analysed
 from delaylab_study.analysis.usable import usable
 from delaylab_study.dataset.store import Study

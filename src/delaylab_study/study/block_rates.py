@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from delaylab.lab.running import LiveLab
-from delaylab.resolve.lab import Lab
+from delaylab.api.lab import Lab
+from delaylab.api.running import LiveLab
 from delaylab_study import loads
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.rates import HeldRate

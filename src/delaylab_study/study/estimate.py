@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
-from delaylab.kinds import KINDS
-from delaylab.resolve.delays import round_trip_ns
-from delaylab.resolve.lab import Lab
-from delaylab.spec.kinds import NodeSpec
-from delaylab.spec.routing.model import RoutingSpec
-from delaylab.units import Duration
+from delaylab.api.lab import Lab, round_trip_ns
+from delaylab.api.lab_files import NodeSpec, RoutingSpec
+from delaylab.api.plans import KINDS
+from delaylab.api.units import Duration
 from delaylab_study.study.block_rates import Key, key
 from delaylab_study.study.order import Planned
 from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad

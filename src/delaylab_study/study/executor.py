@@ -10,14 +10,13 @@ from typing import Protocol
 
 import polars as pl
 
-from delaylab.agent.result import Unreachable
-from delaylab.errors import DelaylabError, DoesNotFit
-from delaylab.io.printable import one_line
-from delaylab.lab.running import LiveLab
-from delaylab.lab.start import temporary
-from delaylab.machines import LOCAL, Machine
-from delaylab.progress import Progress, silent
-from delaylab.resolve.lab import Lab
+from delaylab.api.agents import Unreachable
+from delaylab.api.errors import DelaylabError, DoesNotFit
+from delaylab.api.files import one_line
+from delaylab.api.lab import Lab
+from delaylab.api.machines import LOCAL, Machine
+from delaylab.api.progress import Progress, silent
+from delaylab.api.running import LiveLab, temporary
 from delaylab_study import loads
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.tables import TABLES

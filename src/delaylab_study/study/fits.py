@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delaylab.errors import DelaylabError
+from delaylab.api.errors import DelaylabError
 from delaylab_study import loads
 from delaylab_study.study.order import Planned
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from delaylab.errors import BadInput
-from delaylab.io.files import empty_folder, new_folder
-from delaylab.io.side_by_side import side_by_side
-from delaylab.lab.packages import check_packages
-from delaylab.machines import LOCAL
-from delaylab.records.machine import MachineRecord
-from delaylab.spec.machine import MachineSpec
+from delaylab.api.errors import BadInput
+from delaylab.api.files import empty_folder, new_folder, side_by_side
+from delaylab.api.lab_files import MachineSpec
+from delaylab.api.machines import LOCAL
+from delaylab.api.records import MachineRecord
+from delaylab.api.running import check_packages
 from delaylab_study import loads
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.study import Extension, Origin, StudyRecord
@@ -168,7 +167,7 @@ def _others(planned: Iterable[Planned]) -> dict[str, MachineRecord]:
     }
     if not targets:
         return {}
-    from delaylab.machines.ssh import SshMachine, reach_of  # noqa: PLC0415  most labs have one machine
+    from delaylab.api.machines import SshMachine, reach_of  # noqa: PLC0415  few labs need it
 
     def described(machine: tuple[str, MachineSpec]) -> MachineRecord:
         name, spec = machine

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from delaylab.io.files import own_folder
+from delaylab.api.files import own_folder
 from delaylab_study.dataset import store
 from delaylab_study.study.block_rates import recalled
 from delaylab_study.study.executor import Executor, OnStart

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from delaylab.errors import DelaylabError
-from delaylab.kinds import KINDS
-from delaylab.lab.completion import is_emulated
-from delaylab.lab.cpus import check_cpus
-from delaylab.lab.memory import check_memory
-from delaylab.lab.packages import check_packages
-from delaylab.machines import LOCAL
-from delaylab.plan.build import build
-from delaylab.plan.model import Plan
-from delaylab.resolve.lab import Lab
+from delaylab.api.errors import DelaylabError
+from delaylab.api.lab import Lab
+from delaylab.api.machines import LOCAL
+from delaylab.api.plans import KINDS, Plan, build
+from delaylab.api.running import check_cpus, check_memory, check_packages, is_emulated
 
 
 class StudyLab:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from delaylab.errors import BadInput
-from delaylab.plan.model import Plan
-from delaylab.plan.ways.path import node_path
-from delaylab.resolve.lab import Lab
+from delaylab.api.errors import BadInput
+from delaylab.api.lab import Lab
+from delaylab.api.plans import Plan, node_path
 from delaylab_study.study.order import Planned
 from delaylab_study.study.study_lab import StudyLab
 from delaylab_study.study_file.combine import Combination, StudyFile

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from delaylab.spec.sentences import reason
-from delaylab.spec.source import Document, Location
-from delaylab.spec.variants import all_fields
+from delaylab.api.documents import Document, Location, all_fields, reason
 from delaylab_study.study_file.loads import LOADS, LoadSpec
 
 LOADS_ROOT = "loads"

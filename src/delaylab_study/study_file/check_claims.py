@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from delaylab.spec.base import Spec
-from delaylab.spec.source import Document, Location, Problems, validate
+from delaylab.api.documents import Document, Location, Problems, Spec, validate
 from delaylab_study.study_file.claims import ClaimSpec
 
 Factors = Mapping[str, Collection[str]]

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from delaylab.resolve.delays import round_trip_ns
-from delaylab.resolve.lab import Lab
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import Names, links_of, named_links
-from delaylab.spec.names import names as names_in
-from delaylab.spec.source import Document, Location, validate
-from delaylab.units import Duration
+from delaylab.api.documents import Document, Location, validate
+from delaylab.api.lab import Lab, round_trip_ns
+from delaylab.api.lab_files import LabSpec, NamesInFile, links_of, named_links, names_in
+from delaylab.api.units import Duration
 from delaylab_study.study_file.model import LATE, ProbeSpec
 
 PROBE = "probe"
@@ -64,7 +61,7 @@ def is_counted(lab: LabSpec, node: str) -> bool:
 
 def known_node(
     lab: LabSpec,
-    known: Names,
+    known: NamesInFile,
     node: str,
     document: Document,
     at: Location,

@@ -7,12 +7,8 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from delaylab.resolve.counts import with_counts
-from delaylab.spec.base import Spec
-from delaylab.spec.kinds import FIELDS_OF_KINDS
-from delaylab.spec.lab import LabSpec
-from delaylab.spec.names import Names
-from delaylab.spec.source import Document, Location, validate
+from delaylab.api.documents import Document, Location, Spec, validate
+from delaylab.api.lab_files import FIELDS_OF_KINDS, LabSpec, NamesInFile, with_counts
 from delaylab_study.study_file.expand_jobs import expand_work
 from delaylab_study.study_file.needs import without_packages
 from delaylab_study.study_file.work import MpiWork, PairWork, WorkSpec
@@ -30,7 +26,7 @@ def work_of(
     data: list[object],
     given: Mapping[Location, str],
     lab: LabSpec,
-    known: Names,
+    known: NamesInFile,
     document: Document,
 ) -> tuple[WorkSpec, ...]:
     """Return a combination's work with every counted node written out; raise BadInput if invalid.

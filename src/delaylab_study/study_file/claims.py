@@ -12,9 +12,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from delaylab.errors import Unexpected
-from delaylab.spec.base import Name, Spec, spelled
-from delaylab.units import Duration
+from delaylab.api.documents import Name, Spec, spelled
+from delaylab.api.errors import Unexpected
+from delaylab.api.units import Duration
 
 Unit = Literal["µs", "share", "times"]
 LevelName = Annotated[

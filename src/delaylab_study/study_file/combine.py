@@ -8,13 +8,9 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from delaylab.resolve.lab import Lab
-from delaylab.resolve.load import checked
-from delaylab.resolve.resolve import resolve
-from delaylab.spec.names import links_of, named_links
-from delaylab.spec.names import names as names_in
-from delaylab.spec.source import Document, Location
-from delaylab.spec.timeline.model import EventSpec
+from delaylab.api.documents import Document, Location
+from delaylab.api.lab import Lab
+from delaylab.api.lab_files import EventSpec, checked_lab, links_of, named_links, names_in, resolve
 from delaylab_study.study_file.changed_loads import (
     LOADS_ROOT,
     LoadChange,
@@ -193,7 +189,7 @@ def _checked(
             if place[0] not in OUTSIDE_OF_LAB
         },
     )
-    lab = checked(lab_document, study.lab_at)
+    lab = checked_lab(lab_document, study.lab_at)
     known, links = names_in(lab), links_of(lab, named_links(lab))
     probe = None if probe_data is None else probe_of(probe_data, given, lab, document)
     for load in loads:

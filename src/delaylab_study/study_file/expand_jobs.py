@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.spec.names import Names
+from delaylab.api.lab_files import NamesInFile
 from delaylab_study.study_file.loads import FramesLoad, LoadSpec
 from delaylab_study.study_file.work import WorkSpec
 
 
-def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple[LoadSpec, ...]:
+def expand_loads(
+    loads: Iterable[LoadSpec], nodes: NamesInFile, links: NamesInFile
+) -> tuple[LoadSpec, ...]:
     """Return the loads written out: one per node of a count, over each of the links of a count."""
     return tuple(
         load.model_copy(update={"on": name, **_over(load, links)})
@@ -18,7 +20,7 @@ def expand_loads(loads: Iterable[LoadSpec], nodes: Names, links: Names) -> tuple
     )
 
 
-def expand_work(work: Iterable[WorkSpec], nodes: Names) -> tuple[WorkSpec, ...]:
+def expand_work(work: Iterable[WorkSpec], nodes: NamesInFile) -> tuple[WorkSpec, ...]:
     """Return the work with every node of a count written out."""
     return tuple(
         each.model_copy(
@@ -31,7 +33,7 @@ def expand_work(work: Iterable[WorkSpec], nodes: Names) -> tuple[WorkSpec, ...]:
     )
 
 
-def _over(load: LoadSpec, links: Names) -> Names:
+def _over(load: LoadSpec, links: NamesInFile) -> NamesInFile:
     if not isinstance(load, FramesLoad) or load.over is None:
         return {}
     return {"over": [each for name in load.over for each in links[name]]}

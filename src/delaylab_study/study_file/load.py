@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delaylab.errors import BadInput
-from delaylab.io.files import check_file
-from delaylab.resolve.load import OF_STUDIES, checked, refuse_foreign, says, want_lab
-from delaylab.spec.conditions.files import with_files
-from delaylab.spec.limits import MOST_BYTES
-from delaylab.spec.source import Document, Location, read, validate
+from delaylab.api.documents import MOST_BYTES, Document, Location, read_document, validate
+from delaylab.api.errors import BadInput
+from delaylab.api.files import check_file
+from delaylab.api.lab_files import (
+    OF_STUDIES,
+    checked_lab,
+    refuse_foreign,
+    says_lab,
+    want_lab,
+    with_files,
+)
 from delaylab_study.study_file.check_claims import check_claims
 from delaylab_study.study_file.combine import StudyFile
 from delaylab_study.study_file.model import StudySpec
@@ -17,7 +22,7 @@ from delaylab_study.study_file.model import StudySpec
 
 def load_study(path: Path) -> StudyFile:
     """Read a study file and the lab file it names; its combinations are checked when made."""
-    return study_from(read(path))
+    return study_from(read_document(path))
 
 
 def study_from(document: Document) -> StudyFile:
@@ -26,19 +31,19 @@ def study_from(document: Document) -> StudyFile:
     The lab is checked as it is before any factor changes it.
     """
     refuse_foreign(document)
-    if says(document, "nodes") and not says(document, *OF_STUDIES):
+    if says_lab(document, "nodes") and not says_lab(document, *OF_STUDIES):
         fix = f"delaylab up {document.name}"
         raise document.refuse("this is a lab file; a study was wanted", ("nodes",), fix)
     document = with_files(document)
     if isinstance(document.data, dict) and isinstance(document.data.get("lab"), dict):
-        checked(document, ("lab",))
+        checked_lab(document, ("lab",))
     spec = validate(StudySpec, document)
     if isinstance(spec.lab, str):
         lab_document = _lab_file(document, spec.lab)
         at: Location = ()
     else:
         lab_document, at = document, ("lab",)
-    checked(lab_document, at)
+    checked_lab(lab_document, at)
     check_claims(spec.claims, spec.factors, document, probed=spec.probe is not None)
     return StudyFile(spec, document, lab_document, at)
 
@@ -49,6 +54,6 @@ def _lab_file(document: Document, name: str) -> Document:
         check_file(path, MOST_BYTES)
     except BadInput as error:
         raise document.refuse(f"no lab file {path}: {error.what}", ("lab",), error.fix) from None
-    found = with_files(read(path, pipes=False))
+    found = with_files(read_document(path, pipes=False))
     want_lab(found)
     return found

@@ -7,9 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Name, Names
-from delaylab.spec.variants import Jobs
-from delaylab.units import Multiple, Share
+from delaylab.api.documents import Jobs, Name, Names
+from delaylab.api.units import Multiple, Share
 
 Workers = Annotated[int, Field(gt=0, le=10_000)]
 CHECK_SEQUENCE = 4

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from delaylab.errors import DelaylabError
-from delaylab.spec.source import Document, Location
-from delaylab.topology.in_documents import generated, named
-from delaylab.topology.lab import MapLab
+from delaylab.api.documents import Document, Location
+from delaylab.api.errors import DelaylabError
+from delaylab.api.generated import MapLab, generated_lab, named_lab
 from delaylab_study.study_file.series import levels_of
 
 LAB, GENERATE = "lab", "generate"
@@ -139,9 +138,9 @@ def _lab(given: object, document: Document, at: Location) -> MapLab | None:
     """Return the lab of a map or a generator; None for a lab file, or a lab itself."""
     try:
         if isinstance(given, str):
-            return named(given, document.folder)
+            return named_lab(given, document.folder)
         if isinstance(given, dict) and set(given) == {GENERATE}:
-            return generated(given[GENERATE])
+            return generated_lab(given[GENERATE])
     except DelaylabError as error:
         # The line is that of the study, whose user may not know the map.
         place = f"{error.where}: " if error.where else ""

@@ -8,10 +8,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from delaylab.spec.addresses import outside
-from delaylab.spec.base import NAME, Name, Spec, spelled
-from delaylab.spec.lab import IpVersion, LabSpec
-from delaylab.units import Duration
+from delaylab.api.documents import NAME, Name, Spec, outside, spelled
+from delaylab.api.lab_files import IpVersion, LabSpec
+from delaylab.api.units import Duration
 from delaylab_study.study_file.claims import ClaimSpec, LevelName
 from delaylab_study.study_file.loads import LoadSpec
 from delaylab_study.study_file.series import SeriesSpec, levels_of

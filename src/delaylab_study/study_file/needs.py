@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.spec.kinds import HostedNode
-from delaylab.spec.lab import LabSpec
+from delaylab.api.lab_files import HostedNode, LabSpec
 from delaylab_study.study_file.work import WorkSpec
 
 

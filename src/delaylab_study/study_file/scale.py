@@ -6,8 +6,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
-from delaylab.errors import BadInput
-from delaylab.spec.source import Document, Location, validate
+from delaylab.api.documents import Document, Location, validate
+from delaylab.api.errors import BadInput
 from delaylab_study.study_file.model import Level, StudySpec
 from delaylab_study.study_file.series import levels_of
 

@@ -8,9 +8,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from delaylab.spec.base import Spec
-from delaylab.spec.sentences import sentences
-from delaylab.units import Amount, amount_of, text_of
+from delaylab.api.documents import Spec, sentences
+from delaylab.api.units import Amount, amount_of, text_of
 
 MOST_VALUES = 1000
 DIGITS = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from math import prod
 
-from delaylab.errors import BadInput
-from delaylab.spec.source import Document, Location
+from delaylab.api.documents import Document, Location
+from delaylab.api.errors import BadInput
 from delaylab_study.study_file.model import StudySpec
 from delaylab_study.study_file.scale import REPEAT, Scaled, repeats
 

@@ -8,9 +8,8 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from delaylab.spec.base import Name, Names, Packages, Spec
-from delaylab.spec.variants import Jobs
-from delaylab.units import Duration, Size
+from delaylab.api.documents import Jobs, Name, Names, Packages, Spec
+from delaylab.api.units import Duration, Size
 
 TcpProgram = Literal["iperf3", "nuttcp"]
 TCP_PROGRAMS: tuple[TcpProgram, ...] = ("iperf3", "nuttcp")

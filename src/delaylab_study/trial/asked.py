@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.agent.measuring_requests import Probe
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.wire.measuring import ProbeDone
+from delaylab.api.agents import AgentError, Probe, ProbeDone, Result
 
 
 def asked_packets(result: Result[ProbeDone]) -> pl.DataFrame:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from delaylab.agent.frames import Frame, FrameKind
-from delaylab.io.files import own_folder
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.api.agents import Frame, FrameKind
+from delaylab.api.files import own_folder
+from delaylab.api.records import Doubt, DoubtKind, doubt
 
 MOST_BYTES = 64 << 20
 """The most bytes that an agent on another machine keeps: 40 000 packets of 1500 bytes."""

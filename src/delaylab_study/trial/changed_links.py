@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from delaylab.lab.links.link_engines import reports
-from delaylab.lab.running import LiveLab
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.api.records import Doubt, DoubtKind, doubt
+from delaylab.api.running import LiveLab, link_reports
 
 REMEDY = "change a study's links by its factors or a timeline, not by `link set` while it runs"
 
@@ -17,7 +16,7 @@ def requests(lab: LiveLab) -> Counter[str]:
     A trial makes none: it restores the lab file's conditions, and the engines follow the timeline.
     """
     counts: Counter[str] = Counter()
-    for report in reports(lab):
+    for report in link_reports(lab):
         for direction in report.of_nodes:
             counts[direction.link] += direction.requests
     return counts

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import time
 
-from delaylab.agent.wire.measuring import Clock
-from delaylab.agent.wire.sessions import Hello
-from delaylab.lab.running import LiveLab
-from delaylab.machines import LOCAL
+from delaylab.api.agents import Clock, Hello
+from delaylab.api.machines import LOCAL
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.trial import ClockReading
 
 READINGS = 20

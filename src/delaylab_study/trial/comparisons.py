@@ -15,18 +15,11 @@ from itertools import combinations
 
 import polars as pl
 
-from delaylab.agent.measuring_requests import Probe, Reflect
-from delaylab.agent.result import Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.measuring import ProbeDone, ReflectDone
-from delaylab.agent.wire.sessions import Hello
-from delaylab.lab.links.crossings import closed
-from delaylab.lab.links.underlays import joined
-from delaylab.lab.running import LiveLab
-from delaylab.machines import Machine
-from delaylab.machines.underlay import addresses
-from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
-from delaylab.resolve.lab import Lab
+from delaylab.api.agents import Hello, Probe, ProbeDone, Reflect, ReflectDone, Result, Session
+from delaylab.api.lab import Lab
+from delaylab.api.machines import Machine, addresses_of_machines
+from delaylab.api.records import ClosedWay, MeasuredUnderlay
+from delaylab.api.running import LiveLab, closed_ways, joined_machines
 from delaylab_study.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab_study.dataset.records.tables import COMPARISONS
 from delaylab_study.trial import underlays
@@ -84,14 +77,14 @@ def comparing(lab: LiveLab) -> Iterator[Compared]:
     pairs = [
         pair
         for pair in combinations(machines, 2)
-        if clocks and (_differ(clocks, pair) or joined(lab.plan, pair))
+        if clocks and (_differ(clocks, pair) or joined_machines(lab.plan, pair))
     ]
     compared = Compared()
     if not pairs:
         yield compared
-        compared.closed = closed(lab)
+        compared.closed = closed_ways(lab)
         return
-    at = addresses(lab.spec, machines)
+    at = addresses_of_machines(lab.spec, machines)
     differing = {name for pair in pairs if _differ(clocks, pair) for name in pair}
     compared.time_sync = [
         found for name in machines if name in differing for found in time_sync(name, machines[name])
@@ -108,7 +101,7 @@ def comparing(lab: LiveLab) -> Iterator[Compared]:
             if _differ(clocks, pair):
                 compared.records.append(_record(each))
                 compared.tables.append(times)
-        compared.closed = closed(lab)
+        compared.closed = closed_ways(lab)
     finally:
         for each in running:
             each.sender.close()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.forwarding.verified import Verdict
-from delaylab.lab.timeline import Happened
-from delaylab.resolve.lab import Lab
-from delaylab.spec.timeline.model import LinkEventSpec, NodeEventSpec
+from delaylab.api.forwarding import TablesVerdict
+from delaylab.api.lab import Lab
+from delaylab.api.lab_files import LinkEventSpec, NodeEventSpec
+from delaylab.api.running import Happened
 from delaylab_study.dataset.records.events import EventRecord, Happening, WaitedForCpu
 
 Waits = Mapping[str, int]
@@ -51,7 +51,7 @@ def event_records(
     lab: Lab,
     found: Sequence[Moment],
     happened: Sequence[Happened],
-    ended: Mapping[int, Verdict],
+    ended: Mapping[int, TablesVerdict],
     spent: Mapping[int, tuple[Waits, Waits]],
 ) -> list[EventRecord]:
     """Return the record of each event.
@@ -69,7 +69,7 @@ def _record(
     lab: Lab,
     moment: Moment,
     happened: Sequence[Happened],
-    ended: Mapping[int, Verdict],
+    ended: Mapping[int, TablesVerdict],
     spent: tuple[Waits, Waits] | None,
 ) -> EventRecord:
     parts = [_part(lab, place, [happened[i] for i in moment.steps]) for place in moment.places]
@@ -78,7 +78,7 @@ def _record(
     until_ns = moment.until_ns or moment.last_ns
     # A second half that comes after the next event tells nothing of this one alone.
     last = ended.get(moment.steps[-1]) if moment.last_ns < until_ns else None
-    last = last or Verdict()
+    last = last or TablesVerdict()
     return EventRecord(
         parts=parts,
         event_ns=event_ns,

@@ -7,17 +7,26 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from delaylab.forwarding.fates import Fates, Interval
-from delaylab.forwarding.judged import Judged
-from delaylab.forwarding.service import acted
-from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
-from delaylab.forwarding.topology import End
-from delaylab.forwarding.verified import Verdict, Verified
-from delaylab.forwarding.wrong import Row, WrongRoutes
-from delaylab.lab.routing.routers import devices_at, faults_after, silent_devices
-from delaylab.lab.running import LiveLab
-from delaylab.lab.timeline import Happened
-from delaylab.plan.wiring import destinations, wiring
+from delaylab.api.forwarding import (
+    Change,
+    End,
+    Fates,
+    Hops,
+    Interval,
+    Judged,
+    LinkChange,
+    Lost,
+    Row,
+    Table,
+    TableChange,
+    TablesVerdict,
+    Verified,
+    WrongRoutes,
+    acted,
+    apply,
+)
+from delaylab.api.plans import destinations, wiring
+from delaylab.api.running import Happened, LiveLab, devices_at, faults_after, silent_devices
 from delaylab_study.dataset.records.tables import TABLES
 
 
@@ -44,7 +53,7 @@ def replayed(
     wanted: Sequence[Wanted],
     boundaries_ns: Sequence[int],
     judged: Judged,
-) -> tuple[list[Verdict], list[Row]]:
+) -> tuple[list[TablesVerdict], list[Row]]:
     """Follow the tables change by change through the steps of a timeline.
 
     `wanted` are the right tables at first and after each step. Return for each step how it ended,
@@ -53,7 +62,7 @@ def replayed(
     tables = {node: dict(table) for node, table in at_first.items()}
     verified = Verified(wanted[0].tables, tables, judged)
     wrong = WrongRoutes(verified)
-    ended: list[Verdict] = []
+    ended: list[TablesVerdict] = []
     wrong.note(changes[0].at_ns if changes else 0, sorted(tables))
     left = list(reversed(changes))
     for number, until_ns in enumerate([*boundaries_ns, None]):
@@ -64,14 +73,14 @@ def replayed(
                 became = wrong.take([change])
                 if ended and not ended[-1].unforeseen:
                     before_ns = ended[-1].right_ns if verified.is_right else None
-                    ended[-1] = Verdict(became or before_ns)
+                    ended[-1] = TablesVerdict(became or before_ns)
         if ended:
             ended[-1] = replace(ended[-1], wrong=verified.in_words)
         if until_ns is not None:
             following = wanted[number + 1]
             verified.expect(following.tables)
             known = verified.is_right and not following.unforeseen
-            ended.append(Verdict(until_ns if known else None, None, following.unforeseen))
+            ended.append(TablesVerdict(until_ns if known else None, None, following.unforeseen))
             wrong.note(until_ns, sorted(tables))
     return ended, wrong.rows
 

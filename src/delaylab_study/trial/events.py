@@ -14,31 +14,34 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from delaylab.agent.session import Session
-from delaylab.agent.stream import Loop
-from delaylab.errors import DelaylabError
-from delaylab.forwarding.expected import expected_tables
-from delaylab.forwarding.tables import Change
-from delaylab.forwarding.topology import Faults
-from delaylab.forwarding.verified import Verified
-from delaylab.lab.routing.converged import await_converged
-from delaylab.lab.routing.faults import faults
-from delaylab.lab.routing.observer import Observer, observing
-from delaylab.lab.routing.routers import adjacencies, faults_after, print_adjacencies, waits
-from delaylab.lab.running import LiveLab
-from delaylab.lab.timeline import Happened, Timeline
-from delaylab.lab.timeline import at_rest as timeline_at_rest
-from delaylab.lab.timeline import begin as begin_timeline
-from delaylab.lab.timeline import restore as restore_timeline
-from delaylab.plan.routed_topology import (
-    judged,
+from delaylab.api.agents import Loop, Session
+from delaylab.api.errors import DelaylabError
+from delaylab.api.forwarding import Change, Faults, Verified, expected_tables
+from delaylab.api.lab import Lab, Step
+from delaylab.api.lab_files import RoutingSpec
+from delaylab.api.plans import (
+    judged_routes,
     slowest_s,
     topology,
     why_unforeseen,
     why_unforeseen_with,
 )
-from delaylab.resolve.lab import Lab, Step
-from delaylab.spec.routing.model import RoutingSpec
+from delaylab.api.running import (
+    Happened,
+    LiveLab,
+    Observer,
+    Timeline,
+    adjacencies,
+    await_converged,
+    begin_timeline,
+    faults,
+    faults_after,
+    observing,
+    print_adjacencies,
+    restore_timeline,
+    timeline_at_rest,
+    waits,
+)
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.tables import TABLES
 from delaylab_study.trial.event_records import event_records, moments
@@ -173,7 +176,7 @@ class _Watch(threading.Thread):
         self._observer, self._at_first = at_first.observer, at_first.seen
         self._moments = moments(lab.spec, [self._planned(step) for step in found.steps], None)
         self._topology = topology(lab.spec, lab.plan)
-        self._judged = judged(lab.spec, lab.plan)
+        self._judged = judged_routes(lab.spec, lab.plan)
         self._wanted = [
             self._right_tables(now)
             for now in (at_first.faults, *(faults_after(step) for step in found.steps))

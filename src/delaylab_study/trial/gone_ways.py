@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from delaylab.plan.kept import KeptPlan
-from delaylab.plan.ways.path import NodePath
-from delaylab.plan.ways.probe_way import ProbeWay, way_over
-from delaylab.resolve.lab import Lab
+from delaylab.api.lab import Lab
+from delaylab.api.plans import KeptPlan, NodePath, ProbeWay, way_over
 from delaylab_study.dataset.records.ways import MOST_WAYS
 from delaylab_study.study_file.model import ProbeSpec
 from delaylab_study.trial.stamps import SEPARATOR, Passed

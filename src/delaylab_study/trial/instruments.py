@@ -7,15 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from delaylab.agent.measuring_requests import Reflect, Tap
-from delaylab.agent.result import Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.measuring import ReflectDone, TapDone, TapFilter, TapInterface
-from delaylab.lab.running import LiveLab
-from delaylab.plan.ways.probe_way import ProbeWay
-from delaylab.points import LEGS
-from delaylab.records.doubts import Doubt
-from delaylab.records.taps import Tap as TapRecord
+from delaylab.api.agents import (
+    Reflect,
+    ReflectDone,
+    Result,
+    Session,
+    Tap,
+    TapDone,
+    TapFilter,
+    TapInterface,
+)
+from delaylab.api.plans import ProbeWay
+from delaylab.api.points import LEGS
+from delaylab.api.records import Doubt, TapRecord
+from delaylab.api.running import LiveLab
 from delaylab_study.study_file.model import ProbeSpec
 from delaylab_study.trial import captures
 from delaylab_study.trial.machine_states import READY_S, MachineStates, recording_machines

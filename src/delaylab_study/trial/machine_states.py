@@ -8,15 +8,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.agent.measuring_requests import Watch
-from delaylab.agent.result import Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.measuring import WatchDone as Watched
-from delaylab.agent.wire.measuring import WatchPlace
-from delaylab.lab.running import LiveLab
-from delaylab.machines import Machine
-from delaylab.machines.other_clock import OtherClock
-from delaylab.resolve.agent_names import AgentName
+from delaylab.api.agents import Result, Session, Watch, WatchPlace
+from delaylab.api.agents import WatchDone as Watched
+from delaylab.api.lab import AgentName
+from delaylab.api.machines import Machine, OtherClock
+from delaylab.api.running import LiveLab
 
 INTERVAL_NS = 100_000_000
 READY_S = 20

@@ -7,20 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from delaylab.agent.counters import of_protocol
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.wire.measuring import Counters, ReflectDone, Route
-from delaylab.errors import DelaylabError
-from delaylab.lab.running import LiveLab
-from delaylab.machines.provenance import congestion_control
-from delaylab.plan.ways.outside import outside_way
-from delaylab.plan.ways.probe_way import Hop as PlannedHop
-from delaylab.plan.ways.probe_way import ProbeWay, probe_way
-from delaylab.points import RESPONDER
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.records.taps import Tap
-from delaylab.resolve.agent_names import node_agent
-from delaylab.spec.sysctls import CONGESTION_CONTROL
+from delaylab.api.agents import AgentError, Counters, ReflectDone, Result, Route, of_protocol
+from delaylab.api.errors import DelaylabError
+from delaylab.api.lab import node_agent
+from delaylab.api.lab_files import CONGESTION_CONTROL
+from delaylab.api.machines import congestion_control
+from delaylab.api.plans import PlannedHop, ProbeWay, outside_way, probe_way
+from delaylab.api.points import RESPONDER
+from delaylab.api.records import Doubt, DoubtKind, TapRecord, doubt
+from delaylab.api.running import LiveLab
 from delaylab_study import loads
 from delaylab_study.dataset.records.trial import (
     ECHO_REPLIES_6,
@@ -239,7 +234,7 @@ def _icmp(lab: LiveLab, agent: str | None) -> dict[str, int]:
     return {**of_protocol(done, "Icmp", agent), ECHO_REPLIES_6: by_6.get(ECHO_REPLIES_6, 0)}
 
 
-def _foreign(taps: list[Tap], reflectors: Iterable[Result[ReflectDone]]) -> Iterator[Doubt]:
+def _foreign(taps: list[TapRecord], reflectors: Iterable[Result[ReflectDone]]) -> Iterator[Doubt]:
     """Yield a doubt for each point at which somebody else's packets passed as the probe's."""
     at_taps = [(tap.point, tap.unsent) for tap in taps]
     for point, packets in [*at_taps, *((RESPONDER, each.done.unsent) for each in reflectors)]:
@@ -254,7 +249,7 @@ def _foreign(taps: list[Tap], reflectors: Iterable[Result[ReflectDone]]) -> Iter
             )
 
 
-def _tap_warnings(taps: list[Tap]) -> list[Doubt]:
+def _tap_warnings(taps: list[TapRecord]) -> list[Doubt]:
     again = [
         doubt(
             DoubtKind.DROPPED_STAMPS,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from delaylab.lab.running import LiveLab
-from delaylab.plan.ways.probe_way import ProbeWay
-from delaylab.units import Duration
+from delaylab.api.plans import ProbeWay
+from delaylab.api.running import LiveLab
+from delaylab.api.units import Duration
 from delaylab_study import loads
 from delaylab_study.dataset.records.rates import Search
 from delaylab_study.dataset.records.trial import RestBlock

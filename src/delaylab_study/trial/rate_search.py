@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from delaylab.agent.result import Result
-from delaylab.agent.wire.measuring import ProbeDone
-from delaylab.units import Duration
+from delaylab.api.agents import ProbeDone, Result
+from delaylab.api.units import Duration
 from delaylab_study.dataset.records.rates import Search, Try
 
 BURST_NS = 250_000_000

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.lab.running import LiveLab
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.resolve.lab import Lab
-from delaylab.spec.reserved import reserved_cpus
+from delaylab.api.lab import Lab
+from delaylab.api.lab_files import reserved_cpus
+from delaylab.api.records import Doubt, DoubtKind, doubt
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.trial import Measurement, ReservedCpus
 
 CLOCK_STEP_NS = 500_000

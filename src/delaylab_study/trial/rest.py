@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from delaylab.units import Duration
+from delaylab.api.units import Duration
 from delaylab_study.dataset.records.trial import RestBlock
 from delaylab_study.study_file.model import Pace
 from delaylab_study.trial.sender import Sender

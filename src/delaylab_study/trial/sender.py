@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from delaylab.agent.measuring_requests import Probe
-from delaylab.agent.result import Result
-from delaylab.agent.watched import Watched, wait_watching
-from delaylab.agent.wire.measuring import ProbeDone
-from delaylab.lab.running import LiveLab
-from delaylab.plan.ways.probe_way import ProbeWay
-from delaylab.records.doubts import Doubt
-from delaylab.units import Duration
+from delaylab.api.agents import Probe, ProbeDone, Result, Watched, wait_watching
+from delaylab.api.plans import ProbeWay
+from delaylab.api.records import Doubt
+from delaylab.api.running import LiveLab
+from delaylab.api.units import Duration
 from delaylab_study.study_file.model import ClosedLoop, Pace, ProbeSpec
 from delaylab_study.trial.asked import asked_packets
 from delaylab_study.trial.instruments import Instruments

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from delaylab.agent.result import Result
-from delaylab.agent.wire.measuring import TapDone
-from delaylab.lab.running import LiveLab
-from delaylab.points import LEGS, LOCATION, RESPONDER, SENDER
+from delaylab.api.agents import Result, TapDone
+from delaylab.api.points import LEGS, LOCATION, RESPONDER, SENDER
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.trial import Repeats
 from delaylab_study.trial.instruments import Instruments
 from delaylab_study.trial.sender import Sender

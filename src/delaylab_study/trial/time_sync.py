@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from delaylab.agent.result import AgentError
-from delaylab.agent.wire.sessions import Exec
-from delaylab.io.printable import one_line
-from delaylab.machines import Machine
+from delaylab.api.agents import AgentError, Exec
+from delaylab.api.files import one_line
+from delaylab.api.machines import Machine
 from delaylab_study.dataset.records.comparisons import TimeSync
 
 CHRONY = ("chronyc", "-c", "tracking")

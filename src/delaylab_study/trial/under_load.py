@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from delaylab.lab.links.link_changes import hold_timeline
-from delaylab.lab.links.link_engines import reports
-from delaylab.lab.running import LiveLab
-from delaylab.records.links import EngineReport
+from delaylab.api.records import EngineReport
+from delaylab.api.running import LiveLab, hold_timeline, link_reports
 from delaylab_study import loads
 from delaylab_study.dataset.records.work import DomainTime
 from delaylab_study.study_file.combine import Combination
@@ -53,10 +51,10 @@ def under_load(
     ):
         # The counts begin with the conditions of the file, not with those that the timeline left.
         hold_timeline(lab)
-        reports(lab, reset=True)
+        link_reports(lab, reset=True)
         happening.begin()
         meanwhile(load, crew, happening)
-        links = reports(lab)
+        links = link_reports(lab)
         domains = work.domain_times(crew, lab)
         recorded = happening.recorded()
     return UnderLoad(load, crew, links, domains, recorded)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.lab.links.underlays import record
-from delaylab.plan.kept import KeptPlan
-from delaylab.records.underlays import MeasuredUnderlay
+from delaylab.api.plans import KeptPlan
+from delaylab.api.records import MeasuredUnderlay
+from delaylab.api.running import record_of_underlay
 
 ANSWERED, LOST = ("replied", "late"), "lost"
 """Outcomes of probes. Those that the sender's kernel refused say nothing about the network."""
@@ -26,4 +26,4 @@ def measured(
     answering = pl.col("left_ns") - pl.col("arrived_ns")
     took = times.select((pl.col("back_ns") - pl.col("sent_ns") - answering).alias("rtt"))["rtt"]
     # A clock that was set while a probe was under way makes a round trip that nobody had.
-    return record(plan, pair, sent, lost, took.filter(took > 0).to_list())
+    return record_of_underlay(plan, pair, sent, lost, took.filter(took > 0).to_list())

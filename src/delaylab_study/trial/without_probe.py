@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from delaylab.agent.session import Session
-from delaylab.agent.stream import Loop
-from delaylab.lab.running import LiveLab
-from delaylab.machines.provenance import congestion_control
-from delaylab.spec.sysctls import CONGESTION_CONTROL
+from delaylab.api.agents import Loop, Session
+from delaylab.api.lab_files import CONGESTION_CONTROL
+from delaylab.api.machines import congestion_control
+from delaylab.api.running import LiveLab
 from delaylab_study import loads
 from delaylab_study.dataset.records.trial import Measurement, PhaseTime
 from delaylab_study.study_file.combine import Combination

@@ -1,1 +1,1 @@
-"""What each verb of studies does."""
+"""Verbs of studies: their work, without the command line."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from delaylab.errors import BadInput, DelaylabError
-from delaylab.io.files import check_own_folder, own_folder, write_new
+from delaylab.api.errors import BadInput, DelaylabError
+from delaylab.api.files import check_own_folder, own_folder, write_new
 from delaylab_study.analysis.usable import usable
 from delaylab_study.charts.fitted import PX_PER_MM, TooNarrow, to_pdf
 from delaylab_study.charts.vega import to_png

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delaylab.verbs.pictures import Picture
-from delaylab.verdicts.outcome import Outcome
+from delaylab.api.drawing import Picture
+from delaylab.api.verdicts import Outcome
 from delaylab_study.charts.convergence import timeline_of_outcomes
 from delaylab_study.charts.vega import on_white
 from delaylab_study.report import converged_page

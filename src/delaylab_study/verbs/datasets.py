@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from delaylab.io.console import terminal
-from delaylab.io.values import JsonObject
-from delaylab.verbs.progress_bar import bar
+from delaylab.api.files import JsonObject
+from delaylab.api.terminal import bar, terminal
 from delaylab_study.analysis.analyse import Analysed, analysed
 from delaylab_study.dataset.store import Study
 from delaylab_study.papers.findings import Later

@@ -9,17 +9,14 @@ from dataclasses import asdict, dataclass
 
 from rich.console import Console
 
-from delaylab.errors import BadInput, DelaylabError
-from delaylab.io.columns import columns
-from delaylab.io.terminal import print_lines
-from delaylab.io.values import JsonObject
-from delaylab.kinds import KINDS
-from delaylab.lab.attach import attach
-from delaylab.lab.running import LiveLab
-from delaylab.lab.start import temporary
-from delaylab.progress import Progress
-from delaylab.resolve.lab import Lab
-from delaylab.resolve.resolve import lab_from_data
+from delaylab.api.errors import BadInput, DelaylabError
+from delaylab.api.files import JsonObject, columns
+from delaylab.api.lab import Lab
+from delaylab.api.lab_files import lab_from_data
+from delaylab.api.plans import KINDS
+from delaylab.api.progress import Progress
+from delaylab.api.running import LiveLab, attach, temporary
+from delaylab.api.terminal import print_lines
 from delaylab_study.analysis.fairness import WITHIN, Fairness, Got, NodeShare, fairness
 from delaylab_study.work.crew import together
 from delaylab_study.work.jobs import Done

@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from delaylab.progress import Progress
-from delaylab.resolve.delays import round_trip_ns
-from delaylab.verbs.kind_round_trips import RoundTrip, of_kind
+from delaylab.api.doctor import RoundTrip, round_trip_of_kind
+from delaylab.api.lab import round_trip_ns
+from delaylab.api.progress import Progress
 from delaylab_study.analysis.claims.claim import Claim
 from delaylab_study.analysis.claims.finding import Finding, Verdict
 from delaylab_study.analysis.claims.imagined import KEPT, Design, usual
@@ -100,7 +100,7 @@ def foreseen(
 def assumed(planned: list[Planned]) -> list[RoundTrip]:
     """Return the round trips at rest by which claims of a study file are foreseen, by kind."""
     kinds = dict.fromkeys(_kind(trial.combination) for trial in planned)
-    return [of_kind(kind) for kind in kinds]
+    return [round_trip_of_kind(kind) for kind in kinds]
 
 
 def _of_its_own(claim: Claim, groups: list[Group]) -> Foreseen:
@@ -148,7 +148,7 @@ def _designs(
             levels=combination.levels,
             kind=_kind(combination),
             load="+".join(sorted({load.what for load in loads})) or "rest",
-            rtt_us=of_kind(_kind(combination)).rtt_us,
+            rtt_us=round_trip_of_kind(_kind(combination)).rtt_us,
             way_us=_way_us(combination),
             # More would take long to imagine. Intervals of longer trials are a little narrower.
             packets=min(packets(trials[0]), max(1, KEPT // len(trials))),

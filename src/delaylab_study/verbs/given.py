@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from delaylab.errors import BadInput
+from delaylab.api.errors import BadInput
 
 if TYPE_CHECKING:
     from delaylab_study.dataset.store import Study
@@ -39,10 +39,10 @@ def later_claims(path: Path | None, study: Study, paper: Paper | None) -> Later:
     if path is None:
         return ()
     # Few give any, and the models of files take 30 ms to import.
-    from delaylab.spec.source import read  # noqa: PLC0415
+    from delaylab.api.documents import read_document  # noqa: PLC0415
     from delaylab_study.study_file.check_claims import claims_from  # noqa: PLC0415
 
-    document = read(path)
+    document = read_document(path)
     probed = any(trial.probed for trial in study.trials)
     found = claims_from(document, study.record.factors, probed=probed)
     if any(isinstance(claim, str) for claim in found):

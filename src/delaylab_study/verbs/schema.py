@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from delaylab.io.values import JsonObject
-from delaylab.verbs.schema import generated, with_dialect
+from delaylab.api.files import JsonObject
+from delaylab.api.lab_files import schema_of_generated, with_dialect
 from delaylab_study.study_file.model import StudySpec
 
 
@@ -11,5 +11,5 @@ def study() -> JsonObject:
     """Return the JSON schema (2020-12) of study files."""
     found = StudySpec.model_json_schema(by_alias=True)
     # A map becomes a plain lab before the model reads the file, so the model knows none.
-    found["properties"]["lab"]["anyOf"].append(generated())
+    found["properties"]["lab"]["anyOf"].append(schema_of_generated())
     return with_dialect(found)

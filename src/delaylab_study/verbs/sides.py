@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from delaylab.errors import BadInput
+from delaylab.api.errors import BadInput
 from delaylab_study.verbs.given import parse_only
 
 EXAMPLE = "delaylab compare DIR kind=native kind=lxc"

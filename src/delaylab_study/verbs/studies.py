@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from delaylab.io.values import JsonObject
-from delaylab.spec.source import Document
-from delaylab.verbs.progress_bar import lines
+from delaylab.api.documents import Document
+from delaylab.api.files import JsonObject
+from delaylab.api.terminal import lines
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.study import Origin, StudyRecord
 from delaylab_study.study import estimate, order, runner, ways

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from delaylab.errors import BadInput
-from delaylab.spec.source import read
+from delaylab.api.documents import read_document
+from delaylab.api.errors import BadInput
 from delaylab_study.papers.studies import find, is_paper
 from delaylab_study.study_file.combine import StudyFile
 from delaylab_study.study_file.load import study_from
@@ -61,7 +61,7 @@ def load(name: str, paper: str | None = None) -> LoadedStudy:
     The code of a given paper is imported. Raise BadInput for an unknown claim, or for a study of
     another paper.
     """
-    return checked(study_from(with_maps(read(find(name)))), name, paper)
+    return checked(study_from(with_maps(read_document(find(name)))), name, paper)
 
 
 def checked(loaded: StudyFile, name: str, paper: str | None) -> LoadedStudy:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.io.values import JsonObject
-from delaylab.progress import Progress
+from delaylab.api.files import JsonObject
+from delaylab.api.progress import Progress
 from delaylab_study.papers import studies
 from delaylab_study.study import estimate, fits, order
 from delaylab_study.study_file.combine import StudyFile
@@ -18,7 +18,7 @@ from delaylab_study.study_file.load import load_study
 from delaylab_study.verbs.studies import PlannedStudy
 
 if TYPE_CHECKING:
-    from delaylab.verbs.kind_round_trips import RoundTrip
+    from delaylab.api.doctor import RoundTrip
     from delaylab_study.papers.paper import Paper
     from delaylab_study.verbs.foreseen import Foreseen
 

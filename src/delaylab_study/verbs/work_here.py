@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from delaylab.kinds import KINDS
-from delaylab.lab.packages import QUERY
-from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS
-from delaylab.verbs.checks import Check
+from delaylab.api.doctor import Check
+from delaylab.api.lab_files import FACTS, FIELDS_OF_KINDS
+from delaylab.api.plans import KINDS
+from delaylab.api.running import QUERY
 from delaylab_study.study_file.work import JOBS
 
 GROUP = "work"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.agent.result import Result
-from delaylab.agent.wire.loads import ComputeDone
+from delaylab.api.agents import ComputeDone, Result
 from delaylab_study.work.jobs import Done, done_of, seconds_of
 
 

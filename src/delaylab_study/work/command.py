@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.wire.sessions import Exec, ExecDone
+from delaylab.api.agents import AgentError, Exec, ExecDone, Frame, FrameKind, Result
 from delaylab_study.dataset.records.work import Figure
 from delaylab_study.study_file.work import CommandWork
 from delaylab_study.work.jobs import Done, Job, done_of, last_line, seconds_of

@@ -9,13 +9,18 @@ from dataclasses import replace
 
 from pydantic import BaseModel
 
-from delaylab.agent.frames import Frame, FrameKind
-from delaylab.agent.requests import Request
-from delaylab.agent.result import AgentError, NoAnswer, Result
-from delaylab.agent.stream import Loop
-from delaylab.agent.watched import Watched
-from delaylab.agent.wire.sessions import ExecDone
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import (
+    AgentError,
+    ExecDone,
+    Frame,
+    FrameKind,
+    Loop,
+    NoAnswer,
+    Request,
+    Result,
+    Watched,
+)
+from delaylab.api.running import LiveLab
 from delaylab_study.work.jobs import Done, Job, JobFailed, last_line
 
 READY_DEADLINE_S = 20.0

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
-from delaylab.agent.wire.sessions import Exec
-from delaylab.errors import DelaylabError
-from delaylab.lab.running import LiveLab
-from delaylab.resolve.agent_names import host_agent, machine_agent
+from delaylab.api.agents import Exec
+from delaylab.api.errors import DelaylabError
+from delaylab.api.lab import host_agent, machine_agent
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import DomainTime
 from delaylab_study.work.jobs import last_line
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 
-from delaylab.errors import DelaylabError
-from delaylab.lab.running import LiveLab
+from delaylab.api.errors import DelaylabError
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import run
 
 SUFFIX = ".work"

@@ -9,12 +9,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from delaylab.agent.frames import Frame
-from delaylab.agent.requests import Request
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.loads import ComputeDone
-from delaylab.agent.wire.sessions import Exec, ExecDone
+from delaylab.api.agents import (
+    AgentError,
+    ComputeDone,
+    Exec,
+    ExecDone,
+    Frame,
+    Request,
+    Result,
+    Session,
+)
 from delaylab_study.dataset.records.work import Figure, Latency
 
 _NS = 1e9

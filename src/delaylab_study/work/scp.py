@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
-from delaylab.agent.frames import Frame
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.wire.sessions import Exec, ExecDone, Terminal
-from delaylab.errors import DelaylabError, NotHere
-from delaylab.lab.running import LiveLab
-from delaylab.units import Size
+from delaylab.api.agents import AgentError, Exec, ExecDone, Frame, Result, Terminal
+from delaylab.api.errors import DelaylabError, NotHere
+from delaylab.api.running import LiveLab
+from delaylab.api.units import Size
 from delaylab_study.study_file.work import ScpWork
 from delaylab_study.work import sshd
 from delaylab_study.work.folders import Folder, folders

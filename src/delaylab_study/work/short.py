@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from delaylab.agent.measuring_requests import Compute
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.wire.sessions import Exec, ExecDone
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import AgentError, Compute, Exec, ExecDone, Result
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.stressors import NO_CACHE, metrics
 from delaylab_study.work.arithmetic import computed
 from delaylab_study.work.jobs import Done, Job, done_of, last_line

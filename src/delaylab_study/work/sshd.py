@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from delaylab.lab.running import LiveLab
+from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import NotStarted, start
 from delaylab_study.work.folders import Folder
 

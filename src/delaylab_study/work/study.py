@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 
 import polars as pl
 
-from delaylab.agent.measuring_requests import Compute
-from delaylab.lab.running import LiveLab
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
-from delaylab.resolve.lab import Lab
-from delaylab.spec.kinds import HostedNode, NodeSpec
-from delaylab.units import Share
+from delaylab.api.agents import Compute
+from delaylab.api.lab import Lab
+from delaylab.api.lab_files import HostedNode, NodeSpec
+from delaylab.api.records import Doubt, DoubtKind, doubt
+from delaylab.api.running import LiveLab
+from delaylab.api.units import Share
 from delaylab_study.dataset.records.tables import PROGRESS
 from delaylab_study.dataset.records.work import DomainTime, WorkDone
 from delaylab_study.study_file.work import CommandWork, CpuWork, MpiWork, ScpWork, TcpWork, WorkSpec

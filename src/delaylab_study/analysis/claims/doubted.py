@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from delaylab.records.doubts import DoubtKind
+from delaylab.api.records import DoubtKind
 from delaylab_study.analysis.group import Group
 
 # Doubts that say that something else than the study's levels made trials differ. Other doubts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-from delaylab.records.doubts import DoubtKind
+from delaylab.api.records import DoubtKind
 from delaylab_study.analysis.claims.doubted import ClaimDoubt
 from delaylab_study.analysis.claims.rule import Stand
 from delaylab_study.analysis.statistics.quantiles import Interval

@@ -13,9 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.records.doubts import DoubtKind, doubt
-from delaylab.records.links import EngineReport
-from delaylab.verdicts.links import judge
+from delaylab.api.records import DoubtKind, EngineReport, doubt
+from delaylab.api.verdicts import judge_links
 from delaylab_study.analysis.convergence.recorded import SeenTrial
 from delaylab_study.analysis.doubts.machine_state import MachineState
 from delaylab_study.analysis.group import (
@@ -170,7 +169,7 @@ def _links(trials: Sequence[TrialRecord], errors: Sequence[Error], n: int) -> li
     return [
         TrialLink(trial.id, verdict, seen)
         for trial, seen in zip_longest(trials, measured)
-        for verdict in judge(trial.links)
+        for verdict in judge_links(trial.links)
     ]
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from delaylab.records.doubts import DoubtKind
+from delaylab.api.records import DoubtKind
 from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab_study.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab_study.analysis.claims.finding import (

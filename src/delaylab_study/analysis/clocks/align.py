@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.points import LEGS
+from delaylab.api.points import LEGS
 from delaylab_study.analysis.clocks.exchanges import Exchanges
 from delaylab_study.analysis.clocks.fit import Fit, FitPart, Span, fit
 from delaylab_study.analysis.clocks.line import Nanoseconds

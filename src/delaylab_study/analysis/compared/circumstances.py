@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from delaylab.records.base import LOCAL_NAME
-from delaylab.records.machine import MachineRecord
-from delaylab.records.provenance import Provenance
+from delaylab.api.records import LOCAL_NAME, MachineRecord, Provenance
 from delaylab_study.analysis.compared.configured import NOT_SET, Fields, configured
 from delaylab_study.analysis.group import Group
 from delaylab_study.dataset.records.trial import TrialRecord

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from delaylab.errors import BadInput
-from delaylab.resolve.lab import Lab
-from delaylab.spec.base import Spec
-from delaylab.spec.source import Document
+from delaylab.api.documents import Document, Spec
+from delaylab.api.errors import BadInput
+from delaylab.api.lab import Lab
 from delaylab_study.analysis.usable import usable
 from delaylab_study.dataset.store import Study
 from delaylab_study.study_file.combine import Combination, combinations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.errors import BadInput
-from delaylab.progress import Progress, silent
+from delaylab.api.errors import BadInput
+from delaylab.api.progress import Progress, silent
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.compared.two_sides import Compared, compare_sides

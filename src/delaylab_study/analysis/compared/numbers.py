@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.units import amount_of
+from delaylab.api.units import amount_of
 
 FEWEST = 3
 """The smallest number of levels that are drawn along an axis."""

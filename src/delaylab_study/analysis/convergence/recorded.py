@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from delaylab.forwarding.fates import Interval, Kind
-from delaylab.verdicts.effects import Effect, Span
-from delaylab.verdicts.outcome import MOST_WAITED
-from delaylab.verdicts.states import RouterState, states_of
+from delaylab.api.forwarding import Interval, Kind
+from delaylab.api.verdicts import MOST_WAITED, Effect, RouterState, Span, states_of
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.sample_times import by_local_clock

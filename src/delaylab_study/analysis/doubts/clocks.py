@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.records.base import LOCAL_NAME
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.api.records import LOCAL_NAME, Doubt, DoubtKind, doubt
 from delaylab_study.analysis.clocks.align import Alignment, ClockPair
 from delaylab_study.analysis.clocks.changes import ClockChange
 from delaylab_study.analysis.clocks.check import ClockCheck, checks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.api.records import Doubt, DoubtKind, doubt
 from delaylab_study.analysis.doubts.machine_state import (
     BACKLOG,
     PRESSURE,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
+from delaylab.api.records import Doubt, DoubtKind, doubt, each_once
 from delaylab_study.analysis.clocks.when_seen import when_seen
 from delaylab_study.analysis.packets.accounting import Account
 from delaylab_study.analysis.packets.table import Packets, stations_of

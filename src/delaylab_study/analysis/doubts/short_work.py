@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from delaylab.records.doubts import Doubt, DoubtKind, doubt
+from delaylab.api.records import Doubt, DoubtKind, doubt
 from delaylab_study.analysis.doubts.machine_state import Window
 from delaylab_study.dataset.records.trial import TrialRecord
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from delaylab.points import LEGS
-from delaylab.records.links import Direction
+from delaylab.api.points import LEGS
+from delaylab.api.records import Direction
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets.table import Packets
 from delaylab_study.analysis.statistics.runs import Floats

@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
-from delaylab.records.links import Direction
-from delaylab.verdicts.downtimes import LinkDowntime
-from delaylab.verdicts.links import (
+from delaylab.api.records import Direction, Doubt, DoubtKind, doubt, each_once
+from delaylab.api.verdicts import (
     MEDIAN_LATE_NS,
     MEDIAN_OF,
     P99_LATE_NS,
     P99_OF,
-    Verdict,
-    judge,
+    LinkDowntime,
+    LinkVerdict,
+    judge_links,
 )
 from delaylab_study.analysis.links.delays import MeasuredDelays, measured
 from delaylab_study.analysis.packets.table import Packets
@@ -41,7 +40,7 @@ class TrialLink:
     """Direction of a link in one trial: the verdict, and what the probe's packets measured."""
 
     trial: str
-    verdict: Verdict
+    verdict: LinkVerdict
     measured: MeasuredDelays | None
 
 
@@ -57,7 +56,7 @@ def trial_links(
     """
     found = []
     received = _received(trial)
-    for verdict in judge(trial.links, trial.underlays, closed=trial.closed):
+    for verdict in judge_links(trial.links, trial.underlays, closed=trial.closed):
         seen = measured(ways, verdict.direction, received.get(verdict.direction.link, {}))
         # The kernel's queues do not report lateness, so only the probe's packets can tell.
         more = () if verdict.direction.late.count else tuple(_missed(seen))

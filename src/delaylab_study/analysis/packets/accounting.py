@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.points import SOCKET_POINTS, bare, role
+from delaylab.api.points import SOCKET_POINTS, bare, role
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.clocks.when_seen import when_seen
 from delaylab_study.analysis.packets.table import Packets, stations_of

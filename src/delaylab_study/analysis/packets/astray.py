@@ -13,7 +13,7 @@ from itertools import groupby
 
 import polars as pl
 
-from delaylab.points import LOCATION
+from delaylab.api.points import LOCATION
 from delaylab_study.analysis.packets.accounting import UNTAPPED
 from delaylab_study.dataset.records.outcomes import NO_REPLY
 from delaylab_study.dataset.records.trial import TrialRecord

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from typing import Literal
 
-from delaylab.points import (
+from delaylab.api.points import (
     BRIDGE,
     BRIDGE_AND_UPLINK,
     FAR,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil, floor
 
-from delaylab.points import (
+from delaylab.api.lab import AgentName
+from delaylab.api.lab_files import LOCAL_MACHINE, facts_of
+from delaylab.api.points import (
     FAR,
     LEGS,
     NEAR,
@@ -18,9 +20,6 @@ from delaylab.points import (
     router_number,
     router_side,
 )
-from delaylab.resolve.agent_names import AgentName
-from delaylab.spec.kinds import facts_of
-from delaylab.spec.this_machine import LOCAL_MACHINE
 from delaylab_study.analysis.packets import layers, segments
 from delaylab_study.analysis.packets.segments import Segment
 from delaylab_study.analysis.packets.table import Packets

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.points import LEGS
+from delaylab.api.points import LEGS
 from delaylab_study.analysis.clocks.align import Alignment, align
 from delaylab_study.analysis.clocks.exchanges import Exchanges
 from delaylab_study.analysis.clocks.stations import Station, Taken

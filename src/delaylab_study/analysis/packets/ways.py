@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.points import LEGS, RESPONDER, SENDER, WIRE, location, role
+from delaylab.api.points import LEGS, RESPONDER, SENDER, WIRE, location, role
 from delaylab_study.analysis.clocks.stations import Station, Taken
 from delaylab_study.analysis.packets.segments import stamped
 from delaylab_study.analysis.packets.table import stations_of

@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from delaylab.records.doubts import DoubtKind
-from delaylab.spec.reserved import cpus_in_words
+from delaylab.api.lab_files import cpus_in_words
+from delaylab.api.records import DoubtKind
 from delaylab_study.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.packets.closed_loop import LoopSeen

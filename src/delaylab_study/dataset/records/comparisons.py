@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from delaylab.records.base import Count, Number, Record, Text, Word
+from delaylab.api.records import Count, Number, Record, Text, Word
 
 
 class ClockComparison(Record):

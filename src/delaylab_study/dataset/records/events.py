@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from delaylab.records.base import Count, Listed, Nanoseconds, Record, Text, Word
+from delaylab.api.records import Count, Listed, Nanoseconds, Record, Text, Word
 
 
 class Happening(Record):

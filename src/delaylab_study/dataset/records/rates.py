@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from delaylab.records.base import LARGEST, Chance, Count, Nanoseconds, Number, Record, Text
+from delaylab.api.records import LARGEST, Chance, Count, Nanoseconds, Number, Record, Text
 
 Interval = Annotated[int, Field(gt=0, le=LARGEST)]
 Rate = Annotated[float, Field(ge=0, le=1e15)]

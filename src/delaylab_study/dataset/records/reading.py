@@ -7,9 +7,8 @@ import math
 from pathlib import Path
 from typing import NoReturn
 
-from delaylab.errors import BadInput
-from delaylab.io.files import read_text
-from delaylab.io.printable import printable
+from delaylab.api.errors import BadInput
+from delaylab.api.files import printable, read_text
 
 MOST_BYTES = 256 << 20
 MOST_DEPTH = 50

@@ -7,16 +7,16 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from delaylab.records.base import (
+from delaylab.api.records import (
     LOCAL_NAME,
     MOST_TRIALS,
     Count,
+    MachineRecord,
     Record,
     Text,
     TrialId,
     Word,
 )
-from delaylab.records.machine import MachineRecord
 from delaylab_study.study_file.claims import ClaimSpec
 
 Levels = Annotated[list[Text], Field(max_length=MOST_TRIALS)]

@@ -9,11 +9,10 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PanicException
 
-from delaylab.errors import BadInput
-from delaylab.io.files import check_file
-from delaylab.io.printable import is_name
-from delaylab.points import LEGS
-from delaylab.records.base import LARGEST, LONGEST_NAME
+from delaylab.api.errors import BadInput
+from delaylab.api.files import check_file, is_name
+from delaylab.api.points import LEGS
+from delaylab.api.records import LARGEST, LONGEST_NAME
 from delaylab_study.dataset.records.outcomes import OUTCOMES
 from delaylab_study.dataset.records.tables import ADDED, NULLABLE, TABLES
 

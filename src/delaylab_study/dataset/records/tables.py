@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-from delaylab.records.base import LOCAL_NAME
+from delaylab.api.records import LOCAL_NAME
 
 Schema = Mapping[str, DataTypeClass]
 """The type of each column of a table."""

@@ -7,25 +7,26 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from delaylab.records.base import (
+from delaylab.api.lab_files import NOTHING, check_configured
+from delaylab.api.records import (
     MOST_LISTED,
     MOST_POINTS,
+    ClosedWay,
     Count,
     Difference,
+    Doubt,
+    EngineReport,
     Listed,
+    MeasuredUnderlay,
     Nanoseconds,
     Number,
     Point,
     Record,
+    TapRecord,
     Text,
     TrialId,
     Word,
 )
-from delaylab.records.doubts import Doubt
-from delaylab.records.links import EngineReport
-from delaylab.records.taps import Tap
-from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
-from delaylab.spec.conditions.engine import NOTHING, check_configured
 from delaylab_study.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.rates import Flow, HeldRate, Search
@@ -221,7 +222,7 @@ class Measurement(Record):
         "`sysctls`, else this machine's when the trial began. A virtual machine whose lab sets "
         "none has its own kernel's. It is null in records of versions that did not read it.",
     )
-    taps: Listed[Tap] = Field([], description="The taps of the trial.")
+    taps: Listed[TapRecord] = Field([], description="The taps of the trial.")
     rest_blocks: Listed[RestBlock] = Field(
         [],
         description="The blocks of phases `untapped` and `before`, in the order of sending; empty "

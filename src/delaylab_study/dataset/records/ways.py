@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from delaylab.points import LEGS, RESPONDER, SENDER, WIRE, role
-from delaylab.records.base import Listed, Point, Points, Record, Text
+from delaylab.api.points import LEGS, RESPONDER, SENDER, WIRE, role
+from delaylab.api.records import Listed, Point, Points, Record, Text
 
 MOST_WAYS = 1000
 """Largest number of ways in one trial."""

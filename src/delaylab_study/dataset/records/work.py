@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from delaylab.records.base import (
-    MOST_LISTED,
-    Count,
-    Nanoseconds,
-    Number,
-    Record,
-    Text,
-    Word,
-)
+from delaylab.api.records import MOST_LISTED, Count, Nanoseconds, Number, Record, Text, Word
 
 
 class Latency(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group, GroupPackets
 from delaylab_study.analysis.packets.accounting import ByLeg, PhaseAccount
 from delaylab_study.dataset.records.trial import TrialRecord

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from math import isfinite
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.claims.finding import Finding, JudgedCriterion, Verdict
 from delaylab_study.charts import words
 from delaylab_study.papers.findings import Claimed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.io.values import Json, JsonObject
+from delaylab.api.files import Json, JsonObject
 from delaylab_study.analysis.clocks.align import ClockPair
 from delaylab_study.analysis.clocks.check import ClockCheck
 from delaylab_study.analysis.clocks.fit import FitPart

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import mean
 
-from delaylab.forwarding.fates import Interval
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
+from delaylab.api.forwarding import Interval
 from delaylab_study.analysis.convergence.recorded import SeenEvent
 from delaylab_study.analysis.group import Group
 from delaylab_study.charts import words

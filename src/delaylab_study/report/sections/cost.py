@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.packets.instrument import AtRest, Cost, cost
 from delaylab_study.charts import words

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from delaylab.io.printable import one_line, printable
-from delaylab.io.values import JsonObject
-from delaylab.records.doubts import Doubt
+from delaylab.api.files import JsonObject, one_line, printable
+from delaylab.api.records import Doubt
 from delaylab_study.analysis.group import Group
 from delaylab_study.dataset.intact import trial_of
 from delaylab_study.dataset.records.trial import TrialRecord

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from delaylab.io.values import JsonObject
-from delaylab.records.machine import MachineRecord
+from delaylab.api.files import JsonObject
+from delaylab.api.records import MachineRecord
 from delaylab_study.analysis.claims.finding import Verdict
 from delaylab_study.analysis.group import Group, SegmentSummary
 from delaylab_study.analysis.packets.rtt import WITHOUT_LINK

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.compared.levels import APART, Contrast, FactorLevels, Mean
 from delaylab_study.analysis.group import in_words
 from delaylab_study.analysis.statistics.effects import Effect

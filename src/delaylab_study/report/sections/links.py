@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
-from delaylab.io.values import JsonObject
-from delaylab.records.underlays import MeasuredUnderlay
-from delaylab.spec.conditions.words import one_line
-from delaylab.verdicts.lateness import Lateness
-from delaylab.verdicts.links import RateCheck, Verdict
-from delaylab.verdicts.shares import ShareCheck
+from delaylab.api.files import JsonObject
+from delaylab.api.lab_files import conditions_in_words
+from delaylab.api.records import MeasuredUnderlay
+from delaylab.api.verdicts import Lateness, LinkVerdict, RateCheck, ShareCheck
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.links.fidelity import TrialLink
 from delaylab_study.charts import words
@@ -133,7 +131,7 @@ def _floor(groups: list[Group]) -> str:
 def _row(label: str, link: TrialLink) -> v.Row:
     verdict, direction = link.verdict, link.verdict.direction
     name = verdict.name.removeprefix("link ")
-    configured = one_line(direction.configured) or "nothing"
+    configured = conditions_in_words(direction.configured) or "nothing"
     frames = f"{direction.entered.frames} → {direction.left.frames}"
     late, probe, said = _late(link), _probe(link), _verdict(verdict)
     chances, rate = ", ".join(_chances(link)) or "–", _rate(link)
@@ -147,7 +145,7 @@ def _row(label: str, link: TrialLink) -> v.Row:
     ]
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: LinkVerdict) -> str:
     """Return the verdict in words; the reasons of its engine are said once for all its links."""
     if not verdict.of_engine:
         return verdict.text
@@ -250,7 +248,7 @@ def _late_json(late: Lateness) -> JsonObject:
     }
 
 
-def _underlay_json(verdict: Verdict) -> JsonObject:
+def _underlay_json(verdict: LinkVerdict) -> JsonObject:
     """Return the network that a link crosses: as subtracted from its delay, and as measured."""
     subtracted = verdict.direction.underlay
     if subtracted is None and not verdict.crossed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report.sections import (

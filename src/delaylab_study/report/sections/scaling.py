@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.scaling.law import Law, Scaling
 from delaylab_study.analysis.scaling.series import WHOLE, ScaledWork, scaled_work
 from delaylab_study.analysis.statistics.effects import Effect

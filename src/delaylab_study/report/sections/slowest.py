@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.over_time.slowest import NAMED, SlowPacket
 from delaylab_study.charts import words

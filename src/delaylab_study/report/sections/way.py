@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group, GroupPackets, SegmentSummary
 from delaylab_study.analysis.statistics.quantiles import Quantile, Summary, Tail
 from delaylab_study.charts import words

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
 
-from delaylab.io.values import JsonObject
+from delaylab.api.files import JsonObject
 from delaylab_study.analysis.domains import mean_shares
 from delaylab_study.analysis.doubts.cpu_time import cpu_times
 from delaylab_study.analysis.fairness import WITHIN, NodeShare

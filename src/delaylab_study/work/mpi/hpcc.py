@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from math import isqrt
 
-from delaylab.agent.result import AgentError
-from delaylab.errors import DelaylabError
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import AgentError
+from delaylab.api.errors import DelaylabError
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork
 from delaylab_study.work.folders import Folder

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.wire.sessions import ExecDone
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import AgentError, ExecDone, Result
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork
 from delaylab_study.work.folders import Folder, folders

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 
-from delaylab.agent.result import AgentError
-from delaylab.errors import DelaylabError, NotHere
-from delaylab.lab.running import LiveLab
-from delaylab.resolve.agent_names import host_agent
+from delaylab.api.agents import AgentError
+from delaylab.api.errors import DelaylabError, NotHere
+from delaylab.api.lab import host_agent
+from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork
 from delaylab_study.work.folders import Folder, folders

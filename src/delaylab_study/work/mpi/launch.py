@@ -14,13 +14,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from delaylab.agent.frames import Frame
-from delaylab.agent.result import AgentError, NoAnswer, Result
-from delaylab.agent.session import Session
-from delaylab.agent.stream import Loop
-from delaylab.agent.wire.sessions import Exec, ExecDone
-from delaylab.errors import DelaylabError
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import AgentError, Exec, ExecDone, Frame, Loop, NoAnswer, Result, Session
+from delaylab.api.errors import DelaylabError
+from delaylab.api.running import LiveLab
 from delaylab_study.work.folders import Folder
 from delaylab_study.work.jobs import LONGEST_LINE
 from delaylab_study.work.mpi import settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import ip_interface
 
-from delaylab.lab.running import LiveLab
+from delaylab.api.running import LiveLab
 from delaylab_study.work.folders import Folder
 
 MPIRUN = "mpirun.openmpi"

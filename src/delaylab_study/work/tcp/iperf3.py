@@ -6,9 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from delaylab.agent.result import AgentError, Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.sessions import ExecDone
+from delaylab.api.agents import AgentError, ExecDone, Result, Session
 from delaylab_study.loads.programs import start
 from delaylab_study.work.jobs import Done, done_of, last_line
 

@@ -7,10 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Protocol
 
-from delaylab.agent.result import Result
-from delaylab.agent.session import Session
-from delaylab.agent.wire.sessions import Exec, ExecDone
-from delaylab.lab.running import LiveLab
+from delaylab.api.agents import Exec, ExecDone, Result, Session
+from delaylab.api.running import LiveLab
 from delaylab_study.study_file.work import TCP_PROGRAMS, TcpProgram
 from delaylab_study.work.jobs import Done, Job
 from delaylab_study.work.tcp import iperf3, nuttcp

@@ -1,0 +1,78 @@
+"""Sessions with agents: requests, results, tables."""
+
+from __future__ import annotations
+
+from delaylab.agent.counters import counter, of_interface, of_protocol
+from delaylab.agent.frames import Frame, FrameKind
+from delaylab.agent.measuring_requests import Compute, Probe, Reflect, Tap, Watch
+from delaylab.agent.requests import Request
+from delaylab.agent.result import MOST_KEPT, AgentError, NoAnswer, Result, Unreachable
+from delaylab.agent.session import Session
+from delaylab.agent.stream import Loop
+from delaylab.agent.watched import Watched, wait_watching
+from delaylab.agent.wire.loads import (
+    ComputeDone,
+    Discard,
+    DiscardDone,
+    Discarded,
+    Generate,
+    GenerateDone,
+)
+from delaylab.agent.wire.loads import Flow as FrameFlow
+from delaylab.agent.wire.measuring import (
+    Clock,
+    Counters,
+    ProbeDone,
+    ReflectDone,
+    Route,
+    TapDone,
+    TapFilter,
+    TapInterface,
+    WatchDone,
+    WatchPlace,
+)
+from delaylab.agent.wire.sessions import Exec, ExecDone, Hello, Terminal
+
+__all__ = [
+    "MOST_KEPT",
+    "AgentError",
+    "Clock",
+    "Compute",
+    "ComputeDone",
+    "Counters",
+    "Discard",
+    "DiscardDone",
+    "Discarded",
+    "Exec",
+    "ExecDone",
+    "Frame",
+    "FrameFlow",
+    "FrameKind",
+    "Generate",
+    "GenerateDone",
+    "Hello",
+    "Loop",
+    "NoAnswer",
+    "Probe",
+    "ProbeDone",
+    "Reflect",
+    "ReflectDone",
+    "Request",
+    "Result",
+    "Route",
+    "Session",
+    "Tap",
+    "TapDone",
+    "TapFilter",
+    "TapInterface",
+    "Terminal",
+    "Unreachable",
+    "Watch",
+    "WatchDone",
+    "WatchPlace",
+    "Watched",
+    "counter",
+    "of_interface",
+    "of_protocol",
+    "wait_watching",
+]

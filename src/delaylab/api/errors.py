@@ -1,0 +1,14 @@
+"""Errors of the laboratory; their texts say what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from delaylab.errors import BadInput, DelaylabError, DoesNotFit, NotHere, Unexpected, together
+
+__all__ = [
+    "BadInput",
+    "DelaylabError",
+    "DoesNotFit",
+    "NotHere",
+    "Unexpected",
+    "together",
+]

@@ -1,0 +1,32 @@
+"""Verdicts on links and on convergence."""
+
+from __future__ import annotations
+
+from delaylab.verdicts.downtimes import LinkDowntime
+from delaylab.verdicts.effects import Effect, Span
+from delaylab.verdicts.lateness import Lateness
+from delaylab.verdicts.links import MEDIAN_LATE_NS, MEDIAN_OF, P99_LATE_NS, P99_OF, RateCheck
+from delaylab.verdicts.links import Verdict as LinkVerdict
+from delaylab.verdicts.links import judge as judge_links
+from delaylab.verdicts.outcome import MOST_WAITED, Outcome
+from delaylab.verdicts.shares import ShareCheck
+from delaylab.verdicts.states import RouterState, states_of
+
+__all__ = [
+    "MEDIAN_LATE_NS",
+    "MEDIAN_OF",
+    "MOST_WAITED",
+    "P99_LATE_NS",
+    "P99_OF",
+    "Effect",
+    "Lateness",
+    "LinkDowntime",
+    "LinkVerdict",
+    "Outcome",
+    "RateCheck",
+    "RouterState",
+    "ShareCheck",
+    "Span",
+    "judge_links",
+    "states_of",
+]
