@@ -18,8 +18,7 @@ SLOW_US = {"own": 5.0, "virtual": 20.0}
 STUDY = (EXAMPLE / "study.yaml").read_text()
 PAPER = """
 from delaylab_study.papers.toolkit import Chart, Claim, Criterion, Measured, Paper, Source
-from delaylab_study.papers.toolkit import Table, above
-from delaylab_study.analysis.statistics.effects import Effect
+from delaylab_study.papers.toolkit import Effect, Table, above
 
 
 def test(groups):

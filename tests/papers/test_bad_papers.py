@@ -33,6 +33,10 @@ def changed(old: str, new: str) -> Change:
 UNUSABLE: dict[str, tuple[Change, str]] = {
     "syntax": (lambda text: "\nPAPER = (\n", r"paper\.py:2: .*SyntaxError: '\(' was never closed"),
     "import": (lambda text: "import nobody\n", r"paper\.py:1: .*No module named 'nobody'"),
+    "toolkit-of-0.1": (
+        lambda text: "from delaylab.papers.toolkit import Paper\n",
+        r"paper\.py:1: .*the toolkit is delaylab_study\.papers\.toolkit now",
+    ),
     "neighbour": (
         lambda text: "x = 1\nfrom .neighbour import x\n",
         r"paper\.py:2: .*No module named",

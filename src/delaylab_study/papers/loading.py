@@ -27,6 +27,9 @@ ATTRIBUTE = "PAPER"
 FUNCTIONS = ("charts", "tables", "layer_table")
 Claims = dict[str, tuple[Paper, Claim]]
 """Claims by id, each with its paper."""
+TOOLKIT_OF_0_1 = "delaylab.papers"
+"""The package that had the toolkit in version 0.1."""
+MOVED = "the toolkit is delaylab_study.papers.toolkit now"
 
 
 def given(text: str) -> Paper:
@@ -138,7 +141,8 @@ def _imported(run: Callable[[], ModuleType], where: str, place: Path | None) -> 
         return run()
     except (Exception, SystemExit) as error:
         what = f"the paper cannot be imported: {one_line(error)}"
-        raise BadInput(what, _place(error, place) or where) from error
+        moved = isinstance(error, ModuleNotFoundError) and error.name == TOOLKIT_OF_0_1
+        raise BadInput(what, _place(error, place) or where, MOVED if moved else "") from error
 
 
 def one_line(error: BaseException) -> str:
