@@ -25,7 +25,9 @@ def tests_of(room: str) -> list[Path]:
     if name and (TESTS / name).exists():
         return [TESTS / name]
     imports = re.compile(
-        rf"^\s*(?:from|import) delaylab\.{name}\b|^\s*from delaylab import .*\b{name}\b", re.M
+        rf"^\s*(?:from|import) delaylab(?:_study)?\.{name}\b"
+        rf"|^\s*from delaylab(?:_study)? import .*\b{name}\b",
+        re.M,
     )
     found = [
         path
