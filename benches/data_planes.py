@@ -19,6 +19,7 @@ from benches.section import Section
 from delaylab.agent.wire.measuring import Counters
 from delaylab.lab.attach import attach
 from delaylab.lab.running import LiveLab
+from delaylab_study.trial.frames import frame
 
 NAMES = ("m1", "m2")
 LINK = "wan"
@@ -114,7 +115,7 @@ def _arrived(lab: LiveLab) -> int:
 def _one_way_us(lab: LiveLab) -> float:
     far = lab.plan.attachment(FAR, LINK).address
     result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS)
-    table = result.table("stamps").with_columns(pl.col("point").cast(pl.String))
+    table = frame(result, "stamps").with_columns(pl.col("point").cast(pl.String))
     sent, came = (table.filter(leg=leg, point="stack") for leg in (0, 1))
     both = sent.join(came, on="seq", suffix="_reply")
     return float(np.median(both["time_ns_reply"] - both["time_ns"])) / 2e3

@@ -19,6 +19,7 @@ from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
+from delaylab_study.trial.frames import frame
 
 ROUNDS = 5
 MEMORY = "168MiB"
@@ -101,7 +102,7 @@ def _round(case: Case) -> tuple[float, float]:
         near = lab.plan.nodes[NEAR].attachments[0].address
         for number in range(case.count):
             fields: dict[str, Any] = {"count": 1, "interval_ns": 1_000_000, "realtime": False}
-            packets = probe(lab, near, sender=f"g{number}", **fields).table("packets")
+            packets = frame(probe(lab, near, sender=f"g{number}", **fields), "packets")
             if packets["outcome"].to_list() != ["replied"]:
                 raise DelaylabError(f"the first packet was {packets['outcome'][0]}", f"g{number}")
         up = time.monotonic()

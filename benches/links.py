@@ -20,6 +20,7 @@ from delaylab.agent.measuring_requests import Tap
 from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
+from delaylab_study.trial.frames import frame
 
 ROUNDS = 5
 SECONDS = 3
@@ -212,7 +213,7 @@ def _round(lab: LiveLab, case: Case, delays_ns: list[int]) -> Round:
     report = settled(lab)
     tap.stop()
     tap.finish(60)
-    stamps = result.table("stamps")
+    stamps = frame(result, "stamps")
     tap.close()
     ways = [way for way in report.directions if way.node == NEAR]
     left = sum(way.left.frames for way in ways)

@@ -24,6 +24,7 @@ from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.lab.start import temporary
 from delaylab.records.links import Direction, EngineReport
 from delaylab.resolve.resolve import lab_from_data
+from delaylab_study.trial.frames import frame
 
 T = TypeVar("T")
 NEAR, FAR, LINK = "near", "far", "wan"
@@ -206,7 +207,7 @@ def tapped(bed: Bed, count: int, interval_ns: int, size: int) -> pl.DataFrame:
     settled(bed)
     tap.stop()
     tap.finish(120)
-    stamps = result.table("stamps")
+    stamps = frame(result, "stamps")
     tap.close()
     table = stamps.with_columns(pl.col("point").cast(pl.String))
     return table.pivot(on="point", index="seq", values="time_ns")

@@ -11,6 +11,7 @@ import numpy as np
 from benches.pair import NEAR, need, pair, probe, run_in
 from benches.section import Section
 from delaylab.lab.running import LiveLab
+from delaylab_study.trial.frames import frame
 
 CORE = 1
 COUNT = 100_000
@@ -70,7 +71,7 @@ def _ping(lab: LiveLab, far: str) -> float:
 
 def _probe(lab: LiveLab, far: str, fields: dict[str, Any]) -> tuple[float, int]:
     result = probe(lab, far, count=COUNT, interval_ns=0, batch=64, realtime=False, **fields)
-    packets = result.table("packets")
+    packets = frame(result, "packets")
     sent = packets["sent_ns"].drop_nulls().to_numpy()
     span = float(np.ptp(sent)) / 1e9
     return len(packets) / span, int((packets["outcome"] != "replied").sum())

@@ -19,6 +19,7 @@ from benches.pair import NEAR, irtt_server, need, pair, probe, run_in
 from benches.section import Section
 from delaylab.lab.running import LiveLab
 from delaylab_study.charts.words import MINUS
+from delaylab_study.trial.frames import frame
 
 COUNT = 500
 ROUNDS = 9
@@ -114,7 +115,7 @@ def _probe(lab: LiveLab, far: str, end: str, stamps: list[str]) -> list[float]:
     import polars as pl  # noqa: PLC0415
 
     result = probe(lab, far, count=COUNT, interval_ns=INTERVAL_NS, stamps=stamps)
-    table = result.table("stamps").with_columns(pl.col("point").cast(pl.String))
+    table = frame(result, "stamps").with_columns(pl.col("point").cast(pl.String))
     sent, came = table.filter(leg=0, point="app"), table.filter(leg=1, point=end)
     both = sent.join(came, on="seq", suffix="_reply")
     return ((both["time_ns_reply"] - both["time_ns"]) / 1e3).to_list()

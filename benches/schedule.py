@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from benches.pair import FAR, NEAR, irtt_server, need, pair, probe, run_in, running, said, start_in
 from benches.section import Section
 from delaylab.lab.running import LiveLab
+from delaylab_study.trial.frames import frame
 
 SECONDS = 5
 NANOSECOND_PCAP = 0xA1B23C4D
@@ -112,7 +113,7 @@ def _times(data: bytes) -> NDArray[np.int64]:
 
 def _ours(lab: LiveLab, far: str, rate: int) -> str:
     result = probe(lab, far, count=SECONDS * rate, interval_ns=10**9 // rate, stamps=["app"])
-    packets = result.table("packets")
+    packets = frame(result, "packets")
     slip = (packets["sent_ns"] - packets["intended_ns"]).drop_nulls() / 1e3
     return f"{slip.quantile(0.99):.1f}"
 

@@ -14,6 +14,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.attachment import TapPoint
 from delaylab.resolve.resolve import lab_from_data
+from delaylab_study.trial.frames import frame
 
 CORE = 1
 COUNT = 20_000
@@ -88,5 +89,5 @@ def _measure(lab: LiveLab, far: str, points: list[TapPoint], by: str) -> tuple[f
         assert tap.by == by, tap
         dropped += tap.dropped
         session.close()
-    sent = result.table("packets")["sent_ns"].drop_nulls().to_numpy()
+    sent = frame(result, "packets")["sent_ns"].drop_nulls().to_numpy()
     return float(np.ptp(sent)) / len(sent) / 1e3, dropped

@@ -18,6 +18,7 @@ from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Stream
 from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
+from delaylab_study.trial import frames
 from delaylab_study.trial.asked import asked_packets
 
 FORMATS = {"u8": "B", "u16": "H", "u32": "I", "i64": "q", "f64": "d", "bool": "?"}
@@ -184,7 +185,8 @@ def read_all(request: Request[Any], said: bytes | BinaryIO) -> Result[Any]:
             tables.take_start(parts, {}, {})
             tables.take({"changes": result.parts.get("changes", [])})
         for name in result.parts:
-            result.table(name)
+            frames.frame(result, name)
+            result.rows(name)
         if isinstance(request, Probe):
             asked_packets(result)
         return result

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from delaylab.agent.measuring_requests import Probe, Tap, Watch
 from delaylab.agent.observed_tables import ObservedTables
 from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, Result
-from delaylab.agent.table_schemas import SCHEMAS
-from delaylab.agent.tables import decode
+from delaylab.agent.table_schemas import SCHEMAS, Schema
+from delaylab.agent.tables import decode as plain_values
 from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
 from delaylab.records.base import LARGEST
+from delaylab.verbs.ping.tables import packets_of
 from delaylab_study.trial.asked import asked_packets
+from delaylab_study.trial.frames import decode, frame
 
 TYPES = {
     pl.UInt8: ("u8", "<u1"),
@@ -98,7 +104,7 @@ REQUESTS: dict[str, Request[Any]] = {
 
 @pytest.mark.parametrize("name", VALID)
 def test_a_table_of_its_form_is_read(name: str) -> None:
-    table = Result(REQUESTS[name], {}, {name: [encoded(VALID[name])]}).table(name)
+    table = frame(Result(REQUESTS[name], {}, {name: [encoded(VALID[name])]}), name)
     assert table.columns == list(SCHEMAS[name])
     assert table.with_columns(pl.col(pl.Categorical).cast(pl.String)).equals(VALID[name])
 
@@ -133,7 +139,7 @@ def test_a_forged_column_is_named(name: str, column: str, value: pl.Expr, told: 
     with pytest.raises(
         AgentError, match=f"^node.a: the agent sent a malformed table '{name}'"
     ) as e:
-        result.table(name)
+        frame(result, name)
     assert told in str(e.value)
 
 
@@ -173,7 +179,79 @@ def test_a_tap_stamps_at_its_own_points_alone() -> None:
     result = Result(request, {}, {"stamps": [encoded(table)]}, label="host.a")
     told = r"^host\.a: .* column 'point' has 'sender\.app', which is not one of wire$"
     with pytest.raises(AgentError, match=told):
-        result.table("stamps")
+        frame(result, "stamps")
+
+
+BYTES = st.lists(
+    st.tuples(st.integers(0, 1 << 16), st.sampled_from([0, 1, 2, 0x7F, 0x80, 0xFF])), max_size=3
+)
+"""Bytes that are damaged, each with its place from the end and its new value."""
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(sorted(VALID)), st.integers(0, 3), BYTES, st.integers(0, 2))
+@example(name="hosts", rows=1, damage=[(0, 0x7F), (1, 0xFF)], cut=0)
+@example(name="packets", rows=2, damage=[(30, 2)], cut=0)
+def test_plain_values_and_frames_are_of_the_same_parts(
+    name: str, rows: int, damage: list[tuple[int, int]], cut: int
+) -> None:
+    """Numpy checks millions of stamps, plain Python what a lab asks: neither may let more pass."""
+    part = bytearray(encoded(VALID[name].head(rows)))
+    for place, value in damage:
+        part[-1 - place % len(part)] = value
+    schema = REQUESTS[name].schema(name)
+    sent = bytes(part[: len(part) - cut])
+    assert outcome(lambda: plain_table(schema, sent)) == outcome(lambda: framed(schema, sent))
+
+
+def outcome(read: Callable[[], object]) -> object:
+    try:
+        return read()
+    except ValueError as error:
+        return str(error)
+
+
+def framed(schema: Schema, part: bytes) -> dict[str, list[object]]:
+    return decode(schema, part).to_dict(as_series=False)
+
+
+def plain_table(schema: Schema, part: bytes) -> dict[str, list[object]]:
+    rows = plain_values(schema, part)
+    kinds = (rows.numbers, rows.fractions, rows.texts, rows.some_numbers, rows.some_texts)
+    found = {name: [*values] for columns in kinds for name, values in columns.items()}
+    return {name: found[name] for name in schema}
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_both_forms_refuse_a_packet_that_is_stamped_too_often(times: int) -> None:
+    request = Tap(
+        interfaces=[TapInterface(name, "app") for name in ("e0", "e1")],
+        filter=replace(FILTER, probe=7),
+    )
+    result = Result(request, {}, {"stamps": [encoded(stamps(range(5, 6)))] * times})
+    told = []
+    for read in (lambda: frame(result, "stamps"), lambda: result.rows("stamps")):
+        try:
+            read()
+        except AgentError as error:
+            told.append(str(error))
+    what = "packet 5 of probe 7 is stamped 3 times at 'app'"
+    assert told == [f"the agent sent a malformed table 'stamps': {what}"] * 2 * (times > 2)
+
+
+def test_later_rows_of_a_packet_count() -> None:
+    """A packet that was lost has another row once its reply comes."""
+    late = packets(range(1, 2)).with_columns(pl.lit("late").alias("outcome"))
+    first = packets(range(3)).with_columns(pl.lit("lost").alias("outcome"))
+    sent = {"packets": [*map(encoded, (first, late))], "stamps": [encoded(stamps(range(3)))]}
+    result = Result(PROBE, {}, sent)
+    fates = ["lost", "late", "lost"]
+    assert frame(result, "packets")["outcome"].to_list() == fates
+    found = packets_of(result)
+    assert [(each.seq, each.outcome, each.slip_ns) for each in found] == [
+        *((seq, fate, slip) for seq, fate, slip in zip(range(3), fates, (None, 1, 1), strict=True))
+    ]
+    assert {each.rtt_user_ns for each in found} == {None}
 
 
 TEXTS = pl.DataFrame(

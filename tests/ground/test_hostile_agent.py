@@ -21,6 +21,7 @@ from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS, width
 from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.agent.wire.sessions import Hello, LivePacket
+from delaylab_study.trial.frames import frame
 from tests.ground import hostile_agent as hostile
 from tests.ground.hostile_agent import CHANGES, PACKETS, REQUESTS, STAMPS, Columns
 
@@ -45,7 +46,7 @@ def test_what_is_whole_is_read(request_: Any, tables: dict[str, Columns], done: 
     parts = {name: hostile.table(name, columns) for name, columns in tables.items()}
     result = hostile.read_all(request_, hostile.sent(parts, done))
     for name, columns in tables.items():
-        found = result.table(name)
+        found = frame(result, name)
         assert found.width == len(SCHEMAS[name])
         for column, _, values in columns:
             assert (
@@ -104,7 +105,7 @@ WRONG: dict[str, tuple[str, dict[str, bytes]]] = {
 def test_a_table_that_breaks_its_schema_is_one_line(case: str) -> None:
     says, tables = WRONG[case]
     with pytest.raises(AgentError, match=r"^node\.b: ") as caught:
-        hostile.read_all(PROBE, hostile.sent(tables, DONE)).table("stamps")
+        frame(hostile.read_all(PROBE, hostile.sent(tables, DONE)), "stamps")
     assert says in str(caught.value)
 
 
@@ -144,12 +145,12 @@ def test_a_packet_is_stamped_once_at_each_interface_of_a_point() -> None:
         for _ in range(times):
             result.keep_table(hostile.table("stamps", at_app))
             result.keep_table(hostile.table("repeats", at_app))
-        assert result.table("stamps").height == 4 * times
+        assert frame(result, "stamps").height == 4 * times
     once.keep_table(hostile.table("repeats", at_app))
-    assert once.table("repeats").height == 8, "a packet may come again and again"
+    assert frame(once, "repeats").height == 8, "a packet may come again and again"
     once.keep_table(hostile.table("stamps", at_app))
     with pytest.raises(AgentError, match=r"^node\.b: .* packet \d of probe 1 is stamped 2 times"):
-        once.table("stamps")
+        frame(once, "stamps")
 
 
 def test_a_tap_answers_of_its_own_points() -> None:

@@ -99,7 +99,7 @@ def test_whatever_an_agent_says_is_a_result_or_one_error(
             session.stdin(bytes(200_000))
         session.finish()
         assert isinstance(result.done, sessions.ExecDone)
-        result.table("stamps")
+        result.rows("stamps")
     except AgentError as error:
         problem = str(error)
     finally:
@@ -135,11 +135,11 @@ def test_a_table_is_one_or_an_error(data: bytes, with_header: bool) -> None:
     header = f'{{"rows":1,"columns":[{columns}]}}'.encode()
     part = len(header).to_bytes(4, "little") + header + data if with_header else data
     try:
-        table = Result(Hello(), {}, {"texts": [part]}).table("texts")
+        (table,) = Result(Hello(), {}, {"texts": [part]}).rows("texts")
     except AgentError:
         assert data != bytes(8)
         return
-    assert table.height == 1
+    assert table.texts["text"] == ["a"]
 
 
 def test_an_end_that_came_together_with_an_event_is_not_waited_for() -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any
 import polars as pl
 
 from delaylab.agent.table_schemas import SCHEMAS
-from delaylab.agent.tables import decode
+from delaylab_study.trial.frames import decode
 from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]

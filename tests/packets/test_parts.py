@@ -12,8 +12,9 @@ import pytest
 
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.table_schemas import SCHEMAS
-from delaylab.agent.tables import decode
-from delaylab.agent.tables import joined as whole
+from delaylab.agent.tables import Form
+from delaylab_study.trial.frames import decode
+from delaylab_study.trial.frames import joined as whole
 from tests.packets.agents import TABLE, Agent, Answer, Pair, probe
 from tests.packets.paths import SENDER_PATH, assert_whole_and_ordered
 from tests.packets.responder import DOUBLED, DROPPED, HELD, RELEASES
@@ -72,7 +73,7 @@ def test_a_packet_whose_fate_changes_has_another_row_that_counts(joined: Pair) -
     # 4 intervals pass until it is answered, in which at least one part has it as lost.
     assert of_held == ["lost", "late"], RELEASES
     assert len(answer.parts["packets"]) > 1, "else the test shows nothing"
-    packets = whole(SCHEMAS["packets"], answer.parts["packets"], Probe.keys["packets"])
+    packets = whole(Form(SCHEMAS["packets"], Probe.keys["packets"]), answer.parts["packets"])
     assert packets["seq"].to_list() == list(range(40))
     fates = dict(packets.select("seq", "outcome").iter_rows())
     assert (fates[HELD], fates[DROPPED]) == ("late", "lost")

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from delaylab.agent.table_schemas import Schema, narrowed
-from delaylab.agent.tables import check_once
 from delaylab.agent.wire import loads
 from delaylab.agent.wire import measuring as asked
 from delaylab.agent.wire.measuring import TapDone
 from delaylab.points import LEGS, SOCKET_POINTS
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MOST_STAMPS = 1 << 23
 """The most stamps that a reflector or a tap sends of a probe of any number of packets."""
@@ -57,10 +53,9 @@ class Probe(asked.Probe):
         numbers = {"probe": (self.probe, self.probe), "seq": seqs}
         return narrowed(table, numbers, {"point": SOCKET_POINTS})
 
-    def check(self, name: str, table: pl.DataFrame) -> None:
-        """Raise ValueError if a packet is stamped twice at a point."""
-        if name == "stamps":
-            check_once(table)
+    def once(self, table: str) -> Mapping[str, int] | None:
+        """Return that a packet is stamped once at each point."""
+        return {} if table == "stamps" else None
 
 
 class Reflect(asked.Reflect):
@@ -75,10 +70,9 @@ class Reflect(asked.Reflect):
         """Return the schema of a table of the probe's packets."""
         return narrowed(table, _only(self.probe, self.packets), {"point": SOCKET_POINTS})
 
-    def check(self, name: str, table: pl.DataFrame) -> None:
-        """Raise ValueError if a packet is stamped twice at a point."""
-        if name == "stamps":
-            check_once(table)
+    def once(self, table: str) -> Mapping[str, int] | None:
+        """Return that a packet is stamped once at each point."""
+        return {} if table == "stamps" else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +92,9 @@ class Tap(asked.Tap):
         numbers = _only(self.filter.probe, self.filter.packets)
         return narrowed(table, numbers, {"point": self._points})
 
-    def check(self, name: str, table: pl.DataFrame) -> None:
-        """Raise ValueError if a packet is stamped twice at an interface, on one leg."""
-        if name == "stamps":
-            check_once(table, Counter(self._points))
+    def once(self, table: str) -> Mapping[str, int] | None:
+        """Return that a packet is stamped once at each interface: two may be one point."""
+        return Counter(self._points) if table == "stamps" else None
 
     def read(self, done: object) -> TapDone:
         """Return the answer; raise ValueError if it is not of these interfaces."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
 
 from delaylab.agent.result import AgentError
 from delaylab.agent.table_schemas import SCHEMAS
-from delaylab.agent.tables import decode
+from delaylab.agent.tables import Rows, decode
 from delaylab.forwarding.tables import (
     DISCARD,
     Change,
@@ -23,9 +24,9 @@ from delaylab.forwarding.tables import (
 )
 from delaylab.io.printable import as_name
 
-if TYPE_CHECKING:
-    import polars as pl
-
+_Row = tuple[int, int, int, int, int | None]
+"""A row of the table `changes`: its time in ns, place, kind, what has changed, and its value."""
+_KIND_AND_PLACE = itemgetter(2, 1)
 ROUTE, LINK, LOST = range(3)
 """The kinds of rows of the table `changes`."""
 ADMIN_UP, CARRIER = 1, 2
@@ -60,7 +61,7 @@ class ObservedTables:
         with self._reading():
             self._learn(parts)
             changes = [decode(SCHEMAS["changes"], part) for part in parts.pop("changes", [])]
-            return [change for frame in changes for change in self._changes(frame)]
+            return [change for rows in changes for change in self._changes(_changed(rows))]
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -84,52 +85,61 @@ class ObservedTables:
         self._learn(parts)
         texts, sets = self._texts, self._sets
         for part in parts.pop("changes", []):
-            frame = decode(SCHEMAS["changes"], part)
-            routes = frame.filter(frame["kind"] == ROUTE)
-            for key, of_node in routes.group_by("node", maintain_order=True):
-                what, value = of_node["what"].to_list(), of_node["value"].to_list()
-                rows = zip(what, value, strict=True)
-                found = {
-                    texts[prefix]: hops for prefix, set_ in rows if (hops := sets[set_]) is not None
-                }
-                for node in self.nodes[int(str(key[0]))]:
-                    tables.setdefault(node, {}).update(found)
-            for change in self._changes(frame.filter(frame["kind"] == LINK)):
-                if isinstance(change, LinkChange):
-                    links[change.node, change.device] = change
+            rows = _changed(decode(SCHEMAS["changes"], part))
+            # The routes of a place come one after another.
+            for (kind, place), of_place in groupby(rows, _KIND_AND_PLACE):
+                if kind == ROUTE:
+                    found = {
+                        texts[what]: hops
+                        for _, _, _, what, value in of_place
+                        if (hops := sets[value]) is not None
+                    }
+                    for node in self.nodes[place]:
+                        tables.setdefault(node, {}).update(found)
+                for change in self._changes(of_place) if kind == LINK else ():
+                    if isinstance(change, LinkChange):
+                        links[change.node, change.device] = change
 
     def _learn(self, parts: dict[str, list[bytes]]) -> None:
         """Learn the texts and sets of next hops that are new; each comes before its number."""
         for part in parts.pop("texts", []):
-            frame = decode(SCHEMAS["texts"], part)
-            if frame["number"].to_list() != list(
-                range(len(self._texts), len(self._texts) + frame.height)
-            ):
+            rows = decode(SCHEMAS["texts"], part)
+            numbers = rows.numbers["number"]
+            if [*numbers] != [*range(len(self._texts), len(self._texts) + len(numbers))]:
                 raise ValueError("its texts are out of order")
-            self._texts += map(_text, frame["text"].to_list())
+            self._texts += map(_text, rows.texts["text"])
         new: dict[int, set[NextHop]] = {}
         for part in parts.pop("hops", []):
-            frame = decode(SCHEMAS["hops"], part)
-            for gateway in frame["gateway"].unique().drop_nulls():
-                ip_address(gateway)
-            for set_, device, gateway in frame.iter_rows():
+            rows = decode(SCHEMAS["hops"], part)
+            gateways = rows.some_texts["gateway"]
+            for text in filter(None, {*gateways}):
+                ip_address(text)
+            sets, devices = rows.numbers["set"], rows.numbers["device"]
+            for set_, device, gateway in zip(sets, devices, gateways, strict=True):
                 new.setdefault(set_, set()).add(NextHop(self._texts[device], gateway))
         for set_, hops in new.items():
             self._sets[set_] = frozenset(hops) | (self._sets.get(set_) or frozenset())
 
-    def _changes(self, frame: pl.DataFrame) -> list[Change]:
+    def _changes(self, rows: Iterable[_Row]) -> list[Change]:
         found: list[Change] = []
         texts, sets = self._texts, self._sets
-        for at_ns, place, kind, what, value in frame.iter_rows():
+        for at_ns, place, kind, what, value in rows:
             for node in self.nodes[place]:
                 if kind == ROUTE:
                     found.append(TableChange(at_ns, node, texts[what], sets[value]))
                 elif kind == LINK:
+                    if value is None:
+                        raise LookupError("a device without its state")
                     up, admin_up = bool(value & CARRIER), bool(value & ADMIN_UP)
                     found.append(LinkChange(at_ns, node, texts[what], up, admin_up))
                 else:
                     found.append(Lost(at_ns, node))
         return found
+
+
+def _changed(rows: Rows) -> Iterator[_Row]:
+    numbers = (rows.numbers[name] for name in ("time_ns", "node", "kind", "what"))
+    return zip(*numbers, rows.some_numbers["value"], strict=True)
 
 
 def _text(text: str) -> str:

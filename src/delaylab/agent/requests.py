@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel
 
 from delaylab.agent.bounded_json import MOST_BYTES
 from delaylab.agent.table_schemas import SCHEMAS, Schema
 from delaylab.io.values import JsonObject, Message
-
-if TYPE_CHECKING:
-    import polars as pl
 
 R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
 
@@ -50,8 +47,13 @@ class Request(Message, Generic[R_co]):
         """Return the schema of one of its tables, as far as the request says more of it."""
         return SCHEMAS[table]
 
-    def check(self, name: str, table: pl.DataFrame) -> None:
-        """Raise ValueError if the rows of a table cannot all be true."""
+    def once(self, table: str) -> Mapping[str, int] | None:
+        """Return how often a packet may be stamped at points that may stamp it more than once.
+
+        None for a table in which a packet may be stamped at any point again and again.
+        """
+        del table
+        return None
 
     def read(self, done: object) -> R_co:
         """Return the answer; raise ValueError if it is malformed, as pydantic does."""

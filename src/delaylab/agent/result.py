@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic
+from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,11 +16,9 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import R_co, Request
 from delaylab.agent.table_schemas import SCHEMAS, width
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = ["AgentError", "AgentGone", "NoAnswer", "Result", "Unreachable"]
 
+T = TypeVar("T")
 MOST_KEPT = 64 << 20
 """The most bytes of a command's output that are kept in memory for a caller that takes it whole."""
 PART_BYTES, TEXT_BYTES, MOST_REST = 64, 200, 32 << 20
@@ -31,8 +30,8 @@ class Result(Generic[R_co]):
     """The result of a request: its answer, its tables, the output of a command.
 
     `raw` is the answer as it was sent, `label` names the agent. `parts` holds the encoded parts of
-    each table by the table's name. While the request runs, and after its agent died, `parts` and
-    `table` have what has come so far; the answer comes at the end. `since_s` is when the request
+    each table by the table's name. While the request runs, and after its agent died, they are what
+    has come so far; the answer comes at the end. `since_s` is when the request
     was sent, by the monotonic clock.
     """
 
@@ -60,22 +59,24 @@ class Result(Generic[R_co]):
             why = str(error)
         raise AgentError(f"it sent a malformed answer to {self.request.op!r}: {why}", self.label)
 
-    def table(self, name: str) -> pl.DataFrame:
-        """Return a table of the result, the parts that have come joined.
+    def read(self, name: str, read: Callable[[tables.Form, Sequence[bytes]], T]) -> T:
+        """Return a table of the result, as `read` makes it of the parts that have come.
 
-        Raises AgentError if the agent sent none, or a damaged one.
+        Raises AgentError if the agent sent none, or a damaged one, for which `read` raises
+        ValueError.
         """
-        import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
-
         if name not in self.parts:
             raise AgentError(f"the agent sent no table {name!r}", self.label)
-        schema, key = self.request.schema(name), self.request.keys.get(name, ())
+        asked = self.request
+        form = tables.Form(asked.schema(name), asked.keys.get(name, ()), asked.once(name))
         try:
-            table = tables.joined(schema, self.parts[name], key)
-            self.request.check(name, table)
-        except (ValueError, pl.exceptions.PolarsError) as error:
+            return read(form, self.parts[name])
+        except ValueError as error:
             raise self._malformed(name, error) from None
-        return table
+
+    def rows(self, name: str) -> list[tables.Rows]:
+        """Return the parts of a table as plain values; raises AgentError as `read` does."""
+        return self.read(name, tables.plain)
 
     def keep_table(self, payload: bytes) -> None:
         """Add a part of a table, as its frame has it; raise AgentError for what nobody asked for.

@@ -1,27 +1,31 @@
 """Decoder of table frames (docs/protocol.md, "Tables"): a JSON header, then columns.
 
 A part of a table is checked against its schema before anything is made of it: `check` needs no
-more memory than the header. `decode` then checks each value.
+more memory than the header. `raw_columns` then yields the bytes of each column, and `check_values`
+says whether its values may be. Values are made in plain Python here, and with numpy by
+`trial/frames.py`; both find what `check_values` asks for.
 """
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import sys
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import TypeVar
 
 from delaylab.agent.bounded_json import MOST_BYTES, read_object
-from delaylab.agent.table_schemas import Column, Schema, width
+from delaylab.agent.table_schemas import WIDTHS, Column, Schema, width
 
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-
+N = TypeVar("N", int, float)
 _LENGTH = struct.Struct("<I")
-_NUMBERS = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i64": "<i8", "f64": "<f8", "bool": "u1"}
-_MISSING = 0xFFFFFFFF
-"""The index that marks a missing text."""
+_CODES = {"u8": "B", "u16": "H", "u32": "I", "i64": "q", "bool": "B"}
+MISSING = 0xFFFFFFFF
+"""The number that marks a missing text."""
 _HEADER, _HEADER_OF_ROW = 1 << 20, 1 << 10
 """The most bytes of a header: a constant, plus so many for each row."""
 SHOWN, MOST_WORDS = 100, 20
@@ -41,16 +45,47 @@ class Part:
     texts: dict[str, list[str]]
 
 
-def joined(schema: Schema, parts: Sequence[bytes], key: Sequence[str] = ()) -> pl.DataFrame:
-    """Return a table from its parts, in the order in which they came.
+@dataclass(frozen=True)
+class Form:
+    """The form of a table that a request asked for.
 
-    With `key`, a later row replaces an earlier one that is alike in these columns, and the rows are
-    sorted by them. Raise ValueError if a part is damaged.
+    With a `key`, a later row replaces an earlier one that is alike in these columns, and the rows
+    are sorted by them. A packet has at most one stamp at each point of each leg in a table with
+    `once`, which names the points that may have more, with their numbers.
     """
-    import polars as pl  # noqa: PLC0415  slow to load, and most verbs need none
 
-    table = pl.concat(decode(schema, part) for part in parts)
-    return table.unique(key, keep="last").sort(key) if key and len(parts) > 1 else table
+    schema: Schema
+    key: Sequence[str] = ()
+    once: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class RawColumn:
+    """A column as it was sent: its numbers, or the numbers of its `texts`.
+
+    `flags` has a byte for each row of a nullable column of numbers: 1 if there is a value.
+    """
+
+    name: str
+    column: Column
+    flags: bytes | None
+    data: bytes
+    texts: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """Facts that decide whether a column is right; missing values count for no other fact.
+
+    `between` are the least and the most number, None without any and for fractions, which may only
+    not be infinite. `text` is the largest number of a text. `flags` is False if one is not 0 or 1.
+    """
+
+    between: tuple[int, int] | None = None
+    finite: bool = True
+    flags: bool = True
+    text: int = -1
+    missing: bool = False
 
 
 def check(schema: Schema, part: bytes) -> Part:
@@ -73,39 +108,136 @@ def check(schema: Schema, part: bytes) -> Part:
     return Part(_rows(header.get("rows"), rest, width(schema)), begin, texts)
 
 
-def decode(schema: Schema, part: bytes) -> pl.DataFrame:
-    """Return one part of a table, given without its name; raise ValueError if it is damaged."""
-    import polars as pl  # noqa: PLC0415
+def raw_columns(schema: Schema, part: bytes) -> Iterator[RawColumn]:
+    """Yield the columns of one part of a table, given without its name.
 
-    checked = check(schema, part)
-    place, columns = checked.begin, []
-    for column, kind in schema.items():
-        values = part[place : place + kind.width * checked.rows]
-        place += len(values)
-        try:
-            texts = checked.texts.get(column)
-            columns.append(
-                _numbers(column, kind, values, checked.rows)
-                if texts is None
-                else _texts(column, kind, values, texts)
-            )
-        except ValueError as error:
-            raise ValueError(f"column {column!r} {error}") from None
-    return pl.DataFrame(columns)
-
-
-def check_once(stamps: pl.DataFrame, most: Mapping[str, int] | None = None) -> None:
-    """Raise ValueError if a packet is stamped twice at a point, on one leg.
-
-    `most` has the points at which it may be stamped more often: two interfaces may be one point.
+    Raise ValueError if the part is damaged.
     """
-    import polars as pl  # noqa: PLC0415
+    checked = check(schema, part)
+    end = checked.begin
+    for name, column in schema.items():
+        flags = None
+        if column.nullable and not column.is_text:
+            flags, end = part[end : end + checked.rows], end + checked.rows
+        begin, end = end, end + WIDTHS[column.kind] * checked.rows
+        yield RawColumn(name, column, flags, part[begin:end], checked.texts.get(name, []))
 
-    key = ("probe", "seq", "leg", "point")
-    again = stamps.group_by(key).len().filter(pl.col("len") > 1)
-    for probe, seq, _, point, times in again.iter_rows():
-        if times > (most or {}).get(point, 1):
-            raise ValueError(f"packet {seq} of probe {probe} is stamped {times} times at {point!r}")
+
+def check_values(raw: RawColumn, found: Found) -> None:
+    """Raise ValueError if a column has values that its schema does not allow."""
+    column, why = raw.column, ""
+    least, most = found.between or (column.least, column.least)
+    if not found.flags:
+        why = "has a value that is neither there nor missing"
+    elif not found.finite:
+        why = "has values that are not numbers"
+    elif least < column.least or (column.most is not None and most > column.most):
+        what = f"from {column.least}" + ("" if column.most is None else f" to {column.most}")
+        why = f"has values that are not {what}"
+    elif found.missing and not column.nullable:
+        why = "is empty in some rows"
+    elif found.text >= len(raw.texts):
+        why = "has the number of a text that is not there"
+    if why:
+        raise ValueError(f"column {raw.name!r} {why}")
+
+
+def twice(probe: int, seq: int, times: int, point: str) -> ValueError:
+    """Return the error for a packet that is stamped more often at a point than it can be."""
+    return ValueError(f"packet {seq} of probe {probe} is stamped {times} times at {point!r}")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One part of a table as plain values: each column has one for each row, in their order.
+
+    Columns are by name, those that may lack values apart. Times are in ns; a `bool` is 0 or 1.
+    """
+
+    numbers: dict[str, Sequence[int]] = field(default_factory=dict)
+    fractions: dict[str, Sequence[float]] = field(default_factory=dict)
+    texts: dict[str, Sequence[str]] = field(default_factory=dict)
+    some_numbers: dict[str, Sequence[int | None]] = field(default_factory=dict)
+    some_texts: dict[str, Sequence[str | None]] = field(default_factory=dict)
+
+
+def plain(form: Form, parts: Sequence[bytes]) -> list[Rows]:
+    """Return the parts of a table; later rows do not replace earlier ones yet.
+
+    Raise ValueError if a part is damaged, or a packet is stamped twice at a point.
+    """
+    found = [decode(form.schema, part) for part in parts]
+    if form.once is not None:
+        _check_once(found, form.once)
+    return found
+
+
+def decode(schema: Schema, part: bytes) -> Rows:
+    """Return one part of a table, given without its name; raise ValueError if it is damaged."""
+    rows = Rows()
+    for raw in raw_columns(schema, part):
+        if raw.column.is_text:
+            _add_texts(rows, raw)
+        elif raw.column.kind == "f64":
+            values = _in_order(array("d", raw.data))
+            check_values(raw, Found(finite=all(map(math.isfinite, values))))
+            rows.fractions[raw.name] = values
+        else:
+            _add_numbers(rows, raw)
+    return rows
+
+
+def _add_numbers(rows: Rows, raw: RawColumn) -> None:
+    numbers = _in_order(array(_CODES[raw.column.kind], raw.data))
+    flags, column = raw.flags, raw.column
+    known = numbers
+    if flags and 0 in flags:
+        known = array(numbers.typecode, compress(numbers, flags))
+    # The others may be any that their bytes can say.
+    ranged = column.kind == "i64" or column.least or column.most is not None
+    between = (min(known), max(known)) if ranged and known else None
+    check_values(raw, Found(between=between, flags=not (flags or b"").translate(None, b"\0\1")))
+    if flags is None:
+        rows.numbers[raw.name] = numbers
+    elif known is numbers:
+        rows.some_numbers[raw.name] = numbers
+    else:
+        both = zip(numbers, flags, strict=True)
+        rows.some_numbers[raw.name] = [number if there else None for number, there in both]
+
+
+def _add_texts(rows: Rows, raw: RawColumn) -> None:
+    numbers = _in_order(array("I", raw.data))
+    missing = MISSING in numbers
+    there = filter(MISSING.__ne__, numbers) if missing else numbers
+    largest = max(there, default=-1)
+    check_values(raw, Found(text=largest, missing=missing))
+    if raw.column.nullable:
+        text_of = dict[int, str | None](enumerate(raw.texts)) | {MISSING: None}
+        rows.some_texts[raw.name] = [text_of[each] for each in numbers]
+    else:
+        rows.texts[raw.name] = [raw.texts[each] for each in numbers]
+
+
+def _in_order(values: array[N]) -> array[N]:
+    """Return values with the bytes in this machine's order; a table has the lowest first."""
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def _check_once(stamps: Sequence[Rows], most: Mapping[str, int]) -> None:
+    """Raise ValueError if a packet is stamped twice at a point, or more often than `most` says."""
+    taken: dict[tuple[int, int, str], array[int]] = defaultdict(lambda: array("I"))
+    for part in stamps:
+        of_part = (part.numbers[name] for name in ("probe", "leg", "seq"))
+        for probe, leg, seq, point in zip(*of_part, part.texts["point"], strict=True):
+            taken[probe, leg, point].append(seq)
+    for (probe, _, point), packets in taken.items():
+        if len(set(packets)) < len(packets):
+            ((seq, times),) = Counter(packets).most_common(1)
+            if times > most.get(point, 1):
+                raise twice(probe, seq, times, point)
 
 
 def _rows(given: object, rest: int, each: int) -> int:
@@ -150,47 +282,3 @@ def _checked_texts(name: str, column: Column, values: object, rows: int) -> list
             what = one_of or ("a name" if column.name else "such a text")
             raise ValueError(f"column {name!r} has {text[:SHOWN]!r}, which is not {what}")
     return values
-
-
-def _numbers(name: str, column: Column, data: bytes, rows: int) -> pl.Series:
-    import numpy as np  # noqa: PLC0415  slow to load, and most verbs need none
-    import polars as pl  # noqa: PLC0415
-
-    known = None
-    if column.nullable:
-        flags = np.frombuffer(data, "u1", rows)
-        if rows and flags.max() > 1:
-            raise ValueError("has a value that is neither there nor missing")
-        known, data = flags.view("?"), data[rows:]
-    values = np.frombuffer(data, _NUMBERS[column.kind], rows)
-    _check_range(values if known is None else values[known], column)
-    series = pl.Series(name, values.view("?") if column.kind == "bool" else values)
-    return series if known is None else series.set(pl.Series(~known), None)
-
-
-def _check_range(values: np.ndarray, column: Column) -> None:
-    import numpy as np  # noqa: PLC0415
-
-    if not len(values):
-        return
-    if column.kind == "f64":
-        if not np.isfinite(values).all():
-            raise ValueError("has values that are not numbers")
-    elif values.min() < column.least or (column.most is not None and values.max() > column.most):
-        what = f"from {column.least}" + ("" if column.most is None else f" to {column.most}")
-        raise ValueError(f"has values that are not {what}")
-
-
-def _texts(name: str, column: Column, data: bytes, values: list[str]) -> pl.Series:
-    import numpy as np  # noqa: PLC0415
-    import polars as pl  # noqa: PLC0415
-
-    places = np.frombuffer(data, "<u4")
-    missing = places == _MISSING
-    if missing.any() and not column.nullable:
-        raise ValueError("is empty in some rows")
-    if (places[~missing] >= len(values)).any():
-        raise ValueError("has the number of a text that is not there")
-    found = pl.Series(name, [*values, None], dtype=pl.String)
-    texts = found.gather(np.where(missing, np.uint32(len(values)), places))
-    return texts.cast(pl.Categorical) if column.kind == "label" else texts

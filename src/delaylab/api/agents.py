@@ -9,6 +9,8 @@ from delaylab.agent.requests import Request
 from delaylab.agent.result import MOST_KEPT, AgentError, NoAnswer, Result, Unreachable
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
+from delaylab.agent.table_schemas import Schema
+from delaylab.agent.tables import MISSING, Form, Found, RawColumn, check_values, raw_columns, twice
 from delaylab.agent.watched import Watched, wait_watching
 from delaylab.agent.wire.loads import (
     ComputeDone,
@@ -34,6 +36,7 @@ from delaylab.agent.wire.measuring import (
 from delaylab.agent.wire.sessions import Exec, ExecDone, Hello, Terminal
 
 __all__ = [
+    "MISSING",
     "MOST_KEPT",
     "AgentError",
     "Clock",
@@ -45,6 +48,8 @@ __all__ = [
     "Discarded",
     "Exec",
     "ExecDone",
+    "Form",
+    "Found",
     "Frame",
     "FrameFlow",
     "FrameKind",
@@ -55,11 +60,13 @@ __all__ = [
     "NoAnswer",
     "Probe",
     "ProbeDone",
+    "RawColumn",
     "Reflect",
     "ReflectDone",
     "Request",
     "Result",
     "Route",
+    "Schema",
     "Session",
     "Tap",
     "TapDone",
@@ -71,8 +78,11 @@ __all__ = [
     "WatchDone",
     "WatchPlace",
     "Watched",
+    "check_values",
     "counter",
     "of_interface",
     "of_protocol",
+    "raw_columns",
+    "twice",
     "wait_watching",
 ]

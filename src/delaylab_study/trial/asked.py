@@ -8,11 +8,12 @@ from __future__ import annotations
 import polars as pl
 
 from delaylab.api.agents import AgentError, Probe, ProbeDone, Result
+from delaylab_study.trial.frames import frame
 
 
 def asked_packets(result: Result[ProbeDone]) -> pl.DataFrame:
     """Return a probe's packets; raise AgentError if they are not those that were asked for."""
-    packets, request = result.table("packets"), result.request
+    packets, request = frame(result, "packets"), result.request
     if not isinstance(request, Probe):
         raise TypeError("not a probe")
     first, count = request.first_seq, request.count

@@ -23,6 +23,7 @@ from delaylab.api.running import LiveLab, closed_ways, joined_machines
 from delaylab_study.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab_study.dataset.records.tables import COMPARISONS
 from delaylab_study.trial import underlays
+from delaylab_study.trial.frames import frame
 from delaylab_study.trial.time_sync import time_sync
 
 EVERY_NS = 10_000_000
@@ -96,7 +97,7 @@ def comparing(lab: LiveLab) -> Iterator[Compared]:
         yield compared
         for each in running:
             times = _end(each)
-            pair, packets = (each.machine, each.other), each.sent.table("packets")
+            pair, packets = (each.machine, each.other), frame(each.sent, "packets")
             compared.underlays.append(underlays.measured(lab.plan, pair, packets, times))
             if _differ(clocks, pair):
                 compared.records.append(_record(each))
@@ -184,7 +185,7 @@ def _end(comparison: _Comparison) -> pl.DataFrame:
     comparison.answerer.stop()
     comparison.answerer.finish(READY_S)
     reference, clock = comparison.clocks
-    own, theirs = comparison.sent.table("stamps"), comparison.answered.table("stamps")
+    own, theirs = frame(comparison.sent, "stamps"), frame(comparison.answered, "stamps")
     return (
         _first(own, REQUEST, SENT, "sent_ns")
         .join(_first(theirs, REQUEST, ARRIVED, "arrived_ns"), on="seq")

@@ -13,6 +13,7 @@ from delaylab.api.agents import WatchDone as Watched
 from delaylab.api.lab import AgentName
 from delaylab.api.machines import Machine, OtherClock
 from delaylab.api.running import LiveLab
+from delaylab_study.trial.frames import frame
 
 INTERVAL_NS = 100_000_000
 READY_S = 20
@@ -38,7 +39,7 @@ class MachineStates:
     def table(self) -> pl.DataFrame:
         """Return the table `hosts`, once the recorders have stopped."""
         return pl.concat(
-            result.table("hosts").with_columns(pl.lit(name).alias("machine"))
+            frame(result, "hosts").with_columns(pl.lit(name).alias("machine"))
             for name, (_, result) in self.recorders.items()
         )
 

@@ -15,6 +15,7 @@ import polars as pl
 from delaylab.api.agents import ProbeDone, Result
 from delaylab.api.units import Duration
 from delaylab_study.dataset.records.rates import Search, Try
+from delaylab_study.trial.frames import frame
 
 BURST_NS = 250_000_000
 AT_LEAST, AT_MOST = 100, 20_000
@@ -69,9 +70,9 @@ def _next(shorter: float, longer: float, tried: Try) -> float:
 
 def judge(interval_ns: int, result: Result[ProbeDone]) -> Try:
     """Return a try that says whether a burst was held."""
-    packets = result.table("packets")
+    packets = frame(result, "packets")
     is_reply = (pl.col("leg") == 1) & (pl.col("point").cast(pl.String) == "app")
-    replies = result.table("stamps").filter(is_reply)["time_ns"].to_numpy()
+    replies = frame(result, "stamps").filter(is_reply)["time_ns"].to_numpy()
     sent = packets["sent_ns"].drop_nulls().to_numpy()
     lost = int((packets["outcome"] != "replied").sum())
     sent_in, took, held = 0, BURST_NS, False

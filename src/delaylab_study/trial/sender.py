@@ -13,6 +13,7 @@ from delaylab.api.running import LiveLab
 from delaylab.api.units import Duration
 from delaylab_study.study_file.model import ClosedLoop, Pace, ProbeSpec
 from delaylab_study.trial.asked import asked_packets
+from delaylab_study.trial.frames import frame
 from delaylab_study.trial.instruments import Instruments
 from delaylab_study.trial.machine_states import READY_S
 from delaylab_study.trial.ports import identifier, port
@@ -56,7 +57,7 @@ class Sender:
         self.clock = done.clock
         known = {warning.message for warning in self.warnings}
         self.warnings += [each for each in done.warnings if each.message not in known]
-        self.stamps.append(result.table("stamps"))
+        self.stamps.append(frame(result, "stamps"))
         self.packets.append(_of_phase(phase, asked_packets(result)))
 
     def burst(self, count: int, interval: Duration) -> Result[ProbeDone]:

@@ -13,6 +13,7 @@ from delaylab.api.agents import Result, TapDone
 from delaylab.api.points import LEGS, LOCATION, RESPONDER, SENDER
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.trial import Repeats
+from delaylab_study.trial.frames import frame
 from delaylab_study.trial.instruments import Instruments
 from delaylab_study.trial.sender import Sender
 
@@ -33,11 +34,11 @@ def taken(
     parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
     for reflector, reflected in instruments.reflector.items():
         clock = _of_clock(lab.clock(reflector.label))
-        parts.append(reflected.table("stamps").with_columns(_prefixed(RESPONDER), clock))
+        parts.append(frame(reflected, "stamps").with_columns(_prefixed(RESPONDER), clock))
     for session, result in instruments.taps.items():
         clock = _of_clock(lab.clock(session.label))
         parts += [
-            result.table(name).with_columns(pl.col("point").cast(pl.String), clock)
+            frame(result, name).with_columns(pl.col("point").cast(pl.String), clock)
             for name in ("stamps", "repeats")[: 2 if again else 1]
         ]
     legs = pl.col("leg").replace_strict(dict(enumerate(LEGS)), return_dtype=pl.String)
@@ -53,7 +54,7 @@ def repeats(taps: Iterable[Result[TapDone]], packets: pl.DataFrame) -> list[Repe
 
     `packets` is the trial's schedule with its phases.
     """
-    parts = [tap.table("repeats").with_columns(pl.col("point").cast(pl.String)) for tap in taps]
+    parts = [frame(tap, "repeats").with_columns(pl.col("point").cast(pl.String)) for tap in taps]
     if not parts:
         return []
     found = (

@@ -10,6 +10,9 @@ def computed(result: Result[ComputeDone]) -> Done:
     """Return the units of arithmetic per second, with the time at which each part was done."""
     done = result.done
     rate = done.units / seconds_of(done)
-    rows = result.table("progress").select("time_ns", "units").iter_rows()
-    progress = tuple((time_ns - done.began_ns, float(units)) for time_ns, units in rows)
+    progress = tuple(
+        (time_ns - done.began_ns, float(units))
+        for part in result.rows("progress")
+        for time_ns, units in zip(part.numbers["time_ns"], part.numbers["units"], strict=True)
+    )
     return done_of(done, rate, progress=progress)

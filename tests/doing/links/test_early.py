@@ -14,6 +14,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
+from delaylab_study.trial.frames import frame
 
 pytestmark = [pytest.mark.root]
 DELAYS_NS = (1_000_000, 1_234_567)
@@ -52,7 +53,7 @@ def tapped(lab: LiveLab, count: int, interval_ns: int) -> pl.DataFrame:
     settled(lab)
     tap.stop()
     tap.finish(60)
-    stamps = result.table("stamps")
+    stamps = frame(result, "stamps")
     tap.close()
     parts = pl.col("point").cast(pl.String).str.split(".")
     delays = pl.DataFrame({"link": names, "delay_ns": DELAYS_NS})

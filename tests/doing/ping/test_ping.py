@@ -28,6 +28,7 @@ from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.units import Duration
 from delaylab.verbs.ping import run as ping
+from delaylab_study.trial.frames import frame
 from tests.doing.conftest import DELAYLAB, Run, Up, as_json
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -119,7 +120,7 @@ def ours(lab: LiveLab, address: str) -> float:
         realtime=True,
     )
     result = session.call(request)
-    stamps = result.table("stamps").filter(pl.col("point").cast(pl.String) == "app")
+    stamps = frame(result, "stamps").filter(pl.col("point").cast(pl.String) == "app")
     both = stamps.filter(leg=0).join(stamps.filter(leg=1), on="seq", suffix="_reply")
     assert len(both) == COUNT
     return float(np.median((both["time_ns_reply"] - both["time_ns"]).to_numpy())) / 1e3

@@ -7,44 +7,58 @@ from dataclasses import replace
 
 from delaylab.agent.result import Result
 from delaylab.agent.wire import measuring
-from delaylab.verbs.ping.result import REDIRECT, PingPacket
+from delaylab.verbs.ping.result import PingPacket, error_or_redirect
 
 REQUEST, REPLY = 0, 1
-STAMPS = {
-    "sent": ("app", REQUEST),
-    "left": ("stack", REQUEST),
-    "arrived": ("stack", REPLY),
-    "replied": ("app", REPLY),
-}
+SENT, LEFT = ("app", REQUEST), ("stack", REQUEST)
+ARRIVED, REPLIED = ("stack", REPLY), ("app", REPLY)
+"""The stamps that make up round trips: a point and a leg."""
 
 
 def packets_of(result: Result[measuring.ProbeDone]) -> tuple[PingPacket, ...]:
     """Return the packets that were sent or refused; tables have no TTL and no sender."""
-    import polars as pl  # noqa: PLC0415  slow to load, and only a quiet ping needs it
+    times: dict[tuple[str, int], dict[int, int]] = {
+        stamp: {} for stamp in (SENT, LEFT, ARRIVED, REPLIED)
+    }
+    for part in result.rows("stamps"):
+        columns = (part.numbers[name] for name in ("leg", "seq", "time_ns"))
+        for point, leg, seq, time_ns in zip(part.texts["point"], *columns, strict=True):
+            if (point, leg) in times:
+                times[point, leg][seq] = time_ns
+    sent, left, arrived, replied = times.values()
+    packets = {}
+    for part in result.rows("packets"):
+        columns = (part.numbers[name] for name in ("seq", "intended_ns", "duplicates"))
+        rows = zip(
+            *columns,
+            part.some_numbers["sent_ns"],
+            part.texts["outcome"],
+            part.some_texts["error"],
+            strict=True,
+        )
+        for seq, intended_ns, duplicates, sent_ns, outcome, told in rows:
+            began_ns = sent.get(seq)
+            opening = _between(sent_ns, began_ns)
+            error, redirect = error_or_redirect(told)
+            packets[seq] = PingPacket(
+                seq=seq,
+                rtt_user_ns=_between(began_ns, replied.get(seq)),
+                rtt_kernel_ns=_between(left.get(seq), arrived.get(seq)),
+                slip_ns=_between(intended_ns, sent_ns),
+                outcome=outcome,
+                sender=None,
+                ttl=None,
+                error=error,
+                # The connection of an HTTP request is opened first; others are sent at once.
+                handshake_ns=opening if opening and opening > 0 else None,
+                duplicates=duplicates,
+                redirect=redirect,
+            )
+    return tuple(packets[seq] for seq in sorted(packets) if packets[seq].outcome != "unsent")
 
-    packets, stamps = result.table("packets"), result.table("stamps")
-    stamps = stamps.with_columns(pl.col("point").cast(pl.String))
-    for name, (point, leg) in STAMPS.items():
-        taken = stamps.filter((pl.col("point") == point) & (pl.col("leg") == leg))
-        packets = packets.join(taken.select("seq", pl.col("time_ns").alias(name)), "seq", "left")
-    opening = pl.col("sent") - pl.col("sent_ns")
-    error = pl.col("error").cast(pl.String)
-    redirects = error.str.starts_with(REDIRECT).fill_null(value=False)
-    rows = packets.filter(pl.col("outcome") != "unsent").select(
-        "seq",
-        pl.col("replied") - pl.col("sent"),
-        (pl.col("arrived") - pl.col("left")).alias("kernel"),
-        (pl.col("sent_ns") - pl.col("intended_ns")).alias("slip"),
-        pl.col("outcome").cast(pl.String),
-        pl.lit(None).alias("from"),
-        pl.lit(None).alias("ttl"),
-        pl.when(~redirects).then(error).alias("error"),
-        # The connection of an HTTP request is opened first; any other packet is sent at once.
-        pl.when(opening > 0).then(opening).alias("handshake"),
-        "duplicates",
-        pl.when(redirects).then(error).alias("redirect"),
-    )
-    return tuple(PingPacket(*row) for row in rows.sort("seq").iter_rows())
+
+def _between(start: int | None, end: int | None) -> int | None:
+    return None if start is None or end is None else end - start
 
 
 def merged(
