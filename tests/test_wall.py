@@ -25,7 +25,7 @@ MEANING = {"analysis", "charts", "papers", "report"}
 MEANING_MAY_USE = MEANING | {"study_file", "dataset"}
 DOORS_OF_MEANING = {
     *("errors", "progress", "files", "units", "documents", "points", "records", "verdicts"),
-    *("lab", "lab_files", "forwarding", "drawing"),
+    *("models", "names", "lab", "kinds", "conditions", "timeline", "cpus", "forwarding", "drawing"),
 }
 """The laboratory's doors for rooms that need no machine, no agent and no running lab."""
 

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from delaylab.spec.addresses import outside
-from delaylab.spec.base import NAME, Name, Names, Packages, Spec, spelled
 from delaylab.spec.limits import MOST_BYTES
 from delaylab.spec.sentences import reason, sentences
 from delaylab.spec.source import Document, Location, Problems, validate
 from delaylab.spec.source import of_data as document_of_data
 from delaylab.spec.source import read as read_document
-from delaylab.spec.variants import Jobs, all_fields
 
 __all__ = [
     "MOST_BYTES",
-    "NAME",
     "Document",
-    "Jobs",
     "Location",
-    "Name",
-    "Names",
-    "Packages",
     "Problems",
-    "Spec",
-    "all_fields",
     "document_of_data",
     "outside",
     "read_document",
     "reason",
     "sentences",
-    "spelled",
     "validate",
 ]

@@ -7,70 +7,31 @@ from delaylab.resolve.load import OF_STUDIES, refuse_foreign, want_lab
 from delaylab.resolve.load import checked as checked_lab
 from delaylab.resolve.load import says as says_lab
 from delaylab.resolve.resolve import lab_from_data, resolve
-from delaylab.spec.conditions.engine import NOTHING, Conditions, check_configured
 from delaylab.spec.conditions.files import with_files
-from delaylab.spec.conditions.words import one_line as conditions_in_words
-from delaylab.spec.kinds import (
-    FACTS,
-    FIELDS_OF_KINDS,
-    HostedNode,
-    NodeSpec,
-    QemuNode,
-    facts_of,
-    is_virtual_machine,
-)
 from delaylab.spec.lab import IpVersion, LabSpec
 from delaylab.spec.machine import MachineSpec
 from delaylab.spec.names import Names as NamesInFile
 from delaylab.spec.names import links_of, named_links
 from delaylab.spec.names import names as names_in
-from delaylab.spec.reserved import cpus_in_words, reserved_cpus
 from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.sysctls import CONGESTION_CONTROL
-from delaylab.spec.this_machine import LOCAL_MACHINE
-from delaylab.spec.timeline.model import (
-    ChangeSpec,
-    EventSpec,
-    LinkEventSpec,
-    MomentSpec,
-    NodeEventSpec,
-)
 from delaylab.verbs.schema import generated as schema_of_generated
 from delaylab.verbs.schema import with_dialect
 
 __all__ = [
     "CONGESTION_CONTROL",
-    "FACTS",
-    "FIELDS_OF_KINDS",
-    "LOCAL_MACHINE",
-    "NOTHING",
     "OF_STUDIES",
-    "ChangeSpec",
-    "Conditions",
-    "EventSpec",
-    "HostedNode",
     "IpVersion",
     "LabSpec",
-    "LinkEventSpec",
     "MachineSpec",
-    "MomentSpec",
     "NamesInFile",
-    "NodeEventSpec",
-    "NodeSpec",
-    "QemuNode",
     "RoutingSpec",
-    "check_configured",
     "checked_lab",
-    "conditions_in_words",
-    "cpus_in_words",
-    "facts_of",
-    "is_virtual_machine",
     "lab_from_data",
     "links_of",
     "named_links",
     "names_in",
     "refuse_foreign",
-    "reserved_cpus",
     "resolve",
     "says_lab",
     "schema_of_generated",

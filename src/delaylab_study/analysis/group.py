@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.api.lab_files import facts_of
+from delaylab.api.kinds import facts_of
 from delaylab.api.records import Doubt, DoubtKind
 from delaylab_study.analysis.convergence.recorded import SeenEvent, SeenTrial
 from delaylab_study.analysis.delay_by_share import DelayByShare

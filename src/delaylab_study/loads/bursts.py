@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from delaylab.api.agents import Discarded
-from delaylab.api.lab import node_agent
+from delaylab.api.names import node_agent
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.generator import Generator, Sent
 from delaylab_study.loads.streams import Arrived, Sink, Stream, streams

@@ -18,8 +18,8 @@ from delaylab.api.agents import (
     counter,
     of_interface,
 )
+from delaylab.api.conditions import Conditions
 from delaylab.api.lab import delay_ns
-from delaylab.api.lab_files import Conditions
 from delaylab.api.plans import NodePath, node_path
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.rates import Flow

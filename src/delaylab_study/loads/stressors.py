@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import yaml
 
-from delaylab.api.lab_files import QemuNode
+from delaylab.api.kinds import QemuNode
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import end, start
 from delaylab_study.loads.state import Achieved, Running

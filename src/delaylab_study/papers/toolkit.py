@@ -1,6 +1,6 @@
 """Everything that a paper's folder needs, under one name (docs/papers.md)."""
 
-from delaylab.api.lab_files import is_virtual_machine
+from delaylab.api.kinds import is_virtual_machine
 from delaylab.api.records import EngineReport
 from delaylab_study.analysis.claims.claim import (
     ENOUGH,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import log10
 
 from delaylab.api.drawing import FONT, xml
-from delaylab.api.lab_files import facts_of
+from delaylab.api.kinds import facts_of
 from delaylab.api.points import ON_HOST, RESPONDER, TUNNEL, WIRE, bare, role, router_number
 from delaylab_study.analysis.group import Group, SegmentSummary
 from delaylab_study.analysis.statistics.quantiles import Tail

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from delaylab.api.kinds import NodeSpec
 from delaylab.api.lab import Lab, round_trip_ns
-from delaylab.api.lab_files import NodeSpec, RoutingSpec
+from delaylab.api.lab_files import RoutingSpec
 from delaylab.api.plans import KINDS
 from delaylab.api.units import Duration
 from delaylab_study.study.block_rates import Key, key

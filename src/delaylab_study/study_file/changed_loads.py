@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from delaylab.api.documents import Document, Location, all_fields, reason
+from delaylab.api.documents import Document, Location, reason
+from delaylab.api.models import all_fields
 from delaylab_study.study_file.loads import LOADS, LoadSpec
 
 LOADS_ROOT = "loads"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from delaylab.api.documents import Document, Location, Problems, Spec, validate
+from delaylab.api.documents import Document, Location, Problems, validate
+from delaylab.api.models import Spec
 from delaylab_study.study_file.claims import ClaimSpec
 
 Factors = Mapping[str, Collection[str]]

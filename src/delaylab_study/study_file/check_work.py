@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from delaylab.api.documents import Document, Location, Spec, validate
-from delaylab.api.lab_files import FIELDS_OF_KINDS, LabSpec, NamesInFile, with_counts
+from delaylab.api.documents import Document, Location, validate
+from delaylab.api.kinds import FIELDS_OF_KINDS
+from delaylab.api.lab_files import LabSpec, NamesInFile, with_counts
+from delaylab.api.models import Spec
 from delaylab_study.study_file.expand_jobs import expand_work
 from delaylab_study.study_file.needs import without_packages
 from delaylab_study.study_file.work import MpiWork, PairWork, WorkSpec

@@ -12,8 +12,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from delaylab.api.documents import Name, Spec, spelled
 from delaylab.api.errors import Unexpected
+from delaylab.api.models import Name, Spec, spelled
 from delaylab.api.units import Duration
 
 Unit = Literal["µs", "share", "times"]

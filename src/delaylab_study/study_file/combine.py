@@ -10,7 +10,8 @@ from typing import Any
 
 from delaylab.api.documents import Document, Location
 from delaylab.api.lab import Lab
-from delaylab.api.lab_files import EventSpec, checked_lab, links_of, named_links, names_in, resolve
+from delaylab.api.lab_files import checked_lab, links_of, named_links, names_in, resolve
+from delaylab.api.timeline import EventSpec
 from delaylab_study.study_file.changed_loads import (
     LOADS_ROOT,
     LoadChange,

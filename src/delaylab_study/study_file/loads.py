@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from delaylab.api.documents import Jobs, Name, Names
+from delaylab.api.models import Jobs, Name, Names
 from delaylab.api.units import Multiple, Share
 
 Workers = Annotated[int, Field(gt=0, le=10_000)]

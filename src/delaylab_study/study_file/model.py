@@ -8,8 +8,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from delaylab.api.documents import NAME, Name, Spec, outside, spelled
+from delaylab.api.documents import outside
 from delaylab.api.lab_files import IpVersion, LabSpec
+from delaylab.api.models import NAME, Name, Spec, spelled
 from delaylab.api.units import Duration
 from delaylab_study.study_file.claims import ClaimSpec, LevelName
 from delaylab_study.study_file.loads import LoadSpec

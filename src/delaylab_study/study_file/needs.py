@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaylab.api.lab_files import HostedNode, LabSpec
+from delaylab.api.kinds import HostedNode
+from delaylab.api.lab_files import LabSpec
 from delaylab_study.study_file.work import WorkSpec
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from delaylab.api.documents import Spec, sentences
+from delaylab.api.documents import sentences
+from delaylab.api.models import Spec
 from delaylab.api.units import Amount, amount_of, text_of
 
 MOST_VALUES = 1000

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from delaylab.api.documents import Jobs, Name, Names, Packages, Spec
+from delaylab.api.models import Jobs, Name, Names, Packages, Spec
 from delaylab.api.units import Duration, Size
 
 TcpProgram = Literal["iperf3", "nuttcp"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from delaylab.api.forwarding import TablesVerdict
 from delaylab.api.lab import Lab
-from delaylab.api.lab_files import LinkEventSpec, NodeEventSpec
 from delaylab.api.running import Happened
+from delaylab.api.timeline import LinkEventSpec, NodeEventSpec
 from delaylab_study.dataset.records.events import EventRecord, Happening, WaitedForCpu
 
 Waits = Mapping[str, int]

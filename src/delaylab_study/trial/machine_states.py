@@ -10,8 +10,8 @@ import polars as pl
 
 from delaylab.api.agents import Result, Session, Watch, WatchPlace
 from delaylab.api.agents import WatchDone as Watched
-from delaylab.api.lab import AgentName
 from delaylab.api.machines import Machine, OtherClock
+from delaylab.api.names import AgentName
 from delaylab.api.running import LiveLab
 from delaylab_study.trial.frames import frame
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from delaylab.api.agents import AgentError, Counters, ReflectDone, Result, Route, of_protocol
 from delaylab.api.errors import DelaylabError
-from delaylab.api.lab import node_agent
 from delaylab.api.lab_files import CONGESTION_CONTROL
 from delaylab.api.machines import congestion_control
+from delaylab.api.names import node_agent
 from delaylab.api.plans import PlannedHop, ProbeWay, outside_way, probe_way
 from delaylab.api.points import RESPONDER
 from delaylab.api.records import Doubt, DoubtKind, TapRecord, doubt

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from delaylab.api.cpus import reserved_cpus
 from delaylab.api.lab import Lab
-from delaylab.api.lab_files import reserved_cpus
 from delaylab.api.records import Doubt, DoubtKind, doubt
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.trial import Measurement, ReservedCpus

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from delaylab.api.doctor import Check
-from delaylab.api.lab_files import FACTS, FIELDS_OF_KINDS
+from delaylab.api.kinds import FACTS, FIELDS_OF_KINDS
 from delaylab.api.plans import KINDS
 from delaylab.api.running import QUERY
 from delaylab_study.study_file.work import JOBS

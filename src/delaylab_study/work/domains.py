@@ -9,7 +9,7 @@ import re
 
 from delaylab.api.agents import Exec
 from delaylab.api.errors import DelaylabError
-from delaylab.api.lab import host_agent, machine_agent
+from delaylab.api.names import host_agent, machine_agent
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import DomainTime
 from delaylab_study.work.jobs import last_line

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 import polars as pl
 
 from delaylab.api.agents import Compute
+from delaylab.api.kinds import HostedNode, NodeSpec
 from delaylab.api.lab import Lab
-from delaylab.api.lab_files import HostedNode, NodeSpec
 from delaylab.api.records import Doubt, DoubtKind, doubt
 from delaylab.api.running import LiveLab
 from delaylab.api.units import Share

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from delaylab.api.documents import Document, Spec
+from delaylab.api.documents import Document
 from delaylab.api.errors import BadInput
 from delaylab.api.lab import Lab
+from delaylab.api.models import Spec
 from delaylab_study.analysis.usable import usable
 from delaylab_study.dataset.store import Study
 from delaylab_study.study_file.combine import Combination, combinations

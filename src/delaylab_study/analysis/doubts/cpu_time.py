@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from delaylab.api.lab_files import facts_of
+from delaylab.api.kinds import facts_of
 from delaylab.api.records import Doubt, DoubtKind, doubt
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.records.work import WorkDone

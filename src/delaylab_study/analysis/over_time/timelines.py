@@ -6,7 +6,7 @@ import json
 
 from delaylab.api.documents import Document
 from delaylab.api.errors import BadInput
-from delaylab.api.lab_files import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
+from delaylab.api.timeline import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
 from delaylab_study.analysis.over_time.changes import NONE, Change, Changes, may_have_changes
 from delaylab_study.analysis.usable import usable
 from delaylab_study.dataset.store import Study

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil, floor
 
-from delaylab.api.lab import AgentName
-from delaylab.api.lab_files import LOCAL_MACHINE, facts_of
+from delaylab.api.kinds import facts_of
+from delaylab.api.names import AgentName
 from delaylab.api.points import (
     FAR,
     LEGS,
@@ -20,6 +20,7 @@ from delaylab.api.points import (
     router_number,
     router_side,
 )
+from delaylab.api.records import LOCAL_NAME
 from delaylab_study.analysis.packets import layers, segments
 from delaylab_study.analysis.packets.segments import Segment
 from delaylab_study.analysis.packets.table import Packets
@@ -111,7 +112,7 @@ def _between_machines(trial: TrialRecord, part: Segment) -> str:
     if len(set(wires.values())) < 2 or part.leg == "turn":
         return ""
     machines = dict.fromkeys(
-        wires[point].of or LOCAL_MACHINE for point in (part.start, part.end) if point in wires
+        wires[point].of or LOCAL_NAME for point in (part.start, part.end) if point in wires
     )
     return " to ".join(machines)
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from delaylab.api.lab_files import cpus_in_words
+from delaylab.api.cpus import cpus_in_words
 from delaylab.api.records import DoubtKind
 from delaylab_study.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab_study.analysis.group import Group

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from delaylab.api.lab_files import NOTHING, check_configured
+from delaylab.api.conditions import NOTHING, check_configured
 from delaylab.api.records import (
     MOST_LISTED,
     MOST_POINTS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
+from delaylab.api.conditions import conditions_in_words
 from delaylab.api.files import JsonObject
-from delaylab.api.lab_files import conditions_in_words
 from delaylab.api.records import MeasuredUnderlay
 from delaylab.api.verdicts import Lateness, LinkVerdict, RateCheck, ShareCheck
 from delaylab_study.analysis.group import Group

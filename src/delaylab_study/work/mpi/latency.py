@@ -8,7 +8,7 @@ from importlib import resources
 
 from delaylab.api.agents import AgentError
 from delaylab.api.errors import DelaylabError, NotHere
-from delaylab.api.lab import host_agent
+from delaylab.api.names import host_agent
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork

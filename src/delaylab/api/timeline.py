@@ -1,0 +1,19 @@
+"""Models of a timeline: moments, changes of links, events."""
+
+from __future__ import annotations
+
+from delaylab.spec.timeline.model import (
+    ChangeSpec,
+    EventSpec,
+    LinkEventSpec,
+    MomentSpec,
+    NodeEventSpec,
+)
+
+__all__ = [
+    "ChangeSpec",
+    "EventSpec",
+    "LinkEventSpec",
+    "MomentSpec",
+    "NodeEventSpec",
+]
