@@ -41,10 +41,11 @@ def package_of(name: str, path: Path) -> str:
 
 def imported(source: str, package: str) -> set[str]:
     """Return the modules that a source of a package imports, however it writes their names."""
-    return {target for node in ast.walk(ast.parse(source)) for target in _to(node, package)}
+    return {target for node in ast.walk(ast.parse(source)) for target in targets_of(node, package)}
 
 
-def _to(node: ast.AST, package: str) -> list[str]:
+def targets_of(node: ast.AST, package: str) -> list[str]:
+    """Return the modules that a node of a source imports, by their whole names."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):

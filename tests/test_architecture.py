@@ -28,9 +28,19 @@ from tests.rooms import (
 )
 
 ORDER = [
-    *("errors", "progress", "units", "version", "extensions", "points", "io", "placement", "spec"),
-    *("records", "resolve", "drawing", "forwarding", "verdicts", "topology", "routing", "plan"),
-    *("agent", "kinds", "images", "machines", "lab", "verbs", "cli", "api", "__main__"),
+    *("errors", "extras", "progress", "units", "version", "extensions", "points", "io"),
+    *(
+        "placement",
+        "spec",
+        "records",
+        "resolve",
+        "drawing",
+        "forwarding",
+        "verdicts",
+        "topology",
+        "routing",
+    ),
+    *("plan", "agent", "kinds", "images", "machines", "lab", "verbs", "cli", "api", "__main__"),
 ]
 """The rooms of the laboratory, each above all that it imports."""
 ORDER_OF_STUDY = [

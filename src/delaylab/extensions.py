@@ -10,9 +10,6 @@ from importlib.metadata import EntryPoint, entry_points
 
 from delaylab.errors import BadInput
 
-INSTALL = "pip install 'delaylab[study]'"
-"""The remedy where something that studies need is not installed."""
-
 
 class Group(StrEnum):
     """A group of entry points: what it adds, and what each of them names."""

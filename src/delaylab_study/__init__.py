@@ -30,9 +30,12 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that exist
         """Return a public name, loaded from its module."""
         from importlib import import_module  # noqa: PLC0415  as above
 
+        from delaylab.api.errors import needed  # noqa: PLC0415  as above
+
         if name not in _HOMES:
             raise AttributeError(f"module 'delaylab_study' has no attribute {name!r}")
-        value = getattr(import_module(f"delaylab_study.{_HOMES[name]}"), name)
+        with needed(f"delaylab_study.{name}"):
+            value = getattr(import_module(f"delaylab_study.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import json
 import tracemalloc
+from collections import defaultdict
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import yaml
 
 from delaylab.errors import BadInput
 from delaylab.plan.model import Route
+from delaylab.plan.routes import least_cost
 from delaylab.plan.routes import many as many_routes
 from delaylab.plan.routes.networks import Table
 from delaylab.resolve.addresses import POOL4
@@ -31,9 +34,9 @@ def test_a_lab_with_too_many_pairs_for_its_routes_is_refused_with_what_to_do(
     routers = 150
     text = line(routers)
     networks = routers - 1 + routers
-    monkeypatch.setattr(many_routes, "MOST", routers * networks)
+    monkeypatch.setattr(least_cost, "MOST", routers * networks)
     planned(text)
-    monkeypatch.setattr(many_routes, "MOST", routers * networks - 1)
+    monkeypatch.setattr(least_cost, "MOST", routers * networks - 1)
     with pytest.raises(BadInput) as refused:
         planned(text)
     assert refused.value.what == f"{routers} routers need routes to {networks} networks each"
@@ -113,3 +116,45 @@ def test_a_network_of_the_file_is_reached_over_the_same_router_as_others() -> No
     assert [len(route.via) for route in first] == [1]
     assert {"10.7.0.0/24"} < {*first[0].to}
     assert any(ipaddress.ip_network(to).overlaps(POOL4) for to in first[0].to)
+
+
+Prefix = tuple[int, int, int]
+"""The IP version, the length, and the bits of a prefix."""
+
+
+@pytest.mark.parametrize("multipath", [False, True])
+def test_without_scipy_packets_take_the_same_ways(
+    multipath: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A light install has a route for each network; else the longest prefix that fits counts."""
+    lab = json.loads(grid(13))
+    ends = enumerate(lab["links"][5]["between"], 1)
+    lab["links"][5]["addresses"] = {node: f"10.7.0.{at}/24" for at, node in ends}
+    text = json.dumps(lab | {"multipath": multipath})
+    shared = _by_prefix(routes_of(text))
+    monkeypatch.setattr(least_cost, "has", {"scipy": False}.__getitem__)
+    alone = _by_prefix(routes_of(text))
+    assert sum(map(len, shared.values())) < sum(map(len, alone.values())) / 2
+    for stack, table in alone.items():
+        lengths = sorted({(version, length) for version, length, _ in shared[stack]}, reverse=True)
+        for (version, length, bits), via in table.items():
+            wider = (
+                shared[stack].get((version, each, bits >> length - each))
+                for of, each in lengths
+                if of == version and each <= length
+            )
+            assert next(filter(None, wider)) == via, (stack, bits)
+
+
+def _by_prefix(routes: list[Route]) -> dict[str, dict[Prefix, tuple[str, ...]]]:
+    found: dict[str, dict[Prefix, tuple[str, ...]]] = defaultdict(dict)
+    for route in routes:
+        found[route.agent] |= {_prefix(to): route.via for to in route.to}
+    return found
+
+
+@cache
+def _prefix(text: str) -> Prefix:
+    network = ipaddress.ip_network(text)
+    bits = int(network.network_address) >> network.max_prefixlen - network.prefixlen
+    return network.version, network.prefixlen, bits

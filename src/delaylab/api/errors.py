@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from delaylab.errors import BadInput, DelaylabError, DoesNotFit, NotHere, Unexpected, together
+from delaylab.extras import needed
 
 __all__ = [
     "BadInput",
@@ -10,5 +11,6 @@ __all__ = [
     "DoesNotFit",
     "NotHere",
     "Unexpected",
+    "needed",
     "together",
 ]

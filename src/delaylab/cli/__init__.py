@@ -14,13 +14,12 @@ from delaylab.cli import breaking, checking, inside, mapping, pinging, recording
 from delaylab.cli.groups import put_into_groups
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError
+from delaylab.extras import needed
 from delaylab.io.terminal import give_up_output, print_error
 
 __all__ = ["app", "main", "whole"]
 put_into_groups(app)
 OUT_OF_MEMORY = "there is not enough memory for this (free some, or raise the limit: ulimit -v)"
-NOT_HERE = 3
-"""The exit code of `NotHere`, here for a library that is not installed."""
 MOST_ERRORS = 20
 """The most errors of one file that are printed."""
 
@@ -29,7 +28,8 @@ def main() -> None:
     """Run the command line; print errors that a user can correct, a line each."""
     try:
         try:
-            _with_verb(sys.argv[1:])(prog_name="delaylab")
+            with needed(" ".join(["`delaylab", *sys.argv[1:2]]) + "`"):
+                _with_verb(sys.argv[1:])(prog_name="delaylab")
         finally:
             sys.stdout.flush()
     except DelaylabError as error:
@@ -38,13 +38,6 @@ def main() -> None:
         if len(error.all) > MOST_ERRORS:
             print_error(f"delaylab: and {len(error.all) - MOST_ERRORS} more errors")
         sys.exit(error.exit_code)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("delaylab"):
-            raise
-        from delaylab.extensions import INSTALL
-
-        print_error(f"delaylab: this needs {error.name}, which is not installed; {INSTALL}")
-        sys.exit(NOT_HERE)
     except MemoryError:
         print_error(f"delaylab: {OUT_OF_MEMORY}")
         sys.exit(1)

@@ -160,11 +160,11 @@ def converge(
     from delaylab.lab.attach import attach
     from delaylab.verbs import converge as verb
     from delaylab.verbs.converge_view import as_json as json_of
-    from delaylab.verbs.converge_view import draw, print_outcomes
+    from delaylab.verbs.converge_view import draw, print_outcomes, require
     from delaylab.verbs.pictures import Targets
 
     targets = Targets(svg, png, html)
-    targets.require_folders()
+    require(targets)
     of_programs = tuple(programs or ())
     given: list[tuple[str, verb.Deed, list[str] | None]] = [
         ("--down", "down", down),

@@ -76,7 +76,8 @@ def _examine_machine(
 
 
 def _examine_study(name: str, *, as_json: bool) -> None:
-    from delaylab.extensions import INSTALL, Group, load
+    from delaylab.extensions import Group, load
+    from delaylab.extras import INSTALL
     from delaylab.verbs.checks import Forecast
 
     forecast = load(Group.FORECASTS, "study")

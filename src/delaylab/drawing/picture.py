@@ -11,10 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from delaylab.drawing import stress
 from delaylab.drawing.layout import NO_DEVICES, DrawnLink, Graph
-from delaylab.drawing.stress import Place
+from delaylab.extras import needed
 from delaylab.resolve.lab import Lab
+
+Place = tuple[float, float]
 
 BORDER, BETWEEN = 0.45, 0.35
 """The space between a host's nodes and its box, and between boxes."""
@@ -168,6 +169,9 @@ def _by_hosts(
     kept: Mapping[str, Place],
 ) -> tuple[dict[str, Place], dict[str, Corners]]:
     """Return the places of each host's nodes by themselves, and the hosts' boxes side by side."""
+    with needed("a picture of a lab whose nodes have no place (`at`)"):
+        from delaylab.drawing import stress  # noqa: PLC0415  loads numpy and scipy
+
     names: dict[str, list[str]] = {host: [] for host in hosts}
     for name, host in host_of.items():
         if host:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
 
 from delaylab.placement.groups import Groups
 from delaylab.placement.improve import Assigned
@@ -106,9 +108,6 @@ class _Program:
         ]
 
     def solve(self, cost: list[float], most: list[float], integer: list[int]) -> _Solved:
-        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415, slow to load
-        from scipy.sparse import csr_array  # noqa: PLC0415
-
         where = [(row, col) for row, each in enumerate(self.rows) for col in each]
         values = [value for each in self.rows for value in each.values()]
         at = np.array(where, dtype=np.int64).T

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, get_args
 
+from delaylab.extras import needed
 from delaylab.placement.groups import Groups, grouped
 from delaylab.placement.interfaces import End, ends_of
 from delaylab.placement.partition import metis
@@ -99,7 +100,8 @@ def place(problem: Problem, method: Method | Literal["auto"] = "auto") -> Placem
         _refuse_domains(groups)
         chosen = metis(groups)
     else:
-        from delaylab.placement.exact import exact  # noqa: PLC0415, loads numpy
+        with needed("`exact`, as a method of placement,"):
+            from delaylab.placement.exact import exact  # noqa: PLC0415  loads numpy and scipy
 
         found = exact(groups, worst_fit(groups) if problem.apart else metis(groups))
         chosen, gap, bound = found.host_of, found.gap, found.least_largest

@@ -9,9 +9,9 @@ from typing import cast
 from rich.console import Console
 from rich.table import Table
 
-from delaylab import extensions
+from delaylab import extensions, extras
 from delaylab.errors import BadInput, NotHere
-from delaylab.extensions import INSTALL, Group
+from delaylab.extensions import Group
 from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
 from delaylab.lab.running import LiveLab
@@ -24,6 +24,7 @@ Drawer = Callable[[str, Sequence[Outcome]], Picture | None]
 """A function that draws events of a lab with this name; None if there is none to draw."""
 OPTIONAL = ("carriers fell after", "without service")
 """The rows that are left out where there is nothing to say."""
+PICTURE = "a picture of routers over time"
 SHOWN = 5
 """The most sets of routers with black holes, and with loops, that are printed."""
 
@@ -67,6 +68,13 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
     ]
 
 
+def require(targets: Targets) -> None:
+    """Raise NotHere or BadInput if these files cannot be drawn, before anything is broken."""
+    targets.require_folders()
+    if targets != Targets():
+        extras.require(PICTURE, "altair", "jinja2", "numpy", "vl_convert")
+
+
 def draw(lab: LiveLab, outcomes: Sequence[Outcome], targets: Targets, console: Console) -> None:
     """Write the picture of events, or a page with it; print the files' names.
 
@@ -74,9 +82,10 @@ def draw(lab: LiveLab, outcomes: Sequence[Outcome], targets: Targets, console: C
     """
     if targets == Targets():
         return
-    drawer = extensions.load(Group.PICTURES, "convergence")
+    with extras.needed(PICTURE):
+        drawer = extensions.load(Group.PICTURES, "convergence")
     if drawer is None:
-        raise NotHere("the package that draws events is not installed", fix=INSTALL)
+        raise NotHere("the package that draws events is not installed", fix=extras.INSTALL)
     picture = cast("Drawer", drawer)(lab.name, outcomes)
     if picture is None:
         raise BadInput("there is no event to draw", fix="name one, such as --down LINK")

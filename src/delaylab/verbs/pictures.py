@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from delaylab.errors import BadInput, DelaylabError
+from delaylab.extras import needed
 from delaylab.io.files import write_new, write_text
 
 SCALE = 2.0
@@ -70,7 +71,8 @@ def write(
 def _write_png(place: Path, text: str) -> None:
     from xml.etree import ElementTree  # noqa: PLC0415  slow to import, as the next one
 
-    import vl_convert  # noqa: PLC0415  as above
+    with needed("a picture as PNG"):
+        import vl_convert  # noqa: PLC0415  as above
 
     head = ElementTree.fromstring(text)
     largest = max(float(head.get(side, "1")) for side in ("width", "height"))

@@ -16,13 +16,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
-from delaylab.errors import BadInput
 from delaylab.plan.routes.aggregates import MOST_CHOICES, Tree, sets
 from delaylab.plan.routes.networks import Addresses, Table
 from delaylab.plan.routes.reach import Gateway, Stacks
 
-MOST = 100_000_000
-"""The largest number of pairs of a router and a network."""
 AT_A_TIME = 4_000_000
 """The number of pairs that are worked on at a time: each takes some tens of bytes meanwhile."""
 BITS = {4: 32, 6: 128}
@@ -38,12 +35,9 @@ def tables(
     """Return the table of every stack.
 
     Networks that the file gives have a route each, and so have all in the table of `machine`. Those
-    that are assigned share routes. Raises BadInput if the lab is too large.
+    that are assigned share routes.
     """
     links = list(stacks.on)
-    if len(stacks.forwarding) * len(links) > MOST:
-        what = f"{len(stacks.forwarding)} routers need routes to {len(links)} networks each"
-        raise BadInput(what, fix="say `routes: none` and let routing daemons summarise them")
     to_links = _CostsToLinks.of(stacks, links)
     networks = [_Networks.of(links, addresses, version) for version in BITS]
     found: dict[str, Table] = {stack: {} for stack in stacks.links}

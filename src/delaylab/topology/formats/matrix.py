@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import combinations, islice
 
 from delaylab.errors import BadInput
+from delaylab.extras import needed
 from delaylab.topology.builder import Builder
 from delaylab.topology.edges import Edge
 from delaylab.topology.formats.shares import Share, share
@@ -169,8 +170,9 @@ def _mesh(names: dict[str, int], cells: Cells, build: Builder, *, one_way: bool)
 
 
 def _star(names: dict[str, int], cells: Cells, build: Builder) -> None:
-    import numpy as np  # noqa: PLC0415  a star alone needs it
-    from scipy.optimize import nnls  # noqa: PLC0415
+    with needed("a star of a matrix"):
+        import numpy as np  # noqa: PLC0415  a star alone needs it
+        from scipy.optimize import nnls  # noqa: PLC0415
 
     order = {name: index for index, name in enumerate(names)}
     pairs = [(a, b) for a, b in cells]
