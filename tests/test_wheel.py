@@ -6,10 +6,13 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from delaylab.extras import PACKAGES
 
 ROOT = Path(__file__).parent.parent
 
@@ -63,37 +66,70 @@ def test_its_tag_names_the_oldest_c_library_that_can_load_it(wheel: Path, tmp_pa
     assert f"whose C library is glibc 2.{needed} or newer" in page
 
 
-@pytest.mark.slow
-def test_it_pings_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "env"
+def installed(what: str, place: Path) -> Path:
+    """Install a wheel into an environment of its own; return the folder of its programs."""
+    empty = place / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(empty)], check=True)
     tools = empty / "bin"
     requirements = (ROOT / "requirements.txt").read_text()
     # Versions alone: pip refuses hashes beside the ranges that the wheel itself asks for. So the
     # hashes are compared afterwards, before anything that was installed runs.
-    pins = tmp_path / "pins.txt"
+    pins = place / "pins.txt"
     pins.write_text("\n".join(re.findall(r"^\S+==\S+", requirements, re.MULTILINE)))
-    report = tmp_path / "report.json"
+    report = place / "report.json"
     # What is not imported need not be compiled.
     options = ["--quiet", "--no-compile", "--only-binary", ":all:", "--constraint", str(pins)]
     pip = [sys.executable, "-m", "pip", "--python", str(tools / "python")]
-    install = [*pip, "install", *options, "--report", str(report), str(wheel)]
-    subprocess.run(install, check=True)
+    subprocess.run([*pip, "install", *options, "--report", str(report), what], check=True)
     for item in json.loads(report.read_text())["install"]:
         # `hash` is the older form of `hashes` (PEP 610), which pip 23.0 writes alone.
         archive = item["download_info"]["archive_info"]
         digest = archive.get("hashes", {}).get("sha256") or archive["hash"].partition("=")[2]
         own = item["metadata"]["name"] == "delaylab"
         assert own or f"--hash=sha256:{digest}" in requirements, item["metadata"]["name"]
-    done = subprocess.run(
-        [tools / "delaylab", "ping", "-c", "3", "-i", "10ms", "--json", "127.0.0.1"],
-        check=True,
+    return tools
+
+
+def run(tools: Path, *argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line of an environment where nothing else is."""
+    return subprocess.run(
+        [tools / "delaylab", *argv],
+        check=False,
         capture_output=True,
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin"},
+        text=True,
+        cwd=tools.parent,
+        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **env},
     )
-    assert json.loads(done.stdout)["replied"] == 3
-    listed = subprocess.run(
-        [tools / "delaylab", "run", "--list"], check=True, capture_output=True, cwd=tmp_path
+
+
+PING = ("ping", "-c", "3", "-i", "10ms", "--json")
+
+
+@pytest.mark.slow
+def test_with_its_extra_it_pings_and_has_studies(wheel: Path, tmp_path: Path) -> None:
+    tools = installed(f"{wheel}[study]", tmp_path)
+    assert json.loads(run(tools, *PING, "127.0.0.1").stdout)["replied"] == 3
+    assert "quickstart" in run(tools, "run", "--list").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.root
+def test_without_the_extra_a_lab_is_brought_up_and_pinged_in(wheel: Path, tmp_path: Path) -> None:
+    tools = installed(str(wheel), tmp_path)
+    assert not [each for each in PACKAGES if list(tools.parent.glob(f"lib/*/site-packages/{each}"))]
+    (tmp_path / "lab.yaml").write_text(
+        "lab: l\nnodes: {a: {}, b: {}}\nlinks: [{between: [a, b]}]\n"
     )
-    assert b"quickstart" in listed.stdout
+    with tempfile.TemporaryDirectory(prefix="dl-") as directory:
+        up = run(tools, "up", str(tmp_path / "lab.yaml"), DELAYLAB_RUN=directory)
+        assert up.returncode == 0, up.stderr
+        try:
+            inside = str(tools / "delaylab"), *PING, "b"
+            answer = run(tools, "exec", "a", "--", *inside, DELAYLAB_RUN=directory)
+            assert json.loads(answer.stdout)["replied"] == 3, answer.stderr
+        finally:
+            down = run(tools, "down", "--all", DELAYLAB_RUN=directory)
+    assert down.returncode == 0, down.stderr
+    refused = run(tools, "run", "quickstart")
+    assert refused.returncode == 3
+    assert refused.stderr.endswith(", which is not installed (pip install 'delaylab[study]')\n")

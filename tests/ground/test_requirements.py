@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from delaylab.extras import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
@@ -26,13 +29,24 @@ def pinned() -> dict[str, str]:
 
 
 def asked() -> list[str]:
-    """The requirements of the project: to run, to be developed, to be built."""
+    """The requirements of the project: to run, for studies, to be developed, to be built."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return [
-        *told["project"]["dependencies"],
-        *told["project"]["optional-dependencies"]["dev"],
-        *told["build-system"]["requires"],
-    ]
+    extras = told["project"]["optional-dependencies"]
+    whole = [*told["project"]["dependencies"], *extras["study"], *extras["dev"]]
+    assert "delaylab[study]" in whole, "who develops has all"
+    whole.remove("delaylab[study]")
+    return [*whole, *told["build-system"]["requires"]]
+
+
+def test_packages_of_the_extra_are_those_that_labs_do_without() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    study, always = (
+        {canonicalize_name(Requirement(text).name) for text in texts}
+        for texts in (told["optional-dependencies"]["study"], told["dependencies"])
+    )
+    homes = packages_distributions()
+    assert {canonicalize_name(homes[name][0]) for name in PACKAGES} == study
+    assert not study & always
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.split()[0])
