@@ -40,7 +40,19 @@ ORDER = [
         "topology",
         "routing",
     ),
-    *("plan", "agent", "kinds", "images", "machines", "lab", "verbs", "cli", "api", "__main__"),
+    *(
+        "plan",
+        "agent",
+        "kinds",
+        "images",
+        "machines",
+        "lab",
+        "verbs",
+        "cli",
+        "api",
+        "replaying",
+        "__main__",
+    ),
 ]
 """The rooms of the laboratory, each above all that it imports."""
 ORDER_OF_STUDY = [

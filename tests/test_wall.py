@@ -116,3 +116,17 @@ def test_meaning_never_imports_doing(room: str) -> None:
         if target.startswith(f"{DOOR}.")
     }
     assert doors <= DOORS_OF_MEANING
+
+
+def test_nobody_names_record_and_replay() -> None:
+    """Whoever works on delays never opens that room; entry points bring its verbs."""
+    naming = {name for name, path in modules().items() if names_replaying(path.read_text())}
+    assert {name for name in naming if not name.startswith("delaylab.replaying")} == set()
+    assert names_replaying("from delaylab.replaying.record import read")
+    assert names_replaying("from ..replaying import record")
+    assert names_replaying('import_module("delaylab.replaying.verbs")')
+
+
+def names_replaying(source: str) -> bool:
+    """Return True if a source names the room of record and replay."""
+    return re.search(r"\breplaying\b[. ]", source) is not None

@@ -13,7 +13,6 @@ from delaylab.agent.failures import failed_command
 from delaylab.errors import NotHere
 
 NAME = "delaylab-agent"
-LIBRARY = "lib/delaylab/libdelaylab_replay.so"
 
 
 def agent_path() -> Path:
@@ -33,17 +32,6 @@ def agent_path() -> Path:
     if found is None:
         raise NotHere(f"{NAME} is not installed", fix="run `make setup` in the checkout")
     return Path(found)
-
-
-def library_path() -> Path:
-    """Return the path of the library that records and replays: in `lib` beside the agent's folder.
-
-    Raises NotHere if it is not installed.
-    """
-    found = agent_path().parent.parent / LIBRARY
-    if not found.exists():
-        raise NotHere(f"{found} is not installed", fix="run `make setup` in the checkout")
-    return found
 
 
 def kernel_parts() -> dict[str, str | None]:

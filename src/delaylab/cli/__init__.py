@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command_name
 
 # Importing a module registers its verbs.
-from delaylab.cli import breaking, checking, inside, mapping, pinging, recording, running, watching  # noqa: F401
+from delaylab.cli import breaking, checking, inside, mapping, pinging, running, watching  # noqa: F401
 from delaylab.cli.groups import put_into_groups
 from delaylab.cli.options import app
 from delaylab.errors import DelaylabError

@@ -22,7 +22,7 @@ class Heading(StrEnum):
 
 GROUPS = {
     Heading.LABS: ("up", "ps", "down", "plan", "graph"),
-    Heading.INSIDE: ("exec", "shell", "cp", "logs", "record", "replay"),
+    Heading.INSIDE: ("exec", "shell", "cp", "logs"),
     Heading.LINKS: ("link", "node", "converge", "watch"),
     Heading.MEASUREMENTS: ("ping",),
     Heading.FILES: ("import", "generate", "place", "schema"),

@@ -19,10 +19,10 @@ from delaylab.agent.wire.programs import ProgramState
 from delaylab.lab.programs.programs import states
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
+from delaylab.replaying.record import ABOUT, LOG
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.verbs.execute import captured
-from delaylab.verbs.record import ABOUT, LOG
 from tests.doing.conftest import (
     DELAYLAB,
     Run,

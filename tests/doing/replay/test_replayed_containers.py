@@ -12,8 +12,8 @@ import pytest
 
 from delaylab.lab import copies
 from delaylab.lab.start import temporary
+from delaylab.replaying.record import FILES, LOG
 from delaylab.resolve.resolve import lab_from_data
-from delaylab.verbs.record import FILES, LOG
 from tests.doing.conftest import (
     DELAYLAB,
     Run,

@@ -10,7 +10,7 @@ import pytest
 
 from delaylab.lab.programs.programs import output
 from delaylab.lab.start import temporary
-from delaylab.verbs.record import ABOUT
+from delaylab.replaying.record import ABOUT
 from tests.doing.conftest import Run, as_json
 from tests.doing.replay.test_replay import ends_well, lab, recorder
 

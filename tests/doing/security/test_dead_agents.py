@@ -18,7 +18,7 @@ from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import DelaylabError
 from delaylab.lab.attach import attach
 from delaylab.lab.programs.programs import output, start
-from delaylab.lab.programs.recording import recording
+from delaylab.replaying.ongoing import recording
 from delaylab.spec.programs import ProgramSpec
 from tests.doing.conftest import (
     NOBODY,
@@ -114,8 +114,12 @@ def test_a_node_that_answers_nothing_ends_each_wait(
 ) -> None:
     name = up(LAB.replace("a: {host: left}", "a: {host: left, start: [sleep 1000]}"))
     running = attach(name)
-    for limit in ("programs.OUTPUT_S", "programs.STATES_S", "recording.ENDS_S"):
-        monkeypatch.setattr(f"delaylab.lab.programs.{limit}", 0.2)
+    for limit in (
+        "lab.programs.programs.OUTPUT_S",
+        "lab.programs.programs.STATES_S",
+        "replaying.ongoing.ENDS_S",
+    ):
+        monkeypatch.setattr(f"delaylab.{limit}", 0.2)
     agent = running.pid("node.a")
     os.kill(agent, signal.SIGSTOP)
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from delaylab.verbs.record import ABOUT, FILES, LOG
+from delaylab.replaying.record import ABOUT, FILES, LOG
 from tests.doing.conftest import Run, only_line
 
 pytestmark = pytest.mark.root

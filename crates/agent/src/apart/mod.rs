@@ -28,7 +28,7 @@ use delaylab_proto::{Context, Failure};
 use crate::capabilities;
 use root::Files;
 
-/// The number by which a replay's page says that this failed (`End` in `src/delaylab/verbs/replay.py`).
+/// The number by which a replay's page says that this failed (`End` in `src/delaylab/replaying/replay.py`).
 const FAILED: u32 = 7;
 /// The bytes of a page, and those before its text.
 const PAGE: usize = 4096;

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from delaylab.agent.binary import library_path
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.result import AgentError, AgentGone, NoAnswer, Result
 from delaylab.agent.session import Session
@@ -18,15 +17,15 @@ from delaylab.io.interrupts import deferred
 from delaylab.lab.programs.folders import folder_of
 from delaylab.lab.programs.programs import control, states
 from delaylab.lab.running import LiveLab
+from delaylab.replaying.calls import MOST_BYTES
+from delaylab.replaying.library import library_path
 
-MOST_BYTES = 1 << 30
-"""The longest log (`LIMIT` in `crates/replay/src/recorder.rs`)."""
 ENDS_S = 120.0
 """Seconds that an agent has to restart a program after its recording, and to send the log."""
 
 
 @dataclass
-class Recording:
+class OngoingRecording:
     """A program that is being recorded."""
 
     _session: Session
@@ -69,7 +68,7 @@ def _as_before(lab: LiveLab, node: str, program: str) -> None:
 
 
 @contextmanager
-def recording(lab: LiveLab, node: str, program: str) -> Iterator[Recording]:
+def recording(lab: LiveLab, node: str, program: str) -> Iterator[OngoingRecording]:
     """Restart a program of a node so that it is recorded, as long as the block at most.
 
     Raises DelaylabError if it does not start, or does not load the library that records. Programs
@@ -93,7 +92,7 @@ def recording(lab: LiveLab, node: str, program: str) -> Iterator[Recording]:
         session.stdin(library, deadline_s)
         session.stdin(b"")
         session.event(deadline_s - time.monotonic())
-        yield Recording(session, result, log)
+        yield OngoingRecording(session, result, log)
     except AgentError as error:
         # An agent that answers has done so itself, or another command records the program.
         if isinstance(error, (AgentGone, NoAnswer)):

@@ -15,17 +15,16 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Literal
 
-from delaylab.agent.binary import agent_path, library_path
-from delaylab.agent.calls import CallsOfLog, calls_of
+from delaylab.agent.binary import agent_path
 from delaylab.errors import BadInput, DelaylabError, NotHere
 from delaylab.io.files import check_file
 from delaylab.io.interrupts import deferred
 from delaylab.io.printable import one_line
-from delaylab.verbs.confined import PAGE, Given, apart, checked, given, has_files, in_memory
-from delaylab.verbs.record import FILES, LOG, Recorded, read
+from delaylab.replaying.calls import MOST_BYTES, CallsOfLog, calls_of
+from delaylab.replaying.confined import PAGE, Given, apart, checked, given, has_files, in_memory
+from delaylab.replaying.library import library_path
+from delaylab.replaying.record import FILES, LOG, RecordingInfo, read
 
-MOST_BYTES = 1 << 30
-"""The longest log (`LIMIT` in `crates/replay/src/recorder.rs`)."""
 HEAD = struct.Struct("<IIQQ")
 """The page that outlives a replay: how it ended, the text's length, equal calls and outputs."""
 SAFE = (
@@ -160,7 +159,7 @@ def list_calls(folder: Path) -> int:
     return subprocess.run([agent_path(), "calls", "--list", folder / LOG], check=False).returncode
 
 
-def _checked(folder: Path) -> tuple[Recorded, CallsOfLog]:
+def _checked(folder: Path) -> tuple[RecordingInfo, CallsOfLog]:
     about = read(folder)
     check_file(folder / LOG, MOST_BYTES)
     calls = calls_of(folder / LOG)
@@ -168,7 +167,9 @@ def _checked(folder: Path) -> tuple[Recorded, CallsOfLog]:
     return about, calls
 
 
-def _outcome(page: bytes, folder: Path, about: Recorded, calls: CallsOfLog, code: int) -> Replayed:
+def _outcome(
+    page: bytes, folder: Path, about: RecordingInfo, calls: CallsOfLog, code: int
+) -> Replayed:
     end, length, done, outputs = HEAD.unpack_from(page)
     text = one_line(page[HEAD.size : HEAD.size + length].decode(errors="replace"))
     if end not in set(End) or done > calls.calls or outputs > calls.outputs:
@@ -202,7 +203,7 @@ def _outcome(page: bytes, folder: Path, about: Recorded, calls: CallsOfLog, code
     return Replayed("differs", done, outputs, what, unseen, about.cut)
 
 
-def _end(about: Recorded, calls: CallsOfLog) -> str:
+def _end(about: RecordingInfo, calls: CallsOfLog) -> str:
     """Return how the recording ended."""
     if about.killed in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         return "the end of the log"  # a signal from outside, which no replay gets

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 
-from delaylab.agent.calls import CallsOfLog, calls_of
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.files import new_folder, read_bytes, write_new
 from delaylab.io.printable import one_line
@@ -17,8 +16,9 @@ from delaylab.io.terminal import print_error
 from delaylab.io.values import JsonObject
 from delaylab.lab.copies import fetch
 from delaylab.lab.programs.programs import states
-from delaylab.lab.programs.recording import recording
 from delaylab.lab.running import LiveLab
+from delaylab.replaying.calls import CallsOfLog, calls_of
+from delaylab.replaying.ongoing import recording
 from delaylab.units import Duration
 
 LOG = "calls.log"
@@ -39,7 +39,7 @@ SHELLS = frozenset({"sh", "bash", "dash", "busybox", "ash", "zsh"})
 """Programs that start others, which are not recorded."""
 
 
-class Recorded(BaseModel):
+class RecordingInfo(BaseModel):
     """The program that a folder's log is of (`recording.json`).
 
     `cut` is True if the recording ended before the program: the log was full, or a call too large.
@@ -82,7 +82,7 @@ def record(
         done, log = running.end()
     folder = new_folder(out or Path(f"{lab.name}-{node}-{name}.recording"))
     ended = done.ended
-    about = Recorded(
+    about = RecordingInfo(
         version=VERSION,
         lab=lab.name,
         node=node,
@@ -137,11 +137,11 @@ def _program(lab: LiveLab, node: str, program: str | None) -> str:
     return name
 
 
-def read(folder: Path) -> Recorded:
+def read(folder: Path) -> RecordingInfo:
     """Return what a recording is of; raise BadInput if the folder has none."""
     place = folder / ABOUT
     try:
-        about = Recorded.model_validate_json(read_bytes(place, MOST_BYTES))
+        about = RecordingInfo.model_validate_json(read_bytes(place, MOST_BYTES))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])

@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from delaylab.agent.binary import agent_path, library_path
-from delaylab.agent.calls import CallsOfLog
+from delaylab.agent.binary import agent_path
 from delaylab.errors import BadInput
 from delaylab.io.printable import one_line, printable
+from delaylab.replaying.calls import CallsOfLog
+from delaylab.replaying.library import library_path
+from delaylab.replaying.record import FILES, LOG
 from delaylab.units import MEBIBYTE
-from delaylab.verbs.record import FILES, LOG
 
 PAGE = 4096
 """The bytes of the page that outlives a replay."""

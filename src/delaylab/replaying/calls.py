@@ -9,6 +9,9 @@ from delaylab.agent.binary import agent_path
 from delaylab.agent.failures import failed_command
 from delaylab.agent.replies import Reply
 
+MOST_BYTES = 1 << 30
+"""The longest log (`LIMIT` in `crates/replay/src/recorder.rs`)."""
+
 
 class CallsOfLog(Reply):
     """All calls of a recorded process in numbers, and what it was started with.

@@ -1,4 +1,4 @@
-"""Verbs that record a program of a node, and replay it: one function per verb, without logic."""
+"""Verbs `record` and `replay`, which importing this module adds to the command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from delaylab.cli.groups import Heading
 from delaylab.cli.numbers import duration, whole
 from delaylab.cli.options import Json, NamesLab, app, console, print_found, print_json
 from delaylab.errors import BadInput
@@ -14,7 +15,7 @@ from delaylab.errors import BadInput
 MOST_CALLS = 10**12
 
 
-@app.command(cls=NamesLab)
+@app.command(cls=NamesLab, rich_help_panel=Heading.INSIDE)
 def record(
     words: Annotated[
         list[str],
@@ -52,7 +53,7 @@ def record(
     restarted without it; if it died, it stays dead.
     """
     from delaylab.lab.attach import attach
-    from delaylab.verbs import record as verb
+    from delaylab.replaying import record as verb
 
     *labs, node = words
     if len(labs) > 1:
@@ -62,7 +63,7 @@ def record(
     print_found(folder, verb.as_json, verb.print_recording, as_json=as_json)
 
 
-@app.command(context_settings={"ignore_unknown_options": True})
+@app.command(context_settings={"ignore_unknown_options": True}, rich_help_panel=Heading.INSIDE)
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a recording.")],
     words: Annotated[
@@ -91,7 +92,7 @@ def replay(
     All that it gets comes from the recording. What it gives (packets, routes, files) goes nowhere:
     it is compared with what was recorded. The exit code is 1 at the first difference.
     """
-    from delaylab.verbs import replay as verb
+    from delaylab.replaying import replay as verb
 
     number = None if until is None else whole(until, "--until", 1, MOST_CALLS)
     if words and not gdb:
