@@ -6,7 +6,7 @@ What a room lends to others is held by visibility, and the order of crates by Ca
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -73,6 +73,33 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
     (tmp_path / "right.rs").write_text("fn f() { crate::left::two::two() }\n")
     with pytest.raises(CycleError):
         TopologicalSorter(used(tmp_path)).prepare()
+
+
+APART = re.compile(r"\bdelaylab_(?:calls|recording|replay)\b")
+"""The crates about recording and replaying programs, in a source."""
+MAY_USE_THEM = {
+    *("calls", "recording", "replay", "fuzz-targets", "agent/src/main.rs"),
+    *(f"agent/src/operations/programs/{name}.rs" for name in ("kept", "recording")),
+}
+
+
+def passing_the_door(sources: Mapping[str, str]) -> set[str]:
+    """Return the files, by their paths below `crates/`, that use crates which stand apart."""
+    return {
+        name
+        for name, text in sources.items()
+        if APART.search(COMMENT.sub("", text)) and not {name, name.split("/")[0]} & MAY_USE_THEM
+    }
+
+
+def test_recording_and_replaying_stand_apart() -> None:
+    folder = CRATES[0].parents[1]
+    files = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.rs")}
+    assert passing_the_door(files) == set()
+    use = "use delaylab_recording::files::Files;"
+    assert passing_the_door({"agent/src/link/mod.rs": use}) == {"agent/src/link/mod.rs"}
+    assert passing_the_door({"agent/src/main.rs": use, "os/src/lib.rs": f"// {use}"}) == set()
+    assert {name for name in MAY_USE_THEM if name.endswith(".rs")} <= files.keys()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use caps::{CapSet, Capability, CapsHashSet};
+use delaylab_os::process::rights::capabilities::{self, Capability};
 use delaylab_proto::{Context, Failure};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,19 +29,10 @@ impl TryFrom<String> for Kept {
     }
 }
 
-/// Limit the programs that this process and its children start from now on to these capabilities. This
-/// process keeps its own, which measuring needs.
+/// Limit the programs that this process and its children start from now on to these capabilities.
 pub(crate) fn limit(kept: &[Kept]) -> Result<(), Failure> {
-    let kept: CapsHashSet = kept.iter().map(|one| one.0).collect();
-    let own = caps::read(None, CapSet::Bounding).context("limit the capabilities of a node")?;
-    for capability in own.difference(&kept) {
-        caps::drop(None, CapSet::Bounding, *capability)
-            .context("limit the capabilities of a node")?;
-    }
-    // A program of root gets all capabilities in the bounding set. These two sets would be other ways to get
-    // some.
-    caps::clear(None, CapSet::Ambient).context("limit the capabilities of a node")?;
-    caps::clear(None, CapSet::Inheritable).context("limit the capabilities of a node")
+    let kept: Vec<_> = kept.iter().map(|one| one.0).collect();
+    capabilities::limit(&kept).context("limit the capabilities of a node")
 }
 
 #[cfg(test)]

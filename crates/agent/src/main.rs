@@ -1,7 +1,5 @@
 //! `delaylab-agent`: the one binary that runs on hosts, in containers and in virtual machines.
 
-mod apart;
-mod calls;
 mod capabilities;
 mod connect;
 mod containers;
@@ -21,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use delaylab_proto::{Failure, Refusal};
+use delaylab_recording::{apart, calls};
 
 use connect::{call, relay};
 use operations::serve;

@@ -1,5 +1,6 @@
 //! The rights of a process, given up for good.
 
+pub mod capabilities;
 pub mod system_calls;
 
 use std::io;

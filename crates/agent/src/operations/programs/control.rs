@@ -8,7 +8,6 @@ use delaylab_proto::{Context, Failure};
 
 use super::kept::{Kept, before};
 use super::launch;
-use super::recording_files::Files;
 use super::supervisor::Supervise;
 use crate::protocol::starting::{Control, ControlDone, Deed, NodeState, Program, ProgramState};
 use crate::session::Session;
@@ -104,7 +103,7 @@ pub(super) fn start_again(
     }
     let log = kept.log_file(&program.name);
     // An agent that was killed cannot remove them.
-    Files::beside(&log).forget();
+    kept.recording(&program.name).forget();
     if log.exists() {
         fs::rename(&log, before(&log)).with_context(|| format!("keep {}", log.display()))?;
     }

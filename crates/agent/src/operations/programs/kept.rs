@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use delaylab_os::clock::Realtime;
 use delaylab_os::files::folder::wait_in_until;
 use delaylab_proto::{Context, Failure};
+use delaylab_recording::files::Files;
 use serde::{Deserialize, Serialize};
 
-use super::recording_files::Files;
-use crate::protocol::starting::{NodeState, Program, ProgramState};
+use crate::protocol::starting::{NodeState, Program, ProgramState, RecordingState};
 
 /// The folder of a node whose file system is its own, or whose `/run` is (`fabric/own_folders.rs`).
 const FOLDER: &str = "/run/delaylab-programs";
@@ -65,6 +65,11 @@ impl Kept {
 
     pub(super) fn log_file(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
+    }
+
+    /// Return the files of a program's recording.
+    pub(super) fn recording(&self, name: &str) -> Files {
+        Files::beside(&self.log_file(name))
     }
 
     /// Keep a program's state in place of the one before.
@@ -151,7 +156,10 @@ impl Kept {
         state.recording = None;
         if state.ended_ns.is_none() {
             (state.ran_ns, state.waited_ns) = cpu_times(state.pid);
-            state.recording = Files::beside(&self.log_file(&state.name)).state();
+            state.recording = self.recording(&state.name).is_cut().map(|cut| match cut {
+                true => RecordingState::Cut,
+                false => RecordingState::Whole,
+            });
         }
         Ok(state)
     }

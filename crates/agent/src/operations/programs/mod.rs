@@ -8,11 +8,9 @@ mod control;
 mod files;
 mod folders;
 mod kept;
-mod loading;
 mod notifications;
 mod ready;
 mod recording;
-mod recording_files;
 mod schedule;
 mod supervisor;
 

@@ -3,38 +3,30 @@
 //! The library and the log are in the folder of the node's programs. When the recording ends, in whatever way, they are
 //! removed, and the program runs as before; one that has died stays dead.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
-use std::time::{Duration, Instant};
 
-use delaylab_calls::{Decoder, HEADER, MAGIC};
+use delaylab_calls::Decoder;
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::process::PidFd;
 use delaylab_proto::{Context, Failure, Frame, Kind};
+use delaylab_recording::files::Files;
+use delaylab_recording::loading;
 
 use super::PIECE;
 use super::control::{kill, start_again};
 use super::kept::Kept;
-use super::loading;
-use super::ready::LOOK_EVERY;
-use super::recording_files::Files;
 use crate::protocol::running::{Event, Order};
-use crate::protocol::starting::{Program, ProgramState, Record, RecordDone, RecordingState};
+use crate::protocol::starting::{Program, ProgramState, Record, RecordDone};
 use crate::session::Session;
 
-/// The time that a program has to load the library.
-const BEGINS: Duration = Duration::from_secs(2);
 /// A program that ends sooner than this after its start under the library is started again without it, in ns.
 const SOON_NS: i64 = 1_000_000_000;
 /// The most bytes of the library.
 const MOST: usize = 64 << 20;
 const NOT_LOADED: &str =
     "it does not load the library that records, which needs glibc 2.34 or newer";
-/// The variable that names libraries to load first (ld.so(8)), and the one that names the log (`crates/replay`).
-const PRELOAD: &str = "LD_PRELOAD";
-const RECORD: &str = "DELAYLAB_RECORD";
 
 /// Restart a program with the library that standard input brings, until the client stops it or the program ends.
 /// Send the log.
@@ -44,7 +36,7 @@ pub(crate) fn record(request: Record, session: &mut Session) -> Result<RecordDon
     kept.state(&request.name)?;
     let program = kept.remembered()?.into_iter().find(|each| each.name == request.name);
     let program = program.ok_or_else(|| Failure::new(what(), "no such program was started"))?;
-    let files = Files::beside(&kept.log_file(&request.name)).lock().with_context(what)?;
+    let files = kept.recording(&request.name).lock().with_context(what)?;
     let files = files.ok_or_else(|| Failure::new(what(), "another command records it now"))?;
     let library = receive(session, what)?;
     let state = kept.state(&request.name)?;
@@ -65,7 +57,7 @@ pub(crate) fn record(request: Record, session: &mut Session) -> Result<RecordDon
     let restored = restore(&kept, &program, recorded.as_ref().ok());
     let mut done = recorded?;
     restored?;
-    done.cut = files.state() == Some(RecordingState::Cut);
+    done.cut = files.is_cut() == Some(true);
     send(&calls, session).with_context(what)?;
     Ok(done)
 }
@@ -102,16 +94,14 @@ fn recorded(
     let what = || format!("record {}", program.name);
     kill(kept, program)?;
     let mut with_library = program.clone();
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    with_library.env.insert(PRELOAD.to_owned(), text(&files.library));
-    with_library.env.insert(RECORD.to_owned(), text(&files.calls));
+    with_library.env.extend(files.variables());
     start_again(kept, &with_library, Some(session))?;
     let state = kept.state(&program.name)?;
     let (pid, began_ns) = (state.pid, state.began_ns);
     let mut done = RecordDone { pid, began_ns, ended: None, cut: false, again: false };
     // One that has ended meanwhile has no handle.
     let handle = PidFd::open(state.pid).ok();
-    if !begins(files, state.pid, handle.as_ref()).with_context(what)? {
+    if !files.begin(state.pid, handle.as_ref()).with_context(what)? {
         let why = loading::why_not(state.pid);
         return Err(Failure::new(what(), why.unwrap_or_else(|| NOT_LOADED.to_owned())));
     }
@@ -149,38 +139,6 @@ fn restore(kept: &Kept, program: &Program, done: Option<&RecordDone>) -> Result<
     }
     // Also if the client has gone: the program then runs as it did.
     start_again(kept, program, None)
-}
-
-/// Wait for the library to begin a log; return false if it does not.
-fn begins(files: &Files, pid: i32, process: Option<&PidFd>) -> io::Result<bool> {
-    let deadline = Instant::now() + BEGINS;
-    let mut ended = process.is_none();
-    loop {
-        let mut head = [0; HEADER];
-        let read = File::open(&files.calls)?.read(&mut head)?;
-        let is_log = read == HEADER && head[..MAGIC.len()] == MAGIC;
-        // A shell may have begun the log, and then have become another program.
-        if is_log && (ended || has_library(pid, &files.library)?) {
-            return Ok(true);
-        }
-        let Some(process) = process.filter(|_| !ended && Instant::now() < deadline) else {
-            return Ok(false);
-        };
-        // The library writes the log through mapped memory, so no descriptor becomes ready.
-        ended = poll::wait(&[(process.as_fd(), Interest::Read)], Some(LOOK_EVERY))?[0];
-    }
-}
-
-/// Return true if a process has the library in its memory, or has ended.
-fn has_library(pid: i32, library: &Path) -> io::Result<bool> {
-    match fs::read_to_string(format!("/proc/{pid}/maps")) {
-        Ok(maps) => {
-            let library = library.to_string_lossy();
-            Ok(maps.is_empty() || maps.lines().any(|line| line.ends_with(library.as_ref())))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(error),
-    }
 }
 
 /// Send a log in `stdout` frames, without what is behind its end.

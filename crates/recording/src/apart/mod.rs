@@ -25,7 +25,6 @@ use delaylab_os::process::namespace::{self, Namespaces};
 use delaylab_os::process::{self, Ended, Side, memory, rights};
 use delaylab_proto::{Context, Failure};
 
-use crate::capabilities;
 use root::Files;
 
 /// The number by which a replay's page says that this failed (`End` in `src/delaylab/replaying/replay.py`).
@@ -38,7 +37,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// A program, and the files that it has.
 #[derive(Args)]
-pub(crate) struct Apart {
+pub struct Apart {
     #[command(flatten)]
     files: Files,
     /// The descriptor of its words: its path, the name by which it is called, and its arguments, each with a zero at its
@@ -72,7 +71,7 @@ struct Program {
 }
 
 /// Run the program, and end as it ends. A failure is said in the page alone, unless that fails, too.
-pub(crate) fn run(given: &Apart) -> Result<ExitCode, Failure> {
+pub fn run(given: &Apart) -> Result<ExitCode, Failure> {
     let page = fs::OpenOptions::new().write(true).open(path_of(given.page));
     let page = page.context("open the page of the replay")?;
     let failure = match separate(given, &page) {
@@ -189,7 +188,7 @@ fn unshare(debugged: bool) -> io::Result<bool> {
 /// Give up all files but the program's, and all rights.
 fn enter(given: &Apart, is_root: bool) -> Result<(), Failure> {
     given.files.become_root().context("make a root of the program's files")?;
-    capabilities::limit(&[])?;
+    rights::capabilities::limit(&[]).context("limit the capabilities of a node")?;
     if is_root {
         rights::become_nobody().context("give up root's rights")?;
     }

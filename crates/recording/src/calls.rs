@@ -21,7 +21,7 @@ const MOST_UNSEEN: usize = 100;
 
 /// The log to read.
 #[derive(Args)]
-pub(crate) struct Calls {
+pub struct Calls {
     log: PathBuf,
     /// Print a line for each call, and no JSON.
     #[arg(long)]
@@ -66,7 +66,7 @@ struct Summary {
 }
 
 /// Read a log and print what is in it. Fails for one that is damaged, and says where.
-pub(crate) fn print(calls: &Calls) -> Result<(), Failure> {
+pub fn print(calls: &Calls) -> Result<(), Failure> {
     let what = || format!("read {}", calls.log.display());
     let log = fs::read(&calls.log).with_context(what)?;
     let mut out = BufWriter::new(io::stdout().lock());

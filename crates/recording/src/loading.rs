@@ -9,7 +9,7 @@ const GO: &[u8] = b"\xff Go buildinf:";
 const PT_INTERP: usize = 3;
 
 /// Return why the program of a process cannot be recorded. None: nothing is known against it.
-pub(super) fn why_not(pid: i32) -> Option<String> {
+pub fn why_not(pid: i32) -> Option<String> {
     let path = format!("/proc/{pid}/exe");
     let name = fs::read_link(&path).ok()?;
     let is_privileged = fs::metadata(&path).ok()?.mode() & 0o6000 != 0;
