@@ -47,7 +47,7 @@ FLOOD, QUIET, QUIET_NS = 4_000_000, 3_000, 1_000_000
 
 @dataclass(frozen=True)
 class RateKept:
-    """Rate of the frames that left a link, in bit/s with framing, beside the configured rate."""
+    """The rate of the frames that left a link, in bit/s with framing, and the configured rate."""
 
     configured: float
     offered: float
@@ -64,7 +64,7 @@ class RateKept:
 
 @dataclass(frozen=True)
 class LossKept:
-    """Share of frames lost, as the engine counted it and as the receiver did."""
+    """The share of frames lost, as the engine counted it and as the receiver did."""
 
     check: ShareCheck
     missing: float

@@ -40,7 +40,7 @@ GOAL = 1.2
 
 @dataclass(frozen=True)
 class Times:
-    """Time in s for all containers to come up, and to go down."""
+    """The time in s for all containers to come up, and to go down."""
 
     up: float
     down: float

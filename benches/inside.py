@@ -31,7 +31,7 @@ LAB_UP_S = 120
 
 
 class Bed(Protocol):
-    """Lab on this machine or in a guest: sessions with its agents, and its plan."""
+    """A lab on this machine or in a guest: sessions with its agents, and its plan."""
 
     @property
     def plan(self) -> KeptPlan: ...
@@ -40,7 +40,7 @@ class Bed(Protocol):
 
 
 class Machine:
-    """Virtual machine of a lab, in which agents run."""
+    """A virtual machine of a lab, in which agents run."""
 
     def __init__(self, lab: LiveLab, node: str = VM) -> None:
         self._lab, self._node = lab, node
@@ -74,7 +74,7 @@ class Machine:
 
 
 class Inside:
-    """Lab in a virtual machine."""
+    """A lab in a virtual machine."""
 
     def __init__(self, machine: Machine, spec: Lab) -> None:
         self._machine, self.plan = machine, build(spec, KINDS, Rights(root=True))

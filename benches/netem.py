@@ -101,7 +101,7 @@ def run() -> Section:
 
 
 class Place:
-    """Kernel on which labs are built: this machine's, or a guest's."""
+    """The kernel on which labs are built: this machine's, or a guest's."""
 
     def __init__(self, inside: Machine | None) -> None:
         self.inside = inside

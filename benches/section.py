@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Section:
-    """Table of docs/benchmarks.md."""
+    """A table of docs/benchmarks.md."""
 
     name: str
     title: str

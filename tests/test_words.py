@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 RUST_FOLDERS = ("crates", "fuzz")
 PYTHON_FOLDERS = ("src", "benches", "tools")
@@ -74,3 +76,78 @@ def test_docstrings_of_python_code_begin_with_a_verb_or_a_noun() -> None:
     ]
     assert len(found) >= FEWEST
     assert [place for place in found if begins_badly(place[1])] == []
+
+
+DETERMINERS = {"A", "An", "The", "One", "Two", "Both", "All", "Another", "Something"}
+UNCOUNTED = {
+    *("arithmetic", "delay", "detection", "fairness", "fidelity", "input", "lateness"),
+    *("loss", "memory", "output", "progress", "reordering", "software", "steering", "work"),
+}
+"""Nouns of no plural, which stand without an article where all of a thing is meant."""
+AFTER_A_NOUN = (
+    "as|at|between|by|captured|caused|from|in|of|on|over|that|through|to|under|used|wh\\w+|with"
+)
+HEAD = re.compile(rf"[\w/'-]+(?: (?!(?:{AFTER_A_NOUN})\b)[\w/'-]+)*")
+"""The words of a noun phrase up to its noun."""
+
+
+def class_summaries(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line number and the first line of the docstrings of classes."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and (text := ast.get_docstring(node)):
+            yield node.lineno, text.partition("\n")[0]
+
+
+def verbs_of(source: str) -> set[str]:
+    """Return the words with which docstrings of functions begin."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    return {(ast.get_docstring(node) or " ").split(" ")[0] for node in nodes}
+
+
+def is_thing(summary: str, verbs: set[str]) -> bool:
+    """Return True for a noun with its article; plural, uncounted nouns and names need none."""
+    head = HEAD.match(summary)
+    words = head[0].split() if head else []
+    if not words or words[0] in DETERMINERS:
+        return bool(words)
+    if words[0] in verbs - {word.capitalize() for word in UNCOUNTED}:
+        return False
+    is_name = words[-1].isupper() or words[0].endswith("'s")
+    is_plural = words[-1].endswith("s") and not words[-1].endswith("ss")
+    return is_name or is_plural or words[-1].lower() in UNCOUNTED
+
+
+@pytest.mark.parametrize(
+    ("summary", "is_right"),
+    [
+        ("A link of the lab.", True),
+        ("Packets of a group.", True),
+        ("Competing work: what it achieved.", True),
+        ("Kendall's tau-b of a level.", True),
+        ("OSPF: version 2 for IPv4.", True),
+        ("Link of the lab.", False),
+        ("Return names of links.", False),
+        ("Follows a comparison.", False),
+        ("Raised when nothing fits.", False),
+    ],
+)
+def test_a_thing_is_told_from_a_deed(summary: str, is_right: bool) -> None:
+    assert is_thing(summary, {"Return", "Work"}) == is_right
+
+
+def test_docstrings_of_classes_name_a_thing() -> None:
+    """Those of messages are left out: the agent's schema says what a request does."""
+    files = {
+        str(file.relative_to(ROOT)): file.read_text()
+        for folder in PYTHON_FOLDERS
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        if "agent/wire" not in str(file)
+    }
+    verbs = {verb for text in files.values() for verb in verbs_of(text)}
+    found = [
+        (f"{file}:{number}", summary)
+        for file, text in files.items()
+        for number, summary in class_summaries(text)
+    ]
+    assert len(found) > 800
+    assert [place for place in found if not is_thing(place[1], verbs)] == []

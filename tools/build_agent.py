@@ -20,7 +20,7 @@ OLDEST = 17
 
 
 class BuildAgent(BuildHookInterface):  # type: ignore[type-arg]
-    """Hook that builds `delaylab-agent` in release mode, to be installed beside `delaylab`."""
+    """The hook that builds `delaylab-agent` in release mode, to be installed beside `delaylab`."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build for a wheel; an editable install takes the binary that `make setup` built."""

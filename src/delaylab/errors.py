@@ -33,7 +33,7 @@ class DelaylabError(Exception):
 
 
 class BadInput(DelaylabError):
-    """Invalid content of a file or an argument; exit code 2.
+    """The error for invalid content of a file or an argument; exit code 2.
 
     `more` are other errors of the same file, which the user can fix at once.
     """

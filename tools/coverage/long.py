@@ -26,7 +26,7 @@ NAMES = ("median", "p90", "p99", "share of 1 %", "shift", "delta", "Mann-Whitney
 
 @dataclass(frozen=True)
 class LongTrial:
-    """Trial of `n` packets whose slow part is correlated over `memory` packets."""
+    """A trial of `n` packets whose slow part is correlated over `memory` packets."""
 
     memory: int
     n: int

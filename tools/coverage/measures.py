@@ -19,7 +19,7 @@ FACTORS = [(first, second) for first in ("a", "b") for second in ("c", "d")]
 
 @dataclass
 class Tally:
-    """Number of data sets with an interval, and of those whose interval covers the truth."""
+    """The number of data sets with an interval, and of those whose interval covers the truth."""
 
     of: int = 0
     given: int = 0

@@ -51,7 +51,7 @@ def queue_and_noise(random: Random, count: int, n: int, kept: float) -> Floats:
 
 @dataclass(frozen=True)
 class Process:
-    """Process of delays; `trials` of `n` packets each, whose levels vary by `apart`."""
+    """A process of delays; `trials` of `n` packets each, whose levels vary by `apart`."""
 
     name: str
     draw: Callable[[Random, int, int, float], Floats]
@@ -68,7 +68,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth about a process: its quantiles, and Cliff's delta of one `SLOWER` times as slow."""
+    """The truth about a process: its quantiles, and Cliff's delta of one `SLOWER` times as slow."""
 
     quantiles: dict[float, float]
     delta: float

@@ -9,7 +9,7 @@ from delaylab.agent.wire import machines as asked
 
 
 class Labs(asked.Labs):
-    """Ask for the labs of this user that are up; the answer has the record of each."""
+    """The request for the labs of this user that are up; the answer has the record of each."""
 
     largest = MAX_PAYLOAD
 

@@ -35,7 +35,7 @@ def _only(probe: int, packets: int) -> dict[str, tuple[int, int]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Probe(asked.Probe):
-    """Send a probe's packets; its tables are of these."""
+    """The request to send a probe's packets; its tables are of these."""
 
     # A packet that counted as lost gets another row if its reply comes late.
     keys: ClassVar[Mapping[str, Sequence[str]]] = {"packets": ("probe", "seq")}
@@ -59,7 +59,7 @@ class Probe(asked.Probe):
 
 
 class Reflect(asked.Reflect):
-    """Send a probe's packets back; its table has their stamps."""
+    """The request to send a probe's packets back; its table has their stamps."""
 
     def most_rows(self, table: str, after_s: float) -> int | None:
         """Return the rows of a table: the stamps of each packet, once."""
@@ -77,7 +77,7 @@ class Reflect(asked.Reflect):
 
 @dataclass(frozen=True, kw_only=True)
 class Tap(asked.Tap):
-    """Stamp a probe's packets at interfaces; its tables have their stamps."""
+    """The request to stamp a probe's packets at interfaces; its tables have their stamps."""
 
     repeats: int = MOST_REPEATS
 
@@ -109,7 +109,7 @@ class Tap(asked.Tap):
 
 
 class Watch(asked.Watch):
-    """Record the state of the machine and of some places; its table has their metrics."""
+    """The request to record the state of the machine and of places; its table has their metrics."""
 
     def most_rows(self, table: str, after_s: float) -> int | None:
         """Return the rows of a table: at each interval so many metrics of each place."""
@@ -125,7 +125,7 @@ class Watch(asked.Watch):
 
 @dataclass(frozen=True, kw_only=True)
 class Compute(loads.Compute):
-    """Do arithmetic; its table has the progress."""
+    """The request to do arithmetic; its table has the progress."""
 
     every_ns: int = 5_000_000
 

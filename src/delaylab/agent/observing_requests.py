@@ -16,7 +16,7 @@ CHANGES_OF_PLACE, CHANGES_A_SECOND = 1 << 20, 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Observe(asked.Observe):
-    """Report the forwarding tables of nodes; its tables have so many rows."""
+    """The request to report the forwarding tables of nodes; its tables have so many rows."""
 
     room_bytes: int = 4 << 20
     parts_ns: int = 10_000_000

@@ -10,7 +10,7 @@ from delaylab.agent.stream import Loop, readable
 
 
 class Watched(Protocol):
-    """Session, or node at its job, that is watched while another session's request runs."""
+    """A session, or a node at its job, that is watched while another session's request runs."""
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when there is something to check."""

@@ -37,7 +37,7 @@ class CommandFailed(DelaylabError):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """Output of a command in a node, and its exit code; 128 + N if signal N ended it."""
+    """The output of a command in a node, and its exit code; 128 + N if signal N ended it."""
 
     argv: tuple[str, ...]
     exit_code: int

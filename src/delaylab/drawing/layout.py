@@ -21,7 +21,7 @@ MOST_NODES = 2000
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """Node of the lab; `about` has its kind, and says if it is a router."""
+    """A node of the lab; `about` has its kind, and says if it is a router."""
 
     name: str
     about: str
@@ -30,7 +30,7 @@ class DrawnNode:
 
 @dataclass(frozen=True, slots=True)
 class DrawnLink:
-    """Link of the lab: its number, its lane, the rows that it joins, its conditions in words.
+    """A link of the lab: its number, its lane, the rows that it joins, its conditions in words.
 
     `ends` are the nodes that it joins, each with the name of its interface, if that is known.
     """
@@ -50,7 +50,7 @@ class DrawnLink:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Layout of a lab: hosts with their nodes, and links in lanes."""
+    """The layout of a lab: hosts with their nodes, and links in lanes."""
 
     lab: str
     hosts: dict[str, list[DrawnNode]]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 Following = Mapping[str, frozenset[str]]
-"""For one destination, the nodes that each node hands its packets to."""
+"""The nodes that each node hands its packets to, for one destination."""
 SHOWN = 20
 """The largest number of detours that are kept; all are counted."""
 

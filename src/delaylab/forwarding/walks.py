@@ -72,7 +72,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Onward:
-    """For one destination, the nodes that each node hands its packets to.
+    """The nodes that each node hands its packets to, for one destination.
 
     `owner` is the node that has the address, None if no node does. `holes` are the nodes where
     packets end, also those that the node sends itself: without a route, with one that discards, or

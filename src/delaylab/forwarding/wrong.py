@@ -12,7 +12,7 @@ Row = tuple[int, str, int]
 
 
 class WrongRoutes:
-    """Follows a comparison of tables, and keeps when each node's number of wrong routes changed."""
+    """A watch on a comparison of tables: when each node's number of wrong routes changed."""
 
     def __init__(self, verified: Verified) -> None:
         self._verified = verified

@@ -14,7 +14,7 @@ from delaylab.io.interrupts import deferred
 
 
 class TooSlow(DelaylabError):
-    """Raised if a program that was asked for something does not answer in time."""
+    """The error for a program that does not answer in time."""
 
 
 @contextmanager

@@ -35,7 +35,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Host:
-    """Host, as far as a placement is concerned."""
+    """A host, as far as a placement is concerned."""
 
     name: str
     most_nodes: int | None = None
@@ -134,4 +134,4 @@ def _edges(link: Link) -> list[Edge]:
 
 
 class Infeasible(BadInput):
-    """No placement fits; the message says which constraint fails and by how much."""
+    """The error that no placement fits; the message says which constraint fails and by how much."""

@@ -42,7 +42,7 @@ def to_place(root: str, path: str, *, is_folder: bool) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """Return what stands on a guest's machine for files of this one, by their paths here.
+    """The places on a guest's machine of files of this one, by their paths here.
 
     `file` and `engine_image` return a path there, the latter that of a tar for a container engine.
     `drive` returns the option `file=` of a drive, with the image's format. `root` returns the path

@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 
 
 class Record(BaseModel):
-    """Immutable base of all records. Unknown fields, as of later versions, are ignored."""
+    """The immutable base of all records. Unknown fields, as of later versions, are ignored."""
 
     model_config = ConfigDict(
         defer_build=True, frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False

@@ -57,7 +57,7 @@ class DoubtKind(StrEnum):
 
 
 class Doubt(Record):
-    """Doubt about the data: what was seen, the remedy, and the figures of the message by name.
+    """A doubt about the data: what was seen, the remedy, and the figures of the message by name.
 
     A kind that is no `DoubtKind` is of another version.
     """

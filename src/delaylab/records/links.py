@@ -29,7 +29,7 @@ class Late(Record):
 
 
 class Tally(Record):
-    """Number of frames, and of their bytes from the Ethernet header on."""
+    """The number of frames, and of their bytes from the Ethernet header on."""
 
     frames: Count = Field(0, description="The number of frames.")
     bytes: Count = Field(0, description="Their size, from the Ethernet header on.")
@@ -234,7 +234,7 @@ class CpuNoise(Record):
 
 
 class EngineReport(Record):
-    """Report of a host's link engine (`own` or `kernel`) on all directions that it carries.
+    """The report of a host's link engine (`own` or `kernel`) on all directions that it carries.
 
     `agent` is the agent that the engine belongs to, `pid` the engine's process. `dropped_ring`
     counts frames that came while the engine was behind, `unknown_port` those of a port that it does

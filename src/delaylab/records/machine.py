@@ -9,7 +9,7 @@ from delaylab.records.provenance import Provenance
 
 
 class MachineRecord(Record):
-    """Machine that ran the study or parts of its labs; memory in bytes."""
+    """A machine that ran the study or parts of its labs; memory in bytes."""
 
     hostname: Text = Field(description="The host name.")
     kernel: Text = Field(description="The release of the running Linux kernel.")

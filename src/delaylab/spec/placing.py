@@ -41,7 +41,7 @@ class InterfaceSpec(Shorthand):
 
 
 class PlacementSpec(Shorthand):
-    """Method by which nodes without a `host` get one."""
+    """The method by which nodes without a `host` get one."""
 
     MAIN: ClassVar[str] = "by"
     by: By = Field(

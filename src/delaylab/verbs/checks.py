@@ -12,7 +12,7 @@ from rich.text import Text
 
 @dataclass(frozen=True)
 class Check:
-    """Check of one thing that a lab can need."""
+    """A check of one thing that a lab can need."""
 
     group: str
     name: str

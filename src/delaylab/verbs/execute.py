@@ -148,7 +148,7 @@ class _Relay:
 
 
 class Printer:
-    """Printer of a command's output, which reports what it printed to the command's agent.
+    """A printer of a command's output, which reports what it printed to the command's agent.
 
     The agent therefore never has more than `OUTPUT_WINDOW` bytes of output under way.
     """

@@ -55,7 +55,7 @@ HERE: dict[str, Machine] = {LOCAL_MACHINE: LOCAL}
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """Result for one kind of node on this machine: figures if it is usable, else reason and remedy.
+    """The result for a kind of node on this machine: figures if it is usable, else reason and fix.
 
     A kind whose image is not built is not `tried`: to build one takes minutes.
 

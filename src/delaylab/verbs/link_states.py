@@ -16,7 +16,7 @@ MOST_LINKS = 8
 
 @dataclass(frozen=True)
 class EngineState:
-    """State of a host's link engine for `ps`.
+    """The state of a host's link engine for `ps`.
 
     `links` says for each link `held`, or why not, or which ends are down or silent.
     """

@@ -43,7 +43,7 @@ DURING, ENDED = "during the trial", "when the trial ended"
 
 @dataclass(frozen=True, slots=True)
 class RateCheck:
-    """Configured and achieved rate of a link in bit/s, framing included."""
+    """The configured and achieved rate of a link in bit/s, framing included."""
 
     configured: float
     achieved: float
@@ -56,7 +56,7 @@ class RateCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Verdict on one direction of a link: what was achieved, and reasons why it did not hold.
+    """The verdict on one direction of a link: what was achieved, and reasons why it did not hold.
 
     `noise` describes the engine's CPU. `shares` has the conditions that are a matter of chance,
     such as `loss` or `duplicate`, beside what happened. `unjudged` names the conditions that cannot

@@ -20,7 +20,7 @@ MOST_TERMS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ShareCheck:
-    """Share configured and share achieved, with exact intervals of the latter.
+    """The configured and the achieved share, with exact intervals of the latter.
 
     `count` of `n` independent frames decide (Clopper and Pearson 1934, Biometrika 26:404). Wilson's
     interval is too short where few frames are expected to be hit: one of 20 frames, lost at 0.1 %,
@@ -56,7 +56,7 @@ class ShareCheck:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Expected share of frames, and the autocorrelation of neighbouring frames' fates."""
+    """The expected share of frames, and the autocorrelation of neighbouring frames' fates."""
 
     share: float
     correlation: float = 0.0

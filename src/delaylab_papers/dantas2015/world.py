@@ -15,7 +15,7 @@ NIC_US = 100.0
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world; as it stands, what the paper says.
+    """The truth of an imagined world; as it stands, what the paper says.
 
     `fast`: exponent of the ratio of the RTTs at 1000 Hz and at 1 Hz. `reserving`: factor of the RTT
     by reserving a core without load. `cpu`: growth by CPU load at the sender at 1000 Hz, of each

@@ -25,7 +25,7 @@ def _overheads() -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world; as it stands, what the paper says.
+    """The truth of an imagined world; as it stands, what the paper says.
 
     `overhead`: share of the RTT by card. `affinity`: factor of the overhead. `slow` and
     `slow_overhead`: factors of RTT and overhead at 1 pps without guests. `slow_spread`: spread

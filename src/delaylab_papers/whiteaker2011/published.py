@@ -22,7 +22,7 @@ ENVIRONMENTS = {"native": "Vanilla Linux", "shared": "VServer", "xen": "Xen"}
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Median and 99th percentile in ms, by term."""
+    """The median and 99th percentile in ms, by term."""
 
     median: dict[str, float]
     p99: dict[str, float]

@@ -17,7 +17,7 @@ STANDS_FOR = {"lxc": "netns", "docker": "netns", "qemu": "xen"}
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world; as it stands, what the paper says.
+    """The truth of an imagined world; as it stands, what the paper says.
 
     `network`: strength of network load's effect. `kernel`: median ΔKern ÷ ΔUser is multiplied by
     this. `sending`: share of sending in the delay. `slow_receipts`: share of slow receipts.

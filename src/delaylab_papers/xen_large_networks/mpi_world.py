@@ -20,7 +20,7 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class MpiTruth:
-    """Truth on MPI, invented: figures 15 to 20 are not legible in the copy that we have.
+    """The truth on MPI, invented: figures 15 to 20 are not legible in the copy that we have.
 
     `slower` is the run time on machines over that by processes, which the paper says is normally
     below 1.15. `times_n` is the run time on N machines of one computer over N times that on N

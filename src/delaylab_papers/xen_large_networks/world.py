@@ -30,7 +30,7 @@ DRIVER_NOISE = 0.005
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world: by how much the shares that the paper found are spread.
+    """The truth of an imagined world: by how much the shares that the paper found are spread.
 
     1 leaves them as they are in the paper, 0 makes all equal. `filled` is the share of the wire
     that the streams fill, `driver` the driver domain's share of the CPU time, which is over 0.9 in

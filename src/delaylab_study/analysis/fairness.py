@@ -32,7 +32,7 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class NodeShare:
-    """Share of a node of its fair share, and its two parts, of which it is the product.
+    """The share of a node of its fair share, and its two parts, of which it is the product.
 
     `cpu` is its CPU time over the mean of all nodes, `speed` its work for each second of CPU time
     over the mean of all.

@@ -37,7 +37,7 @@ ANSWERS = frozenset({"none", "yes", "no", "on", "off", "true", "false", "default
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentSummary:
-    """One-way delay of a segment in µs; `merged` if it spans a point that saw nothing.
+    """The one-way delay of a segment in µs; `merged` if it spans a point that saw nothing.
 
     `bound_us` is the largest error of its delays if two clocks stamped its ends, else 0. Quantiles
     smaller than that are refused. `at` names the routers and links of a segment on a way over
@@ -158,7 +158,7 @@ class GroupLinks:
 
 @dataclass(frozen=True, slots=True)
 class GroupMachine:
-    """State of the machines, and what others used of CPUs that the lab reserves for some nodes.
+    """The state of the machines, and what others used of CPUs that the lab reserves for some nodes.
 
     `state` is that of the sender's machine, the study's first one without a probe; `others` has
     those of all other machines by name.

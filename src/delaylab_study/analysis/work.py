@@ -86,7 +86,7 @@ class NodeWork:
 
 @dataclass(frozen=True, slots=True)
 class MessageTime:
-    """Time of one operation of MPI at one size of messages, over the trials.
+    """The time of one operation of MPI at one size of messages, over the trials.
 
     `median_ns` is the median of their medians, `least_ns` the least of all.
     """
@@ -99,7 +99,7 @@ class MessageTime:
 
 @dataclass(frozen=True, slots=True)
 class FoundFigure:
-    """Figure that a program of MPI found: the mean over the trials, in its unit."""
+    """A figure that a program of MPI found: the mean over the trials, in its unit."""
 
     name: str
     value: float

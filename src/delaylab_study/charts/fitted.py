@@ -47,7 +47,7 @@ Spec = dict[str, Any]
 
 
 class TooNarrow(Exception):
-    """Raised if letters would be smaller than 7 pt; `least` is the width that a drawing needs.
+    """The error for letters smaller than 7 pt; `least` is the width that a drawing needs.
 
     It is in px.
     """

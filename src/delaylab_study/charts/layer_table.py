@@ -18,7 +18,7 @@ XEN = ("Δdom0", "ΔdomU", "ΔUser", "total")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Median and p99 here, the median's interval, and a paper's median and p99, as words."""
+    """The median and p99 here, the median's interval, and a paper's median and p99, as words."""
 
     here: str
     here_p99: str
@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of the table for one environment: terms as columns, loads as rows.
+    """A part of the table for one environment: terms as columns, loads as rows.
 
     `paper` is the environment in a paper's words, "" if there is none.
     """

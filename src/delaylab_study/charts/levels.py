@@ -50,7 +50,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """Difference of a named side from the reference in a scenario, in µs."""
+    """The difference of a named side from the reference in a scenario, in µs."""
 
     scenario: str
     name: str

@@ -81,7 +81,7 @@ def over_time(groups: list[Group], changes: Changes = NONE) -> Chart | None:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Trial to draw, with the changes of its lab's timeline and how unusual its packets are."""
+    """A trial to draw, with the changes of its lab's timeline and how unusual its packets are."""
 
     line: Timeline
     title: str

@@ -44,7 +44,7 @@ Rows = list[Row]
 
 @dataclass
 class Chart:
-    """Chart with its title and caption; `spec` is the chart in Vega-Lite.
+    """A chart with its title and caption; `spec` is the chart in Vega-Lite.
 
     `drawn` is the chart as SVG if a second process draws it.
     """
@@ -83,7 +83,7 @@ def on_white(svg: str) -> str:
 
 
 class _Named(str):
-    """Name of a chart's rows that has the rows with it.
+    """The name of a chart's rows that has the rows with it.
 
     Altair copies and checks a chart's data each time that the chart changes, which took most of a
     report's time, so a chart has the name alone until it is rendered.

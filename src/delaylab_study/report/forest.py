@@ -71,7 +71,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class ClaimDrawing:
-    """Drawing of one criterion of a claim as a file of its own."""
+    """The drawing of one criterion of a claim as a file of its own."""
 
     name: str
     judged: JudgedCriterion

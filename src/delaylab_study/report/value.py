@@ -35,7 +35,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Swatches(Span):
-    """Key of colours, in a line of words: each with its name, and True if it is a dark one."""
+    """A key of colours, in a line of words: each with its name, and True if it is a dark one."""
 
     steps: tuple[tuple[str, str, bool], ...] = ()
 
@@ -52,7 +52,7 @@ def spans(words: Words) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a table: its words, what else is known (`hint`), and the columns that it covers."""
+    """A cell of a table: its words, what else is known (`hint`), and the columns that it covers."""
 
     words: Words
     hint: str = ""
@@ -65,7 +65,7 @@ Row = Sequence[Cell | Words | int | None]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a table.
+    """A column of a table.
 
     A `number` stands on the right; a `label` on the left, unbroken on the page; `text` on the left,
     broken where it is long; `flat` is text that may be as narrow as one word. In a terminal a
@@ -84,14 +84,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a section; `on` are the forms that show it."""
+    """A part of a section; `on` are the forms that show it."""
 
     on: Forms = field(default=ALL, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Line(Part):
-    """Line of words. On the page it is a paragraph, a soft one (`note`), or a part of a doubt."""
+    """A line of words. On the page it is a paragraph, a soft one (`note`), or a part of a doubt."""
 
     words: Words
     tone: Tone = ""
@@ -105,7 +105,7 @@ def note(words: Words) -> Line:
 
 @dataclass(frozen=True)
 class Table(Part):
-    """Table of rows.
+    """A table of rows.
 
     In a terminal it has a title and a caption, and the first rows alone if there are more than
     `most`, which the caption says of what there are `more`. `totals` are rows below a line. `lined`
@@ -142,7 +142,7 @@ class Table(Part):
 
 
 class Drawing(Protocol):
-    """Drawing of the page that is also a file of its own."""
+    """A drawing of the page that is also a file of its own."""
 
     @property
     def name(self) -> str:
@@ -172,14 +172,14 @@ class Lazy(Part):
 
 @dataclass(frozen=True)
 class OnPage(Part):
-    """Part that no terminal shows."""
+    """A part that no terminal shows."""
 
     on: Forms = field(default=PAGE, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Heading(OnPage):
-    """Heading of a section, or of a part of it."""
+    """A heading of a section, or of a part of it."""
 
     words: Words
     level: int = 3
@@ -196,7 +196,7 @@ class Charts(OnPage):
 
 @dataclass(frozen=True)
 class Picture(OnPage):
-    """Drawing as SVG with the page's own colours; `drawing` is the same as a file, if any."""
+    """A drawing as SVG with the page's own colours; `drawing` is the same as a file, if any."""
 
     inline: Callable[[], str]
     drawing: Drawing | None = None
@@ -225,7 +225,7 @@ def unfolded(
 
 @dataclass(frozen=True)
 class Noticed(OnPage):
-    """Notice with a name: a doubt about the data, a trial that failed; `about` is whose it is."""
+    """A notice with a name: a doubt about the data, a trial that failed; `about` is whose it is."""
 
     name: str
     words: Words = ""
@@ -235,7 +235,7 @@ class Noticed(OnPage):
 
 @dataclass(frozen=True)
 class Judged(OnPage):
-    """Verdict on a sentence; `quoted` is its source's own, and where that stands."""
+    """A verdict on a sentence; `quoted` is its source's own, and where that stands."""
 
     verdict: str
     words: Words
@@ -248,21 +248,21 @@ class Judged(OnPage):
 
 @dataclass(frozen=True)
 class Items(OnPage):
-    """List of lines."""
+    """A list of lines."""
 
     lines: Sequence[Words]
 
 
 @dataclass(frozen=True)
 class Terms(OnPage):
-    """List of names with what each stands for."""
+    """A list of names with what each stands for."""
 
     pairs: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Large number at the top of the page."""
+    """A large number at the top of the page."""
 
     value: str
     name: str
@@ -278,7 +278,7 @@ class Figures(OnPage):
 
 @dataclass(frozen=True)
 class Section:
-    """Section of a report; a form that shows none of its parts leaves it out.
+    """A section of a report; a form that shows none of its parts leaves it out.
 
     A section of the page that has no `name` stands by itself, without a frame.
     """

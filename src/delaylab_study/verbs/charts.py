@@ -31,7 +31,7 @@ DPI = 600
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Drawing with the files that were written of it; `why` says why there are none."""
+    """A drawing with the files that were written of it; `why` says why there are none."""
 
     name: str
     title: str

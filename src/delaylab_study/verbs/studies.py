@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
-    """Study that is about to run: its trials at a scale, in running order.
+    """A study that is about to run: its trials at a scale, in running order.
 
     `repeat` is the number of trials of each combination if it is not that of the study file. `like`
     is the dataset whose study this one repeats, if it repeats one.

@@ -13,7 +13,7 @@ IPV4 = 4
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of packets: an address of this machine, or one of its interfaces."""
+    """The origin of packets: an address of this machine, or one of its interfaces."""
 
     address: str | None = None
     interface: str | None = None

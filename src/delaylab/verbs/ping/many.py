@@ -23,7 +23,7 @@ from delaylab.verbs.ping.run import OnePing, Options, check, print_head
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """Result of a ping of one of several targets; without one, `failed` says why."""
+    """The result of a ping of one of several targets; without one, `failed` says why."""
 
     host: str
     target: str

@@ -111,7 +111,7 @@ def error_or_redirect(told: str | None) -> tuple[str | None, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Number of values of a sample, and its quantiles; `p99` is None below 500 values."""
+    """The number of values of a sample, and its quantiles; `p99` is None below 500 values."""
 
     n: int
     min: float

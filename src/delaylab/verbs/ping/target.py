@@ -16,7 +16,7 @@ NO_TLS = "--http has no TLS; --tcp --port 443 times the handshake of https"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Destination of a ping; `port` is 0 and `path` unused for ICMP."""
+    """The destination of a ping; `port` is 0 and `path` unused for ICMP."""
 
     host: str
     protocol: Literal["icmp", "tcp", "http"]

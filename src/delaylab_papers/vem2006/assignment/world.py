@@ -22,7 +22,7 @@ USUAL = (188, 10)
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world.
+    """The truth of an imagined world.
 
     `over` is the load of the fullest machine over the least possible one, `fits` the share of
     networks that are assigned. The time is in ns, for a link and a machine; it grows with their

@@ -25,7 +25,7 @@ SPREAD_US = 150.0
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world: clocks' distance in µs, and its spread from trial to trial."""
+    """The truth of an imagined world: clocks' distance in µs, and its spread over trials."""
 
     clocks_us: float = BELOW * CLOCKS_US
     noise: float = 0.1

@@ -133,7 +133,7 @@ def _paired(
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """Shaped flow of one trial: what it received over what it was due, and its median lateness."""
+    """A shaped flow of a trial: what it received over what it was due, and its median lateness."""
 
     link: str
     kind: str

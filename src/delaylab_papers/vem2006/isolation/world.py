@@ -27,7 +27,7 @@ SECOND = 10**9
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world: frames/s in all, and the shares that shaping and the hog take.
+    """The truth of an imagined world: all frames/s, and the shares that shaping and the hog take.
 
     `shaper`: the rate over the one asked; `queued`: seconds of it that arrive after the load.
     """

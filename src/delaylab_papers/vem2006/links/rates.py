@@ -70,7 +70,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Frame size, delay and rate, as named by the levels of `size`, `delay` and `rate`."""
+    """The frame size, delay and rate, as named by the levels of `size`, `delay` and `rate`."""
 
     size: str
     delay: str

@@ -35,7 +35,7 @@ half-width is 4.3 standard errors of three blocks.
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world; as it stands, what the paper says.
+    """The truth of an imagined world; as it stands, what the paper says.
 
     `error`: factor of the mean error of delays. `early`: share of a delay by which packets are
     early. `rate`: exponent of the paper's ratio of achieved and configured rate. `small_and_slow`:

@@ -29,7 +29,7 @@ EACH_S = 200
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world: detection, convergence, that of one; in s, by test.
+    """The truth of an imagined world: detection, convergence, that of one; in s, by test.
 
     `noise` is the spread of each time from trial to trial, as a share of it, and `jitter_s` in s.
     Times are those of a dead interval of 40 s; faster timers shorten them in proportion.

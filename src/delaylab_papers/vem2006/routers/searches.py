@@ -57,7 +57,7 @@ def in_host_kernel(kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Setting on which throughput depends: routers and their kind, frame size in bytes, links."""
+    """A setting on which throughput depends: routers and their kind, frame size in bytes, links."""
 
     routers: int
     kind: str

@@ -28,7 +28,7 @@ TOLERANCE = 0.0005
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world: shares of the throughput that they take, latencies in µs.
+    """The truth of an imagined world: shares of the throughput that they take, latencies in µs.
 
     `first`: what the first takes of small and of large frames, `further`: each one more. `greedy`:
     how much more than its share the first router gets when overloaded. `spared`: share of the

@@ -23,7 +23,7 @@ BELOW = 0.8
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth of an imagined world: times in ms, and their spread from trial to trial as a share.
+    """The truth of an imagined world: times in ms, and their spread from trial to trial as a share.
 
     `spread_ms` is by the number of nodes and whether they are loaded. `job_ms` are the times until
     the first of five nodes is done, and the last. `whole` is the share of trains of updates that

@@ -14,7 +14,7 @@ ENOUGH = 30
 
 
 class NotTestable(Exception):
-    """Raised when the dataset lacks what a claim is about; the message says what is missing."""
+    """The error for a claim about what the dataset lacks; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ MOST = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ClaimDoubt:
-    """Doubt about `trials` of the `of` trials that a verdict rests on.
+    """A doubt about `trials` of the `of` trials that a verdict rests on.
 
     `undermines` is True if it leaves the verdict open.
     """

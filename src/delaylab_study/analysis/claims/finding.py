@@ -22,7 +22,7 @@ OWN_VERDICTS: dict[Stand, Verdict] = {True: "holds", False: "does not hold", Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Effect in one scenario; `stand` is what it says of the claim.
+    """The effect in one scenario; `stand` is what it says of the claim.
 
     The effect is not a number if a tail quantile was refused; `words` then say why.
 
@@ -61,7 +61,7 @@ class JudgedCriterion:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Verdict on a claim with its reason, and its criteria.
+    """The verdict on a claim with its reason, and its criteria.
 
     `place` is where the claim stands: a section of its paper, or the study file. `sentence` is the
     paper's own. `doubts` are those about the trials that the verdict rests on. `own` is True if the

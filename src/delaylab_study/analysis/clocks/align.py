@@ -67,7 +67,7 @@ class ClockPair:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Alignment of a trial's clocks, hop by hop from the sender.
+    """The alignment of a trial's clocks, hop by hop from the sender.
 
     `clocks` gives the clock of each station, `ticks` each clock's resolution in ns, 0 if it
     shows every nanosecond.

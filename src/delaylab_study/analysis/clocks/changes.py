@@ -22,7 +22,7 @@ _MOMENTS = 257
 
 @dataclass(frozen=True, slots=True)
 class ClockChange:
-    """Change of a clock at `time_ns` of the reference, to within `unsure` stamps.
+    """A change of a clock at `time_ns` of the reference, to within `unsure` stamps.
 
     A `step` is by `size_ns`. A `slew` changes the rate by `rate_ppm`, and the offset goes on where
     it was. `unclear` may be either: so small a step could also be a slew between the stamps. A

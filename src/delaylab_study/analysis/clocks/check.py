@@ -13,7 +13,7 @@ from delaylab_study.dataset.records.trial import ClockReading
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """Distance of the alignment from `n` direct readings of a clock against another.
+    """The distance of the alignment from `n` direct readings of a clock against another.
 
     `error_ns` is the distance from the fastest reading. `within_ns` is half of the time between
     that reading's two looks at the reference: the uncertainty of its moment. `agrees` is true if

@@ -22,7 +22,7 @@ NOTHING = np.zeros(0, dtype=np.intp)
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Loop over three clocks: `left_ns` is what is left of the sum of offsets, in ns.
+    """A loop over three clocks: `left_ns` is what is left of the sum of offsets, in ns.
 
     `bound_ns` is the sum of the three comparisons' bounds.
     """

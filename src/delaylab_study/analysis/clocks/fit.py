@@ -33,7 +33,7 @@ _FREER = 1.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitPart:
-    """Stretch of the reference's time without a step or slew, over which one line holds.
+    """A stretch of the reference's time without a step or slew, over which one line holds.
 
     `bound_ns` is the largest error of the line anywhere in the part. `residual_ns` is the root mean
     square distance of the packets at rest from the line. `squares` is the least-squares line
@@ -53,7 +53,7 @@ class FitPart:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Alignment of `clock` to `reference`; without parts it failed, for the reason `why`.
+    """The alignment of `clock` to `reference`; without parts it failed, for the reason `why`.
 
     `ignored` counts crossings that were left out because they contradict all others around them.
     """

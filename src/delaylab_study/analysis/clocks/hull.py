@@ -24,7 +24,7 @@ _WALKED = 256
 
 @dataclass(frozen=True, slots=True)
 class Feasible:
-    """Set of lines that violate no causality between two times of the reference.
+    """The set of lines that violate no causality between two times of the reference.
 
     `corners` are the extreme lines, each as its offset at `start_ns` and at `end_ns`, less
     `base_ns`.

@@ -21,7 +21,7 @@ ENOUGH = 10
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:
-    """Least-squares line of n packets; `residual_ns` is the root mean square of the residuals."""
+    """The least-squares line of n packets; `residual_ns` is the residuals' root mean square."""
 
     line: ClockLine
     n: int

@@ -14,7 +14,7 @@ Nanoseconds = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ClockLine:
-    """Offset `base_ns + offset_ns + drift * (t - origin_ns)` of a clock when its reference shows t.
+    """The offset of a clock at t of its reference: `base_ns + offset_ns + drift * (t - origin_ns)`.
 
     A positive offset means that the clock is ahead. `origin_ns` and `base_ns` are whole numbers, so
     that times since the epoch lose no digit.

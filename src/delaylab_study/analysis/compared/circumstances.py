@@ -17,7 +17,7 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Circumstance that is not the same in both datasets."""
+    """A circumstance that is not the same in both datasets."""
 
     name: str
     before: str

@@ -29,7 +29,7 @@ Scenario = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Difference of one quantile of the user RTT between a level and the reference, in µs.
+    """The difference of one quantile of the user RTT between a level and the reference, in µs.
 
     `scenario` has the levels of the other factors. `before` is the quantile with the reference
     level and `after` that with this level; `effect` is their difference with its 95 % interval.
@@ -49,7 +49,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Mean of a level's differences over all scenarios of both levels, each with equal weight.
+    """The mean of a level's differences over all scenarios of both levels, each with equal weight.
 
     There is none over scenarios whose quantiles differ by `APART` times or more: the slowest would
     drown all others.

@@ -36,7 +36,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Difference of one statistic of one part under one combination of levels, after − before.
+    """The difference of one statistic of one part under one combination of levels, after − before.
 
     `statistic` is `median`, `p99`, `share` or, of work, `mean`. Delays are in µs, the packets lost
     are a share from 0 to 1, and work is in the part's own unit. `effect` has its 99 % interval, by

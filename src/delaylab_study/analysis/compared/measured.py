@@ -26,7 +26,7 @@ US, SHARE = "us", "share"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Quantity that two datasets can have in common: the user RTT, a segment (one way), or work.
+    """A quantity that two datasets can have in common: the user RTT, a segment (one way), or work.
 
     Segments are the same if they lie between the same points and have the same layer, and their
     packets went the same way (`way`, "" if all went one).

@@ -31,7 +31,7 @@ ALL_ALIKE = "its trials are all alike, so nothing tells by how much trials diffe
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Comparison of two sides. Lines that differ come first, the largest difference before all.
+    """The comparison of two sides. Lines that differ come first, the largest difference before all.
 
     `unlike` says what only one of them has, or what is not compared and why. `circumstances` are
     differences of the machine and of the trials that are no levels. `doubts` are those about each

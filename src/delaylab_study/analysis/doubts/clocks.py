@@ -25,7 +25,7 @@ COARSE_NS = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class TrialClocks:
-    """Alignment of one trial's clocks, compared with clocks that were read directly.
+    """The alignment of one trial's clocks, compared with clocks that were read directly.
 
     `owners` gives for each clock the node or machine that it belongs to. `loops` are those of
     machines whose clocks were compared pair by pair. `stated` has what time synchronisation states

@@ -45,7 +45,7 @@ _SPENT = r"^cpu\d+\.(user|system|softirq|steal|idle|iowait)$"
 
 @dataclass(frozen=True, slots=True)
 class PhaseState:
-    """Mean state of the machine in one phase. Shares are of all CPUs' time; `cpus` counts CPUs.
+    """The mean state of the machine in one phase. Shares are of all CPUs' time; `cpus` counts CPUs.
 
     `softirq` is the part of `busy` in which the kernel worked on soft interrupts: network and
     timers. `pressure` is the share of time in which some task waited for a CPU (PSI, `some`).
@@ -72,7 +72,7 @@ class PhaseState:
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """State of the machine by phase; `samples` taken and `missed` are of the whole record.
+    """The state of the machine by phase; `samples` taken and `missed` are of the whole record.
 
     `drops` counts the frames that interfaces dropped, by `interface of place`. `cpus` is the number
     of CPUs that the machine has, None if the record does not say. `stopped` gives the seconds in

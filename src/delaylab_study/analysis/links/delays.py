@@ -34,7 +34,7 @@ class MeasuredDelays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Error:
-    """Measured less configured one-way delay, in µs: mean, standard deviation and order statistics.
+    """The measured less the configured delay, one way in µs: mean, deviation, order statistics.
 
     `least_from_sender` is the least error counted from the stamp before the near port's. The near
     port's stamp may be taken late, so that a packet looks early; the sender's own stamp is never

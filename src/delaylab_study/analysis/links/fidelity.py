@@ -37,7 +37,7 @@ CLOSED = "see what firewalls and the network must let through (docs/machines.md)
 
 @dataclass(frozen=True, slots=True)
 class TrialLink:
-    """Direction of a link in one trial: the verdict, and what the probe's packets measured."""
+    """A direction of a link in one trial: the verdict, and what the probe's packets measured."""
 
     trial: str
     verdict: LinkVerdict

@@ -11,7 +11,7 @@ from delaylab_study.dataset.store import Study
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Change of a link, in words, at a time in s counted from the start of the load."""
+    """A change of a link, in words, at a time in s counted from the start of the load."""
 
     at_s: float
     what: str

@@ -15,7 +15,7 @@ LEAST = 5
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Run of `packets` that got no reply; times in s from the trial's first packet on.
+    """A run of `packets` that got no reply; times in s from the trial's first packet on.
 
     The first of them was sent at `start_s`, the last one at `end_s`. What carried them was out for
     at least `least_s`, the time between these two. It was out for at most `most_s`: from the last

@@ -24,7 +24,7 @@ NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class LostIn:
-    """Segment in which a packet lost more time than in any other: its delay − the usual one.
+    """The segment in which a packet lost more time than in any other: its delay − the usual one.
 
     The usual delay is the median over the group's packets. Both are one-way, in µs.
     """
@@ -46,7 +46,7 @@ class LostIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowPacket:
-    """Packet with one of the largest user RTTs of its group under load.
+    """A packet with one of the largest user RTTs of its group under load.
 
     `after_s` is when it was sent, from the trial's first packet on; `usual_us` is the median user
     RTT of the group. `busy`, `steal` and `pressure` are the machine's in the interval in which it

@@ -29,7 +29,7 @@ REQUEST, REPLY = "request", "reply"
 
 @dataclass(frozen=True, slots=True)
 class ByLeg:
-    """Number of packets by the leg on which they were lost, duplicated or reordered.
+    """The number of packets by the leg on which they were lost, duplicated or reordered.
 
     `unknown` counts those for which no point tells the leg.
     """

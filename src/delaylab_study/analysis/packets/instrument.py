@@ -56,7 +56,7 @@ class AtRest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Increase of the user RTT at rest by the taps (round trip, µs), or None and why.
+    """The increase of the user RTT at rest by the taps (round trip, µs), or None and why.
 
     `tapped_us` and `untapped_us` are the means of the blocks' medians, `added` is their difference
     with its interval. `pairs` of blocks were compared, in `trials` trials.

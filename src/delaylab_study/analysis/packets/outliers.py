@@ -20,7 +20,7 @@ MEAN_DEVIATION = "mean absolute deviation, as more than half of the values are e
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Robust standard deviation in the values' unit, their median, and the method used."""
+    """The robust standard deviation in the values' unit, their median, and the method used."""
 
     median: float
     sigma: float
@@ -43,7 +43,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class OutlierShare:
-    """Number of outliers among a scenario's packets, and their share of all outliers."""
+    """The number of outliers among a scenario's packets, and their share of all outliers."""
 
     levels: dict[str, str]
     n: int

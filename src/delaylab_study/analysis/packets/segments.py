@@ -24,7 +24,7 @@ Nanoseconds = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Time between two neighbouring stamps, for the packets in which they were neighbours.
+    """The time between two neighbouring stamps, for the packets in which they were neighbours.
 
     `rows` are the packets' positions in the given table, `delay_ns` their delays in ns. `merged`
     marks a segment that spans a point which did not see those packets. `leg` is `request`, `reply`,

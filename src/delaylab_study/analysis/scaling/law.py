@@ -39,7 +39,7 @@ Name = Literal["line", "cpus"]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Fitted law. `line`: `fixed_s` is a, `each_s` is b. `cpus`: they are T1 and T1 / C.
+    """A fitted law. `line`: `fixed_s` is a, `each_s` is b. `cpus`: they are T1 and T1 / C.
 
     `fixed_s` of the law of CPUs is None if every number of nodes is larger than C, and `each_s` if
     none is.
@@ -66,7 +66,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Run times over the number of nodes, their law, and what it predicts.
+    """The run times over the number of nodes, their law, and what it predicts.
 
     `blocks_s` has a row for each block of trials, and a column for each number of nodes. `refused`
     says why there is no prediction; it is "" if there is one.
@@ -98,7 +98,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """Law with the linear map that makes its parameters of the times (`rows` × numbers of nodes).
+    """A law with the linear map that makes its parameters of the times (`rows` × numbers of nodes).
 
     `terms` has the law's factors of these parameters, one row for each number of nodes.
     """

@@ -24,7 +24,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaledWork:
-    """Run times of one work over the number of its nodes, at the same levels of other factors.
+    """The run times of one work over the number of its nodes, at the same levels of other factors.
 
     `of` is what the times are of. `quotas` are the CPU quotas of the nodes at work, in CPUs; a node
     without one has none here. `left_out` counts the trials of blocks in which a number of nodes is

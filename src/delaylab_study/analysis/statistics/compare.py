@@ -21,7 +21,7 @@ from delaylab_study.analysis.statistics.student import combined, p_value
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Difference between runs `a` and `b`, with 95 % intervals.
+    """The difference between runs `a` and `b`, with 95 % intervals.
 
     `shift` is the difference of the medians and `deciles` that at each decile, in the samples'
     unit. `delta` is Cliff's delta, P(a > b) - P(a < b). `p` is of the two-sided Mann-Whitney test

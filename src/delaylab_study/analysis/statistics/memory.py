@@ -176,7 +176,7 @@ def ranks(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Far:
-    """Memory of each series beyond a stretch, by the means of batches of `batch` packets.
+    """The memory of each series beyond a stretch, by the means of batches of `batch` packets.
 
     `share` is that of the packets' variance which the means have, `weights` the probability of each
     memory of the means.

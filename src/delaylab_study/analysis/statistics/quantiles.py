@@ -57,7 +57,7 @@ Tail = Literal["p99", "p90"]
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """Quantile in µs with its 95 % interval, or None and the reason.
+    """A quantile in µs with its 95 % interval, or None and the reason.
 
     A median of too few packets has a value, and no interval.
 
@@ -72,7 +72,7 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Summary of the delays of n packets, in µs.
+    """The summary of the delays of n packets, in µs.
 
     `n_effective` is the number of independent packets with which the median would vary as much.
     """
@@ -97,7 +97,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Quantile of a run in its unit; `interval` is None if the packets do not carry one.
+    """A quantile of a run in its unit; `interval` is None if the packets do not carry one.
 
     The interval is that of the packets alone. `trials` are the quantiles of the trials.
     """

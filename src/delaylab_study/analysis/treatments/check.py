@@ -53,7 +53,7 @@ the probe take CPU time from a generator that is itself the bound of the rate he
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreatmentCheck:
-    """Comparison of what one load did with what it must have done; `value` is None if unknown.
+    """The comparison of what one load did with what it must have done; `value` is None if unknown.
 
     `least` is the smallest value at which the load acted. It is 0 where there is nothing to compare
     with. `load` may also be the probe's closed loop, or reserved CPUs. `failure` says what it means

@@ -10,7 +10,7 @@ from delaylab.api.records import Count, Number, Record, Text, Word
 
 
 class ClockComparison(Record):
-    """Comparison of two machines' clocks by probes between them, which both machines stamp.
+    """A comparison of two machines' clocks by probes between them, which both machines stamp.
 
     The stamps are in the table `comparisons`.
     """
@@ -28,7 +28,7 @@ class ClockComparison(Record):
 
 
 class TimeSync(Record):
-    """State of a machine's time synchronisation, read before the trial: a witness, not a bound."""
+    """The state of a machine's time synchronisation before the trial: a witness, not a bound."""
 
     machine: Word = Field(description="The machine.")
     program: Literal["chrony", "ptp4l"] = Field(description="The program that was asked.")

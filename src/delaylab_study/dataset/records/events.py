@@ -8,7 +8,7 @@ from delaylab.api.records import Count, Listed, Nanoseconds, Record, Text, Word
 
 
 class Happening(Record):
-    """Part of an event as it happened: what was done, to what, and when by the kernel's clock."""
+    """A part of an event as it happened: what was done, to what, and when by the kernel's clock."""
 
     did: Word = Field(
         description="`down`, `silence`, `up` or `flap` of links; `stop`, `kill`, `start` or "
@@ -29,7 +29,7 @@ class Happening(Record):
 
 
 class WaitedForCpu(Record):
-    """Time in which routers' daemons were ready to run and waited for a CPU (run delay)."""
+    """The time in which routers' daemons were ready to run and waited for a CPU (run delay)."""
 
     router: Word = Field(description="The router whose daemons waited longest.")
     longest_ns: Count = Field(description="The time that its daemons waited.")
@@ -37,7 +37,7 @@ class WaitedForCpu(Record):
 
 
 class EventRecord(Record):
-    """Event: all that the timeline has at one time, and what the routers' tables did after it.
+    """An event: all that the timeline has at one time, and what the routers' tables did after it.
 
     It ends where the next one begins, or with the observation.
     """

@@ -14,7 +14,7 @@ Bound = Literal["loss", "backlog", "generator"]
 
 
 class Try(Record):
-    """Burst of probe packets at one interval, and its result.
+    """A burst of probe packets at one interval, and its result.
 
     Times are in ns from the burst's start: `sent_in_ns` to the last packet sent, `took_ns` to the
     last reply received.
@@ -33,7 +33,7 @@ class Try(Record):
 
 
 class Search(Record):
-    """Search for the shortest interval between probe packets that the lab holds.
+    """A search for the shortest interval between probe packets that the lab holds.
 
     `interval_ns` is the shortest interval held; where none was held, it is the one that would have
     been tried next.
@@ -68,7 +68,7 @@ class Flow(Record):
 
 
 class Burst(Record):
-    """Burst of frames, one way, at a configured rate (null: as fast as possible), and its result.
+    """A burst of frames, one way, at a configured rate (null: as fast as possible), and its result.
 
     `seconds` is how long the generator was at work. Of the judged flows, `lost` is the share of
     frames that did not arrive, or arrived out of order: both count as lost.
@@ -117,7 +117,7 @@ class Burst(Record):
 
 
 class HeldRate(Record):
-    """Search for the highest rate of frames that is held, one way.
+    """A search for the highest rate of frames that is held, one way.
 
     `bound` is the reason why a higher rate was not held. `judged` names the flows that count: those
     over links that are configured to lose frames or to limit the rate are left out if there are

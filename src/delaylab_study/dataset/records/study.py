@@ -36,7 +36,7 @@ class Extension(Record):
 
 
 class Origin(Record):
-    """Dataset whose study another one repeats, with the same file, levels, repeats and seed."""
+    """The dataset whose study another one repeats, with the same file, levels, repeats and seed."""
 
     study: Text = Field(description="The name of the study.")
     created: Text = Field(description="The time when that study began, in ISO 8601.")
@@ -44,7 +44,7 @@ class Origin(Record):
 
 
 class StudyRecord(Record):
-    """Record in `study.json`: the configured study and the machines that ran it."""
+    """The record in `study.json`: the configured study and the machines that ran it."""
 
     format: int = Field(description="The version of the dataset's format, which is 2.")
     study: Text = Field(description="The name of the study.")

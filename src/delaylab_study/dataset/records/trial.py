@@ -42,7 +42,7 @@ ECHO_REPLIES, ECHO_REPLIES_6 = "OutEchoReps", "OutEchoReplies"
 
 
 class Endpoint(Record):
-    """Node at one end of the probe, its host and its kind."""
+    """The node at one end of the probe, its host and its kind."""
 
     node: Word = Field(description="The name of the node.")
     host: Word = Field(description="The host that carries it.")
@@ -75,7 +75,7 @@ class Load(Record):
 
 
 class ClockReading(Record):
-    """Reading of two clocks at one moment: the reference, the other, the reference again; in ns."""
+    """A reading of two clocks at one moment: the reference, the other, the reference; in ns."""
 
     clock: Text = Field(description="The clock of the guest.")
     reference: Text = Field(description="The clock that it is compared with.")
@@ -85,7 +85,7 @@ class ClockReading(Record):
 
 
 class PointPlace(Record):
-    """Place where the stamps of a point were taken.
+    """The place where the stamps of a point were taken.
 
     `at` is the name of an agent: `node.NAME`, `host.NAME`, `wire`, or `xen.HOST` for the machine
     that Xen runs in. `interface` is null if a socket stamped.
@@ -98,7 +98,7 @@ class PointPlace(Record):
 
 
 class PhaseTime(Record):
-    """Time of one phase of a trial without a probe, by this machine's clock."""
+    """The time of one phase of a trial without a probe, by this machine's clock."""
 
     phase: Literal["before", "load", "after"] = Field(
         description="The phase: at rest `before` the work, `load` while nodes work, and at rest "
@@ -141,7 +141,7 @@ class ReservedCpus(Record):
 
 
 class Measurement(Record):
-    """Measurement of a trial, apart from its tables.
+    """The measurement of a trial, apart from its tables.
 
     A trial without a probe has no sender, no responder and no ways; its `phases` are recorded, of
     which the packets of a probe tell. `ways` have the recorded points of each leg, `absent` the
@@ -312,7 +312,7 @@ class Measurement(Record):
 
 
 class TableFile(Record):
-    """File of a table as it was written."""
+    """The file of a table as it was written."""
 
     bytes: Count = Field(description="The size of the file.")
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] = Field(
@@ -349,7 +349,7 @@ class TrialHead(Record):
 
 
 class TrialRecord(Measurement, TrialHead):
-    """Record in `trial.json`: one lab, one load, one run of the probe or of work."""
+    """The record in `trial.json`: one lab, one load, one run of the probe or of work."""
 
     tables: dict[Word, TableFile] = Field(
         {},

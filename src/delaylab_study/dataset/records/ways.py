@@ -16,7 +16,7 @@ Leg = Literal["request", "reply"]
 
 
 class Hop(Record):
-    """Link on the way from node `start` to node `end`, and the points before and after it."""
+    """A link on the way from node `start` to node `end`, and the points before and after it."""
 
     link: Text = Field(description="The name of the link.")
     start: Text = Field(description="The node that the packet comes from.")
@@ -26,7 +26,7 @@ class Hop(Record):
 
 
 class Way(Record):
-    """Way of a packet: its recorded points on each leg in their order, and the links that it takes.
+    """The way of a packet: its recorded points on each leg in their order, and the links it takes.
 
     Replies may come back by other links than requests take. Where both have several ways, each pair
     that a packet can go is a way of its own.

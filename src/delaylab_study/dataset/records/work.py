@@ -8,7 +8,7 @@ from delaylab.api.records import MOST_LISTED, Count, Nanoseconds, Number, Record
 
 
 class Latency(Record):
-    """Latency of one operation of MPI at one size of messages."""
+    """The latency of one operation of MPI at one size of messages."""
 
     operation: Word = Field(
         description="`round-trip`: from MPI_Send until as many bytes are back (MPI_Recv). "
@@ -22,7 +22,7 @@ class Latency(Record):
 
 
 class Figure(Record):
-    """Figure that a program found, such as a time one way, a rate, or the size of its problem."""
+    """A figure that a program found, such as a time one way, a rate, or the size of its problem."""
 
     name: Word = Field(description="The name of the figure, such as `random-ring`.")
     value: Number = Field(description="Its value.")
@@ -33,7 +33,7 @@ class Figure(Record):
 
 
 class DomainTime(Record):
-    """CPU time of a Xen domain while the nodes worked, as its hypervisor accounts for it."""
+    """The CPU time of a Xen domain while the nodes worked, as its hypervisor accounts for it."""
 
     host: Word = Field(description="The host whose hypervisor it is.")
     domain: Word = Field(description="The name of the domain; the driver domain is `Domain-0`.")

@@ -22,7 +22,7 @@ from delaylab_study.report import arrange
 
 @dataclass(frozen=True)
 class Report:
-    """Analysed study to report; `given` is the paper to take instead of the one that it names.
+    """An analysed study to report; `given` is the paper to take instead of the one that it names.
 
     `later` are claims that were chosen after the data, which are judged, too.
     """

@@ -60,7 +60,7 @@ WAY_ROWS = 24
 
 @dataclass(frozen=True)
 class WayDrawing:
-    """Drawing of the packet's way for one panel."""
+    """The drawing of the packet's way for one panel."""
 
     name: str
     panel: Panel
@@ -269,7 +269,7 @@ def _layer_tables(panel: Panel, width: int) -> Iterator[v.Table]:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Column of a table of layers: a group's delays as words, by segment and by round trip."""
+    """A column of a table of layers: a group's delays as words, by segment and by round trip."""
 
     head: str
     parts: dict[SegmentKey, SegmentSummary]
