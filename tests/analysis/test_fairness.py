@@ -35,12 +35,12 @@ def test_known_shares_are_found() -> None:
     )
     assert found.spread == pytest.approx(4)
     assert found.jain == pytest.approx(49 / 63)
-    assert (found.said, found.worst) == ("not fair", "n0")
+    assert (found.verdict, found.worst) == ("not fair", "n0")
 
 
 def test_a_node_that_got_nothing_is_the_worst() -> None:
     found = worked([0, 1])
-    assert (found.said, found.worst, found.spread) == ("not fair", "n0", float("inf"))
+    assert (found.verdict, found.worst, found.spread) == ("not fair", "n0", float("inf"))
 
 
 def test_the_reason_is_cpu_time_or_what_is_done_with_it() -> None:
@@ -51,19 +51,19 @@ def test_the_reason_is_cpu_time_or_what_is_done_with_it() -> None:
 
 
 def test_equal_shares_are_called_fair() -> None:
-    said = [worked([1, 1, 1, 1], spread=0.03, seed=seed).said for seed in range(1000)]
+    said = [worked([1, 1, 1, 1], spread=0.03, seed=seed).verdict for seed in range(1000)]
     assert said.count("not fair") == 0
     assert said.count("fair") > 700, "the rule must be able to say yes"
 
 
 def test_noise_leaves_it_open() -> None:
-    said = [worked([1, 1, 1, 1], spread=0.3, seed=seed).said for seed in range(400)]
+    said = [worked([1, 1, 1, 1], spread=0.3, seed=seed).verdict for seed in range(400)]
     assert said.count("not fair") < 0.05 * len(said)
     assert said.count("fair") == 0
 
 
 def test_a_share_just_outside_is_found_with_enough_precision() -> None:
-    said = [worked([0.8, 1, 1, 1], spread=0.01, seed=seed).said for seed in range(200)]
+    said = [worked([0.8, 1, 1, 1], spread=0.01, seed=seed).verdict for seed in range(200)]
     assert said.count("not fair") > 190
 
 

@@ -59,7 +59,7 @@ def test_shares_are_those_while_all_worked(tmp_path: Path) -> None:
     assert found.fairness is not None
     shares = {node: share.of_fair.value for node, share in found.fairness.shares.items()}
     assert shares == pytest.approx({"a": 4 / 3, "b": 2 / 3})
-    assert found.fairness.said == "not fair"
+    assert found.fairness.verdict == "not fair"
     assert found.settled_s is None
 
 
@@ -100,7 +100,7 @@ def test_without_progress_shares_are_those_of_the_rates(tmp_path: Path) -> None:
 def test_one_trial_decides_nothing(tmp_path: Path) -> None:
     found = worked(tmp_path, {"a": (done("a", 1), []), "b": (done("b", 1), [])})
     assert found.fairness is not None
-    assert found.fairness.said == "open"
+    assert found.fairness.verdict == "open"
 
 
 def test_when_shares_settle(tmp_path: Path) -> None:

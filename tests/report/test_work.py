@@ -53,7 +53,8 @@ def test_the_terminal_drops_no_figure(place: Path, width: int) -> None:
 
 def test_json_has_the_shares_and_who_failed(place: Path) -> None:
     (work,) = json.loads(json_text(as_json(read_study(place))))["work"]
-    assert (work["said"], work["unit"]) == ("not fair", "units/s")
+    assert (work["verdict"], work["unit"]) == ("not fair", "units/s")
+    assert work["said"] == work["verdict"]
     assert work["nodes"]["slow"]["share_of_fair"] == pytest.approx(2 / 3)
     assert work["failed"] == {"dead": "it said last: no disk"}
     assert work["settled_s"] is None

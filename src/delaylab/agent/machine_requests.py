@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from delaylab.agent.frames import MAX_PAYLOAD
-from delaylab.agent.wire import machines as asked
+from delaylab.agent.wire import machines as wire
 
 
-class Labs(asked.Labs):
+class Labs(wire.Labs):
     """The request for the labs of this user that are up; the answer has the record of each."""
 
     largest = MAX_PAYLOAD

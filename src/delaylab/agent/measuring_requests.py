@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from delaylab.agent.table_schemas import Schema, narrowed
 from delaylab.agent.wire import loads
-from delaylab.agent.wire import measuring as asked
+from delaylab.agent.wire import measuring as wire
 from delaylab.agent.wire.measuring import TapDone
 from delaylab.points import LEGS, SOCKET_POINTS
 
@@ -34,7 +34,7 @@ def _only(probe: int, packets: int) -> dict[str, tuple[int, int]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe(asked.Probe):
+class Probe(wire.Probe):
     """The request to send a probe's packets; its tables are of these."""
 
     # A packet that counted as lost gets another row if its reply comes late.
@@ -58,7 +58,7 @@ class Probe(asked.Probe):
         return {} if table == "stamps" else None
 
 
-class Reflect(asked.Reflect):
+class Reflect(wire.Reflect):
     """The request to send a probe's packets back; its table has their stamps."""
 
     def most_rows(self, table: str, after_s: float) -> int | None:
@@ -76,7 +76,7 @@ class Reflect(asked.Reflect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tap(asked.Tap):
+class Tap(wire.Tap):
     """The request to stamp a probe's packets at interfaces; its tables have their stamps."""
 
     repeats: int = MOST_REPEATS
@@ -108,7 +108,7 @@ class Tap(asked.Tap):
         return [each.point for each in self.interfaces]
 
 
-class Watch(asked.Watch):
+class Watch(wire.Watch):
     """The request to record the state of the machine and of places; its table has their metrics."""
 
     def most_rows(self, table: str, after_s: float) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delaylab.agent.wire import observing as asked
+from delaylab.agent.wire import observing as wire
 
 MOST_TEXTS = 1 << 20
 """The most prefixes and devices of one observation: those of the whole Internet's table."""
@@ -15,7 +15,7 @@ CHANGES_OF_PLACE, CHANGES_A_SECOND = 1 << 20, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observe(asked.Observe):
+class Observe(wire.Observe):
     """The request to report the forwarding tables of nodes; its tables have so many rows."""
 
     room_bytes: int = 4 << 20

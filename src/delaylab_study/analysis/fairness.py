@@ -19,7 +19,7 @@ from delaylab_study.analysis.statistics.quantiles import Floats, Interval
 
 WITHIN = 0.10
 """Largest distance of a node's share from its fair share in work that is called fair."""
-Said = Literal["fair", "not fair", "open"]
+FairnessVerdict = Literal["fair", "not fair", "open"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Fairness:
     shares: dict[str, NodeShare]
     jain: float
     spread: float
-    said: Said
+    verdict: FairnessVerdict
     jain_of_rounds: tuple[float, ...] = ()
 
     @property
@@ -85,7 +85,7 @@ def fairness(rounds: Sequence[Mapping[str, Got]]) -> Fairness:
     found = [share.of_fair.interval for share in shares.values()]
     spread = float(mean.max() / mean.min()) if mean.min() > 0 else math.inf
     of_rounds = tuple(jain(each) for each in relative)
-    return Fairness(shares, jain(mean), spread, _said(found), of_rounds)
+    return Fairness(shares, jain(mean), spread, _verdict(found), of_rounds)
 
 
 def jain(shares: Floats | Sequence[float]) -> float:
@@ -95,7 +95,7 @@ def jain(shares: Floats | Sequence[float]) -> float:
     return float(got.sum()) ** 2 / squares if squares else 1.0
 
 
-def _said(intervals: Sequence[Interval]) -> Said:
+def _verdict(intervals: Sequence[Interval]) -> FairnessVerdict:
     low, high = 1 - WITHIN, 1 + WITHIN
     if any(last < low or first > high for first, last in intervals):
         return "not fair"

@@ -114,7 +114,9 @@ def works_of(names: Sequence[str]) -> list[Work]:
 
 def as_json(found: Fair) -> JsonObject:
     """Return the result as JSON values."""
-    return {**asdict(found), "within": WITHIN, "seconds": SECONDS}
+    # `said` is the older name of `verdict`.
+    works = {name: {**asdict(work), "said": work.verdict} for name, work in found.works.items()}
+    return {**asdict(found), "works": works, "within": WITHIN, "seconds": SECONDS}
 
 
 def print_fair(found: Fair, console: Console) -> None:
@@ -138,9 +140,9 @@ def _sentence(work: Work, found: Fairness) -> str:
         "fair": "fair: all shares are within",
         "not fair": "not fair: a share is not within",
         "open": "open: more rounds are needed to tell if all shares are within",
-    }[found.said]
+    }[found.verdict]
     text = f"{work.name}: {said} {100 * WITHIN:.0f} % of fair"
-    return text if found.said == "fair" else f"{text}. {_worst(found)}"
+    return text if found.verdict == "fair" else f"{text}. {_worst(found)}"
 
 
 def _worst(found: Fairness) -> str:

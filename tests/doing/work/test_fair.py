@@ -87,7 +87,8 @@ def test_shares_are_those_of_the_weights(delaylab: Run, up: Up, kind: str) -> No
         if not FACTS[kind].virtual_machine:
             work = shares[node]["of_fair"]["value"] / len(WEIGHTS)
             assert abs(work - fair) < WITHIN, shares
-    assert found["works"]["cpu"]["said"] != "fair"
+    assert found["works"]["cpu"]["verdict"] != "fair"
+    assert found["works"]["cpu"]["said"] == found["works"]["cpu"]["verdict"]
 
 
 @NEEDS_APT

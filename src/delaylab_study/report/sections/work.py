@@ -155,7 +155,7 @@ def _said(work: Work) -> str:
         "fair": f"fair: all shares are {within}",
         "not fair": f"not fair: a share is not {within}, and {found.worst} got least",
         "open": f"open: more trials would show if all shares are {within}",
-    }[found.said]
+    }[found.verdict]
     said += f"; Jain's index {found.jain:.3f}, most / least {found.spread:.2f}"
     if work.courses:
         settled = (
@@ -196,7 +196,8 @@ def _json(group: Group, work: Work) -> JsonObject:
         "factors": group.factors,
         "work": work.name,
         "unit": work.unit,
-        "said": fair.said if fair is not None else None,
+        "verdict": fair.verdict if fair is not None else None,
+        "said": fair.verdict if fair is not None else None,  # the older name of `verdict`
         "jain": fair.jain if fair is not None else None,
         "most_over_least": fair.spread if fair is not None and isfinite(fair.spread) else None,
         "settled_s": work.settled_s,
