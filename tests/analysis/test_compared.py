@@ -11,7 +11,7 @@ from delaylab.spec.source import parse
 from delaylab_study.analysis.compared.lines import Line
 from delaylab_study.analysis.compared.many import compare_studies
 from delaylab_study.analysis.compared.measured import USER
-from delaylab_study.analysis.compared.two_sides import Compared
+from delaylab_study.analysis.compared.two_sides import ComparedSides
 from delaylab_study.dataset.store import Study, read_study
 from tests import synthetic
 from tests.synthetic import Condition, Delay, constant, lognormal
@@ -19,7 +19,7 @@ from tests.synthetic import Condition, Delay, constant, lognormal
 SEGMENT = ("reply", "sender.vif")
 
 
-def compared(tmp_path: Path, before: list[Condition], after: list[Condition]) -> Compared:
+def compared(tmp_path: Path, before: list[Condition], after: list[Condition]) -> ComparedSides:
     places = [
         synthetic.write(tmp_path / name, trials)
         for name, trials in (("before", before), ("after", after))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.wire.sessions import Exec
-from delaylab_study.work.jobs import Done
+from delaylab_study.work.jobs import JobResult
 from delaylab_study.work.tcp import nuttcp
 
 SAID = b"""\
@@ -24,7 +24,7 @@ megabytes=4354.0000 real_seconds=2.00 rate_Mbps=18254.1595 tx_cpu=28 rx_cpu=24 r
 ENDED: dict[str, object] = {"exit": 0, "began_ns": 0, "ended_ns": 2_000_000_000}
 
 
-def read(stdout: bytes, stderr: bytes = b"") -> Done:
+def read(stdout: bytes, stderr: bytes = b"") -> JobResult:
     return nuttcp.read(Result(Exec(argv=["nuttcp"]), dict(ENDED), {}, stdout, stderr))
 
 

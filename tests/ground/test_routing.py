@@ -11,7 +11,7 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
-from delaylab.forwarding.judged import Judged
+from delaylab.forwarding.judged import JudgedPrefixes
 from delaylab.forwarding.tables import NextHop, Table, TableChange
 from delaylab.forwarding.topology import End, Faults, parts
 from delaylab.forwarding.verified import Verified
@@ -310,7 +310,7 @@ def test_what_differs_is_followed_change_by_change() -> None:
     right = {"r": {"10.0.0.0/8": frozenset({NextHop("a", "192.0.2.1")})}}
     wrong_hop = frozenset({NextHop("b", "192.0.2.9")})
     tables = {"r": {"10.0.0.0/8": wrong_hop, "fe80::/64": wrong_hop, "192.0.2.0/24": wrong_hop}}
-    compared = Judged(["10.0.0.0/8", "192.0.2.0/24"], ignored=["192.0.2.0/24"])
+    compared = JudgedPrefixes(["10.0.0.0/8", "192.0.2.0/24"], ignored=["192.0.2.0/24"])
     found = Verified(right, tables, compared)
     assert not found.is_right
     assert [str(each) for each in found.examples(3)] == [

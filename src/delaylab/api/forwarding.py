@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaylab.forwarding.detours import NodesPassed
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.fates import Fates, Interval, Kind
-from delaylab.forwarding.judged import Judged
+from delaylab.forwarding.judged import JudgedPrefixes
 from delaylab.forwarding.service import acted
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
 from delaylab.forwarding.topology import End, Faults
@@ -20,7 +20,7 @@ __all__ = [
     "Faults",
     "Hops",
     "Interval",
-    "Judged",
+    "JudgedPrefixes",
     "Kind",
     "LinkChange",
     "Lost",

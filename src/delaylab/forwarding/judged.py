@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 
 
-class Judged:
+class JudgedPrefixes:
     """The prefixes that are compared with the right ones: the networks of a lab, and parts of them.
 
     A node may have other addresses, and routes to them. Nobody knows whether these are right, so

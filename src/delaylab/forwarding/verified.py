@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from delaylab.forwarding.judged import Judged
+from delaylab.forwarding.judged import JudgedPrefixes
 from delaylab.forwarding.tables import Change, Difference, Hops, Table, TableChange, differences
 
 NAMED = 3
@@ -44,7 +44,7 @@ class Verified:
         self,
         expected: Mapping[str, Mapping[str, Hops]],
         tables: Mapping[str, Mapping[str, Hops]],
-        judged: Judged,
+        judged: JudgedPrefixes,
     ) -> None:
         self._is_judged = judged
         self._tables = tables

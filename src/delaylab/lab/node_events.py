@@ -11,7 +11,7 @@ from delaylab.agent.wire.programs import ControlDone
 from delaylab.agent.wire.words import Deed, NodeState
 from delaylab.errors import BadInput
 from delaylab.lab.links import link_changes
-from delaylab.lab.links.link_changes import Wanted
+from delaylab.lab.links.link_changes import ChangedConditions
 from delaylab.lab.programs import programs
 from delaylab.lab.running import LiveLab
 from delaylab.spec.conditions.model import ConditionsSpec
@@ -88,7 +88,7 @@ def _of_programs(lab: LiveLab, node: str, do: NodeDeed, names: Sequence[str]) ->
     return programs.control(lab, node, deed, names)
 
 
-def _mended(lab: LiveLab, node: str, links: Sequence[str]) -> list[Wanted]:
+def _mended(lab: LiveLab, node: str, links: Sequence[str]) -> list[ChangedConditions]:
     """Return the changes that bring a node's links into the state of the lab file.
 
     A cable whose other end has no power stays without carrier.
@@ -107,13 +107,13 @@ def _state(lab: LiveLab, node: str) -> NodeState:
     return programs.node_states(lab, only={node})[node].node
 
 
-def _wanted(lab: LiveLab, node: str, link: str, state: ConditionsSpec) -> Wanted:
+def _wanted(lab: LiveLab, node: str, link: str, state: ConditionsSpec) -> ChangedConditions:
     """Return the change of a link that a node's event makes.
 
     Only a cable between two loses the carrier at both ends; others are on a switch.
     """
     both = lab.spec.links[link].is_pair and state.state != "silent"
-    return Wanted(link, None if both else node, state)
+    return ChangedConditions(link, None if both else node, state)
 
 
 def _links(lab: LiveLab, node: str) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _event(
     node: str,
     did: NodeDeed,
     done: ControlDone,
-    wanted: Sequence[Wanted] = (),
+    wanted: Sequence[ChangedConditions] = (),
     changed: tuple[int, int] | None = None,
 ) -> NodeEvent:
     first, last = changed or (done.began_ns, done.done_ns)

@@ -97,7 +97,7 @@ class _Hash:
         return len(data)
 
 
-class _Sent:
+class _CommandInput:
     """The input of a command on a machine, as a file to write to."""
 
     def __init__(self, session: Session, path: Path, what: str, progress: Progress) -> None:
@@ -121,7 +121,9 @@ def _send(machine: Reached, path: Path, name: str, progress: Progress) -> None:
     session.on_output = keep
     try:
         result = session.start(Exec(argv=[AGENT, "store", name], stdin=True))
-        archive.write(path, _Sent(session, path, f"sending {name} to {machine.name}", progress))
+        archive.write(
+            path, _CommandInput(session, path, f"sending {name} to {machine.name}", progress)
+        )
         session.stdin(b"")
         session.finish(STORED_S)
         if result.done.exit != 0:

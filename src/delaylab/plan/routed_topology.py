@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_interface, ip_network
 
 from delaylab.forwarding.expected import is_torn
-from delaylab.forwarding.judged import Judged
+from delaylab.forwarding.judged import JudgedPrefixes
 from delaylab.forwarding.topology import Faults, Port, Segment, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
@@ -87,9 +87,9 @@ def slowest_s(lab: Lab) -> float:
     return max(times) / 1e9
 
 
-def judged(lab: Lab, plan: KeptPlan) -> Judged:
+def judged(lab: Lab, plan: KeptPlan) -> JudgedPrefixes:
     """Return which routes of the routers are right or wrong, and which are not the daemons'."""
-    return Judged(topology(lab, plan).networks, _static_prefixes(lab, plan))
+    return JudgedPrefixes(topology(lab, plan).networks, _static_prefixes(lab, plan))
 
 
 def _static_prefixes(lab: Lab, plan: KeptPlan) -> set[str]:

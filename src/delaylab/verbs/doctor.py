@@ -115,7 +115,7 @@ def _kinds_and_points(
     return checks
 
 
-def of_kind(one: kind_trial.Tried, not_on_machine: str | None = None) -> Check:
+def of_kind(one: kind_trial.KindResult, not_on_machine: str | None = None) -> Check:
     """Return the check of a kind that was tried.
 
     `not_on_machine` says why its nodes cannot be on this machine's own interfaces.

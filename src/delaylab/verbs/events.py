@@ -12,7 +12,7 @@ from rich.console import Console
 from delaylab.io.values import JsonObject
 from delaylab.lab import node_events
 from delaylab.lab.links import link_changes
-from delaylab.lab.links.link_changes import Wanted
+from delaylab.lab.links.link_changes import ChangedConditions
 from delaylab.lab.node_events import DOWN, SILENT, UP, NodeDeed, NodeEvent
 from delaylab.lab.running import LiveLab
 from delaylab.units import Duration
@@ -40,7 +40,9 @@ def change_links(
 ) -> list[LinkEvent]:
     """Take links down or up, or silence them, at one moment; with `node` only that node's ends."""
     began = time.time_ns()
-    now = link_changes.change_all(lab, [Wanted(link, node, _STATES[do]) for link in links])
+    now = link_changes.change_all(
+        lab, [ChangedConditions(link, node, _STATES[do]) for link in links]
+    )
     found = {link: link_changes.changed_at(now, {link}, began) for link in links}
     return [LinkEvent(link, do, *(times or (None, None))) for link, times in found.items()]
 

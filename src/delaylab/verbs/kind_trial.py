@@ -54,7 +54,7 @@ HERE: dict[str, Machine] = {LOCAL_MACHINE: LOCAL}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
+class KindResult:
     """The result for a kind of node on this machine: figures if it is usable, else reason and fix.
 
     A kind whose image is not built is not `tried`: to build one takes minutes.
@@ -85,19 +85,19 @@ def kind(
     *,
     build_images: bool = False,
     machine: SshMachine | None = None,
-) -> Tried:
+) -> KindResult:
     """Bring a lab with one node of this kind up, probe it, and take it down.
 
     Images that it needs are built only if `build_images` is true. The lab is on another `machine`
     if one is given, and `rights` are those there.
     """
     if why_not := rights.why_no_lab():
-        return Tried(kind=name, usable=False, why_not=why_not, fix=PRIVILEGED)
+        return KindResult(kind=name, usable=False, why_not=why_not, fix=PRIVILEGED)
     not_elsewhere = KINDS[name].not_elsewhere if machine else None
     reason = not_elsewhere or KINDS[name].here(rights).can_run(rights, False)
     if reason:
         why, _, fix = reason.partition("; ")
-        return Tried(kind=name, usable=False, why_not=why, fix=fix)
+        return KindResult(kind=name, usable=False, why_not=why, fix=fix)
     lab = _lab(name, machine)
     plan = build(lab, KINDS, rights, machines={ELSEWHERE: rights})
     lacking = images.missing(
@@ -108,7 +108,7 @@ def kind(
         what = f"images {', '.join(lacking)} are" if several else f"image {lacking[0]} is"
         why = f"not tried: the {what} not built"
         fix = f"delaylab image build {' '.join(lacking)}, or delaylab doctor --build"
-        return Tried(kind=name, usable=False, why_not=why, fix=fix, tried=False)
+        return KindResult(kind=name, usable=False, why_not=why, fix=fix, tried=False)
     try:
         # So that images are no part of the time to boot.
         completion.complete(plan, {ELSEWHERE: machine} if machine else HERE, progress)
@@ -119,8 +119,8 @@ def kind(
             rtt_us, points = _probed(running, protocol)
             notes = tuple(each.message for each in running.warnings)
     except DelaylabError as error:
-        return Tried(kind=name, usable=False, why_not=error.what, fix=error.fix)
-    return Tried(
+        return KindResult(kind=name, usable=False, why_not=error.what, fix=error.fix)
+    return KindResult(
         kind=name,
         usable=True,
         why_not="",

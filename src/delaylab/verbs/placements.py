@@ -31,7 +31,7 @@ MOST_HOSTS = 10_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class HostsToTry:
     """Hosts to try for a lab whose file names none."""
 
     hosts: int
@@ -60,10 +60,10 @@ class Wanted:
 
 def wanted(
     hosts: int | None, nodes: int | None, interfaces: tuple[Rate, ...], *, written: bool
-) -> Wanted | None:
+) -> HostsToTry | None:
     """Return the hosts to try; raise BadInput for options that mean nothing without `--hosts`."""
     if hosts is not None:
-        return Wanted(hosts, nodes, interfaces)
+        return HostsToTry(hosts, nodes, interfaces)
     given = {"--nodes": nodes is not None, "--interface": bool(interfaces), "--output": written}
     for option, is_given in given.items():
         if is_given:
@@ -71,7 +71,7 @@ def wanted(
     return None
 
 
-def lab_for(path: Path, wanted: Wanted | None, by: str | None) -> tuple[Document, Lab]:
+def lab_for(path: Path, wanted: HostsToTry | None, by: str | None) -> tuple[Document, Lab]:
     """Read a lab file whose nodes are to be placed; give it the wanted hosts if it has none."""
     document = read(path)
     lab = lab_file(document)
@@ -185,7 +185,7 @@ def line_of(lab: Lab, asked: PlacementSpec) -> str:
 
 
 @dataclass(frozen=True)
-class Tried:
+class MethodResult:
     """A method's answer, or why it has none, and the time that it took."""
 
     method: str
@@ -194,11 +194,11 @@ class Tried:
     took_s: float
 
 
-def compared(lab: Lab) -> Iterator[Tried]:
+def compared(lab: Lab) -> Iterator[MethodResult]:
     """Yield what each method makes of a lab; first the file's own placement, if it has one."""
     problem = problem_of(lab, lab.place or PlacementSpec())
     if None not in problem.pinned:
-        yield Tried("given", measured(problem), "", 0.0)
+        yield MethodResult("given", measured(problem), "", 0.0)
         problem = replace(problem, pinned=(None,) * len(problem.nodes))
     for method in METHODS:
         began_s = time.perf_counter()
@@ -206,10 +206,10 @@ def compared(lab: Lab) -> Iterator[Tried]:
             found, why_not = place.__wrapped__(problem, method), ""
         except Infeasible as error:
             found, why_not = None, str(error)
-        yield Tried(method, found, why_not, time.perf_counter() - began_s)
+        yield MethodResult(method, found, why_not, time.perf_counter() - began_s)
 
 
-def print_compared(tried: Sequence[Tried], console: Console) -> None:
+def print_compared(tried: Sequence[MethodResult], console: Console) -> None:
     """Print the methods side by side; raise BadInput if none has an answer."""
     table = Table(box=None, pad_edge=False)
     table.add_column("METHOD")
@@ -259,7 +259,7 @@ def as_json(found: Placement, took_s: float | None = None) -> JsonObject:
     }
 
 
-def compared_json(tried: Sequence[Tried]) -> list[JsonObject]:
+def compared_json(tried: Sequence[MethodResult]) -> list[JsonObject]:
     """Return the methods side by side for scripts."""
     return [
         {"method": each.method, "why_not": each.why_not}
@@ -269,7 +269,9 @@ def compared_json(tried: Sequence[Tried]) -> list[JsonObject]:
     ]
 
 
-def write_with_hosts(document: Document, path: Path, wanted: Wanted, by: str, target: Path) -> None:
+def write_with_hosts(
+    document: Document, path: Path, wanted: HostsToTry, by: str, target: Path
+) -> None:
     """Write a copy of a lab file that names the wanted hosts and asks for a placement."""
     text = path.read_text()
     if text.lstrip().startswith("{"):

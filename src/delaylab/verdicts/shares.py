@@ -55,7 +55,7 @@ class ShareCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedShare:
     """The expected share of frames, and the autocorrelation of neighbouring frames' fates."""
 
     share: float
@@ -67,7 +67,7 @@ class Expected:
         return check_share(self.share, count, n, max(1.0, n * alone))
 
 
-def expected_loss(loss: Loss) -> Expected:
+def expected_loss(loss: Loss) -> ExpectedShare:
     """Return the long-run share of frames that a loss condition loses."""
     if isinstance(loss, GilbertElliott):
         to_bad, to_good = loss.to_bad, loss.to_good
@@ -75,11 +75,11 @@ def expected_loss(loss: Loss) -> Expected:
         # The fates of neighbouring frames are correlated at most as strongly as the states are,
         # whose autocorrelation this is.
         kept_state = min(max(1 - to_bad - to_good, 0.0), 0.999)
-        return Expected(bad * loss.lost_in_bad + (1 - bad) * loss.lost_in_good, kept_state)
+        return ExpectedShare(bad * loss.lost_in_bad + (1 - bad) * loss.lost_in_good, kept_state)
     if isinstance(loss, Pattern):
         # A pattern involves no chance, but the count can be off by a part of a period.
-        return Expected(sum(loss.runs[1::2]) / sum(loss.runs), 1 - 1 / max(2, *loss.runs))
-    return Expected(loss.share, loss.correlation)
+        return ExpectedShare(sum(loss.runs[1::2]) / sum(loss.runs), 1 - 1 / max(2, *loss.runs))
+    return ExpectedShare(loss.share, loss.correlation)
 
 
 def check_share(configured: float, count: int, n: int, alone: float | None = None) -> ShareCheck:

@@ -33,7 +33,7 @@ CAPTION = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class DrawnEvent:
     """An event to draw, with the title of its panel; all times are in s after it.
 
     `off` are the nodes that do not run, `states` the times in which routers were not right.
@@ -66,13 +66,13 @@ def timeline_of_outcomes(outcomes: Sequence[Outcome]) -> Chart | None:
     return _chart(drawn, "a carrier, an adjacency or a table", "the first ones")
 
 
-def _of_trial(title: str, trial: SeenTrial, event: SeenEvent) -> Drawn:
+def _of_trial(title: str, trial: SeenTrial, event: SeenEvent) -> DrawnEvent:
     offset_s = event.after_s(trial.events[0].record.event_ns) or 0.0
     states = [
         replace(each, begin_s=each.begin_s + offset_s, end_s=each.end_s + offset_s)
         for each in trial.states
     ]
-    return Drawn(
+    return DrawnEvent(
         title=title,
         routers=trial.routers,
         off=_off(trial, event),
@@ -84,9 +84,9 @@ def _of_trial(title: str, trial: SeenTrial, event: SeenEvent) -> Drawn:
     )
 
 
-def _of_outcome(found: Outcome) -> Drawn:
+def _of_outcome(found: Outcome) -> DrawnEvent:
     last_ns = found.effect.changes.last_ns if found.effect.changes else None
-    return Drawn(
+    return DrawnEvent(
         title=found.event,
         routers=found.course.routers,
         off=found.course.off,
@@ -98,7 +98,7 @@ def _of_outcome(found: Outcome) -> Drawn:
     )
 
 
-def _chart(drawn: Sequence[Drawn], detected: str, which: str) -> Chart | None:
+def _chart(drawn: Sequence[DrawnEvent], detected: str, which: str) -> Chart | None:
     """Return the chart of the first `PANELS` events; None if there are none."""
     panels = [panel for each in drawn[:PANELS] if (panel := _panel(each)) is not None]
     if not panels:
@@ -114,7 +114,7 @@ def _chart(drawn: Sequence[Drawn], detected: str, which: str) -> Chart | None:
     )
 
 
-def _panel(each: Drawn) -> alt.LayerChart | alt.FacetChart | None:
+def _panel(each: DrawnEvent) -> alt.LayerChart | alt.FacetChart | None:
     end_s = _end_s(each)
     rows = list(_rows(each, end_s))
     if not rows:
@@ -143,7 +143,7 @@ def _short(title: str) -> str:
     return title if len(title) <= 70 else title[:69] + "…"
 
 
-def _end_s(each: Drawn) -> float:
+def _end_s(each: DrawnEvent) -> float:
     """Return the time after the event that is drawn: until the last change, and a little more."""
     known = (each.right_s, each.last_change_s, each.detected_s)
     last = max((at_s for at_s in known if at_s is not None), default=0.0)
@@ -153,7 +153,7 @@ def _end_s(each: Drawn) -> float:
     return min(max(last * BEYOND, SHORTEST_S), whole)
 
 
-def _rows(each: Drawn, end_s: float) -> Iterator[dict[str, object]]:
+def _rows(each: DrawnEvent, end_s: float) -> Iterator[dict[str, object]]:
     """Yield a bar for each router that was right all the time, and those over it."""
     found: Rows = []
     for state in each.states:
@@ -193,7 +193,7 @@ def _in_order(rows: list[dict[str, object]]) -> list[str]:
     return sorted(every, key=lambda router: (first.get(router, float("inf")), router))
 
 
-def _lines(event: Drawn) -> Iterator[alt.Chart]:
+def _lines(event: DrawnEvent) -> Iterator[alt.Chart]:
     """Yield the lines of detection and of the time from which all was right."""
     for at_s, dash in ((event.detected_s, [4, 3]), (event.right_s, [1, 0])):
         if at_s is not None:

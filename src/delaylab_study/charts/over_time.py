@@ -80,7 +80,7 @@ def over_time(groups: list[Group], changes: Changes = NONE) -> Chart | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _DrawnTrial:
     """A trial to draw, with the changes of its lab's timeline and how unusual its packets are."""
 
     line: Timeline
@@ -95,9 +95,9 @@ class _Drawn:
         return -longest, -self.unusual
 
 
-def _chosen(groups: list[Group], changes: Changes) -> list[_Drawn]:
+def _chosen(groups: list[Group], changes: Changes) -> list[_DrawnTrial]:
     known = [
-        _Drawn(
+        _DrawnTrial(
             line,
             ", ".join(part for part in (group.label_of(line.trial), group.emulation) if part),
             changes.of(group.factors),
@@ -112,7 +112,7 @@ def _chosen(groups: list[Group], changes: Changes) -> list[_Drawn]:
     return [known[index] for index in sorted(ranked[:TRIALS])]
 
 
-def _panel(drawn: _Drawn, *, lost: bool) -> alt.VConcatChart:
+def _panel(drawn: _DrawnTrial, *, lost: bool) -> alt.VConcatChart:
     line = drawn.line
     ends = [*line.after_s[-1:].tolist(), *line.lost_s[-1:].tolist()]
     end = max(*ends, *line.states["after_s"].tail(1).to_list(), 0.001)

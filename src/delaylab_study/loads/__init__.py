@@ -16,7 +16,7 @@ from delaylab.api.errors import NotHere
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.frames import find_rate, frames
 from delaylab_study.loads.network import network
-from delaylab_study.loads.state import Achieved, FoundRate, Running
+from delaylab_study.loads.state import Achieved, FoundRate, RunningLoads
 from delaylab_study.loads.stressors import stressor
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import (
@@ -31,7 +31,7 @@ from delaylab_study.study_file.work import TcpWork
 __all__ = [
     "Achieved",
     "FoundRate",
-    "Running",
+    "RunningLoads",
     "find_rate",
     "require_tools",
     "running",
@@ -67,7 +67,7 @@ def running(
     loads: tuple[LoadSpec, ...],
     probed: str | None = None,
     known: Sequence[FoundRate] = (),
-) -> Iterator[Running]:
+) -> Iterator[RunningLoads]:
     """Run loads for the length of a block: all are active when it begins, all stopped when it ends.
 
     Rates of `frames: held` that are not `known` are searched before, one by one, while no load is
@@ -77,7 +77,7 @@ def running(
     searched = [load for load in loads if isinstance(load, HeldFramesLoad)]
     found = [load for load, _ in known]
     rates = [(load, find_rate(lab, load)) for load in searched if load not in found]
-    state = Running([*known, *rates], probed)
+    state = RunningLoads([*known, *rates], probed)
     with ExitStack() as stack:
         # Frames start last and end first, so that the other loads are active while frames are
         # counted.
@@ -92,7 +92,7 @@ def running(
         yield state
 
 
-def _started(lab: LiveLab, load: LoadSpec, state: Running) -> AbstractContextManager[None]:
+def _started(lab: LiveLab, load: LoadSpec, state: RunningLoads) -> AbstractContextManager[None]:
     """Run one load for the length of a block."""
     match load:
         case StressorLoad():

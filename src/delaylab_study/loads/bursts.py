@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from delaylab.api.agents import Discarded
 from delaylab.api.names import node_agent
 from delaylab.api.running import LiveLab
-from delaylab_study.loads.generator import Generator, Sent
+from delaylab_study.loads.generator import Generator, GeneratorResult
 from delaylab_study.loads.streams import Arrived, Sink, Stream, streams
 from delaylab_study.study_file.loads import FramesLoad
 
@@ -24,14 +24,14 @@ wait so long for a busy CPU. The 20 ms allowed after a burst (`BEHIND_S`) alread
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class SentBurst:
     """A burst: what was sent, and the sink's counts before, in it, at its end, and after.
 
     `ordered` are the frames that reached the sink's port, by link, None if they were not counted.
     `clocked` is True if one clock tells the times of the generator and of the sink.
     """
 
-    sent: Sent
+    sent: GeneratorResult
     before: Arrived
     during: Arrived
     ended: Arrived
@@ -46,7 +46,7 @@ class Done:
         return max(0.0, late_ns / 1e9) if self.clocked else 0.0
 
 
-def behind_s(flows: Sequence[Stream], per_s: float, done: Done, at_rest_s: float) -> float:
+def behind_s(flows: Sequence[Stream], per_s: float, done: SentBurst, at_rest_s: float) -> float:
     """Return the seconds for which frames still arrived after sending ended.
 
     The flow furthest behind counts, at the rate `per_s` of each flow, less the delay configured for
@@ -59,7 +59,7 @@ def behind_s(flows: Sequence[Stream], per_s: float, done: Done, at_rest_s: float
     )
 
 
-def _behind_s(link: str, per_s: float, done: Done) -> float:
+def _behind_s(link: str, per_s: float, done: SentBurst) -> float:
     """Return the time by which a flow was behind.
 
     Where frames still came after the sink was read, they tell. Otherwise all had come by then,
@@ -109,7 +109,7 @@ class Sending:
             return None
         return max(0.0, (after.time_ns - sent.ended_ns) / 1e9)
 
-    def burst(self, per_s: float | None, seconds: float) -> Done:
+    def burst(self, per_s: float | None, seconds: float) -> SentBurst:
         """Send for `seconds` at a rate in frames/s, None: unlimited; count all that arrive."""
         before = self.sink.read()
         self.generator.begin(per_s)
@@ -119,7 +119,7 @@ class Sending:
         ended = self.sink.read()
         after = self.sink.settled(before, sent.frames)
         ordered = self.sink.ordered()
-        return Done(
+        return SentBurst(
             sent=sent,
             before=before,
             during=during,
@@ -129,7 +129,7 @@ class Sending:
             clocked=self._clocked,
         )
 
-    def behind_s(self, done: Done, judged: Sequence[str]) -> float:
+    def behind_s(self, done: SentBurst, judged: Sequence[str]) -> float:
         """Return the seconds for which frames of judged flows still arrived (`behind_s`)."""
         deciding = [flow for flow in self.flows if flow.link in judged]
         per_s = done.sent.frames / len(self.flows) / done.sent.seconds

@@ -9,7 +9,7 @@ from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.rates import Burst, HeldRate
 from delaylab_study.loads import held_rate
 from delaylab_study.loads.bursts import Sending
-from delaylab_study.loads.state import Achieved, Running
+from delaylab_study.loads.state import Achieved, RunningLoads
 from delaylab_study.loads.streams import counted, judged
 from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad
 
@@ -46,7 +46,7 @@ def find_rate(lab: LiveLab, load: HeldFramesLoad) -> HeldRate:
 
 
 @contextmanager
-def frames(lab: LiveLab, load: FramesLoad, state: Running) -> Iterator[None]:
+def frames(lab: LiveLab, load: FramesLoad, state: RunningLoads) -> Iterator[None]:
     """Send frames for the length of a block, and record what arrived."""
     found, sending = state.rate_of(load), Sending(lab, load)
     sink, generator, flows = sending.sink, sending.generator, sending.flows

@@ -16,7 +16,7 @@ AS_A_PROBE = 1 << 30
 
 
 @dataclass(frozen=True)
-class Sent:
+class GeneratorResult:
     """The generator's result: frames sent, frames its kernel refused, seconds, p99 slip (µs).
 
     `began_ns` and `ended_ns` are when sending began and ended, by the clock of its agent.
@@ -30,7 +30,7 @@ class Sent:
     ended_ns: int
 
     @classmethod
-    def of(cls, done: GenerateDone) -> Sent:
+    def of(cls, done: GenerateDone) -> GeneratorResult:
         """Return the agent's answer as a result."""
         seconds = max((done.ended_ns - done.began_ns) / 1e9, 1e-9)
         slip_us = (done.slip.p99_ns or 0) / 1000
@@ -58,16 +58,16 @@ class Generator:
         self._result = self.session.start(request)
         self.session.event(START_DEADLINE_S)
 
-    def send_one_each(self) -> Sent:
+    def send_one_each(self) -> GeneratorResult:
         """Send one frame of each flow at once, and return the result."""
         self.begin(None, len(self._flows))
         return self._finished()
 
-    def end(self) -> Sent:
+    def end(self) -> GeneratorResult:
         """Stop sending and return the result."""
         self.session.stop()
         return self._finished()
 
-    def _finished(self) -> Sent:
+    def _finished(self) -> GeneratorResult:
         self.session.finish(STOP_DEADLINE_S)
-        return Sent.of(self._result.done)
+        return GeneratorResult.of(self._result.done)

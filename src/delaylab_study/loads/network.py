@@ -11,7 +11,7 @@ from delaylab.api.plans import node_path
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.meter import Meter, address_of, rates
 from delaylab_study.loads.programs import end, start
-from delaylab_study.loads.state import Achieved, Running
+from delaylab_study.loads.state import Achieved, RunningLoads
 from delaylab_study.study_file.loads import NetworkLoad
 
 _LISTENING = re.compile(rb"Server listening")
@@ -20,7 +20,7 @@ _ONE_FLOW = (re.compile(rb"\[ *\d+\].*sec"),)
 
 
 @contextmanager
-def network(lab: LiveLab, load: NetworkLoad, state: Running) -> Iterator[None]:
+def network(lab: LiveLab, load: NetworkLoad, state: RunningLoads) -> Iterator[None]:
     """Run bulk TCP between two nodes for the length of a block."""
     links = node_path(lab.plan, lab.spec, load.on, load.to).links
     address = {

@@ -43,7 +43,7 @@ FoundRate = tuple[HeldFramesLoad, HeldRate]
 """A load of `frames: held`, and the rate that was found for it."""
 
 
-class Running:
+class RunningLoads:
     """Loads that run; `sessions` must be watched meanwhile.
 
     `rates` are those found by search. `probed` is the link by which a probe's packets arrive.

@@ -12,7 +12,7 @@ import yaml
 from delaylab.api.kinds import QemuNode
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import end, start
-from delaylab_study.loads.state import Achieved, Running
+from delaylab_study.loads.state import Achieved, RunningLoads
 from delaylab_study.study_file.loads import StressorLoad
 
 _STRESSORS = {
@@ -35,7 +35,7 @@ _DISPATCHED = re.compile(rb"dispatching hogs")
 
 
 @contextmanager
-def stressor(lab: LiveLab, load: StressorLoad, state: Running) -> Iterator[None]:
+def stressor(lab: LiveLab, load: StressorLoad, state: RunningLoads) -> Iterator[None]:
     """Run the workers of one stressor for the length of a block."""
     session = lab.node_session(load.on)
     argv = ["stress-ng", *_options(lab, load), *NO_CACHE, "--metrics", "--yaml", "/dev/stdout"]

@@ -10,7 +10,7 @@ from delaylab_study.analysis.claims.doubted import ClaimDoubt
 from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, Line
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.side import Side
-from delaylab_study.analysis.compared.two_sides import Compared
+from delaylab_study.analysis.compared.two_sides import ComparedSides
 from delaylab_study.analysis.statistics.two_runs import CERTAIN
 from delaylab_study.charts import words
 
@@ -24,12 +24,12 @@ ONCE = (
 )
 
 
-def note(found: Compared) -> str:
+def note(found: ComparedSides) -> str:
     """Return what a change is, and in which order changes stand."""
     return f"Change: {found.after.name} − {found.before.name}, {NOTE}"
 
 
-def headline(found: Compared) -> str:
+def headline(found: ComparedSides) -> str:
     """Return the outcome in one sentence, with the number of lines that chance alone makes.
 
     Without repeats that number is not known.
@@ -49,7 +49,7 @@ def headline(found: Compared) -> str:
     return f"{len(seen)} of {lines} lines differ ({text}){_chance(found)}."
 
 
-def _chance(found: Compared) -> str:
+def _chance(found: ComparedSides) -> str:
     """Return how many of the lines at most would differ by chance alone, if repeats tell."""
     if found.by_chance is None:
         return ", each of one trial on each side"
@@ -58,12 +58,12 @@ def _chance(found: Compared) -> str:
     return f"; if nothing differed, at most about {few}{which} would seem to by chance"
 
 
-def named(found: Compared) -> list[tuple[Side, tuple[ClaimDoubt, ...]]]:
+def named(found: ComparedSides) -> list[tuple[Side, tuple[ClaimDoubt, ...]]]:
     """Return each side with the doubts about it."""
     return [(found.before, found.doubts[0]), (found.after, found.doubts[1])]
 
 
-def as_json(found: Compared) -> JsonObject:
+def as_json(found: ComparedSides) -> JsonObject:
     """Return a comparison as plain JSON values: delays in µs, the packets lost as a share.
 
     Rates of work are in their own unit; a share of work is 1 if it is the fair share.

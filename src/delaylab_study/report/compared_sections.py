@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from delaylab_study.analysis.compared.lines import LOST, Line
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.measured import AT_WORK, ROUND_TRIP, USER
-from delaylab_study.analysis.compared.two_sides import Compared
+from delaylab_study.analysis.compared.two_sides import ComparedSides
 from delaylab_study.analysis.group import in_words
 from delaylab_study.charts import words
 from delaylab_study.charts.levels import Curve, Dot, differences, rtt_curves
@@ -90,7 +90,7 @@ def drawings(found: Comparison) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def _compared(found: Compared, *, many: bool) -> Iterator[v.Part]:
+def _compared(found: ComparedSides, *, many: bool) -> Iterator[v.Part]:
     names = f"{found.after.name} against {found.before.name}"
     if found.before.factor:
         yield v.Line(names, "strong", on=v.TERMINAL)
@@ -120,7 +120,7 @@ def _compared(found: Compared, *, many: bool) -> Iterator[v.Part]:
             yield v.note(f"No doubts about {side.name}.")
 
 
-def _lines(found: Compared) -> Iterator[v.Part]:
+def _lines(found: ComparedSides) -> Iterator[v.Part]:
     """Yield the lines that differ, largest first, then those that do not."""
     seen = [*found.seen]
     same = [line for line in found.lines if not line.differs]
@@ -142,7 +142,7 @@ def _lines(found: Compared) -> Iterator[v.Part]:
 
 
 def _table(
-    found: Compared, lines: Sequence[Line], on: v.Forms, title: str = "", caption: str = ""
+    found: ComparedSides, lines: Sequence[Line], on: v.Forms, title: str = "", caption: str = ""
 ) -> v.Table:
     factor = found.before.factor
     ends = (found.before.short, found.after.short) if factor else ("before", "after")
@@ -190,7 +190,7 @@ def _row(line: Line) -> v.Row:
     ]
 
 
-def _unlike(found: Compared) -> Iterator[v.Part]:
+def _unlike(found: ComparedSides) -> Iterator[v.Part]:
     """Yield what is not alike in the circumstances of the two sides, and what was not compared."""
     alike = [[each.name, each.before, each.after] for each in found.circumstances]
     yield from _notes("not alike", [f"{name}: {one} → {two}" for name, one, two in alike])

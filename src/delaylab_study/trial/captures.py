@@ -14,7 +14,7 @@ MOST_BYTES = 64 << 20
 
 
 @dataclass
-class Sent:
+class CaptureFile:
     """A capture that an agent sends as output, and its file here."""
 
     file: Path

@@ -41,7 +41,7 @@ REQUEST, REPLY = 0, 1
 
 
 @dataclass(kw_only=True)
-class _Comparison:
+class _ClockProbes:
     """Probes under way between two machines, named as in the lab, and what is known of them."""
 
     machine: str
@@ -55,7 +55,7 @@ class _Comparison:
 
 
 @dataclass
-class Compared:
+class ClockComparisons:
     """Comparisons of a trial, complete once the block of `comparing` has ended."""
 
     records: list[ClockComparison] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Compared:
 
 
 @contextmanager
-def comparing(lab: LiveLab) -> Iterator[Compared]:
+def comparing(lab: LiveLab) -> Iterator[ClockComparisons]:
     """Compare the clocks of a lab's machines for the length of a block; nothing on one machine."""
     machines = lab.machines
     clocks = _clocks(machines) if len(machines) > 1 else {}
@@ -80,7 +80,7 @@ def comparing(lab: LiveLab) -> Iterator[Compared]:
         for pair in combinations(machines, 2)
         if clocks and (_differ(clocks, pair) or joined_machines(lab.plan, pair))
     ]
-    compared = Compared()
+    compared = ClockComparisons()
     if not pairs:
         yield compared
         compared.closed = closed_ways(lab)
@@ -90,7 +90,7 @@ def comparing(lab: LiveLab) -> Iterator[Compared]:
     compared.time_sync = [
         found for name in machines if name in differing for found in time_sync(name, machines[name])
     ]
-    running: list[_Comparison] = []
+    running: list[_ClockProbes] = []
     try:
         for number, pair in enumerate(pairs):
             running.append(_begin(lab.spec, machines, pair, clocks, at, PROBE + number))
@@ -132,7 +132,7 @@ def _begin(
     clocks: Mapping[str, str],
     at: Mapping[str, str],
     probe: int,
-) -> _Comparison:
+) -> _ClockProbes:
     one, other = pair
     ip = ip_address(at[other]).version
     answerer = machines[other].session()
@@ -156,7 +156,7 @@ def _begin(
     sender.event(READY_S)
     between = clocks[one], clocks[other]
     symmetric = _symmetric_ns(spec, pair)
-    return _Comparison(
+    return _ClockProbes(
         machine=one,
         other=other,
         clocks=between,
@@ -178,7 +178,7 @@ def _symmetric_ns(spec: Lab, pair: tuple[str, str]) -> int | None:
     return sum(known) if len(known) == len(stated) else None
 
 
-def _end(comparison: _Comparison) -> pl.DataFrame:
+def _end(comparison: _ClockProbes) -> pl.DataFrame:
     """Stop a comparison; return its rows of the table."""
     comparison.sender.stop()
     comparison.sender.finish(READY_S)
@@ -197,7 +197,7 @@ def _end(comparison: _Comparison) -> pl.DataFrame:
     )
 
 
-def _record(comparison: _Comparison) -> ClockComparison:
+def _record(comparison: _ClockProbes) -> ClockComparison:
     reference, clock = comparison.clocks
     return ClockComparison(
         machine=comparison.machine,

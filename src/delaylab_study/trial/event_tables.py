@@ -13,7 +13,7 @@ from delaylab.api.forwarding import (
     Fates,
     Hops,
     Interval,
-    Judged,
+    JudgedPrefixes,
     LinkChange,
     Lost,
     Row,
@@ -31,7 +31,7 @@ from delaylab_study.dataset.records.tables import TABLES
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RightTables:
     """The right tables after a step; without them, `unforeseen` says why they are not known."""
 
     tables: Mapping[str, Table]
@@ -50,9 +50,9 @@ class Seen:
 def replayed(
     at_first: Mapping[str, Table],
     changes: Sequence[Change],
-    wanted: Sequence[Wanted],
+    wanted: Sequence[RightTables],
     boundaries_ns: Sequence[int],
-    judged: Judged,
+    judged: JudgedPrefixes,
 ) -> tuple[list[TablesVerdict], list[Row]]:
     """Follow the tables change by change through the steps of a timeline.
 

@@ -45,7 +45,7 @@ from delaylab.api.running import (
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.tables import TABLES
 from delaylab_study.trial.event_records import event_records, moments
-from delaylab_study.trial.event_tables import Seen, Wanted, replayed, tables_of
+from delaylab_study.trial.event_tables import RightTables, Seen, replayed, tables_of
 
 STEP_S = 0.2
 """Seconds that are waited for changes before the time is looked at."""
@@ -69,7 +69,7 @@ def prepare(lab: LiveLab) -> None:
     print_adjacencies(lab)
 
 
-class Running:
+class RunningEvents:
     """The events of a trial under way. `begin` starts the timeline, `wait` waits for its end."""
 
     def __init__(self, lab: LiveLab, at_first: _AtFirst | None) -> None:
@@ -119,16 +119,16 @@ class Running:
 
 
 @contextmanager
-def running(lab: LiveLab) -> Iterator[Running]:
+def running(lab: LiveLab) -> Iterator[RunningEvents]:
     """Prepare a trial's events; `begin` starts them. The tables of a lab with daemons are watched.
 
     Tables are watched if it is known which ones are right.
     """
     if not lab.spec.has_daemons or why_unforeseen(lab.spec) is not None:
-        yield Running(lab, None)
+        yield RunningEvents(lab, None)
         return
     with observing(lab) as observer:
-        found = Running(lab, _at_first(lab, observer))
+        found = RunningEvents(lab, _at_first(lab, observer))
         try:
             yield found
         finally:
@@ -227,9 +227,9 @@ class _Watch(threading.Thread):
     def _planned(self, step: Step) -> Happened:
         return Happened(step, self._timeline.planned_ns(step), None, None)
 
-    def _right_tables(self, now: Faults) -> Wanted:
+    def _right_tables(self, now: Faults) -> RightTables:
         why = why_unforeseen_with(self._topology, now)
-        return Wanted({} if why else expected_tables(self._topology, now), why)
+        return RightTables({} if why else expected_tables(self._topology, now), why)
 
     def _follow(self) -> None:
         planned = [self._timeline.planned_ns(step) for step in self._timeline.steps]

@@ -112,7 +112,7 @@ def tap(
                 request = replace(request, pcap=str(file))
             else:
                 request = replace(request, capture_bytes=captures.MOST_BYTES)
-                session.on_output = captures.Sent(file)
+                session.on_output = captures.CaptureFile(file)
                 instruments.sent[session] = agent
         instruments.taps[session] = session.start(request)
     for agent in dict.fromkeys(tap.agent for tap in path.beside):

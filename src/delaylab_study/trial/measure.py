@@ -29,7 +29,7 @@ from delaylab_study.dataset.records.ways import Hop, Way
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.model import ClosedLoop, ProbeSpec
 from delaylab_study.trial import changed_links, clock_readings, phases, stamps
-from delaylab_study.trial.comparisons import Compared, comparing
+from delaylab_study.trial.comparisons import ClockComparisons, comparing
 from delaylab_study.trial.gone_ways import with_gone_ways
 from delaylab_study.trial.instruments import cut_captures
 from delaylab_study.trial.recording import (
@@ -116,7 +116,7 @@ def _measurement(
     done: phases.Phases,
     around: tuple[_Around, _Around],
     *,
-    compared: Compared,
+    compared: ClockComparisons,
 ) -> Measurement:
     """Return the record of a trial from what its phases left."""
     before, after = around

@@ -62,7 +62,7 @@ def run(
         search = _search(probe, sender)
         pace = Duration(search.interval_ns) if search else probe.pace
 
-        def send(load: loads.Running, crew: Crew, happening: events.Running) -> None:
+        def send(load: loads.RunningLoads, crew: Crew, happening: events.RunningEvents) -> None:
             crew.go()
             sender.run("load", probe.count, pace, [*load.sessions, *crew.workers])
             crew.wait([*load.sessions, *instruments.all()])

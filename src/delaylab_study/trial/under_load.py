@@ -15,7 +15,7 @@ from delaylab_study.trial.events import Events
 from delaylab_study.work import study as work
 from delaylab_study.work.crew import Crew
 
-Meanwhile = Callable[[loads.Running, Crew, events.Running], None]
+Meanwhile = Callable[[loads.RunningLoads, Crew, events.RunningEvents], None]
 """A function that is called once all loads act, all work is ready and the timeline has begun."""
 
 
@@ -23,7 +23,7 @@ Meanwhile = Callable[[loads.Running, Crew, events.Running], None]
 class UnderLoad:
     """The results of loads, work, links and Xen's domains."""
 
-    loads: loads.Running
+    loads: loads.RunningLoads
     crew: Crew
     links: list[EngineReport]
     domains: list[DomainTime]

@@ -45,7 +45,9 @@ def measure(
         before = _rest(machines.sessions, "before")
         times: list[PhaseTime] = []
 
-        def work_alone(load: loads.Running, crew: Crew, happening: events.Running) -> None:
+        def work_alone(
+            load: loads.RunningLoads, crew: Crew, happening: events.RunningEvents
+        ) -> None:
             start_ns = time.time_ns()
             crew.go()
             crew.wait([*machines.sessions, *load.sessions])

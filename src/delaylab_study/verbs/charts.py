@@ -30,7 +30,7 @@ DPI = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class WrittenDrawing:
     """A drawing with the files that were written of it; `why` says why there are none."""
 
     name: str
@@ -56,7 +56,7 @@ def draw(
     formats: Sequence[Format],
     mm: float,
     out: Path | None,
-) -> list[Drawn]:
+) -> list[WrittenDrawing]:
     """Write the drawings of a dataset's report that are named, or all of them.
 
     They go to `out`, or into `figures` in the dataset's directory. A drawing whose letters would be
@@ -72,7 +72,7 @@ def draw(
         chosen = _chosen(drawings, names)
         fitted = [(each, *_fitted(each, mm)) for each in chosen]
     return [
-        Drawn(each.name, each.title, _written(folder, each.name, svg, formats), why)
+        WrittenDrawing(each.name, each.title, _written(folder, each.name, svg, formats), why)
         for each, svg, why in fitted
     ]
 

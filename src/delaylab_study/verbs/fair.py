@@ -19,7 +19,7 @@ from delaylab.api.running import LiveLab, attach, temporary
 from delaylab.api.terminal import print_lines
 from delaylab_study.analysis.fairness import WITHIN, Fairness, Got, NodeShare, fairness
 from delaylab_study.work.crew import together
-from delaylab_study.work.jobs import Done
+from delaylab_study.work.jobs import JobResult
 from delaylab_study.work.short import CPU, WORKS, Work, prepared
 
 SECONDS = 3
@@ -76,7 +76,7 @@ def examine(lab: LiveLab, works: Sequence[Work], rounds: int, progress: Progress
     Raises the error of the first work if none can be done.
     """
     nodes = list(lab.plan.nodes)
-    found: dict[str, list[dict[str, Done]]] = {}
+    found: dict[str, list[dict[str, JobResult]]] = {}
     failed: dict[str, DelaylabError] = {}
     for number in range(rounds):
         for index, work in enumerate(works):
@@ -183,7 +183,7 @@ def _share(share: NodeShare) -> str:
     return f"{100 * share.of_fair.value:.0f} ± {100 * half:.0f}"
 
 
-def _got(done: Mapping[str, Done]) -> dict[str, Got]:
+def _got(done: Mapping[str, JobResult]) -> dict[str, Got]:
     """Return what the nodes got, with the host's view of CPU time if it has one of every node."""
     own = any(each.host_cpu_s is None for each in done.values())
     return {
@@ -192,7 +192,7 @@ def _got(done: Mapping[str, Done]) -> dict[str, Got]:
     }
 
 
-def _longest_stops(rounds: Sequence[Mapping[str, Done]]) -> dict[str, float]:
+def _longest_stops(rounds: Sequence[Mapping[str, JobResult]]) -> dict[str, float]:
     nodes = rounds[0] if rounds else {}
     return {node: max(each[node].longest_stop_s or 0.0 for each in rounds) for node in nodes}
 

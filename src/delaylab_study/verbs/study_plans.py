@@ -58,7 +58,7 @@ class ExpectedTrial:
 
 
 @dataclass(frozen=True)
-class Expected:
+class StudyForecast:
     """The trials of a study, the seconds from the last of them to the report, and its claims.
 
     `round_trips` are those by which its own claims are foreseen; none without such a claim.
@@ -91,7 +91,7 @@ class ShippedStudy:
     needs: list[str]
 
 
-def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> Expected:
+def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> StudyForecast:
     """Return the trials, the time that each is expected to take, and what the claims can expect."""
     loaded, planned = chosen.study, chosen.planned
     unfit = fits.unfit(planned)
@@ -109,15 +109,15 @@ def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> Ex
     run = [trial for trial in planned if trial.id not in unfit]
     finish_s = estimate.finish_s(run)
     if not loaded.spec.claims:
-        return Expected(trials, finish_s, [], [])
+        return StudyForecast(trials, finish_s, [], [])
     from delaylab_study.verbs import foreseen  # noqa: PLC0415  the analysis is slow to import
 
     claims = foreseen.foreseen(loaded, planned, unfit, emulated, paper, progress)
     own = any(not isinstance(claim, str) for claim in loaded.spec.claims)
-    return Expected(trials, finish_s, claims, foreseen.assumed(run) if own else [])
+    return StudyForecast(trials, finish_s, claims, foreseen.assumed(run) if own else [])
 
 
-def as_json(expected: Expected) -> JsonObject:
+def as_json(expected: StudyForecast) -> JsonObject:
     """Return what is expected, for scripts."""
     return {
         "trials": [asdict(trial) for trial in expected.trials],
@@ -130,7 +130,7 @@ def as_json(expected: Expected) -> JsonObject:
     }
 
 
-def print_expected(expected: Expected, console: Console) -> None:
+def print_expected(expected: StudyForecast, console: Console) -> None:
     """Print the trials in the order in which they run, the time of all, and the claims."""
     table = Table(box=None, pad_edge=False)
     table.add_column("TIME", justify="right", no_wrap=True)
@@ -145,7 +145,7 @@ def print_expected(expected: Expected, console: Console) -> None:
     print_summary(expected, console)
 
 
-def print_summary(expected: Expected, console: Console) -> None:
+def print_summary(expected: StudyForecast, console: Console) -> None:
     """Print the time of all trials, the reasons why some cannot run here, and the claims."""
     running = [trial for trial in expected.trials if trial.unfit is None]
     packets = sum(trial.packets for trial in running)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from delaylab.api.agents import ComputeDone, Result
-from delaylab_study.work.jobs import Done, done_of, seconds_of
+from delaylab_study.work.jobs import JobResult, done_of, seconds_of
 
 
-def computed(result: Result[ComputeDone]) -> Done:
+def computed(result: Result[ComputeDone]) -> JobResult:
     """Return the units of arithmetic per second, with the time at which each part was done."""
     done = result.done
     rate = done.units / seconds_of(done)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from delaylab.api.agents import AgentError, Exec, ExecDone, Frame, FrameKind, Result
 from delaylab_study.dataset.records.work import Figure
 from delaylab_study.study_file.work import CommandWork
-from delaylab_study.work.jobs import Done, Job, done_of, last_line, seconds_of
+from delaylab_study.work.jobs import Job, JobResult, done_of, last_line, seconds_of
 
 _LONGEST = 4096
 """The most characters of a line that are looked at."""
@@ -37,7 +37,7 @@ class Reports:
         for line in lines:
             self._read(line[:_LONGEST].decode(errors="replace"), since_ns)
 
-    def done(self, result: Result[ExecDone]) -> Done:
+    def done(self, result: Result[ExecDone]) -> JobResult:
         """Return what the command got done; raise AgentError if it failed or printed no rate."""
         ended = result.done
         if ended.exit != 0:

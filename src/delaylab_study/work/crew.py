@@ -21,7 +21,7 @@ from delaylab.api.agents import (
     Watched,
 )
 from delaylab.api.running import LiveLab
-from delaylab_study.work.jobs import Done, Job, JobFailed, last_line
+from delaylab_study.work.jobs import Job, JobFailed, JobResult, last_line
 
 READY_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 20.0
@@ -32,7 +32,7 @@ class Worker:
 
     def __init__(self, lab: LiveLab, job: Job) -> None:
         self.job = job
-        self.done: Done | None = None
+        self.done: JobResult | None = None
         self.failed: JobFailed | None = None
         started = job.started
         self._session = started.session if started else lab.node_session(job.node)
@@ -228,7 +228,7 @@ def ready(lab: LiveLab, jobs: Sequence[Job]) -> Iterator[Crew]:
             worker.close()
 
 
-def together(lab: LiveLab, jobs: Sequence[Job], seconds: float) -> dict[str, Done]:
+def together(lab: LiveLab, jobs: Sequence[Job], seconds: float) -> dict[str, JobResult]:
     """Let all jobs begin at once, and return what each node got done.
 
     Endless jobs are stopped after `seconds`; the others end by themselves. Raises `JobFailed` for

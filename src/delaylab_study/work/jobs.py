@@ -26,7 +26,7 @@ LONGEST_LINE = 200
 
 
 @dataclass(frozen=True)
-class Done:
+class JobResult:
     """Work that a node got done, in its own unit: its rate per second, its times, its progress.
 
     `wall_s` is the time that it took, `user_s` and `system_s` its CPU time, all as the node's own
@@ -63,7 +63,7 @@ class Done:
         return max(after - before for before, after in pairwise(times_s))
 
 
-Reader = Callable[[Result[Any]], Done]
+Reader = Callable[[Result[Any]], JobResult]
 Listener = Callable[[Frame, int], None]
 """A function that gets output of a command as it comes, with the time since the start in ns."""
 
@@ -109,12 +109,12 @@ class JobFailed(AgentError):
 
 def done_of(
     answer: ExecDone | ComputeDone, rate: float, progress: tuple[tuple[int, float], ...] = ()
-) -> Done:
+) -> JobResult:
     """Return what a node got done at a rate, with the times that its agent's answer has.
 
     Each step of `progress` has its time in ns since the work began, and how much was done by then.
     """
-    return Done(
+    return JobResult(
         rate,
         seconds_of(answer),
         (answer.user_ns or 0) / _NS,

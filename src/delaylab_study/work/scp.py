@@ -15,7 +15,7 @@ from delaylab.api.units import Size
 from delaylab_study.study_file.work import ScpWork
 from delaylab_study.work import sshd
 from delaylab_study.work.folders import Folder, folders
-from delaylab_study.work.jobs import LONGEST_LINE, Done, Job, done_of, seconds_of
+from delaylab_study.work.jobs import LONGEST_LINE, Job, JobResult, done_of, seconds_of
 
 FETCHED, SERVED = "fetched", "file"
 _FIRST_PORT, _PORTS = 30_001, 2_000
@@ -123,7 +123,7 @@ def _job(lab: LiveLab, work: ScpWork, near: Folder, far: Folder, port: int) -> J
     size = work.scp.bytes
     output = Output(size)
 
-    def read(result: Result[ExecDone]) -> Done:
+    def read(result: Result[ExecDone]) -> JobResult:
         if result.done.exit != 0:
             raise AgentError(f"scp said: {output.reason}")
         rate = size / seconds_of(result.done)

@@ -10,7 +10,7 @@ from delaylab.api.agents import AgentError, Compute, Exec, ExecDone, Result
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.stressors import NO_CACHE, metrics
 from delaylab_study.work.arithmetic import computed
-from delaylab_study.work.jobs import Done, Job, done_of, last_line
+from delaylab_study.work.jobs import Job, JobResult, done_of, last_line
 from delaylab_study.work.tcp.streams import streams
 
 _ENDLESS = 100_000_000
@@ -57,7 +57,7 @@ def job(work: Work, node: str, seconds: int) -> Job:
     return Job(node, Exec(argv=argv, hold=True), _stressed)
 
 
-def _stressed(result: Result[ExecDone]) -> Done:
+def _stressed(result: Result[ExecDone]) -> JobResult:
     rate = metrics(result.stdout).get("operations_per_s")
     if result.done.exit != 0 or not rate:
         raise AgentError(f"stress-ng said: {last_line(result)}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delaylab_study.analysis.clocks.align import Alignment, align
 from delaylab_study.analysis.clocks.exchanges import Exchanges
 from delaylab_study.analysis.clocks.line import Nanoseconds
-from delaylab_study.analysis.clocks.stations import Station, Taken
+from delaylab_study.analysis.clocks.stations import Station, TakenStamps
 
 ONE, OTHER = "realtime@one", "realtime@other"
 STATIONS = {
@@ -150,7 +150,7 @@ def aligned(
     back = left + np.rint(network.delays(random, network.back_ns, left)).astype(np.int64)
     shown = (sent, clock.shown(arrived), clock.shown(left), back)
     taken = {
-        station: Taken(pl.Series(times), its)
+        station: TakenStamps(pl.Series(times), its)
         for (station, its), times in zip(STATIONS.items(), shown, strict=True)
     }
     found, alignment = align(pl.Series(["load"] * packets), taken, ONE, [probes])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from delaylab.errors import DelaylabError
 from delaylab_study.dataset.records.rates import Burst, Flow
 from delaylab_study.loads import held_rate
-from delaylab_study.loads.bursts import HELD_UP_S, Done, behind_s
-from delaylab_study.loads.generator import Sent
+from delaylab_study.loads.bursts import HELD_UP_S, SentBurst, behind_s
+from delaylab_study.loads.generator import GeneratorResult
 from delaylab_study.loads.held_rate import (
     BEHIND_S,
     CLOSE_ENOUGH,
@@ -184,13 +184,13 @@ def test_a_queue_is_seen_however_late_the_receiver_is_read(
     """Frames at 10 000/s for a second, read 10 ms before its end and `lag_s` after it."""
     flow = Stream("out-1", "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", False)
     second, read = 10**9, 10**9 - 10**7
-    sent = Sent(10_000, 0, 1.0, 0.0, 0, second)
+    sent = GeneratorResult(10_000, 0, 1.0, 0.0, 0, second)
     before, during, after = (
         Arrived({"out-1": frames}, 0, at)
         for frames, at in ((0, 0), (9900 - missing, read), (10_000, 2 * second))
     )
     ended = Arrived({"out-1": 10_000 - remaining}, 0, second + round(lag_s * second))
-    done = Done(
+    done = SentBurst(
         sent=sent,
         before=before,
         during=during,

@@ -101,7 +101,7 @@ def test_a_queue_that_appears_on_an_uplink_is_recorded(monkeypatch: pytest.Monke
     really = loads.running
 
     @contextmanager
-    def with_a_queue(lab: LiveLab, *rest: Any) -> Iterator[loads.Running]:
+    def with_a_queue(lab: LiveLab, *rest: Any) -> Iterator[loads.RunningLoads]:
         queue = "tc qdisc add dev uplink.lan root tbf rate 100mbit burst 16000 limit 100000"
         enter = ["nsenter", "--target", str(lab.pid("host.sut")), "--net"]
         subprocess.run([*enter, *queue.split()], check=True)

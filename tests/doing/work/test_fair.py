@@ -21,7 +21,7 @@ from delaylab.machines.control_groups import VCPU
 from delaylab.plan.agents import USUAL_WEIGHT
 from delaylab.spec.kinds import FACTS
 from delaylab_study.work.crew import ready, together
-from delaylab_study.work.jobs import Done, Job, JobFailed
+from delaylab_study.work.jobs import Job, JobFailed, JobResult
 from delaylab_study.work.short import CPU, NETWORK, WORKS, job, prepared
 from tests.doing.conftest import (
     Run,
@@ -179,7 +179,7 @@ def test_work_that_cannot_begin_is_named_and_the_rest_is_stopped(
 ) -> None:
     lab = attach(up(TWO))
     before = {*our_processes(str(run_directory))}
-    bad = Job("b", Exec(argv=["no-such-program"], hold=True), lambda _: Done(1, 1, 1, 0))
+    bad = Job("b", Exec(argv=["no-such-program"], hold=True), lambda _: JobResult(1, 1, 1, 0))
     with pytest.raises(JobFailed, match=r"'b' failed: .*no-such-program"):
         together(lab, [job(CPU, "a", 1), bad], 0.2)
     lab.close()

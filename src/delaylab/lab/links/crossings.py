@@ -41,7 +41,7 @@ MOST_LINKS = 3
 
 
 @dataclass(frozen=True)
-class Tried:
+class CrossingResult:
     """The result on a way: whether the smallest frames passed, and the longest of its links."""
 
     crossing: Crossing
@@ -66,7 +66,7 @@ class NothingCrosses(NotHere):
 def check(lab: LiveLab) -> None:
     """Raise NothingCrosses unless all ways between a new lab's machines take its links' frames."""
     results = tried(lab, crossings(lab.spec, lab.plan))
-    pairs: dict[tuple[str, str], list[Tried]] = defaultdict(list)
+    pairs: dict[tuple[str, str], list[CrossingResult]] = defaultdict(list)
     for each in results:
         pairs[each.crossing.pair].append(each)
     failed = {pair: found for pair, found in pairs.items() if not all(one.full for one in found)}
@@ -98,7 +98,7 @@ def closed(lab: LiveLab, link: str | None = None) -> list[ClosedWay]:
     return []
 
 
-def _closed(lab: LiveLab, each: Tried) -> ClosedWay:
+def _closed(lab: LiveLab, each: CrossingResult) -> ClosedWay:
     way, machines = each.crossing, lab.plan.machines
     hosts = dict.fromkeys(end.host for link in way.links for end in lab.plan.on_link(link))
     return ClosedWay(
@@ -111,12 +111,12 @@ def _closed(lab: LiveLab, each: Tried) -> ClosedWay:
     )
 
 
-def tried(lab: LiveLab, ways: Sequence[Crossing]) -> list[Tried]:
+def tried(lab: LiveLab, ways: Sequence[Crossing]) -> list[CrossingResult]:
     """Try ways, all of them at once, by one small and one full frame for each."""
     frames = [(way, size) for way in ways for size in (SMALL, way.mtu)]
     arrived = _arrived(lab, frames)
     results = zip(ways, zip(arrived[::2], arrived[1::2], strict=True), strict=True)
-    return [Tried(way, small, full) for way, (small, full) in results]
+    return [CrossingResult(way, small, full) for way, (small, full) in results]
 
 
 def _longest(lab: LiveLab, ways: Sequence[Crossing]) -> dict[Crossing, int]:
@@ -181,7 +181,7 @@ def _session(lab: LiveLab, agent: str, sessions: list[Session]) -> Session:
     return sessions[-1]
 
 
-def _error(lab: LiveLab, found: Sequence[Tried], passed: dict[Crossing, int]) -> NotHere:
+def _error(lab: LiveLab, found: Sequence[CrossingResult], passed: dict[Crossing, int]) -> NotHere:
     """Return the error of a pair of machines: what does not pass, and what to do about it."""
     machine, other = found[0].crossing.pair
     where, way = f"machine {machine}", f"from {machine} to {other}"

@@ -55,7 +55,7 @@ def hold_timeline(lab: LiveLab) -> None:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ChangedConditions:
     """A change of a link's conditions; those that it does not name stay.
 
     With `node`, only the direction from that member changes; with `receives`, the conditions of
@@ -73,12 +73,12 @@ def change(
 ) -> list[EngineReport]:
     """Change the given conditions of a link, on all hosts or none; return the new reports.
 
-    The arguments are those of `Wanted`, the errors those of `change_all`.
+    The arguments are those of `ChangedConditions`, the errors those of `change_all`.
     """
-    return change_all(lab, [Wanted(link, node, changed, receives)])
+    return change_all(lab, [ChangedConditions(link, node, changed, receives)])
 
 
-def change_all(lab: LiveLab, wanted: Sequence[Wanted]) -> list[EngineReport]:
+def change_all(lab: LiveLab, wanted: Sequence[ChangedConditions]) -> list[EngineReport]:
     """Make changes at one moment on each host, on all hosts or none; return the new reports.
 
     Raises BadInput if the conditions are impossible, and DelaylabError if an engine of a link is
@@ -123,7 +123,7 @@ def changed_at(
     return (min(times), max(times)) if times else None
 
 
-def _checked(lab: LiveLab, wanted: Wanted) -> ConditionedLink:
+def _checked(lab: LiveLab, wanted: ChangedConditions) -> ConditionedLink:
     """Return the link that a change is of; raise BadInput for what no link can have."""
     whole = _conditioned(lab, wanted.link)
     if wanted.node is not None and wanted.node not in whole.link.members:
@@ -137,7 +137,11 @@ def _checked(lab: LiveLab, wanted: Wanted) -> ConditionedLink:
 
 
 def _gather(
-    each: Wanted, whole: ConditionedLink, found: list[EngineReport], there: Sent, back: Sent
+    each: ChangedConditions,
+    whole: ConditionedLink,
+    found: list[EngineReport],
+    there: Sent,
+    back: Sent,
 ) -> bool:
     """Add the changes of the directions that are meant; return False if there are none."""
     meant = whole.meant(each.node, receives=each.receives)

@@ -43,7 +43,7 @@ PAUSE = 20
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _ComparedTables:
     """Observed tables, and where they are wrong."""
 
     observer: Observer
@@ -78,11 +78,11 @@ class Awaited:
         with observing(self._lab) as observer:
             self._follow(self._verified(observer, self._wanted), deadline_s)
 
-    def _verified(self, observer: Observer, wanted: Mapping[str, Table]) -> _Compared:
+    def _verified(self, observer: Observer, wanted: Mapping[str, Table]) -> _ComparedTables:
         compared = judged(self._lab.spec, self._lab.plan)
-        return _Compared(observer, Verified(wanted, observer.tables, compared))
+        return _ComparedTables(observer, Verified(wanted, observer.tables, compared))
 
-    def _follow(self, compared: _Compared, deadline_s: float, nearly: float = 0) -> None:
+    def _follow(self, compared: _ComparedTables, deadline_s: float, nearly: float = 0) -> None:
         """Return when tables are right, or rest while fewer than `nearly` routes are wrong."""
         while not compared.found.is_right:
             changed = _follow(compared.observer, compared.found, self._watch, deadline_s)

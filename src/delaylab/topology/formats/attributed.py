@@ -71,7 +71,7 @@ class AttributedEdge:
 
 
 @dataclass
-class _Read:
+class _ReadNetwork:
     """A network while its attributes are read."""
 
     build: Builder
@@ -86,7 +86,7 @@ def network(
     edges: Iterable[AttributedEdge],
 ) -> Map:
     """Return the map of these nodes and edges."""
-    state = _Read(build, options)
+    state = _ReadNetwork(build, options)
     on_earth = _on_earth(nodes, options)
     for node in nodes:
         _add_node(node, state, on_earth=on_earth)
@@ -101,7 +101,7 @@ def network(
     return build.finish()
 
 
-def _say_what_is_unused(of: str, names: Iterable[str], state: _Read) -> None:
+def _say_what_is_unused(of: str, names: Iterable[str], state: _ReadNetwork) -> None:
     """Name the attributes that a lab file has no field for."""
     listed = sorted(names)
     if listed:
@@ -121,7 +121,7 @@ def _on_earth(nodes: list[AttributedNode], options: Options) -> bool:
     return any(_first(each.values, LONGITUDE) and _first(each.values, LATITUDE) for each in nodes)
 
 
-def _add_node(node: AttributedNode, state: _Read, *, on_earth: bool) -> None:
+def _add_node(node: AttributedNode, state: _ReadNetwork, *, on_earth: bool) -> None:
     given, label = node.values, node.values.get("label", "")
     at = _place(node, state, on_earth=on_earth)
     if at is not None:
@@ -136,7 +136,7 @@ def _add_node(node: AttributedNode, state: _Read, *, on_earth: bool) -> None:
     state.build.node(node.key, line=node.line, wanted=label, label=words, at=at)
 
 
-def _place(node: AttributedNode, state: _Read, *, on_earth: bool) -> Position | None:
+def _place(node: AttributedNode, state: _ReadNetwork, *, on_earth: bool) -> Position | None:
     said = node.values
     degrees = _first(said, LONGITUDE), _first(said, LATITUDE)
     drawn = said.get("x"), said.get("y")
@@ -152,7 +152,7 @@ def _place(node: AttributedNode, state: _Read, *, on_earth: bool) -> Position | 
     return Position(x, y, on_earth)
 
 
-def _say_about_places(nodes: list[AttributedNode], state: _Read, *, on_earth: bool) -> None:
+def _say_about_places(nodes: list[AttributedNode], state: _ReadNetwork, *, on_earth: bool) -> None:
     remarks = state.build.remarks
     if on_earth:
         remarks.say(formula(state.options.km_delay))
@@ -163,7 +163,7 @@ def _say_about_places(nodes: list[AttributedNode], state: _Read, *, on_earth: bo
         remarks.say("positions are those of a drawing: no delays are made of them")
 
 
-def _add_edge(edge: AttributedEdge, state: _Read) -> None:
+def _add_edge(edge: AttributedEdge, state: _ReadNetwork) -> None:
     unit = int(state.options.delay_unit or MILLISECOND)
     jitter = _value(edge, JITTER, "a time", lambda text: values.duration(text, unit), state)
     loss = _value(edge, LOSS, "a part of 1 or a share such as 1%", values.part, state)
@@ -184,7 +184,7 @@ def _add_edge(edge: AttributedEdge, state: _Read) -> None:
     )
 
 
-def _number(edge: AttributedEdge, names: tuple[str, ...], state: _Read) -> Fraction | None:
+def _number(edge: AttributedEdge, names: tuple[str, ...], state: _ReadNetwork) -> Fraction | None:
     return _value(edge, names, "a number", number, state)
 
 
@@ -193,7 +193,7 @@ def _value(
     names: tuple[str, ...],
     expected: str,
     read: Callable[[str], Fraction | None],
-    state: _Read,
+    state: _ReadNetwork,
 ) -> Fraction | None:
     """Return the first value that the edge has under one of these names; name one that is wrong."""
     text = _first(edge.values, names)
@@ -208,7 +208,7 @@ def _value(
     return found
 
 
-def _delay(edge: AttributedEdge, state: _Read) -> int | None:
+def _delay(edge: AttributedEdge, state: _ReadNetwork) -> int | None:
     remarks, options = state.build.remarks, state.options
     unit = int(options.delay_unit or MILLISECOND)
     said = _value(edge, DELAY, "a time", lambda text: values.duration(text, unit), state)
@@ -232,7 +232,7 @@ def _delay(edge: AttributedEdge, state: _Read) -> int | None:
     return found
 
 
-def _capacity(edge: AttributedEdge, state: _Read) -> int | None:
+def _capacity(edge: AttributedEdge, state: _ReadNetwork) -> int | None:
     """Return the capacity in bit/s: of the Zoo's `LinkSpeedRaw`, or of a speed and its unit."""
     raw = _number(edge, ("linkspeedraw",), state)
     if raw is not None:

@@ -28,7 +28,7 @@ NAME = "GraphML"
 
 
 @dataclass
-class _Read:
+class _ReadFile:
     """A file while it is read."""
 
     remarks: Remarks
@@ -50,7 +50,7 @@ def read(source: Source, options: Options) -> Map:
             f"the document is a <{root.tag[:40]}>, not <graphml>", f"{source.name}:{root.line}"
         )
     build = Builder(source.lab, NAME, source.name)
-    state = _Read(build.remarks, {}, {"node": {}, "edge": {}})
+    state = _ReadFile(build.remarks, {}, {"node": {}, "edge": {}})
     _read_keys(root, state)
     graphs = list(root.all("graph"))
     if len(graphs) > 1:
@@ -60,7 +60,7 @@ def read(source: Source, options: Options) -> Map:
     return network(build, options, nodes, edges)
 
 
-def _read_keys(root: Element, state: _Read) -> None:
+def _read_keys(root: Element, state: _ReadFile) -> None:
     for key in root.all("key"):
         name = key.attributes.get("attr.name", "").lower()
         state.keys[key.attributes.get("id", "")] = name
@@ -71,7 +71,7 @@ def _read_keys(root: Element, state: _Read) -> None:
                     state.defaults[kind][name] = default
 
 
-def _nodes(graph: Element, state: _Read) -> Iterator[AttributedNode]:
+def _nodes(graph: Element, state: _ReadFile) -> Iterator[AttributedNode]:
     for node in graph.all("node"):
         inner = list(node.all("graph"))
         if inner:
@@ -84,7 +84,7 @@ def _nodes(graph: Element, state: _Read) -> Iterator[AttributedNode]:
             yield AttributedNode(node.attributes["id"], node.line, _values(node, "node", state))
 
 
-def _values(element: Element, kind: str, state: _Read) -> Values:
+def _values(element: Element, kind: str, state: _ReadFile) -> Values:
     """Return the attributes of a node or an edge by name, those of yEd's drawing among them."""
     found = dict(state.defaults[kind])
     for data in element.all("data"):
@@ -106,7 +106,7 @@ def _drawn(data: Element) -> Iterator[tuple[str, str]]:
         )
 
 
-def _edges(graph: Element, state: _Read) -> Iterator[AttributedEdge]:
+def _edges(graph: Element, state: _ReadFile) -> Iterator[AttributedEdge]:
     usual = graph.attributes.get("edgedefault", "undirected") == "directed"
     for edge in graph.all("edge"):
         said = edge.attributes.get("directed")

@@ -15,7 +15,7 @@ from delaylab_study.analysis.clocks.exchanges import Exchanges
 from delaylab_study.analysis.clocks.fit import Fit, FitPart, Span, fit
 from delaylab_study.analysis.clocks.line import Nanoseconds
 from delaylab_study.analysis.clocks.pairs import Crossings, crossings, pair
-from delaylab_study.analysis.clocks.stations import Station, Taken
+from delaylab_study.analysis.clocks.stations import Station, TakenStamps
 from delaylab_study.analysis.clocks.ticks import tick_ns
 from delaylab_study.analysis.clocks.when_seen import when_seen
 
@@ -111,7 +111,7 @@ class Alignment:
 
 def align(
     phases: pl.Series,
-    taken: Mapping[Station, Taken],
+    taken: Mapping[Station, TakenStamps],
     reference: str | None = None,
     compared: Sequence[Exchanges] = (),
 ) -> tuple[dict[Station, pl.Series], Alignment]:
@@ -173,7 +173,7 @@ def _compared(
     return ClockPair(*between, closer, len(probes), probes.symmetric_ns)
 
 
-def _span(taken: Mapping[Station, Taken], clock: str) -> Span | None:
+def _span(taken: Mapping[Station, TakenStamps], clock: str) -> Span | None:
     """Return the first and the last stamp that a clock took; None if it took none."""
     stamps = [each.times.drop_nulls().to_numpy() for each in taken.values() if each.clock == clock]
     known = [each for each in stamps if len(each)]
@@ -182,7 +182,7 @@ def _span(taken: Mapping[Station, Taken], clock: str) -> Span | None:
     return int(min(each.min() for each in known)), int(max(each.max() for each in known))
 
 
-def _stamps_of(taken: Mapping[Station, Taken], clock: str) -> Nanoseconds:
+def _stamps_of(taken: Mapping[Station, TakenStamps], clock: str) -> Nanoseconds:
     """Return the stamps that a clock took of the first packets."""
     stamps = (each.times for each in taken.values() if each.clock == clock)
     return np.concatenate([times.drop_nulls().head(LEARNED).to_numpy() for times in stamps])

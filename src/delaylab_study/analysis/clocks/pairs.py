@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delaylab_study.analysis.clocks.line import Nanoseconds
-from delaylab_study.analysis.clocks.stations import Station, Taken
+from delaylab_study.analysis.clocks.stations import Station, TakenStamps
 from delaylab_study.analysis.clocks.when_seen import when_seen
 
 Rows = NDArray[np.intp]
@@ -93,7 +93,7 @@ def loops(pair: Pair) -> Loops:
     )
 
 
-def crossings(n: int, taken: Mapping[Station, Taken]) -> dict[tuple[str, str], Crossings]:
+def crossings(n: int, taken: Mapping[Station, TakenStamps]) -> dict[tuple[str, str], Crossings]:
     """Find packets that cross between neighbouring stamps, by (clock before, clock after).
 
     `taken` are the stamps of `n` packets at each station, in the order in which a packet passes

@@ -20,7 +20,7 @@ class Station(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenStamps:
     """Stamps of a station as they were taken, in ns, null for packets that it did not see.
 
     `clock` is None if it saw none.

@@ -9,7 +9,7 @@ from delaylab.api.errors import BadInput
 from delaylab.api.progress import Progress, silent
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.compared.side import Side
-from delaylab_study.analysis.compared.two_sides import Compared, compare_sides
+from delaylab_study.analysis.compared.two_sides import ComparedSides, compare_sides
 from delaylab_study.dataset.store import Study
 
 FEWEST = 2
@@ -21,7 +21,7 @@ class Comparison:
     """Sides of which each is compared with the first; `factor` is empty if they are datasets."""
 
     sides: list[Side]
-    compared: list[Compared]
+    compared: list[ComparedSides]
     factor: str = ""
 
 

@@ -46,7 +46,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredParts:
     """Delays in µs by part, and the fate of each packet under load (1 for lost), by repeat.
 
     `bounds` has the largest error in µs of the parts whose ends two clocks stamped. Parts are in
@@ -58,9 +58,9 @@ class Measured:
     bounds: dict[Part, float] = field(default_factory=dict)
 
 
-def measured(study: Study, trials: list[TrialRecord]) -> Measured:
+def measured(study: Study, trials: list[TrialRecord]) -> MeasuredParts:
     """Read the trials' delays under load."""
-    found = Measured()
+    found = MeasuredParts()
     for trial in trials:
         packets = packets_by_way(study, trial)
         _add_all(found, trial.repeat, packets.whole.of(MEASURED))
@@ -70,7 +70,7 @@ def measured(study: Study, trials: list[TrialRecord]) -> Measured:
     return found
 
 
-def _add_all(found: Measured, repeat: int, packets: TrialPackets) -> None:
+def _add_all(found: MeasuredParts, repeat: int, packets: TrialPackets) -> None:
     user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
     _keep(found, repeat, Part(USER, ROUND_TRIP), user / 1000)
     slip = packets.packets.scheduled["slip_ns"].drop_nulls().to_numpy()
@@ -80,7 +80,7 @@ def _add_all(found: Measured, repeat: int, packets: TrialPackets) -> None:
         found.lost[repeat] = fates
 
 
-def _add_segments(found: Measured, repeat: int, packets: TrialPackets, way: str) -> None:
+def _add_segments(found: MeasuredParts, repeat: int, packets: TrialPackets, way: str) -> None:
     for each in packets.segments():
         if each.merged:
             continue
@@ -98,6 +98,6 @@ def _fates(table: pl.DataFrame) -> Floats:
     return sent["outcome"].is_in(NO_REPLY).cast(pl.Float64).to_numpy()
 
 
-def _keep(found: Measured, repeat: int, part: Part, values: Floats) -> None:
+def _keep(found: MeasuredParts, repeat: int, part: Part, values: Floats) -> None:
     if len(values):
         found.delays.setdefault(part, {})[repeat] = np.asarray(values, dtype=np.float64)

@@ -12,7 +12,7 @@ from delaylab_study.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab_study.analysis.compared.blocks import Sample, common_blocks, shift_of
 from delaylab_study.analysis.compared.circumstances import Difference, circumstances
 from delaylab_study.analysis.compared.lines import LOST, Line, Pair, line
-from delaylab_study.analysis.compared.measured import Measured, measured
+from delaylab_study.analysis.compared.measured import MeasuredParts, measured
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.compared.work import work_lines, worked
 from delaylab_study.analysis.group import Group
@@ -30,7 +30,7 @@ ALL_ALIKE = "its trials are all alike, so nothing tells by how much trials diffe
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedSides:
     """The comparison of two sides. Lines that differ come first, the largest difference before all.
 
     `unlike` says what only one of them has, or what is not compared and why. `circumstances` are
@@ -72,7 +72,7 @@ class Compared:
         return (1 - CERTAIN) * len(repeated) if repeated else None
 
 
-def compare_sides(before: Side, after: Side) -> Compared:
+def compare_sides(before: Side, after: Side) -> ComparedSides:
     """Compare the trials under load of two sides, `after` against `before`.
 
     Raise `BadInput` for a damaged dataset.
@@ -85,7 +85,7 @@ def compare_sides(before: Side, after: Side) -> Compared:
             found_lines, why_not = _compared(sides, ours, theirs)
             lines += found_lines
             unlike += why_not
-    return Compared(
+    return ComparedSides(
         before,
         after,
         sorted(lines, key=_rank),
@@ -174,7 +174,7 @@ def _by_levels(side: Side, factors: list[str]) -> dict[tuple[str, ...], list[Gro
 
 
 def _parts_of_one(
-    sides: Sides, pair: tuple[Group, Group], found: tuple[Measured, Measured]
+    sides: Sides, pair: tuple[Group, Group], found: tuple[MeasuredParts, MeasuredParts]
 ) -> Iterator[str]:
     """Yield the segments that only one of the two has, as one line for each side."""
     for place, side in enumerate(sides):
@@ -185,7 +185,7 @@ def _parts_of_one(
             yield f"{pair[place].label}: {parts}, because only {side.name} has it"
 
 
-def _lines(pair: Pair, before: Measured, after: Measured) -> Iterator[Line]:
+def _lines(pair: Pair, before: MeasuredParts, after: MeasuredParts) -> Iterator[Line]:
     if before.lost and after.lost:
         yield _lost(pair, before.lost, after.lost)
     for part, ours in before.delays.items():

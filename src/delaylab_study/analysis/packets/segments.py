@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delaylab.api.points import LEGS
 from delaylab_study.analysis.clocks.align import Alignment, align
 from delaylab_study.analysis.clocks.exchanges import Exchanges
-from delaylab_study.analysis.clocks.stations import Station, Taken
+from delaylab_study.analysis.clocks.stations import Station, TakenStamps
 from delaylab_study.analysis.clocks.when_seen import when_seen
 from delaylab_study.analysis.packets import layers
 from delaylab_study.analysis.packets.table import Packets, Stamps, constant, stations_of
@@ -80,7 +80,7 @@ def aligned(
 
 def stamped(
     stamps: pl.DataFrame, probes: pl.DataFrame, way: Way
-) -> tuple[pl.DataFrame, dict[Station, Taken]]:
+) -> tuple[pl.DataFrame, dict[Station, TakenStamps]]:
     """Return the packets in the order of `probe` and `seq`, and their stamps as they were taken.
 
     A router's point has the stamps that were recorded by its location, or by its role on the way,
@@ -91,14 +91,14 @@ def stamped(
     located: dict[str, dict[str, str]] = {
         leg: {role: location for location, role in roles(way, leg).items()} for leg in LEGS
     }
-    taken: dict[Station, Taken] = {}
+    taken: dict[Station, TakenStamps] = {}
     for station in stations_of(way):
         at = pl.col("point") == station.point
         if station.point in located[station.leg]:
             at |= pl.col("point") == located[station.leg][station.point]
         seen = stamps.filter((pl.col("leg") == station.leg) & at)
         clock = str(seen["clock"][0]) if len(seen) else None
-        taken[station] = Taken(_first_times(keys, seen), clock)
+        taken[station] = TakenStamps(_first_times(keys, seen), clock)
     return scheduled, taken
 
 

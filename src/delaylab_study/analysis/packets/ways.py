@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.api.points import LEGS, RESPONDER, SENDER, WIRE, location, role
-from delaylab_study.analysis.clocks.stations import Station, Taken
+from delaylab_study.analysis.clocks.stations import Station, TakenStamps
 from delaylab_study.analysis.packets.segments import stamped
 from delaylab_study.analysis.packets.table import stations_of
 from delaylab_study.dataset.records.ways import Way
@@ -59,7 +59,7 @@ def parted(stamps: pl.DataFrame, probes: pl.DataFrame, ways: Sequence[Way]) -> P
     for index, points in enumerate(sets):
         rows = np.flatnonzero(of_packet.ravel() == index)
         there = {
-            station: Taken(taken[station].times.gather(rows), taken[station].clock)
+            station: TakenStamps(taken[station].times.gather(rows), taken[station].clock)
             for station, yes in zip(taken, points, strict=True)
             if yes
         }
@@ -106,7 +106,7 @@ def _every_point(stamps: pl.DataFrame, ways: Sequence[Way]) -> Way:
 
 
 def _only(
-    n: int, fitting: Sequence[int], ways: Sequence[Way], seen: Mapping[Station, Taken]
+    n: int, fitting: Sequence[int], ways: Sequence[Way], seen: Mapping[Station, TakenStamps]
 ) -> NDArray[np.int64]:
     """Return the way of `n` packets that the same stations saw, among those that have these all."""
     found = np.full(n, OFF, dtype=np.int64)
@@ -122,13 +122,13 @@ def _only(
     return found
 
 
-def _gap(way: Way, seen: Mapping[Station, Taken]) -> bool:
+def _gap(way: Way, seen: Mapping[Station, TakenStamps]) -> bool:
     """Return True if a point of the way did not see the packets, and a later one did."""
     there = [station in seen for station in stations_of(way)]
     return False in there and True in there[there.index(False) :]
 
 
-def _in_order(n: int, way: Way, seen: Mapping[Station, Taken]) -> NDArray[np.bool_]:
+def _in_order(n: int, way: Way, seen: Mapping[Station, TakenStamps]) -> NDArray[np.bool_]:
     """Return for each of `n` packets whether it met each leg's routers in the order of the way.
 
     Only times of one clock are compared, and only the earliest at each router: a tap may stamp a

@@ -20,7 +20,7 @@ from delaylab_study.analysis.statistics.student import combined, p_value
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunDifference:
     """The difference between runs `a` and `b`, with 95 % intervals.
 
     `shift` is the difference of the medians and `deciles` that at each decile, in the samples'
@@ -36,7 +36,7 @@ class Comparison:
     p: float
 
 
-def compare(a: Series, b: Series) -> Comparison:
+def compare(a: Series, b: Series) -> RunDifference:
     """Compare two runs that have packets.
 
     A run is one series for each trial, in the order of sending; a plain series is one trial.
@@ -45,7 +45,7 @@ def compare(a: Series, b: Series) -> Comparison:
     pooled = whole(ours), whole(theirs)
     sides = placed(ours, theirs), placed(theirs, ours)
     deciles = decile_shifts(ours, theirs)
-    return Comparison(
+    return RunDifference(
         n=(len(pooled[0]), len(pooled[1])),
         medians=(float(np.median(pooled[0])), float(np.median(pooled[1]))),
         shift=deciles[0.5],

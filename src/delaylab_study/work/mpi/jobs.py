@@ -11,7 +11,7 @@ from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork
 from delaylab_study.work.folders import Folder, folders
-from delaylab_study.work.jobs import Done, Job, Started
+from delaylab_study.work.jobs import Job, JobResult, Started
 from delaylab_study.work.mpi import hpcc, latency
 from delaylab_study.work.mpi.launch import StartedJob, ended_with, launched
 
@@ -68,7 +68,7 @@ def _job(work: MpiWork, program: StartedJob, node: str, read: Callable[[bytes], 
 
 def _done(
     program: StartedJob, result: Result[ExecDone], read: Callable[[bytes], Found] | None
-) -> Done:
+) -> JobResult:
     """Return what a node did of the program, and what that found if the node is to `read` it."""
     ended = result.done
     if ended.exit != 0:
@@ -76,7 +76,7 @@ def _done(
         raise AgentError(f"its part of the program, orted, ended with {how}")
     whole = program.ended()
     latencies, figures = read(whole.output) if read is not None else ((), ())
-    return Done(
+    return JobResult(
         1 / whole.wall_s,
         whole.wall_s,
         (ended.user_ns or 0) / _NS,

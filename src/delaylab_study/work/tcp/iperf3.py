@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from delaylab.api.agents import AgentError, ExecDone, Result, Session
 from delaylab_study.loads.programs import start
-from delaylab_study.work.jobs import Done, done_of, last_line
+from delaylab_study.work.jobs import JobResult, done_of, last_line
 
 _OFTEN = ("--interval", "0.1")
 """The seconds between two reports of progress."""
@@ -27,7 +27,7 @@ def client(to: str, ports: tuple[int, int], seconds: int) -> list[str]:
     return ["iperf3", *where, "--time", str(seconds), *_OFTEN, "--json"]
 
 
-def read(result: Result[ExecDone]) -> Done:
+def read(result: Result[ExecDone]) -> JobResult:
     """Return the rate in bit/s that arrived at the far side, as its server counted it.
 
     Progress is what the sender had handed to its kernel. Raises AgentError if the stream failed.

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from delaylab.api.agents import AgentError, ExecDone, Result, Session
 from delaylab_study.loads.programs import start
-from delaylab_study.work.jobs import Done, done_of, last_line
+from delaylab_study.work.jobs import JobResult, done_of, last_line
 
 _OFTEN = "-i0.1"
 """The option with the seconds between two reports of progress."""
@@ -65,7 +65,7 @@ def client(to: str, ports: tuple[int, int], seconds: int) -> list[str]:
     return ["sh", "-c", _SEND, "nuttcp", *options]
 
 
-def read(result: Result[ExecDone]) -> Done:
+def read(result: Result[ExecDone]) -> JobResult:
     """Return the rate in bit/s that arrived at the far side, as its server counted it.
 
     Raises AgentError if the stream failed.

@@ -10,7 +10,7 @@ from typing import Protocol
 from delaylab.api.agents import Exec, ExecDone, Result, Session
 from delaylab.api.running import LiveLab
 from delaylab_study.study_file.work import TCP_PROGRAMS, TcpProgram
-from delaylab_study.work.jobs import Done, Job
+from delaylab_study.work.jobs import Job, JobResult
 from delaylab_study.work.tcp import iperf3, nuttcp
 
 _FIRST_PORT, _PORTS = 21_000, 4_500
@@ -26,7 +26,7 @@ class StreamProgram(Protocol):
     def client(self, to: str, ports: tuple[int, int], seconds: int, /) -> list[str]:
         """Return the command that sends to such a server."""
 
-    def read(self, result: Result[ExecDone], /) -> Done:
+    def read(self, result: Result[ExecDone], /) -> JobResult:
         """Return the rate in bit/s that arrived; raise AgentError if the stream failed."""
 
 
