@@ -11,7 +11,7 @@ import networkx as nx
 
 from benches.section import Section
 from delaylab import import_map
-from delaylab.placement import Host, Infeasible, Link, Placement, Problem
+from delaylab.placement import Host, Infeasible, NumberedLink, Placement, Problem
 from delaylab.placement.groups import Groups, grouped
 from delaylab.placement.improve import repaired
 from delaylab.placement.partition import metis, partition
@@ -87,7 +87,8 @@ def _random(make: Callable[..., nx.Graph], nodes: int) -> Problem:
     graph = make(nodes, 3 * nodes, seed=1)
     needs = itertools.cycle((10, 100, 1000))
     links = tuple(
-        Link(f"l{number}", edge, next(needs) * 10**6) for number, edge in enumerate(graph.edges)
+        NumberedLink(f"l{number}", edge, next(needs) * 10**6)
+        for number, edge in enumerate(graph.edges)
     )
     names = tuple(f"n{node}" for node in graph)
     return Problem(names, links, _hosts(nodes // NODES_OF_A_HOST), (None,) * nodes)

@@ -63,10 +63,10 @@ class Import:
 
 OWN = {
     "Warning": Import("Doubt", "delaylab.records.doubts", "Doubt"),
-    "TapCounts": Import("taps.Tap", "delaylab.records", "taps"),
+    "TapCounts": Import("taps.TapRecord", "delaylab.records", "taps"),
     "Late": Import("Late", "delaylab.records.links", "Late"),
     "DirectionReport": Import("Direction", "delaylab.records.links", "Direction"),
-    "EngineReport": Import("Report", "delaylab.agent.link_reports", "Report"),
+    "EngineReport": Import("SentReport", "delaylab.agent.link_reports", "SentReport"),
     "Nothing": Import("Nothing", "delaylab.agent.replies", "Nothing"),
     "Change": Import("Change", "delaylab.plan.conditions.engine_links", "Change", True),
     "ReadySign": Import("ReadySpec", "delaylab.spec.programs", "ReadySpec", True),

@@ -7,7 +7,7 @@ from delaylab.forwarding.during import During
 from delaylab.forwarding.fates import Fates, Interval
 from delaylab.forwarding.service import Outage, acted, carriers_lost_ns
 from delaylab.forwarding.tables import Change, LinkChange, TableChange
-from delaylab.forwarding.verified import Verdict
+from delaylab.forwarding.verified import TablesVerdict
 from delaylab.verdicts.outcome import Outcome, Trouble, course, outcome
 from delaylab.verdicts.states import states_of
 from tests.analysis.test_convergence import CHAIN, MESH, TO, WIDE, via
@@ -91,7 +91,9 @@ def test_an_outcome_has_the_trouble_that_it_is_given() -> None:
     before = Interval(TO, "black hole", frozenset("c"), 10, 90)
     lost = Outage("a", TO, 10, 90)
     seen = course(50, 100, "abcd", (), [], [before], Detours())
-    found: Outcome = outcome("up c-d", seen, [], Trouble([before], [lost], 52), Verdict(90), None)
+    found: Outcome = outcome(
+        "up c-d", seen, [], Trouble([before], [lost], 52), TablesVerdict(90), None
+    )
     assert found.holes == (before,)
     assert found.outages == (lost,)
     assert found.after_s(found.carriers_ns) == 2e-9

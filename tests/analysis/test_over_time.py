@@ -13,7 +13,7 @@ from rich.console import Console
 
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.group import Group
-from delaylab_study.analysis.over_time.changes import Change, Changes
+from delaylab_study.analysis.over_time.changes import ChangeInWords, Changes
 from delaylab_study.analysis.over_time.outages import outages
 from delaylab_study.analysis.over_time.timeline import STRETCHES
 from delaylab_study.charts.over_time import TRIALS, over_time
@@ -193,7 +193,9 @@ def test_lost_packets_outages_and_changes_are_drawn_and_their_length_is_told(
     whole = Condition(factors={"name": "whole"}, packets=200, seed=1)
     place = write(tmp_path, out, whole)
     study = read_study(place)
-    changed = Changes([({"name": "out"}, [Change(0.3, "wire: loss 100%"), Change(9, "later")])])
+    changed = Changes(
+        [({"name": "out"}, [ChangeInWords(0.3, "wire: loss 100%"), ChangeInWords(9, "later")])]
+    )
     chart = over_time(list(groups(study)), changed)
     assert chart is not None
     texts = _texts(chart)

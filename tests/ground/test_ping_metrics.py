@@ -12,12 +12,12 @@ from delaylab.io.printable import printable
 from delaylab.units import Duration
 from delaylab.verbs.ping.metrics import BUCKETS, Metrics
 from delaylab.verbs.ping.result import PingPacket, error_or_redirect
-from delaylab.verbs.ping.run import Options
+from delaylab.verbs.ping.run import PingOptions
 
 
-def options(protocol: str, port: int = 0, path: str = "/", host: str = "a.example") -> Options:
+def options(protocol: str, port: int = 0, path: str = "/", host: str = "a.example") -> PingOptions:
     between = Duration.parse("1s")
-    return Options(host, 1, between, 56, None, True, protocol=protocol, port=port, path=path)  # type: ignore[arg-type]
+    return PingOptions(host, 1, between, 56, None, True, protocol=protocol, port=port, path=path)  # type: ignore[arg-type]
 
 
 def packet(seq: int, error: str | None, outcome: str = "replied") -> PingPacket:
@@ -37,7 +37,7 @@ def packet(seq: int, error: str | None, outcome: str = "replied") -> PingPacket:
         (options("http", 8080, host="::1"), "http://[::1]:8080/"),
     ],
 )
-def test_a_target_is_what_was_asked(given: Options, target: str) -> None:
+def test_a_target_is_what_was_asked(given: PingOptions, target: str) -> None:
     assert given.target == target
 
 

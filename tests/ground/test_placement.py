@@ -21,8 +21,8 @@ from delaylab.placement import (
     Host,
     Infeasible,
     Interface,
-    Link,
     Method,
+    NumberedLink,
     Placement,
     Problem,
     place,
@@ -41,7 +41,8 @@ def problem(graph: nx.Graph, hosts: int, most: int | None = None, **more: object
     """Return the problem of a graph whose edges need 10, 100 or 1000 Mbit/s, in turn."""
     needs = itertools.cycle((10, 100, 1000))
     links = tuple(
-        Link(f"l{number}", edge, next(needs) * 10**6) for number, edge in enumerate(graph.edges)
+        NumberedLink(f"l{number}", edge, next(needs) * 10**6)
+        for number, edge in enumerate(graph.edges)
     )
     nodes = tuple(f"n{node}" for node in graph)
     given: dict[str, object] = {"pinned": (None,) * len(nodes), **more}
@@ -132,7 +133,7 @@ def test_worst_fit_is_the_papers() -> None:
     """By falling bandwidth, to the host with the fewest nodes, of several to the least loaded."""
     star = Problem(
         nodes=("hub", "a", "b", "c"),
-        links=tuple(Link(f"l{n}", (0, n), n * GBIT) for n in (1, 2, 3)),
+        links=tuple(NumberedLink(f"l{n}", (0, n), n * GBIT) for n in (1, 2, 3)),
         hosts=(Host("one"), Host("two")),
         pinned=(None,) * 4,
     )
@@ -157,7 +158,7 @@ def test_links_stay_in_a_broadcast_domain() -> None:
     """Hosts a and b share one, c and d another: two pairs of nodes are never placed across."""
     lan = {"a": "x", "b": "x", "c": "y", "d": "y"}
     hosts = tuple(Host(name, 2, (Interface("eth1", GBIT, lan[name]),)) for name in lan)
-    links = (Link("l1", (0, 1), GBIT // 10), Link("l2", (2, 3), GBIT // 10))
+    links = (NumberedLink("l1", (0, 1), GBIT // 10), NumberedLink("l2", (2, 3), GBIT // 10))
     asked = Problem(("n0", "n1", "n2", "n3"), links, hosts, (None,) * 4)
     found = place(asked)
     assert found.method == "worst-fit"

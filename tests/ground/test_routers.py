@@ -20,7 +20,7 @@ from delaylab.plan.routes import least_cost
 from delaylab.plan.routes.least_cost import routes
 from delaylab.plan.routes.reach import Stacks
 from delaylab.plan.ways.path import NodePath, node_path
-from delaylab.plan.ways.probe_way import Hop, probe_way
+from delaylab.plan.ways.probe_way import PlannedHop, probe_way
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of
@@ -346,7 +346,7 @@ links:
 """
 
 
-def links(hops: Iterable[Hop]) -> tuple[str, ...]:
+def links(hops: Iterable[PlannedHop]) -> tuple[str, ...]:
     return tuple(hop.link for hop in hops)
 
 

@@ -278,7 +278,7 @@ def test_a_node_that_takes_no_file_ends_the_copy(
 
 def test_the_output_of_a_load_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "MOST_KEPT", 1 << 20)
-    output = programs.Output(Result(Exec(argv=["yes"]), label="node.a"))
+    output = programs.ProgramOutput(Result(Exec(argv=["yes"]), label="node.a"))
     output.add(Frame(FrameKind.STDOUT, bytes(600_000)))
     with pytest.raises(AgentError, match=r"node\.a: the output of a load is larger than 1 MiB"):
         output.add(Frame(FrameKind.STDOUT, bytes(600_000)))

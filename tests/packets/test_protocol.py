@@ -55,7 +55,7 @@ from tests.packets.agents import Agent, Pair, mac
 from tests.plain import plain
 
 ADDED = {"host", "agent", "engine"}
-HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_reports.Report: ADDED}
+HERE: dict[type[BaseModel], set[str]] = {EngineReport: ADDED, link_reports.SentReport: ADDED}
 """Fields that this side adds to an answer."""
 ONLY_HERE = {"nodes", "underlay"}
 FLOW = loads.Flow("left", mac(2), "10.9.0.1", "10.9.0.2")
@@ -293,7 +293,7 @@ def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: boo
             done = [session.call(links.LinkSet(changes=[each])) for each in changes][-1]
             assert unknown(done.raw, links.LinkSetDone) == []
             report = session.call(links.Links(reset=True))
-            assert unknown(report.raw, link_reports.Report) == []
+            assert unknown(report.raw, link_reports.SentReport) == []
             (there,) = (
                 each.configured
                 for each in report.done.directions

@@ -12,20 +12,20 @@ from tools.protocol_page import Schema, named, protocol
 
 from delaylab.agent.events import Event
 from delaylab.agent.failures import FailureKind
-from delaylab.agent.link_reports import Report
+from delaylab.agent.link_reports import SentReport
 from delaylab.plan.conditions.engine_links import Change
 from delaylab.records.doubts import Doubt, DoubtKind
 from delaylab.records.links import Direction, Late
-from delaylab.records.taps import Tap
+from delaylab.records.taps import TapRecord
 from delaylab.spec.conditions.engine import Conditions
 
 KNOWN = protocol()
 READ, WRITTEN = KNOWN["read"], KNOWN["written"]
 BY_HAND: list[tuple[str, type[BaseModel], set[str]]] = [
-    ("EngineReport", Report, {"host", "agent", "engine"}),
+    ("EngineReport", SentReport, {"host", "agent", "engine"}),
     ("DirectionReport", Direction, {"nodes", "underlay"}),
     ("Warning", Doubt, {"values"}),
-    ("TapCounts", Tap, set()),
+    ("TapCounts", TapRecord, set()),
     ("Late", Late, set()),
 ]
 """Answers that are records of datasets, with the fields that this side adds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaylab.forwarding.detours import Detour, Detours, NodesPassed
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.tables import TableChange
-from delaylab.forwarding.verified import Verdict
+from delaylab.forwarding.verified import TablesVerdict
 from delaylab.verdicts.outcome import Outcome, Trouble, Waited, course, outcome
 from delaylab_study.charts.convergence import timeline_of_outcomes
 from delaylab_study.report import converged_page
@@ -21,7 +21,7 @@ def watched(event: str, right_ns: int | None) -> Outcome:
     wrong = [(AT, "a", 2), (AT, "b", 1), (AT + 100 * MS, "a", 0)]
     seen = course(AT, AT + 1000 * MS, "abc", "c", wrong, [loop], WAYS)
     changes = [TableChange(AT + 100 * MS, "a", "198.18.0.0/31", None)]
-    verdict = Verdict(right_ns, None if right_ns else WRONG)
+    verdict = TablesVerdict(right_ns, None if right_ns else WRONG)
     return outcome(event, seen, changes, Trouble([loop]), verdict, Waited("a", 20 * MS, 30 * MS))
 
 

@@ -6,7 +6,7 @@ from delaylab.agent.replies import Text
 from delaylab.records.links import EngineReport
 
 
-class Report(EngineReport):
+class SentReport(EngineReport):
     """A link engine's report as the agent sends it, which does not know the host's name."""
 
     host: Text = ""

@@ -9,8 +9,7 @@ from delaylab.forwarding.judged import JudgedPrefixes
 from delaylab.forwarding.service import acted
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
 from delaylab.forwarding.topology import End, Faults
-from delaylab.forwarding.verified import Verdict as TablesVerdict
-from delaylab.forwarding.verified import Verified
+from delaylab.forwarding.verified import TablesVerdict, Verified
 from delaylab.forwarding.wrong import Row, WrongRoutes
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Literal
 from delaylab.api.loading import File, Lab
 from delaylab.errors import BadInput
 from delaylab.resolve.load import lab_from
-from delaylab.topology.generators import Request
+from delaylab.topology.generators import NetworkRequest
 from delaylab.topology.lab import MapLab
 from delaylab.topology.options import Coordinates, Costs, Options, Shape
 from delaylab.topology.summary import summary
@@ -82,7 +82,7 @@ def generate(  # noqa: PLR0913  as above
     A `delay` or a `rate` may be a range (`1ms..10ms`), from which each link draws its own. Raise
     BadInput for an unknown shape, and for sizes that it does not have.
     """
-    request = Request(shape, sizes or {}, seed, delay, rate)
+    request = NetworkRequest(shape, sizes or {}, seed, delay, rate)
     options = Options(cost=Costs(cost), kind=kind, rate=rate is not None)
     return _file(maps.generated(request, name, options))
 

@@ -34,7 +34,7 @@ def ping(
 
 def options(
     host: str, count: int, interval: str, size: int, ip: int | None, *, realtime: bool
-) -> verb.Options:
+) -> verb.PingOptions:
     """Return the options of a ping; raise BadInput if one is impossible."""
     if not 0 < count <= verb.AT_MOST:
         raise BadInput(f"count is 1 to {verb.AT_MOST}, got {count}")
@@ -44,4 +44,4 @@ def options(
         between = Duration.parse(interval)
     except ValueError as error:
         raise BadInput(str(error), "interval") from None
-    return verb.Options(host, count, between, size, ip, realtime)
+    return verb.PingOptions(host, count, between, size, ip, realtime)

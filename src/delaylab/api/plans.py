@@ -10,8 +10,7 @@ from delaylab.plan.routed_topology import judged as judged_routes
 from delaylab.plan.routed_topology import slowest_s, topology, why_unforeseen, why_unforeseen_with
 from delaylab.plan.ways.outside import outside_way
 from delaylab.plan.ways.path import NodePath, node_path
-from delaylab.plan.ways.probe_way import Hop as PlannedHop
-from delaylab.plan.ways.probe_way import ProbeWay, probe_way, way_over
+from delaylab.plan.ways.probe_way import PlannedHop, ProbeWay, probe_way, way_over
 from delaylab.plan.wiring import destinations, wiring
 
 __all__ = [

@@ -26,7 +26,7 @@ from delaylab.records.doubts import Doubt, DoubtKind, doubt, each_once
 from delaylab.records.links import Direction, EngineReport
 from delaylab.records.machine import MachineRecord
 from delaylab.records.provenance import Provenance
-from delaylab.records.taps import Tap as TapRecord
+from delaylab.records.taps import TapRecord
 from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.verdicts.downtimes import LinkDowntime
-from delaylab.verdicts.effects import Effect, Span
+from delaylab.verdicts.effects import ChangesAfter, Span
 from delaylab.verdicts.lateness import Lateness
 from delaylab.verdicts.links import MEDIAN_LATE_NS, MEDIAN_OF, P99_LATE_NS, P99_OF, RateCheck
 from delaylab.verdicts.links import Verdict as LinkVerdict
@@ -18,7 +18,7 @@ __all__ = [
     "MOST_WAITED",
     "P99_LATE_NS",
     "P99_OF",
-    "Effect",
+    "ChangesAfter",
     "Lateness",
     "LinkDowntime",
     "LinkVerdict",

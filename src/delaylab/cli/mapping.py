@@ -135,11 +135,11 @@ def generate(
     ] = Costs.HOPS,
 ) -> None:
     """Generate a network and print or write its lab file."""
-    from delaylab.topology.generators import Request, words
+    from delaylab.topology.generators import NetworkRequest, words
     from delaylab.topology.options import Options
     from delaylab.verbs.maps import deliver, generated
 
-    request = Request(shape, words(shape, sizes or []), seed, delay, rate)
+    request = NetworkRequest(shape, words(shape, sizes or []), seed, delay, rate)
     options = Options(cost=cost, kind=kind, rate=rate is not None)
     deliver(generated(request, name, options), output)
 

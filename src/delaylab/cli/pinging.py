@@ -17,9 +17,9 @@ from delaylab.units import Duration
 
 if TYPE_CHECKING:
     from delaylab.verbs.ping.reading import OnPacket
-    from delaylab.verbs.ping.run import Options
+    from delaylab.verbs.ping.run import PingOptions
 
-    Watch = Callable[[Options], OnPacket]
+    Watch = Callable[[PingOptions], OnPacket]
 
 LOCAL = "127.0.0.1"
 MOST_PACKETS = 2**32 - 1
@@ -196,7 +196,7 @@ def ping(
     number = None if port is None else whole(port, "--port", 1, 65535)
     targets = [find_target(host, tcp=tcp, http=http, port=number, path=path) for host in hosts]
     first = targets[0]
-    options = verb.Options(
+    options = verb.PingOptions(
         first.host,
         None if count is None else whole(count, "--count", 1, MOST_PACKETS),
         between,
@@ -237,7 +237,7 @@ def _metrics(endpoint: str | None) -> Iterator[Watch | None]:
         yield metrics.of
 
 
-def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
+def _ping_one(options: PingOptions, watch: Watch | None, *, as_json: bool) -> None:
     from delaylab.verbs.ping import run as verb
     from delaylab.verbs.ping.lines import print_summary
 
@@ -249,7 +249,7 @@ def _ping_one(options: Options, watch: Watch | None, *, as_json: bool) -> None:
     _end(interrupted=result.interrupted, answered=result.served > 0)
 
 
-def _ping_many(each: Sequence[Options], watch: Watch | None, *, as_json: bool) -> None:
+def _ping_many(each: Sequence[PingOptions], watch: Watch | None, *, as_json: bool) -> None:
     from delaylab.verbs.ping import many as ping_many
 
     results = ping_many.run(each, None if as_json else console(), watch)
@@ -281,7 +281,7 @@ def _endpoint(text: str) -> tuple[str, int]:
     return address.strip("[]") or LOCAL, whole(port, "--metrics", 1, 65535)
 
 
-def _ping_hops(options: Options, *, as_json: bool) -> None:
+def _ping_hops(options: PingOptions, *, as_json: bool) -> None:
     from delaylab.verbs.ping import hops as ping_hops
 
     result = ping_hops.run(options, None if as_json else console())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 
 from delaylab.forwarding.tables import Hops, NextHop, Table
-from delaylab.forwarding.topology import NO_FAULTS, Faults, Port, Segment, Topology
+from delaylab.forwarding.topology import NO_FAULTS, Faults, Port, RouterLink, Topology
 
 LOOPBACK = "lo"
 Costs = dict[str, int]
@@ -76,7 +76,7 @@ class _Network:
                         # Of IPv4 the kernel has it in the table `local` alone.
                         self._connected[node][prefix] = frozenset({NextHop(LOOPBACK)})
 
-    def _add(self, segment: Segment, faults: Faults, version: int) -> None:
+    def _add(self, segment: RouterLink, faults: Faults, version: int) -> None:
         ports = [each for each in segment.ports if faults.has_carrier(each.node, segment.link)]
         area = self._areas[segment.area]
         for port in segment.ports:
@@ -247,7 +247,7 @@ def _keep_least(
             table[prefix] = cost, least[1] | hops
 
 
-def _edges(segment: Segment, port: Port, ports: Iterable[Port], version: int) -> Iterator[_Edge]:
+def _edges(segment: RouterLink, port: Port, ports: Iterable[Port], version: int) -> Iterator[_Edge]:
     for other in ports:
         gateway = port.gateway(other, version)
         if other.node != port.node and gateway is not None:

@@ -36,7 +36,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Segment:
+class RouterLink:
     """A link with the routers on it; its cost counts for each router that sends onto it.
 
     Routers on it in the same `area` exchange routes over it.
@@ -56,7 +56,7 @@ class Topology:
     """
 
     loopbacks: dict[str, tuple[str, ...]]
-    segments: tuple[Segment, ...]
+    segments: tuple[RouterLink, ...]
     backbone: str = ""
     areas_of_loopbacks: dict[str, str] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TablesVerdict:
     """The judgement on all tables after an event.
 
     `right_ns` is when they became right, None if they did not; then `wrong` names some of the

@@ -12,7 +12,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side
-from delaylab.machines import Machine, RunningLab
+from delaylab.machines import DescribedLab, Machine
 from delaylab.records.doubts import Doubt, DoubtKind, doubt
 from delaylab.resolve.agent_names import AgentName, host_agent, node_agent
 
@@ -27,7 +27,7 @@ class LiveLab:
 
     def __init__(
         self,
-        running: RunningLab,
+        running: DescribedLab,
         notes: Sequence[Doubt] = (),
         images: Mapping[str, str] = MappingProxyType({}),
     ) -> None:

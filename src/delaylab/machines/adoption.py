@@ -18,7 +18,7 @@ from delaylab.machines.clusters import ClusterLab, remember, running
 from delaylab.machines.identity import MachineIdentity
 from delaylab.machines.lab_parts import UNKNOWN, ClusterFile, PartFile, part_file, same_lab
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import Machine, OtherVersion, RunningLab
+from delaylab.machines.machine import DescribedLab, Machine, OtherVersion
 from delaylab.machines.reach import Reach
 from delaylab.machines.ssh import SshMachine
 from delaylab.resolve.agent_names import AgentName, host_agent, node_agent
@@ -27,7 +27,7 @@ from delaylab.spec.machine import MachineSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 
-def adopt(target: str, *, sudo: bool = False) -> list[RunningLab]:
+def adopt(target: str, *, sudo: bool = False) -> list[DescribedLab]:
     """Know the labs of which a machine, reached by ssh, has a part, from now on.
 
     Of a lab that is known already, that machine is reached by this name from now on. Return the
@@ -37,12 +37,12 @@ def adopt(target: str, *, sudo: bool = False) -> list[RunningLab]:
     return _adopt(SshMachine(target, reach), reach)
 
 
-def adopt_here() -> list[RunningLab]:
+def adopt_here() -> list[DescribedLab]:
     """Know the labs of which this machine has a part, as `adopt` does."""
     return _adopt(LOCAL, None)
 
 
-def _adopt(machine: Machine, reach: Reach | None) -> list[RunningLab]:
+def _adopt(machine: Machine, reach: Reach | None) -> list[DescribedLab]:
     registry.make()
     known = {lab.name: lab for lab in running()}
     others = []
@@ -59,7 +59,7 @@ def _adopt(machine: Machine, reach: Reach | None) -> list[RunningLab]:
     return others
 
 
-def _join(lab: ClusterLab, part: RunningLab, reach: Reach | None) -> None:
+def _join(lab: ClusterLab, part: DescribedLab, reach: Reach | None) -> None:
     """Remember how the machine of a part is reached, and the part as its keeper built it."""
     place, file = part.record.machine, lab.file
     parts = {**file.parts, place: part_file(reach, part.keeper)}
@@ -67,7 +67,7 @@ def _join(lab: ClusterLab, part: RunningLab, reach: Reach | None) -> None:
     remember(lab.name, file.model_copy(update=joined))
 
 
-def _whole_or_part(part: RunningLab, reach: Reach | None) -> ClusterFile:
+def _whole_or_part(part: DescribedLab, reach: Reach | None) -> ClusterFile:
     """Return the file of the lab of a part.
 
     Of a lab of another version, which does not name its machines, only this part is known: to take
@@ -84,7 +84,7 @@ def _whole_or_part(part: RunningLab, reach: Reach | None) -> ClusterFile:
     return ClusterFile(record=part.record, parts={place: own, **others})
 
 
-def _machines(part: RunningLab) -> dict[str, MachineIdentity]:
+def _machines(part: DescribedLab) -> dict[str, MachineIdentity]:
     """Return the machines of the lab of a part, by their names in it."""
     if part.record.machines:
         return part.record.machines
@@ -95,7 +95,7 @@ def _machines(part: RunningLab) -> dict[str, MachineIdentity]:
     return found
 
 
-def _other(part: RunningLab, place: str, about: MachineIdentity) -> PartFile:
+def _other(part: DescribedLab, place: str, about: MachineIdentity) -> PartFile:
     """Return another part of the lab of a part, as its keeper built it if it can be reached."""
     machine: Machine
     reach = about.reach
@@ -124,7 +124,7 @@ def _is_target(ssh: str) -> bool:
     return True
 
 
-def _planned(part: RunningLab, place: str) -> BuildDone:
+def _planned(part: DescribedLab, place: str) -> BuildDone:
     """Return the agents that a part of a lab has by the plan; their processes are not known.
 
     Of a lab of another version, whose plan cannot be read, they are not known either.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from delaylab.machines import cluster_files
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import RunningLab
+from delaylab.machines.machine import DescribedLab
 
 
-def running_labs() -> list[RunningLab]:
+def running_labs() -> list[DescribedLab]:
     """Return all labs of this user that are up, in the order of their names.
 
     The part that this machine has of a lab over several is no lab of its own.

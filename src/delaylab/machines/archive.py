@@ -28,14 +28,14 @@ PIECES, HAS_MORE, WHOLE = slice(386, 482), slice(482, 483), slice(483, 495)
 """The fields of a sparse file's header (tar(5), "GNU tar archives")."""
 
 
-class Output(Protocol):
+class ArchiveOutput(Protocol):
     """A receiver of an archive."""
 
     def write(self, data: bytes, /) -> int:
         """Take bytes; return how many."""
 
 
-def write(path: Path, output: Output) -> None:
+def write(path: Path, output: ArchiveOutput) -> None:
     """Write the archive of a file or folder; raise OSError if it cannot be read."""
     with tarfile.open(
         fileobj=cast("IO[bytes]", output), mode="w|", format=tarfile.GNU_FORMAT, bufsize=BUFFER

@@ -26,7 +26,7 @@ from delaylab.machines.lab_parts import (
     same_lab,
 )
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import Machine, RunningLab
+from delaylab.machines.machine import DescribedLab, Machine
 from delaylab.machines.ssh import SshMachine
 
 MOST_NAMED = 3
@@ -77,7 +77,7 @@ class ClusterAccess:
         self._lab.take_down()
 
 
-class ClusterLab(RunningLab):
+class ClusterLab(DescribedLab):
     """A lab over several machines, which are connected when they are first needed."""
 
     def __init__(
@@ -98,7 +98,7 @@ class ClusterLab(RunningLab):
         self._place_of = {
             agent: place for place, part in file.parts.items() for agent in part.built.agents
         }
-        self._parts: dict[str, RunningLab] = {}
+        self._parts: dict[str, DescribedLab] = {}
 
     @property
     def machines(self) -> list[str]:
@@ -168,9 +168,9 @@ class ClusterLab(RunningLab):
             machine = self._machines[place]
             access = machine.access(self.name, part.built)
             record = self.record
-            self._parts[place] = RunningLab(self.name, machine, access, record, part.built)
+            self._parts[place] = DescribedLab(self.name, machine, access, record, part.built)
 
-    def part(self, place: str) -> RunningLab:
+    def part(self, place: str) -> DescribedLab:
         """Return the part of the lab on a machine; raise DelaylabError if it is not there."""
         machine = self._machines[place]
         if place in self.file.ended:

@@ -8,7 +8,7 @@ from delaylab.agent.wire.sessions import BuildDone
 from delaylab.machines.machine import LabRecord
 
 
-class LabFile(BaseModel):
+class LabJson(BaseModel):
     """The content of `lab.json`: a lab that is up."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)

@@ -9,7 +9,7 @@ from delaylab.agent.wire.sessions import BuildDone
 from delaylab.io.printable import one_line
 from delaylab.machines.connection import Connection
 from delaylab.machines.local import LOCAL
-from delaylab.machines.machine import LabRecord, Machine, RunningLab
+from delaylab.machines.machine import DescribedLab, LabRecord, Machine
 from delaylab.machines.reach import Reach
 from delaylab.machines.ssh import SshMachine
 from delaylab.spec.this_machine import LOCAL_MACHINE
@@ -78,7 +78,7 @@ class UnknownMachine(SshMachine):
         raise OtherMachine(what, f"machine {self.name}", "delaylab ps --machine SSH")
 
 
-def same_lab(machine: Machine, lab: RunningLab, place: str) -> RunningLab | None:
+def same_lab(machine: Machine, lab: DescribedLab, place: str) -> DescribedLab | None:
     """Return the part of a lab that is of the machine `place` in it, if this machine has that."""
     wanted = lab.name, lab.record.created, place
     for each in machine.labs():

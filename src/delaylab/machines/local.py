@@ -15,7 +15,7 @@ from delaylab.machines.control_groups import LocalControlGroup
 from delaylab.machines.directory import TrustedDirectory
 from delaylab.machines.identity import MachineIdentity, identity
 from delaylab.machines.keeper import Keeper
-from delaylab.machines.machine import LabRecord, Machine, RunningLab
+from delaylab.machines.machine import DescribedLab, LabRecord, Machine
 from delaylab.machines.sweep import SweepResult, sweep
 from delaylab.progress import Progress
 from delaylab.spec.this_machine import LOCAL_MACHINE
@@ -159,23 +159,23 @@ class LocalMachine(Machine):
 
         return LocalKeeper(lab)
 
-    def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, Keeper]:
+    def build(self, plan: Plan, record: LabRecord) -> tuple[DescribedLab, Keeper]:
         """Start a keeper that builds the lab into a folder of the run directory."""
         from delaylab.machines.local_keeper import build  # noqa: PLC0415  for new labs only
 
         folder = registry.run_directory() / plan.lab
         written = record.model_dump(mode="json")
         built, kept = build(plan, folder, written, rootless=not self.rights().root)
-        return RunningLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
+        return DescribedLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
 
     def explained(self, error: DelaylabError) -> DelaylabError:
         """Return the error of an agent as the user sees it."""
         return DelaylabError(error.what, error.where, error.fix)
 
-    def labs(self) -> list[RunningLab]:
+    def labs(self) -> list[DescribedLab]:
         """Return all labs of this user that are up; other entries are ignored."""
         return [
-            RunningLab(access.folder.path.name, self, access, record, access.keeper)
+            DescribedLab(access.folder.path.name, self, access, record, access.keeper)
             for access, record in registry.running()
         ]
 

@@ -72,7 +72,7 @@ class OtherVersion(DelaylabError):
     """A lab whose record this version cannot read. It can be taken down."""
 
 
-class RunningLab:
+class DescribedLab:
     """A lab that is up, as its machine describes it. Its spec and plan are read when needed."""
 
     def __init__(
@@ -264,7 +264,7 @@ class Machine(Protocol):
         It waits for the request to build the lab.
         """
 
-    def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, Keeper]:
+    def build(self, plan: Plan, record: LabRecord) -> tuple[DescribedLab, Keeper]:
         """Carry out a plan completely; return the lab and its keeper, which ends with this process.
 
         On failure undo all of it and raise DelaylabError.
@@ -273,7 +273,7 @@ class Machine(Protocol):
     def explained(self, error: DelaylabError) -> DelaylabError:
         """Return the error of an agent there as the user sees it."""
 
-    def labs(self) -> list[RunningLab]:
+    def labs(self) -> list[DescribedLab]:
         """Return the labs of this user that are up there."""
 
     def sweep(self) -> SweepResult:
@@ -286,8 +286,8 @@ def on(machine: str) -> str:
 
 
 def find(
-    labs: Sequence[RunningLab], name: str | None, fix: str = "say which: --lab NAME"
-) -> RunningLab:
+    labs: Sequence[DescribedLab], name: str | None, fix: str = "say which: --lab NAME"
+) -> DescribedLab:
     """Return one of the running labs by name; without a name the only one.
 
     Raises BadInput if there is none, or, with `fix`, if several are up and no name is given.

@@ -166,11 +166,11 @@ def _enter(top: TrustedDirectory, name: str) -> TrustedDirectory | None:
 def _read(place: TrustedDirectory) -> tuple[LocalAccess, LabRecord] | None:
     if not is_alive(place):
         return None
-    from delaylab.machines.lab_json import LabFile  # noqa: PLC0415  only where a lab is up
+    from delaylab.machines.lab_json import LabJson  # noqa: PLC0415  only where a lab is up
 
     try:
         with os.fdopen(place.file("lab.json"), "rb") as file:
-            found = LabFile.model_validate_json(file.read())
+            found = LabJson.model_validate_json(file.read())
     except (OSError, ValueError):
         return None  # the lab is being built
     return LocalAccess(place, found.keeper), found.record

@@ -25,9 +25,9 @@ from delaylab.machines.building import Part, build_all
 from delaylab.machines.connection import Connection
 from delaylab.machines.identity import MachineIdentity, identity_by
 from delaylab.machines.keeper import Keeper
-from delaylab.machines.lab_json import LabFile
+from delaylab.machines.lab_json import LabJson
 from delaylab.machines.local import cpu_numbers
-from delaylab.machines.machine import ControlGroup, LabRecord, Machine, RunningLab
+from delaylab.machines.machine import ControlGroup, DescribedLab, LabRecord, Machine
 from delaylab.machines.other_clock import OtherClock
 from delaylab.machines.reach import Reach
 from delaylab.machines.registry import STOP_DEADLINE_S
@@ -278,13 +278,13 @@ class SshMachine(Machine):
         session = self.connection.open(opening(keeper=True), f"lab {lab} on machine {self.name}")
         return RemoteKeeper(session, self, lab)
 
-    def build(self, plan: Plan, record: LabRecord) -> tuple[RunningLab, Keeper]:
+    def build(self, plan: Plan, record: LabRecord) -> tuple[DescribedLab, Keeper]:
         """Carry out a plan completely; return the lab and its keeper, which ends with this process.
 
         On failure undo all of it and raise DelaylabError.
         """
         (built,), kept = build_all([Part(self, plan, record)])
-        return RunningLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
+        return DescribedLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
 
     def explained(self, error: DelaylabError) -> DelaylabError:
         """Return the error of an agent there as the user sees it."""
@@ -294,16 +294,16 @@ class SshMachine(Machine):
             return self._connection.lost()
         return DelaylabError(error.what, f"machine {self.name}", error.fix)
 
-    def labs(self) -> list[RunningLab]:
+    def labs(self) -> list[DescribedLab]:
         """Return the labs of this user that are up there; what is not read as one is left out."""
         found = []
         for name, described in self.ask(Labs()).labs.items():
             try:
-                lab = LabFile.model_validate(described)
+                lab = LabJson.model_validate(described)
             except ValidationError:
                 continue  # of a version that writes it otherwise
             access = SshAccess(self, name)
-            found.append(RunningLab(name, self, access, lab.record, lab.keeper))
+            found.append(DescribedLab(name, self, access, lab.record, lab.keeper))
         return found
 
     def sweep(self) -> SweepResult:

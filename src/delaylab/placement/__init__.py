@@ -1,17 +1,17 @@
 """Placement: which host carries which node of a lab, and which interface which link."""
 
-from delaylab.placement.interfaces import End, ends_of
+from delaylab.placement.interfaces import HostEnd, ends_of
 from delaylab.placement.place import METHODS, Method, Placement, measured, place
-from delaylab.placement.problem import Host, Infeasible, Interface, Link, Problem
+from delaylab.placement.problem import Host, Infeasible, Interface, NumberedLink, Problem
 
 __all__ = [
     "METHODS",
-    "End",
     "Host",
+    "HostEnd",
     "Infeasible",
     "Interface",
-    "Link",
     "Method",
+    "NumberedLink",
     "Placement",
     "Problem",
     "ends_of",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from delaylab.placement.problem import MOST_MACS, Host, Infeasible, Interface, Link, Problem
+from delaylab.placement.problem import MOST_MACS, Host, Infeasible, Interface, NumberedLink, Problem
 from delaylab.units import Rate
 
 
 @dataclass(frozen=True)
-class End:
+class HostEnd:
     """A host's end of a link that leaves it, or that of one `node` of a host with `across`."""
 
     link: str
@@ -29,7 +29,7 @@ class _Leaving:
 
 def ends_of(
     problem: Problem, host_of: tuple[int, ...], *, must_fit: bool = True
-) -> tuple[End, ...]:
+) -> tuple[HostEnd, ...]:
     """Return the interface of each host's end of each link that leaves it.
 
     Links come by falling bandwidth. Each takes the broadcast domain, and in it the interfaces, that
@@ -40,7 +40,7 @@ def ends_of(
     """
     used: Counter[tuple[int, str]] = Counter()
     macs: Counter[str] = Counter()
-    found: list[End] = []
+    found: list[HostEnd] = []
     for link in sorted(problem.links, key=lambda each: (-each.bandwidth, each.name)):
         leaving = _leaving(problem, link, host_of)
         if not leaving:
@@ -49,7 +49,7 @@ def ends_of(
         for each, interface in zip(leaving, chosen, strict=True):
             used[each.host, interface.name] += link.bandwidth
             node = None if each.node is None else problem.nodes[each.node]
-            found.append(End(link.name, problem.hosts[each.host].name, interface.name, node))
+            found.append(HostEnd(link.name, problem.hosts[each.host].name, interface.name, node))
         macs[chosen[0].domain] += len(link.members)
     for domain, count in macs.items():
         if must_fit and count > MOST_MACS:
@@ -61,7 +61,7 @@ def ends_of(
     return tuple(found)
 
 
-def _leaving(problem: Problem, link: Link, host_of: tuple[int, ...]) -> list[_Leaving]:
+def _leaving(problem: Problem, link: NumberedLink, host_of: tuple[int, ...]) -> list[_Leaving]:
     """Return the ends by which a link leaves hosts with interfaces; none if it leaves no host."""
     found: list[_Leaving] = []
     on = defaultdict[int, list[int]](list)
@@ -77,7 +77,7 @@ def _leaving(problem: Problem, link: Link, host_of: tuple[int, ...]) -> list[_Le
 
 def _chosen(
     problem: Problem,
-    link: Link,
+    link: NumberedLink,
     leaving: list[_Leaving],
     used: Counter[tuple[int, str]],
     *,
@@ -115,7 +115,7 @@ def _chosen(
 
 def _emptiest(
     problem: Problem,
-    link: Link,
+    link: NumberedLink,
     leaving: list[_Leaving],
     domain: str,
     used: Counter[tuple[int, str]],
@@ -144,7 +144,7 @@ def _emptiest(
     return found
 
 
-def _no_domain(link: Link, hosts: list[Host]) -> Infeasible:
+def _no_domain(link: NumberedLink, hosts: list[Host]) -> Infeasible:
     """Return the error for a link whose ends find no interfaces of one broadcast domain."""
     for host in hosts:
         nodes, names = hosts.count(host), len(host.interfaces)

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from delaylab.extras import needed
 from delaylab.placement.groups import Groups, grouped
-from delaylab.placement.interfaces import End, ends_of
+from delaylab.placement.interfaces import HostEnd, ends_of
 from delaylab.placement.partition import metis
 from delaylab.placement.problem import Infeasible, Problem
 from delaylab.placement.worst_fit import worst_fit
@@ -26,7 +26,7 @@ class Placement:
     """The method; `given` if the lab itself says where each node goes."""
     host_of: tuple[int, ...]
     """For each node its host."""
-    ends: tuple[End, ...]
+    ends: tuple[HostEnd, ...]
     """The interfaces of links between hosts; empty if hosts name none."""
     bound: float
     """The largest use that no placement is below; 1 is an even division of the load."""

@@ -55,7 +55,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Link:
+class NumberedLink:
     """A link of the lab: its members by their numbers, and its bandwidth in each direction."""
 
     name: str
@@ -70,7 +70,7 @@ class Problem:
     """Nodes to be placed, and what they may be placed on."""
 
     nodes: tuple[str, ...]
-    links: tuple[Link, ...]
+    links: tuple[NumberedLink, ...]
     hosts: tuple[Host, ...]
     pinned: tuple[int | None, ...]
     """For each node the host that it is bound to, if it is."""
@@ -121,7 +121,7 @@ class Problem:
         )
 
 
-def _edges(link: Link) -> list[Edge]:
+def _edges(link: NumberedLink) -> list[Edge]:
     if len(link.members) == 2:
         return [(*link.members, link.bandwidth)]
     pairs: Sequence[tuple[int, int]]

@@ -85,7 +85,7 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class End:
+class VethEnd:
     """One end of a veth pair; `agent` is the agent in whose network it is."""
 
     agent: str
@@ -98,15 +98,15 @@ class End:
 class Veth:
     """A virtual Ethernet cable."""
 
-    ends: tuple[End, End]
+    ends: tuple[VethEnd, VethEnd]
 
 
 @dataclass(frozen=True)
 class TapDevice:
     """The cable of a virtual machine: the host's end, and the network card in the machine."""
 
-    host: End
-    card: End
+    host: VethEnd
+    card: VethEnd
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class DomainCable:
     machine: str
     bridge: str
     vif: str
-    card: End
+    card: VethEnd
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from ipaddress import ip_interface, ip_network
 
 from delaylab.forwarding.expected import is_torn
 from delaylab.forwarding.judged import JudgedPrefixes
-from delaylab.forwarding.topology import Faults, Port, Segment, Topology
+from delaylab.forwarding.topology import Faults, Port, RouterLink, Topology
 from delaylab.plan.attachment import Attachment
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
@@ -121,7 +121,9 @@ def _areas(routing: RoutingSpec) -> Iterator[str]:
         yield from routing.ospf.areas.values()
 
 
-def _segment(link: Link, ends: tuple[Attachment, ...], routed: dict[str, RoutingSpec]) -> Segment:
+def _segment(
+    link: Link, ends: tuple[Attachment, ...], routed: dict[str, RoutingSpec]
+) -> RouterLink:
     here = [each for each in ends if each.node in routed]
     first = routed[here[0].node]
     area = first.ospf.area_of(link.name) if first.ospf else ""
@@ -130,7 +132,7 @@ def _segment(link: Link, ends: tuple[Attachment, ...], routed: dict[str, Routing
     heard = list(said.values()) == [True] * len(link.members)
     transit = link.is_pair and heard
     ports = tuple(_port(each, routed[each.node], said[each.node], transit=transit) for each in here)
-    return Segment(link.name, cost, ports, area)
+    return RouterLink(link.name, cost, ports, area)
 
 
 def _spoken(link: Link, routing: RoutingSpec, node: str) -> Spoken:

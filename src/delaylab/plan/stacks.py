@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from delaylab.plan.cabling.tunnels import identifiers
 from delaylab.plan.kind import AnyKind
-from delaylab.plan.model import End
+from delaylab.plan.model import VethEnd
 from delaylab.resolve.agent_names import host_agent, node_agent
 from delaylab.resolve.lab import Lab, Link
 from delaylab.spec.kinds import NodeSpec
@@ -71,9 +71,9 @@ class NodeStacks:
         """Return the name of a node's own interface: the link's, except on this machine itself."""
         return short(f"dl-{self.name}-{link}" if self.networks[node] == self.machine else link)
 
-    def end(self, agent: str, name: str, link: Link) -> End:
+    def end(self, agent: str, name: str, link: Link) -> VethEnd:
         """Return the end of a cable, with its fixed MAC address."""
-        return End(agent, name, self.mac(agent, name), link.mtu)
+        return VethEnd(agent, name, self.mac(agent, name), link.mtu)
 
     def mac(self, agent: str, name: str) -> str:
         """Return the fixed MAC address of an interface."""

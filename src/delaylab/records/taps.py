@@ -9,7 +9,7 @@ from pydantic import Field
 from delaylab.records.base import Count, Record, Text
 
 
-class Tap(Record):
+class TapRecord(Record):
     """Packets captured and dropped at one point, and the method of capture.
 
     `unparsed` counts packets that are corrupted or fragments, `repeated` those seen twice.

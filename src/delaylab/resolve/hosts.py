@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from delaylab.placement import (
-    End,
     Host,
+    HostEnd,
     Interface,
-    Link,
+    NumberedLink,
     Placement,
     Problem,
     ends_of,
     measured,
     place,
 )
-from delaylab.resolve.lab import Lab
-from delaylab.resolve.lab import Link as LabLink
+from delaylab.resolve.lab import Lab, Link
 from delaylab.spec.lab import HostSpec
 from delaylab.spec.placing import PlacementSpec
 
@@ -43,7 +42,7 @@ def placement_of(lab: Lab) -> Placement:
     return measured(problem_of(lab, lab.place or PlacementSpec()))
 
 
-def interfaces_of(lab: Lab, stacks: Mapping[str, str]) -> tuple[End, ...]:
+def interfaces_of(lab: Lab, stacks: Mapping[str, str]) -> tuple[HostEnd, ...]:
     """Return the interfaces by which links leave hosts, for a lab whose nodes all have a host.
 
     `stacks` are the stacks of nodes: those of one stack leave together, as the first of them.
@@ -77,7 +76,7 @@ def problem_of(lab: Lab, spec: PlacementSpec, *, every_interface: bool = False) 
     known = [each for each in needs if each is not None]
     usual = sorted(known)[len(known) // 2] if known else 1
     made = (
-        Link(
+        NumberedLink(
             link.name,
             tuple(number[each] for each in link.members),
             usual if need is None else need,
@@ -116,7 +115,7 @@ def bandwidths(lab: Lab) -> list[int | None]:
     return [_bandwidth(link) for link in lab.links.values()]
 
 
-def _bandwidth(link: LabLink) -> int | None:
+def _bandwidth(link: Link) -> int | None:
     """Return what a link needs in the direction that needs more, in bit/s; None if it is unsaid."""
     if link.bandwidth_bps is not None:
         return link.bandwidth_bps

@@ -8,7 +8,7 @@ from pathlib import Path
 from delaylab.errors import BadInput
 from delaylab.io.files import check_file, is_folder
 from delaylab.topology import collections, formats
-from delaylab.topology.generators import Request, generate
+from delaylab.topology.generators import NetworkRequest, generate
 from delaylab.topology.lab import MapLab, lab_of
 from delaylab.topology.model import Map
 from delaylab.topology.names import slug
@@ -51,7 +51,7 @@ def generated(given: object) -> MapLab:
     cost = sizes.get("cost", Costs.HOPS)
     if cost not in (Costs.HOPS, Costs.DELAY):
         raise BadInput(f"`cost` is hops or delay, got {str(cost)[:40]!r}")
-    request = Request(str(shape), plain, seed, delay, rate)
+    request = NetworkRequest(str(shape), plain, seed, delay, rate)
     options = Options(cost=Costs(str(cost)), rate=rate is not None)
     return _made(generate(request), _text(sizes.get("name")), options)
 

@@ -67,7 +67,7 @@ class MapLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BadLine:
     """A line of the source that could not be used, and why."""
 
     line: int
@@ -87,7 +87,7 @@ class Map:
     source: str = ""
     """The file that the lines of nodes and links are of."""
     assumptions: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[BadLine, ...] = ()
     """The first malformed lines."""
     malformed: int = 0
     """The number of malformed lines."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from delaylab.topology.model import Problem
+from delaylab.topology.model import BadLine
 
 WHOLE = 10**9
 """A share of all, in the unit of shares."""
@@ -90,7 +90,7 @@ class Remarks:
     source: str = ""
     said: list[str] = field(default_factory=list)
     odd: dict[Oddity, list[int]] = field(default_factory=lambda: defaultdict(list))
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[BadLine] = field(default_factory=list)
     malformed: int = 0
     unfit: set[tuple[str, int]] = field(default_factory=set)
     """The files and lines of malformed lines."""
@@ -117,7 +117,7 @@ class Remarks:
 
     def _keep(self, line: int, what: str, file: str, most: int = MOST_PROBLEMS) -> None:
         if len(self.problems) < most:
-            self.problems.append(Problem(line, what, file))
+            self.problems.append(BadLine(line, what, file))
 
     def lines(self) -> tuple[str, ...]:
         """Return all assumptions and oddities, a line each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from delaylab.topology.lab import MapLab
-from delaylab.topology.model import Problem
+from delaylab.topology.model import BadLine
 from delaylab.units import Duration
 
 
@@ -33,5 +33,5 @@ def _some(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _problem(problem: Problem, source: str) -> str:
+def _problem(problem: BadLine, source: str) -> str:
     return f"{problem.file or source}:{problem.line}: {problem.what}"

@@ -14,7 +14,7 @@ from delaylab.forwarding.fates import Fates
 from delaylab.forwarding.service import acted, carriers_lost_ns
 from delaylab.forwarding.tables import Change, LinkChange, Table
 from delaylab.forwarding.topology import Topology
-from delaylab.forwarding.verified import Verdict, Verified
+from delaylab.forwarding.verified import TablesVerdict, Verified
 from delaylab.forwarding.wrong import WrongRoutes
 from delaylab.lab import node_events
 from delaylab.lab.links import link_changes
@@ -165,7 +165,7 @@ class EventWatch:
         )
         changes = [change for change in changes if change not in unseen]
         known_ns = None if self.unforeseen else became
-        verdict = Verdict(known_ns, self._verified.in_words, self.unforeseen)
+        verdict = TablesVerdict(known_ns, self._verified.in_words, self.unforeseen)
         return outcome(
             what.words,
             over_time,

@@ -8,7 +8,7 @@ from rich.table import Table
 from delaylab import images
 from delaylab.errors import BadInput
 from delaylab.io.values import JsonObject
-from delaylab.machines import LOCAL, RunningLab
+from delaylab.machines import LOCAL, DescribedLab
 from delaylab.units import MEBIBYTE
 from delaylab.verbs.progress_bar import bar
 
@@ -53,7 +53,7 @@ def clean(console: Console, *, old: bool) -> list[images.Layer]:
         return images.clean(superseded_only=old, progress=progress)
 
 
-def _has_guests(lab: RunningLab) -> bool:
+def _has_guests(lab: DescribedLab) -> bool:
     return any(node.own_root for node in lab.plan.nodes.values())
 
 

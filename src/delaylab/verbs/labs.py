@@ -14,7 +14,7 @@ from delaylab.io.terminal import print_lines
 from delaylab.io.values import JsonObject
 from delaylab.lab.description import LabDescription, describe
 from delaylab.lab.running import LiveLab
-from delaylab.machines import LOCAL, RunningLab, SweepResult, find, on, running_labs
+from delaylab.machines import LOCAL, DescribedLab, SweepResult, find, on, running_labs
 from delaylab.progress import Progress
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def find_on(machines: Sequence[str], *, sudo: bool = False) -> None:
             raise DelaylabError(what, f"machine {target}", fix)
 
 
-def _found_on(machines: Sequence[str], *, sudo: bool) -> dict[str, list[RunningLab]]:
+def _found_on(machines: Sequence[str], *, sudo: bool) -> dict[str, list[DescribedLab]]:
     """Find labs by their parts on machines; return the parts of labs of known names, by machine."""
     if not machines:
         return {}
@@ -188,7 +188,7 @@ def down(
     return Down(gone, {lab: said for lab, said in parts.items() if said}, failed, LOCAL.sweep())
 
 
-def _named(name: str | None) -> RunningLab:
+def _named(name: str | None) -> DescribedLab:
     """Return a running lab, which another machine may have started with a part on this one."""
     labs = running_labs()
     if name is not None and name not in {lab.name for lab in labs}:
@@ -201,7 +201,7 @@ def _named(name: str | None) -> RunningLab:
     return find(labs, name, "say which: --lab NAME, or --all")
 
 
-def _older_down(parts: Mapping[str, RunningLab]) -> Down:
+def _older_down(parts: Mapping[str, DescribedLab]) -> Down:
     """Take down parts of labs whose name is that of a lab that is known here, which stays."""
     said = {}
     for target, part in parts.items():

@@ -13,7 +13,7 @@ from delaylab.resolve.load import lab_from
 from delaylab.spec.base import NAME
 from delaylab.spec.kinds import FACTS
 from delaylab.topology import collections, formats
-from delaylab.topology.generators import Request, generate
+from delaylab.topology.generators import NetworkRequest, generate
 from delaylab.topology.lab import MapLab, lab_of
 from delaylab.topology.model import Map
 from delaylab.topology.names import slug
@@ -30,7 +30,7 @@ def imported(source: str, name: str | None, form: str | None, options: Options) 
     return checked(formats.read(read_source(Path(source)), options, form), name, options)
 
 
-def generated(request: Request, name: str | None, options: Options) -> MapLab:
+def generated(request: NetworkRequest, name: str | None, options: Options) -> MapLab:
     """Return the lab of a generated network; check it as a lab file's."""
     return checked(generate(request), name, options)
 

@@ -15,7 +15,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.time_of_day import time_of_day
-from delaylab.verdicts.bursts import Burst, followed
+from delaylab.verdicts.bursts import BurstOfChanges, followed
 
 MOST_NAMES = 6
 """The most names that a line lists."""
@@ -32,7 +32,7 @@ class Watching:
         down = [end for end, link in observer.links.items() if not link.up]
         self._fates = Fates(observer.tables, wiring(lab.plan, routers), self.names, down)
 
-    def bursts(self, length: Duration, quiet: Duration) -> Iterator[Burst]:
+    def bursts(self, length: Duration, quiet: Duration) -> Iterator[BurstOfChanges]:
         """Yield each burst of changes after a rest of `quiet`, until the time is over."""
         end_s = time.monotonic() + length.seconds
         while (left_s := end_s - time.monotonic()) > 0:
@@ -49,12 +49,12 @@ def about(observer: Observer) -> str:
     return f"observing {len(observer.tables)} nodes with {routes} routes"
 
 
-def print_burst(burst: Burst, names: Mapping[str, str], console: Console) -> None:
+def print_burst(burst: BurstOfChanges, names: Mapping[str, str], console: Console) -> None:
     """Print a burst: a line on its changes, and one for each kind of trouble that they made."""
     console.print("\n".join(lines(burst, names)), soft_wrap=True, markup=False, highlight=False)
 
 
-def lines(burst: Burst, names: Mapping[str, str]) -> list[str]:
+def lines(burst: BurstOfChanges, names: Mapping[str, str]) -> list[str]:
     """Return a burst as text; `names` has the node of each destination."""
     took = (burst.last_ns - burst.first_ns) / 1e6
     of = f" of {_some(burst.routers)}" if burst.routers else ""
@@ -71,7 +71,9 @@ def lines(burst: Burst, names: Mapping[str, str]) -> list[str]:
     return found
 
 
-def as_json(bursts: Sequence[Burst], observer: Observer, names: Mapping[str, str]) -> JsonObject:
+def as_json(
+    bursts: Sequence[BurstOfChanges], observer: Observer, names: Mapping[str, str]
+) -> JsonObject:
     """Return all bursts for `--json`; times are in ns since 1970."""
     return {
         "nodes": sorted(observer.tables),

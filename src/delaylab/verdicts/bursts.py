@@ -10,7 +10,7 @@ from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
 
 
 @dataclass(frozen=True, kw_only=True)
-class Burst:
+class BurstOfChanges:
     """Changes between two rests, and the black holes and loops that began, ended or lasted then.
 
     `changes` counts the changes of tables, of the nodes `routers`. `links` are the last states of
@@ -27,7 +27,7 @@ class Burst:
     lost: tuple[str, ...]
 
 
-def followed(changes: Sequence[Change], fates: Fates) -> Burst:
+def followed(changes: Sequence[Change], fates: Fates) -> BurstOfChanges:
     """Take changes, at least one and by time, and return what they made.
 
     Black holes and loops that were there at the start, and still are, are left out.
@@ -44,7 +44,7 @@ def followed(changes: Sequence[Change], fates: Fates) -> Burst:
         if (each.end_ns is not None and each.end_ns >= first_ns)
         or (each.end_ns is None and each.begin_ns is not None)
     ]
-    return Burst(
+    return BurstOfChanges(
         first_ns=first_ns,
         last_ns=last_ns,
         changes=len(of_tables),

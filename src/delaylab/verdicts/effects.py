@@ -19,7 +19,7 @@ class Span:
 
 
 @dataclass
-class Effect:
+class ChangesAfter:
     """The changes after an event, until the next one.
 
     `changes` is None if no table changed. `routers` has the changes of each router that had any;
@@ -43,12 +43,12 @@ class Effect:
         return None if self.changes is None else self.changes.last_ns - self.at_ns
 
 
-def effects(changes: Iterable[Change], events_ns: Sequence[int]) -> list[Effect]:
+def effects(changes: Iterable[Change], events_ns: Sequence[int]) -> list[ChangesAfter]:
     """Return what followed each event; changes before the first one belong to none.
 
     Changes come by time, and so do events.
     """
-    found = [Effect(at_ns) for at_ns in events_ns]
+    found = [ChangesAfter(at_ns) for at_ns in events_ns]
     for change in changes:
         place = bisect_right(events_ns, change.at_ns) - 1
         if place < 0:

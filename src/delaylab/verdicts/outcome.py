@@ -9,8 +9,8 @@ from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.service import Outage
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
-from delaylab.forwarding.verified import Verdict
-from delaylab.verdicts.effects import Effect, effects
+from delaylab.forwarding.verified import TablesVerdict
+from delaylab.verdicts.effects import ChangesAfter, effects
 from delaylab.verdicts.states import RouterState, states_of
 
 MOST_WAITED = 0.10
@@ -87,8 +87,8 @@ class Outcome:
     event: str
     event_ns: int
     detected_ns: int | None
-    verdict: Verdict
-    effect: Effect
+    verdict: TablesVerdict
+    effect: ChangesAfter
     holes: tuple[Interval, ...]
     loops: tuple[Interval, ...]
     lost: tuple[str, ...]
@@ -119,7 +119,7 @@ def outcome(
     over_time: Course,
     changes: Sequence[Change],
     trouble: Trouble,
-    verdict: Verdict,
+    verdict: TablesVerdict,
     waited: Waited | None,
     adjacencies_ns: Iterable[int] = (),
 ) -> Outcome:

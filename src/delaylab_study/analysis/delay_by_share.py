@@ -12,7 +12,7 @@ from delaylab_study.analysis.over_time.slowest import TrialTimes
 from delaylab_study.analysis.packets.rtt import round_trips
 from delaylab_study.analysis.packets.table import Packets
 from delaylab_study.analysis.statistics.quantiles import Floats
-from delaylab_study.analysis.work import Course, Work
+from delaylab_study.analysis.work import Work, WorkCourse
 from delaylab_study.dataset.records.trial import TrialRecord
 
 _NS = 1e9
@@ -50,7 +50,7 @@ def delays_by_share(
     ]
 
 
-def _of_course(work: str, node: str, course: Course, packets: Packets) -> DelayByShare:
+def _of_course(work: str, node: str, course: WorkCourse, packets: Packets) -> DelayByShare:
     answered = packets.scheduled.select(
         ((pl.col("intended_ns") - course.began_ns) / _NS).alias("since_s"),
         ((pl.col("slip_ns") + round_trips(packets)["app"]) / 1000).alias("us"),

@@ -18,7 +18,7 @@ from delaylab_study.analysis.doubts.machine_state import MachineState
 from delaylab_study.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab_study.analysis.links.fidelity import TrialLink
 from delaylab_study.analysis.over_time.slowest import SlowPacket
-from delaylab_study.analysis.over_time.timeline import Timeline
+from delaylab_study.analysis.over_time.timeline import RttsOverTime
 from delaylab_study.analysis.packets.accounting import Account, PhaseAccount
 from delaylab_study.analysis.packets.astray import Astray
 from delaylab_study.analysis.packets.closed_loop import LoopSeen
@@ -100,7 +100,7 @@ class GroupPackets:
     outliers: int = 0
     clocks: list[TrialClocks] = field(default_factory=list)
     slowest: list[SlowPacket] = field(default_factory=list)
-    timelines: list[Timeline] = field(default_factory=list)
+    timelines: list[RttsOverTime] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
     ways: list[OnWay] = field(default_factory=list)
     way_unknown: int = 0

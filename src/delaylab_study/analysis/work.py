@@ -29,7 +29,7 @@ _NS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class WorkCourse:
     """Progress of the nodes of one trial while all worked.
 
     `times_s` are equally spaced moments since the start, which was at `began_ns` by the machine's
@@ -122,7 +122,7 @@ class Work:
     failed: dict[str, str]
     fairness: Fairness | None
     settled_s: float | None
-    courses: list[Course]
+    courses: list[WorkCourse]
     together: bool
     messages: list[MessageTime]
     figures: list[FoundFigure]
@@ -211,14 +211,14 @@ def _has_rate(done: Mapping[str, WorkDone], node: str) -> bool:
 
 
 def _fairness(
-    found: Sequence[tuple[Mapping[str, WorkDone], Course | None]], nodes: Sequence[str]
+    found: Sequence[tuple[Mapping[str, WorkDone], WorkCourse | None]], nodes: Sequence[str]
 ) -> Fairness | None:
     if len(nodes) < 2:
         return None
     return fairness([{node: _got(done[node], course) for node in nodes} for done, course in found])
 
 
-def _got(done: WorkDone, course: Course | None) -> Got:
+def _got(done: WorkDone, course: WorkCourse | None) -> Got:
     """Return what a node got while all worked, as far as that is known; else until it was done."""
     wall_s = (done.wall_ns or 0) / _NS
     cpu_ns = done.host_cpu_ns
@@ -232,7 +232,7 @@ def _got(done: WorkDone, course: Course | None) -> Got:
 
 def _course(
     trial: str, rows: pl.DataFrame, done: Mapping[str, WorkDone], nodes: Sequence[str]
-) -> Course | None:
+) -> WorkCourse | None:
     """Return how the work went on until the first node was done; None if one shows no progress."""
     seen = {node: _steps(rows, node) for node in nodes}
     if not nodes or not all(len(times_ns) > 1 for times_ns, _ in seen.values()):
@@ -240,7 +240,7 @@ def _course(
     end_ns = min(done[node].wall_ns or 0 for node in nodes)
     count = min(MOST_MOMENTS, max(FEWEST_MOMENTS, round(end_ns / _NS / MOMENT_S)))
     at_ns = np.linspace(end_ns / count, end_ns, count)
-    return Course(
+    return WorkCourse(
         trial,
         done[nodes[0]].began_ns or 0,
         at_ns / _NS,

@@ -17,7 +17,7 @@ XEN = ("Δdom0", "ΔdomU", "ΔUser", "total")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class DelayCell:
     """The median and p99 here, the median's interval, and a paper's median and p99, as words."""
 
     here: str
@@ -37,7 +37,7 @@ class Part:
     kind: str
     paper: str
     terms: tuple[str, ...]
-    rows: list[tuple[str, list[Cell]]]
+    rows: list[tuple[str, list[DelayCell]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ def _part(setup: str, named: list[tuple[str, Group]], beside: Published | None) 
     return Part(setup, beside.environment(alike[0]) if beside else "", terms, rows)
 
 
-def _cell(group: Group, term: str, beside: Published | None) -> Cell:
+def _cell(group: Group, term: str, beside: Published | None) -> DelayCell:
     here = group.deltas.get(term)
     there = beside.numbers(group, term) if beside else ("", "")
     if here is None:
-        return Cell("–", "–", "not measured", *there)
-    return Cell(words.quantile(here.median), words.quantile(here.p99), _hint(here), *there)
+        return DelayCell("–", "–", "not measured", *there)
+    return DelayCell(words.quantile(here.median), words.quantile(here.p99), _hint(here), *there)
 
 
 def _hint(here: Summary) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from delaylab_study.analysis.group import Group
-from delaylab_study.analysis.over_time.changes import NONE, Change, Changes
-from delaylab_study.analysis.over_time.timeline import Timeline
+from delaylab_study.analysis.over_time.changes import NONE, ChangeInWords, Changes
+from delaylab_study.analysis.over_time.timeline import RttsOverTime
 from delaylab_study.charts.lazy import alt
 from delaylab_study.charts.vega import (
     INK,
@@ -83,9 +83,9 @@ def over_time(groups: list[Group], changes: Changes = NONE) -> Chart | None:
 class _DrawnTrial:
     """A trial to draw, with the changes of its lab's timeline and how unusual its packets are."""
 
-    line: Timeline
+    line: RttsOverTime
     title: str
-    changes: list[Change]
+    changes: list[ChangeInWords]
     unusual: float
 
     @property
@@ -132,7 +132,7 @@ def _panel(drawn: _DrawnTrial, *, lost: bool) -> alt.VConcatChart:
     )
 
 
-def _load(line: Timeline, scale: alt.Scale) -> alt.Chart:
+def _load(line: RttsOverTime, scale: alt.Scale) -> alt.Chart:
     start, end = line.load_s or (0.0, 0.0)
     chart: alt.Chart = (
         alt.Chart(inline([{"start": start, "end": end}]))
@@ -142,7 +142,7 @@ def _load(line: Timeline, scale: alt.Scale) -> alt.Chart:
     return chart
 
 
-def _lost(line: Timeline, scale: alt.Scale) -> alt.Chart:
+def _lost(line: RttsOverTime, scale: alt.Scale) -> alt.Chart:
     """Return a mark at the top for each packet that got no reply."""
     rows: Rows = [{"s": s, "phase": LOST} for s in line.lost_s.tolist()]
     chart: alt.Chart = (
@@ -153,7 +153,7 @@ def _lost(line: Timeline, scale: alt.Scale) -> alt.Chart:
     return chart
 
 
-def _outages(line: Timeline, scale: alt.Scale) -> list[alt.Chart]:
+def _outages(line: RttsOverTime, scale: alt.Scale) -> list[alt.Chart]:
     """Return a band for each outage, and how long the longest lasted at least."""
     longest = sorted(line.outages, key=lambda each: -each.least_s)[:LABELLED]
     rows: Rows = [
@@ -174,7 +174,7 @@ def _outages(line: Timeline, scale: alt.Scale) -> list[alt.Chart]:
 
 
 def _changes(
-    changes: list[Change], load_s: tuple[float, float], scale: alt.Scale
+    changes: list[ChangeInWords], load_s: tuple[float, float], scale: alt.Scale
 ) -> list[alt.Chart]:
     """Return a dashed line for each change under load, with what it changed for the first ones."""
     start, end = load_s
@@ -199,7 +199,7 @@ def _changes(
     return [lines, *texts] if rows else []
 
 
-def _packets(line: Timeline, scale: alt.Scale, *, lost: bool) -> alt.Chart:
+def _packets(line: RttsOverTime, scale: alt.Scale, *, lost: bool) -> alt.Chart:
     points = zip(line.after_s.tolist(), line.user_us.tolist(), line.phases, strict=True)
     rows: Rows = [
         {"s": s, "us": us, "phase": UNDER_LOAD if phase == "load" else AT_REST}
@@ -235,7 +235,7 @@ def _rtt_axis(rows: Rows) -> alt.Y:
     return alt.Y("us:Q", title="user RTT (log)", scale=delay_scale(), axis=axis)
 
 
-def _states(line: Timeline, scale: alt.Scale) -> alt.Chart:
+def _states(line: RttsOverTime, scale: alt.Scale) -> alt.Chart:
     rows: Rows = [
         {"s": row["after_s"], "share": row[name], "phase": said}
         for row in line.states.iter_rows(named=True)

@@ -32,7 +32,7 @@ class NotStarted(DelaylabError):
 
 
 @dataclass
-class Output:
+class ProgramOutput:
     """The output of a load's program so far; `result` is filled once it has ended."""
 
     result: Result[ExecDone]
@@ -51,13 +51,13 @@ class Output:
 
 def start(
     session: Session, argv: list[str], ready: tuple[re.Pattern[bytes], ...], name: str = ""
-) -> Output:
+) -> ProgramOutput:
     """Run a program until its output shows that it is active; return the output, which still grows.
 
     Raises NotStarted with its last line, and its `name` if others start it, if it does not start in
     time.
     """
-    output = Output(session.start(Exec(argv=argv)))
+    output = ProgramOutput(session.start(Exec(argv=argv)))
     session.on_output = output.add
     session.event(START_DEADLINE_S)
     began_s = time.monotonic()

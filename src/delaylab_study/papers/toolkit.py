@@ -44,7 +44,7 @@ from delaylab_study.analysis.convergence.recorded import SeenEvent, SeenTrial, c
 from delaylab_study.analysis.domains import domain_shares
 from delaylab_study.analysis.fairness import jain
 from delaylab_study.analysis.group import Group
-from delaylab_study.analysis.links.delays import Error as LinkError
+from delaylab_study.analysis.links.delays import LinkError
 from delaylab_study.analysis.over_time.usage import IN_USE
 from delaylab_study.analysis.packets.outliers import outlier_shares, robust_scale
 from delaylab_study.analysis.statistics.effects import (
@@ -79,7 +79,7 @@ from delaylab_study.charts.boxes import (
 )
 from delaylab_study.charts.delays import all_charts as delay_charts
 from delaylab_study.charts.held_rates import table as held_rates
-from delaylab_study.charts.layer_table import Cell, Part, Published
+from delaylab_study.charts.layer_table import DelayCell, Part, Published
 from delaylab_study.charts.layer_table import layers as layer_table
 from delaylab_study.charts.lazy import alt
 from delaylab_study.charts.tables import Cells, Table
@@ -100,11 +100,11 @@ __all__ = [
     "UNKNOWN",
     "WHISKERS_SAID",
     "Burst",
-    "Cell",
     "Cells",
     "Chart",
     "Claim",
     "Criterion",
+    "DelayCell",
     "Design",
     "DomainTime",
     "Effect",

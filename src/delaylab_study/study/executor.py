@@ -22,7 +22,7 @@ from delaylab_study.dataset import store
 from delaylab_study.dataset.records.tables import TABLES
 from delaylab_study.dataset.records.trial import Measurement, Status, TrialRecord
 from delaylab_study.study.block_rates import BlockRates
-from delaylab_study.study.job import Block, Outcome
+from delaylab_study.study.job import Block, TrialOutcome
 from delaylab_study.study.order import Planned, now
 from delaylab_study.trial import measure, without_probe
 from delaylab_study.trial.recording import Recorded
@@ -40,7 +40,7 @@ OnStart = Callable[[Planned], None]
 class Executor(Protocol):
     """A runner of blocks; a block stays on one machine."""
 
-    def run(self, block: Block, on_start: OnStart) -> Iterator[Outcome]:
+    def run(self, block: Block, on_start: OnStart) -> Iterator[TrialOutcome]:
         """Run the trials of a block that are not finished; yield each one's outcome at its end.
 
         A trial that fails, or whose lab does not fit, has an outcome that says so. Before the next
@@ -101,7 +101,7 @@ class Here(Executor):
         """Take the lab down, if one is up."""
         self._bench.close()
 
-    def run(self, block: Block, on_start: OnStart) -> Iterator[Outcome]:
+    def run(self, block: Block, on_start: OnStart) -> Iterator[TrialOutcome]:
         """Run a block's trials; the last lab stays up for the next block."""
         rates = BlockRates(block.trials, block.known)
         for item in block.trials:
@@ -119,7 +119,7 @@ class Here(Executor):
 
     def _run(
         self, item: Planned, rates: BlockRates, captures: Path | None, on_start: OnStart
-    ) -> Outcome:
+    ) -> TrialOutcome:
         started = now()
         status: Status = "failed"
         reason, lost = "", None
@@ -144,10 +144,10 @@ class Here(Executor):
                 lost = error.machine if isinstance(error, Unreachable) else self._bench.lost()
                 self._bench.close()
             else:
-                return Outcome(item, record, tables)
+                return TrialOutcome(item, record, tables)
         empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
         record = _record(item, started, Measurement(), status, reason)
-        return Outcome(item, record.model_copy(update={"lost": lost}), empty)
+        return TrialOutcome(item, record.model_copy(update={"lost": lost}), empty)
 
 
 def _measured(

@@ -28,7 +28,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """The end of one trial: its record, which says if it is ok, and its tables by name."""
 
     planned: Planned

@@ -10,7 +10,7 @@ from delaylab.api.files import own_folder
 from delaylab_study.dataset import store
 from delaylab_study.study.block_rates import recalled
 from delaylab_study.study.executor import Executor, OnStart
-from delaylab_study.study.job import Block, Outcome
+from delaylab_study.study.job import Block, TrialOutcome
 from delaylab_study.study.order import Planned
 
 
@@ -18,11 +18,11 @@ def run(
     out: Path,
     planned: list[Planned],
     executor: Executor,
-    on_end: Callable[[Outcome], None],
+    on_end: Callable[[TrialOutcome], None],
     on_start: OnStart,
     *,
     pcap: bool = False,
-) -> list[Outcome]:
+) -> list[TrialOutcome]:
     """Run the trials that are not finished yet, and return their outcomes.
 
     A trial that fails is recorded as failed, and the study goes on. A trial whose lab does not fit

@@ -20,7 +20,7 @@ from delaylab.api.terminal import print_lines
 from delaylab_study.analysis.fairness import WITHIN, Fairness, Got, NodeShare, fairness
 from delaylab_study.work.crew import together
 from delaylab_study.work.jobs import JobResult
-from delaylab_study.work.short import CPU, WORKS, Work, prepared
+from delaylab_study.work.short import CPU, WORKS, ShortWork, prepared
 
 SECONDS = 3
 """Length of each work in a round."""
@@ -70,7 +70,7 @@ def _check_count(nodes: int) -> None:
         raise BadInput(f"fairness is compared between {FEWEST} and {MOST} nodes, not {nodes}")
 
 
-def examine(lab: LiveLab, works: Sequence[Work], rounds: int, progress: Progress) -> Fair:
+def examine(lab: LiveLab, works: Sequence[ShortWork], rounds: int, progress: Progress) -> Fair:
     """Let all nodes do each short work at once, in rounds, and return what each one got.
 
     Raises the error of the first work if none can be done.
@@ -103,7 +103,7 @@ def examine(lab: LiveLab, works: Sequence[Work], rounds: int, progress: Progress
     )
 
 
-def works_of(names: Sequence[str]) -> list[Work]:
+def works_of(names: Sequence[str]) -> list[ShortWork]:
     """Return the works of these names, all if there is none; raise BadInput if one is unknown."""
     known = {work.name: work for work in WORKS}
     for name in names:
@@ -135,7 +135,7 @@ def print_fair(found: Fair, console: Console) -> None:
     )
 
 
-def _sentence(work: Work, found: Fairness) -> str:
+def _sentence(work: ShortWork, found: Fairness) -> str:
     said = {
         "fair": "fair: all shares are within",
         "not fair": "not fair: a share is not within",

@@ -16,7 +16,7 @@ from delaylab_study.dataset import store
 from delaylab_study.dataset.records.study import Origin, StudyRecord
 from delaylab_study.study import estimate, order, runner, ways
 from delaylab_study.study.executor import Here
-from delaylab_study.study.job import Outcome
+from delaylab_study.study.job import TrialOutcome
 from delaylab_study.study_file.combine import StudyFile
 from delaylab_study.study_file.load import study_from
 
@@ -85,7 +85,7 @@ def _study_of(folder: Path, record: StudyRecord) -> StudyFile:
     return study_from(Document(str(folder / "study.json"), record.spec, {}))
 
 
-def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:
+def run(folder: Path, console: Console, *, pcap: bool = False) -> list[TrialOutcome]:
     """Run the trials of a study that are not on disk yet."""
     planned = planned_in(folder)
     progress = Progress(
@@ -114,7 +114,7 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[Outcome]:
             progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
             said(f"trial {count + 1} of {len(planned)}: {trial.id}", 0)
 
-        def on_end(outcome: Outcome) -> None:
+        def on_end(outcome: TrialOutcome) -> None:
             nonlocal count
             count += 1
             progress.advance(bar, expected[outcome.planned.id])

@@ -18,7 +18,7 @@ _IN_GUESTS = PurePosixPath("/var/tmp")
 """The place of the folder in a node with a root of its own; on its scratch disk, if it has one."""
 
 
-class Folder:
+class WorkFolder:
     """A folder of one node for one work, which only the owner of the node's processes may enter.
 
     It is in the lab's run directory if the node's files are this machine's.
@@ -61,13 +61,13 @@ class Folder:
 
 
 @contextmanager
-def folders(lab: LiveLab, nodes: Sequence[str], work: str) -> Iterator[dict[str, Folder]]:
+def folders(lab: LiveLab, nodes: Sequence[str], work: str) -> Iterator[dict[str, WorkFolder]]:
     """Provide a folder in each of these nodes, and remove all of them at the end."""
-    made = {node: Folder(lab, node, work) for node in nodes}
+    made = {node: WorkFolder(lab, node, work) for node in nodes}
     try:
         with ThreadPoolExecutor(max(len(made), 1)) as pool:
-            list(pool.map(Folder.make, made.values()))
+            list(pool.map(WorkFolder.make, made.values()))
         yield made
     finally:
         with ThreadPoolExecutor(max(len(made), 1)) as pool:
-            list(pool.map(Folder.remove, made.values()))
+            list(pool.map(WorkFolder.remove, made.values()))

@@ -14,7 +14,7 @@ from delaylab.api.running import LiveLab
 from delaylab.api.units import Size
 from delaylab_study.study_file.work import ScpWork
 from delaylab_study.work import sshd
-from delaylab_study.work.folders import Folder, folders
+from delaylab_study.work.folders import WorkFolder, folders
 from delaylab_study.work.jobs import LONGEST_LINE, Job, JobResult, done_of, seconds_of
 
 FETCHED, SERVED = "fetched", "file"
@@ -31,7 +31,7 @@ _KEPT = 4096
 _LEFT_FREE = Size.parse("64MiB")
 
 
-class Output:
+class ScpOutput:
     """The output of scp: its progress, and the last that it said.
 
     `steps` are times since the start with the bytes that had come by then, from the per cent that
@@ -103,10 +103,10 @@ def address(lab: LiveLab, node: str, to: str) -> str:
     return theirs[0].address
 
 
-def _fill(size: int) -> Callable[[Folder], bytes]:
+def _fill(size: int) -> Callable[[WorkFolder], bytes]:
     """Return the function that puts a key and the file into a far node's folder."""
 
-    def fill(folder: Folder) -> bytes:
+    def fill(folder: WorkFolder) -> bytes:
         path = shlex.quote(folder.file(SERVED))
         some = f"head -c {_RANDOM_BYTES} /dev/urandom > {path} && truncate -s {size} {path}"
         folder.run("sh", "-c", some)
@@ -115,13 +115,13 @@ def _fill(size: int) -> Callable[[Folder], bytes]:
     return fill
 
 
-def _job(lab: LiveLab, work: ScpWork, near: Folder, far: Folder, port: int) -> Job:
+def _job(lab: LiveLab, work: ScpWork, near: WorkFolder, far: WorkFolder, port: int) -> Job:
     host = address(lab, near.node, far.node)
     source = f"{sshd.login(lab, far.node)}@{f'[{host}]' if ':' in host else host}"
     argv = ["scp", "-s", *sshd.client_options(near, port)]
     argv += [f"{source}:{sshd.seen(lab, far, SERVED)}", near.file(FETCHED)]
     size = work.scp.bytes
-    output = Output(size)
+    output = ScpOutput(size)
 
     def read(result: Result[ExecDone]) -> JobResult:
         if result.done.exit != 0:

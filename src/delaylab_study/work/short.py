@@ -17,7 +17,7 @@ _ENDLESS = 100_000_000
 
 
 @dataclass(frozen=True)
-class Work:
+class ShortWork:
     """A work by name: what it does, and the stressor of stress-ng that does it, if one does."""
 
     name: str
@@ -25,20 +25,22 @@ class Work:
     stressor: tuple[str, ...] = ()
 
 
-CPU = Work("cpu", "arithmetic in registers")
-NETWORK = Work("network", "a TCP stream to the next node")
+CPU = ShortWork("cpu", "arithmetic in registers")
+NETWORK = ShortWork("network", "a TCP stream to the next node")
 WORKS = (
     CPU,
-    Work("memory", "copies of 2 MiB", ("--memcpy", "1")),
-    Work("calls", "system calls: writes to /dev/null", ("--null", "1")),
-    Work("processes", "processes made and ended", ("--fork", "1")),
-    Work("wake-ups", "two processes that wake each other by a pipe", ("--pipe", "1")),
+    ShortWork("memory", "copies of 2 MiB", ("--memcpy", "1")),
+    ShortWork("calls", "system calls: writes to /dev/null", ("--null", "1")),
+    ShortWork("processes", "processes made and ended", ("--fork", "1")),
+    ShortWork("wake-ups", "two processes that wake each other by a pipe", ("--pipe", "1")),
     NETWORK,
 )
 
 
 @contextmanager
-def prepared(lab: LiveLab, work: Work, nodes: Sequence[str], seconds: int) -> Iterator[list[Job]]:
+def prepared(
+    lab: LiveLab, work: ShortWork, nodes: Sequence[str], seconds: int
+) -> Iterator[list[Job]]:
     """Provide the jobs that do a work on all of these nodes, with all that they need running."""
     if work is NETWORK:
         pairs = list(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
@@ -48,7 +50,7 @@ def prepared(lab: LiveLab, work: Work, nodes: Sequence[str], seconds: int) -> It
         yield [job(work, node, seconds) for node in nodes]
 
 
-def job(work: Work, node: str, seconds: int) -> Job:
+def job(work: ShortWork, node: str, seconds: int) -> Job:
     """Return the job that does a work on a node by itself for some seconds."""
     if work is CPU:
         return Job(node, Compute(units=_ENDLESS, hold=True), computed, endless=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import NotStarted, start
-from delaylab_study.work.folders import Folder
+from delaylab_study.work.folders import WorkFolder
 
 SSHD = "/usr/sbin/sshd"
 """The server's path in Debian; it must be started by a whole path."""
@@ -94,25 +94,27 @@ _CLIENT_OPTIONS = {
 }
 
 
-def make_key(folder: Folder) -> bytes:
+def make_key(folder: WorkFolder) -> bytes:
     """Make a key pair in a node's folder, and return the public key, as a line."""
     path = folder.file(KEY)
     folder.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", HOST_ALIAS, "-f", path)
     return folder.run("cat", f"{path}.pub")
 
 
-def allow(folder: Folder, clients: Sequence[bytes]) -> None:
+def allow(folder: WorkFolder, clients: Sequence[bytes]) -> None:
     """Let the clients with these public keys in at the server of a node."""
     folder.write(_CLIENTS, b"".join(clients))
 
 
-def know(folder: Folder, server: bytes) -> None:
+def know(folder: WorkFolder, server: bytes) -> None:
     """Tell the client of a node the public key of its server."""
     folder.write(_SERVERS, f"{HOST_ALIAS} ".encode() + server)
 
 
 @contextmanager
-def serving(lab: LiveLab, folder: Folder, addresses: Sequence[str], port: int) -> Iterator[None]:
+def serving(
+    lab: LiveLab, folder: WorkFolder, addresses: Sequence[str], port: int
+) -> Iterator[None]:
     """Run a server in a node, which listens at these addresses of it.
 
     Raises DelaylabError with the server's last line if it does not start.
@@ -148,12 +150,12 @@ def login(lab: LiveLab, node: str) -> str:
     return "root" if lab.has_own_root(node) else _USER
 
 
-def seen(lab: LiveLab, folder: Folder, name: str) -> str:
+def seen(lab: LiveLab, folder: WorkFolder, name: str) -> str:
     """Return the path of a file in a far node's folder, as its server sees it."""
     return folder.file(name) if lab.has_own_root(folder.node) else f"{_INSIDE}/{name}"
 
 
-def client_options(folder: Folder, port: int) -> list[str]:
+def client_options(folder: WorkFolder, port: int) -> list[str]:
     """Return the options by which a client of a node reaches its server, and touches nothing else.
 
     It reads no file of the user's or the machine's.

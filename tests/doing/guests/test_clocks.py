@@ -84,7 +84,7 @@ def test_a_clock_that_is_set_changes_no_schedule() -> None:
     )
     with temporary(spec) as lab:
         to = lab.plan.nodes["b"].attachments[0].address
-        options = ping.Options(to, 100, Duration.parse("100ms"), 56, None, realtime=True)
+        options = ping.PingOptions(to, 100, Duration.parse("100ms"), 56, None, realtime=True)
         setter = lab.node_session("a")
         for by_s in (-step_s, step_s):
             since: list[int] = []

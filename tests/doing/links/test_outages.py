@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from delaylab_study.analysis.over_time.changes import Change
+from delaylab_study.analysis.over_time.changes import ChangeInWords
 from delaylab_study.analysis.over_time.timelines import changes
 from delaylab_study.dataset.store import read_study
 from tests.doing.conftest import Run, as_json
@@ -33,8 +33,8 @@ def test_an_outage_lasts_as_long_as_the_link_was_out(delaylab: Run, tmp_path: Pa
     assert " ".join(told.split()).count("outage: repeat=1: out for ") == 1
     study = read_study(place)
     assert changes(study).of({}) == [
-        Change(0.3, "wire from a: loss 100%"),
-        Change(0.7, "wire from a: loss none"),
+        ChangeInWords(0.3, "wire from a: loss 100%"),
+        ChangeInWords(0.7, "wire from a: loss none"),
     ]
     (trial,) = as_json(delaylab("show", str(place), "--json"))["trials"]
     (outage,) = [each for each in trial["outages"] if each["packets"] > 20]

@@ -381,7 +381,7 @@ def test_a_ping_keeps_the_packets_that_it_has_when_its_node_is_killed() -> None:
             os.kill(lab.pid("node.a"), signal.SIGKILL)
 
         to = lab.plan.nodes["b"].attachments[0].address
-        options = ping.Options(
+        options = ping.PingOptions(
             to, 5000, Duration.parse("10ms"), 56, None, realtime=False, quiet=True
         )
         killer = threading.Thread(target=kill)

@@ -19,11 +19,11 @@ from delaylab.units import Duration
 from delaylab.verbs.ping import reading
 from delaylab.verbs.ping.hops import hops_of
 from delaylab.verbs.ping.result import PingPacket
-from delaylab.verbs.ping.run import Options, run
+from delaylab.verbs.ping.run import PingOptions, run
 from tests.doing.conftest import DELAYLAB, Run, Up
 from tests.doing.ping.test_ping import FAR, addresses
 
-EVERY_MS = Options("127.0.0.1", None, Duration.parse("1ms"), 56, 4, realtime=False)
+EVERY_MS = PingOptions("127.0.0.1", None, Duration.parse("1ms"), 56, 4, realtime=False)
 
 
 def test_ctrl_c_prints_the_summary(tmp_path: Path) -> None:

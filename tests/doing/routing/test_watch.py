@@ -15,7 +15,7 @@ from delaylab.lab.attach import attach
 from delaylab.lab.routing.observer import observing
 from delaylab.units import Duration
 from delaylab.verbs.watch import Watching, as_json, lines
-from delaylab.verdicts.bursts import Burst, followed
+from delaylab.verdicts.bursts import BurstOfChanges, followed
 from tests.analysis.test_convergence import CHAIN as TABLES
 from tests.analysis.test_convergence import MESH, TO, WIDE, via
 from tests.doing.conftest import Run, Up
@@ -32,7 +32,7 @@ def test_a_burst_has_what_began_ended_or_lasted_in_it() -> None:
     fates = Fates({**TABLES, "a": {}}, MESH, [TO])
     down = LinkChange(10, "c", "d", up=False, admin_up=True)
     first = followed([down, TableChange(12, "c", WIDE, via("a"))], fates)
-    assert first == Burst(
+    assert first == BurstOfChanges(
         first_ns=10,
         last_ns=12,
         changes=1,
@@ -52,7 +52,7 @@ def test_a_burst_has_what_began_ended_or_lasted_in_it() -> None:
 def test_a_burst_is_told_in_a_few_lines() -> None:
     names = {TO: "d"}
     loop = Interval(TO, "loop", frozenset({"b", "c"}), BEGAN_NS, BEGAN_NS + 14_600_000)
-    burst = Burst(
+    burst = BurstOfChanges(
         first_ns=BEGAN_NS,
         last_ns=BEGAN_NS + 620_000_000,
         changes=84,

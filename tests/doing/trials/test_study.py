@@ -24,7 +24,7 @@ from delaylab_study.dataset import store
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.study import runner
 from delaylab_study.study.executor import Bench, Executor, Here, OnStart
-from delaylab_study.study.job import Block, Outcome
+from delaylab_study.study.job import Block, TrialOutcome
 from delaylab_study.study.order import begin, plan_trials
 from delaylab_study.study_file.load import load_study
 from tests.doing.conftest import (
@@ -289,12 +289,12 @@ def test_trials_that_differ_in_load_share_a_lab(tmp_path: Path) -> None:
 class InAnotherProcess(Executor):
     """An executor that sends each block to a process of its own, and gets its outcomes back."""
 
-    def run(self, block: Block, on_start: OnStart) -> Iterator[Outcome]:
+    def run(self, block: Block, on_start: OnStart) -> Iterator[TrialOutcome]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             yield from pool.submit(run_block, block).result(timeout=PATIENCE_S)
 
 
-def run_block(block: Block) -> list[Outcome]:
+def run_block(block: Block) -> list[TrialOutcome]:
     with Here() as executor:
         return list(executor.run(block, lambda _: None))
 

@@ -25,7 +25,7 @@ from delaylab_study.dataset import store
 from delaylab_study.study_file.work import ScpWork
 from delaylab_study.work import sshd
 from delaylab_study.work.crew import Crew
-from delaylab_study.work.folders import Folder
+from delaylab_study.work.folders import WorkFolder
 from delaylab_study.work.scp import fetches
 from delaylab_study.work.study import doubts, prepared
 from tests.doing.conftest import (
@@ -257,7 +257,7 @@ def test_two_labs_at_once_do_not_meet(up: Up, run_directory: Path, *, own: bool)
 def test_a_key_that_the_server_was_not_told_opens_nothing(up: Up) -> None:
     lab = attach(up(lab_of()))
     with copying(lab, copies()) as crew:
-        near = Folder(lab, "a", "copy")
+        near = WorkFolder(lab, "a", "copy")
         near.run("rm", near.file("key"), near.file("key.pub"))
         sshd.make_key(near)
         crew.go()
@@ -295,7 +295,7 @@ def test_a_server_shows_no_file_of_the_machine(up: Up, tmp_path: Path) -> None:
 def test_a_server_with_another_key_gets_no_login(up: Up) -> None:
     lab = attach(up(lab_of()))
     with copying(lab, copies()) as crew:
-        near = Folder(lab, "a", "copy")
+        near = WorkFolder(lab, "a", "copy")
         near.run("rm", near.file("known_hosts"))
         sshd.know(near, near.run("cat", near.file("key.pub")))
         crew.go()
@@ -308,7 +308,7 @@ def test_a_server_with_another_key_gets_no_login(up: Up) -> None:
 def test_a_client_reads_nothing_of_the_users(up: Up) -> None:
     """By `ssh -G`, every file that the options name is the lab's, or there is none."""
     lab = attach(up(lab_of()))
-    folder = Folder(lab, "a", "copy")
+    folder = WorkFolder(lab, "a", "copy")
     options = sshd.client_options(folder, 30_001)
     said = subprocess.run(
         ["ssh", "-G", *options, "b"],

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from delaylab.agent.link_reports import Report
+from delaylab.agent.link_reports import SentReport
 from delaylab.agent.replies import Listed, Nothing, Reply
 from delaylab.agent.requests import Request
 from delaylab.records.links import Direction
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Links(Request[Report]):
+class Links(Request[SentReport]):
     """Report the conditions and the counters of all directions."""
 
     op = "links"
-    reply = Report
+    reply = SentReport
     # True to reset the counters after the report.
     reset: bool = False
 

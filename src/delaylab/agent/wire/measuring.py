@@ -131,7 +131,7 @@ class Reflect(Request[ReflectDone]):
 class TapDone(Reply):
     """The end of taps."""
 
-    interfaces: Listed[taps.Tap]
+    interfaces: Listed[taps.TapRecord]
     # The packets for which a capture that is sent had no room.
     uncaptured: Count
 

@@ -16,7 +16,7 @@ from delaylab.plan.cabling.capacities import ETHERNET_HEADER, Capacities
 from delaylab.plan.cabling.lan import Lan
 from delaylab.plan.cabling.outward import LanPort, Tunnel, TunnelPeer
 from delaylab.plan.cabling.stations import behind_ports
-from delaylab.plan.model import Bridge, DomainCable, End, Queue, TapDevice, Veth
+from delaylab.plan.model import Bridge, DomainCable, Queue, TapDevice, Veth, VethEnd
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.resolve.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.resolve.lab import Link
@@ -137,7 +137,7 @@ class Cables:
         self,
         node: str,
         link: Link,
-        card: End,
+        card: VethEnd,
         outward: tuple[TapPoint, ...] = (),
         *,
         in_host_stack: bool = False,

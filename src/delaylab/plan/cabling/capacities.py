@@ -14,7 +14,7 @@ from delaylab.resolve.agent_names import host_agent, wire_agent
 from delaylab.resolve.lab import Link
 
 if TYPE_CHECKING:
-    from delaylab.placement import End
+    from delaylab.placement import HostEnd
 
 ETHERNET_HEADER = 14
 BURST_BYTES = 16 * 1024
@@ -104,7 +104,7 @@ def _queue_names(host: str, interface: str) -> tuple[str, str]:
     return short(interface), short(f"{host}_{interface}")
 
 
-def _ends(stacks: NodeStacks) -> tuple[End, ...]:
+def _ends(stacks: NodeStacks) -> tuple[HostEnd, ...]:
     """Return the interfaces by which links leave hosts, none if no host names its interfaces."""
     if not any(host.interfaces for host in stacks.lab.hosts.values()):
         return ()

@@ -30,7 +30,7 @@ SAME_AS_UPLINK = "a TCP segment is stamped at the interface: that is the uplink"
 
 
 @dataclass(frozen=True)
-class Hop:
+class PlannedHop:
     """A link on the way from `start` to `end`, with the points before and after it."""
 
     link: str
@@ -58,8 +58,8 @@ class ProbeWay:
     request: tuple[str, ...]
     reply: tuple[str, ...]
     absent: dict[str, str]
-    hops: tuple[Hop, ...]
-    back: tuple[Hop, ...] | None = None
+    hops: tuple[PlannedHop, ...]
+    back: tuple[PlannedHop, ...] | None = None
     others: tuple[ProbeWay, ...] = ()
     beside: tuple[TapPoint, ...] = ()
 
@@ -262,11 +262,11 @@ def _by_sender(probe: Probed, sender: ProbeEnd) -> tuple[tuple[str, ...], dict[s
     return ("app", "stack"), absent
 
 
-def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[Hop]:
+def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[PlannedHop]:
     """Return the links of a path from the node on one side to that on the other."""
     last = len(found.links) - 1
     return [
-        Hop(
+        PlannedHop(
             link,
             one,
             other,
@@ -279,7 +279,7 @@ def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[Ho
     ]
 
 
-def _between(plan: KeptPlan, hops: list[Hop], crossed: Sequence[_Crossed]) -> list[TapPoint]:
+def _between(plan: KeptPlan, hops: list[PlannedHop], crossed: Sequence[_Crossed]) -> list[TapPoint]:
     """Return the taps between the two ends of a way, in the order of a request.
 
     `crossed` is what each hop crosses. The responder's tunnel is there: the wire comes after it.

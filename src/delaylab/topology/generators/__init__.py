@@ -154,7 +154,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Request:
+class NetworkRequest:
     """A network to generate, as a user gives it."""
 
     shape: str
@@ -164,7 +164,7 @@ class Request:
     rate: str | None = None
 
 
-def generate(request: Request) -> Map:
+def generate(request: NetworkRequest) -> Map:
     """Return a generated map; raise BadInput for an unknown generator or parameter."""
     generator = _known(request.shape)
     values = _values(request.shape, generator, request.given)
@@ -219,7 +219,7 @@ def words(shape: str, said: Sequence[str]) -> dict[str, object]:
     return found
 
 
-def _with_conditions(links: Sequence[MapLink], request: Request) -> list[MapLink]:
+def _with_conditions(links: Sequence[MapLink], request: NetworkRequest) -> list[MapLink]:
     delay = None if request.delay is None else Span.parse(request.delay, Duration, "delay")
     rate = None if request.rate is None else Span.parse(request.rate, Rate, "rate")
     step = MICROSECOND if delay is not None and delay.low >= MICROSECOND else 1

@@ -12,7 +12,7 @@ IPV4 = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PingOrigin:
     """The origin of packets: an address of this machine, or one of its interfaces."""
 
     address: str | None = None
@@ -24,7 +24,7 @@ class Origin:
         return None if self.address is None else ipaddress.ip_address(self.address).version
 
 
-ANYWHERE = Origin()
+ANYWHERE = PingOrigin()
 """The address and the interface that the routing table chooses."""
 
 
@@ -53,12 +53,12 @@ def resolve(host: str, version: int | None, interface: str | None = None) -> str
     return address
 
 
-def find_origin(text: str) -> Origin:
+def find_origin(text: str) -> PingOrigin:
     """Return an address of this machine, or one of its interfaces; raise BadInput if it is none."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        return Origin(interface=_interface(text))
+        return PingOrigin(interface=_interface(text))
     family = socket.AF_INET if address.version == IPV4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -66,7 +66,7 @@ def find_origin(text: str) -> Origin:
     except OSError as error:
         what = f"nothing can be sent from {text}: {error.strerror}"
         raise BadInput(what, "--source", "give an address of this machine: ip addr") from None
-    return Origin(address=text)
+    return PingOrigin(address=text)
 
 
 def _interface(name: str) -> str:

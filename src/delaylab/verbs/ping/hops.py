@@ -127,7 +127,7 @@ class HopsResult:
         }
 
 
-def run(options: ping.Options, console: Console | None = None) -> HopsResult:
+def run(options: ping.PingOptions, console: Console | None = None) -> HopsResult:
     """Find the hops to a host, then probe each once per interval; show them while it runs."""
     address = resolve(options.host, options.version, options.origin.interface)
     length, refused = _search(options, address)
@@ -156,7 +156,7 @@ def run(options: ping.Options, console: Console | None = None) -> HopsResult:
     return HopsResult(options.host, address, (*hops, last), interrupted)
 
 
-def _search(options: ping.Options, address: str) -> tuple[int, tuple[Refused, ...]]:
+def _search(options: ping.PingOptions, address: str) -> tuple[int, tuple[Refused, ...]]:
     """Return the number of hops to the host, and the router that did not forward packets to it.
 
     If the host does not answer, they are the hops to the last router that does.
@@ -175,13 +175,13 @@ def _search(options: ping.Options, address: str) -> tuple[int, tuple[Refused, ..
     return nearest + 1, (refused[nearest],)
 
 
-def _to_all(options: ping.Options, length: int, rounds: int) -> ping.Options:
+def _to_all(options: ping.PingOptions, length: int, rounds: int) -> ping.PingOptions:
     """Return the options of one sender for all hops: each is probed once per interval."""
     between = Duration(options.interval.ns // length)
     return replace(options, count=rounds * length, interval=between)
 
 
-def _probe(to_all: ping.Options, address: str, length: int, on_packet: OnPacket) -> bool:
+def _probe(to_all: ping.PingOptions, address: str, length: int, on_packet: OnPacket) -> bool:
     """Probe the hops in turn; return True if Ctrl-C ended it."""
     request = replace(ping.request(to_all, address), hops=length)
     session = LOCAL.session()

@@ -18,7 +18,7 @@ from delaylab.verbs.ping.addresses import resolve
 from delaylab.verbs.ping.lines import line, us
 from delaylab.verbs.ping.reading import End, OnPacket, finish
 from delaylab.verbs.ping.result import PingPacket, PingResult, Spread, no_p99
-from delaylab.verbs.ping.run import OnePing, Options, check, print_head
+from delaylab.verbs.ping.run import OnePing, PingOptions, check, print_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class HostResult:
 
 
 def run(
-    each: Sequence[Options],
+    each: Sequence[PingOptions],
     console: Console | None = None,
-    watch: Callable[[Options], OnPacket] | None = None,
+    watch: Callable[[PingOptions], OnPacket] | None = None,
 ) -> tuple[HostResult, ...]:
     """Ping hosts at the same time, each by an agent of its own; print each reply if asked for.
 

@@ -20,7 +20,7 @@ from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.printable import printable
 from delaylab.machines import LOCAL
 from delaylab.units import Duration
-from delaylab.verbs.ping.addresses import ANYWHERE, Origin, resolve
+from delaylab.verbs.ping.addresses import ANYWHERE, PingOrigin, resolve
 from delaylab.verbs.ping.lines import line
 from delaylab.verbs.ping.reading import End, OnPacket, Reader, finish
 from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, PingResult
@@ -41,7 +41,7 @@ HTTP_PORT = 80
 
 
 @dataclass(frozen=True)
-class Options:
+class PingOptions:
     """Options of a ping; a `count` of None means until Ctrl-C.
 
     An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
@@ -63,7 +63,7 @@ class Options:
     port: int = 0
     path: str = "/"
     deadline: Duration | None = None
-    origin: Origin = ANYWHERE
+    origin: PingOrigin = ANYWHERE
     tos: int | None = None
 
     @property
@@ -92,7 +92,11 @@ class OnePing:
     """
 
     def __init__(
-        self, options: Options, address: str, session: Session, shown_to: Sequence[OnPacket] | None
+        self,
+        options: PingOptions,
+        address: str,
+        session: Session,
+        shown_to: Sequence[OnPacket] | None,
     ) -> None:
         self.options, self.address = options, address
         self._session, self._shown_to = session, shown_to or ()
@@ -168,7 +172,7 @@ class OnePing:
 
 
 def run(
-    options: Options,
+    options: PingOptions,
     console: Console | None = None,
     session: Session | None = None,
     watch: OnPacket | None = None,
@@ -196,7 +200,7 @@ def run(
     return one.result(end)
 
 
-def print_head(options: Options, address: str, console: Console) -> None:
+def print_head(options: PingOptions, address: str, console: Console) -> None:
     """Print who is pinged by what."""
     kind = f"IPv{ipaddress.ip_address(address.partition('%')[0]).version}"
     text = f"PING {options.host} ({address}), {kind}, {options.packets}"
@@ -204,7 +208,7 @@ def print_head(options: Options, address: str, console: Console) -> None:
 
 
 @contextmanager
-def _printer(console: Console | None, options: Options, address: str) -> Iterator[OnPacket]:
+def _printer(console: Console | None, options: PingOptions, address: str) -> Iterator[OnPacket]:
     """Yield what shows a packet: nobody, lines, or on a terminal lines with a picture below."""
     if console is None or options.quiet:
         yield lambda packet: None
@@ -221,7 +225,7 @@ def _printer(console: Console | None, options: Options, address: str) -> Iterato
         yield write
 
 
-def check(options: Options, hosts: int = 1) -> None:
+def check(options: PingOptions, hosts: int = 1) -> None:
     """Raise BadInput for a ping without end; DoesNotFit if the packets do not fit into memory."""
     count = options.count or AT_MOST
     needed, free = hosts * count * PACKET_BYTES, LOCAL.available_bytes()
@@ -232,7 +236,7 @@ def check(options: Options, hosts: int = 1) -> None:
         raise DoesNotFit(f"{what}, and this machine has {free / 1e9:.1f} GB free", "--count")
 
 
-def request(options: Options, address: str) -> Probe:
+def request(options: PingOptions, address: str) -> Probe:
     """Return the agent's request for a ping."""
     return Probe(
         probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
@@ -266,7 +270,7 @@ def _reporting(asked: Probe, *, live: bool) -> Probe:
     return replace(asked, live=live, parts_ns=None if live else PARTS.ns)
 
 
-def host_field(options: Options) -> str:
+def host_field(options: PingOptions) -> str:
     """Return the field `Host` of HTTP requests: the name that was given, with its port.
 
     A zone means nothing to the server, so it is left out (RFC 6874, section 4).

@@ -25,7 +25,7 @@ from delaylab_study.analysis.group import (
     GroupPackets,
     GroupWork,
 )
-from delaylab_study.analysis.links.delays import Error, MeasuredDelays
+from delaylab_study.analysis.links.delays import LinkError, MeasuredDelays
 from delaylab_study.analysis.links.fidelity import TrialLink
 from delaylab_study.analysis.over_time.usage import IN_USE
 from delaylab_study.analysis.packets.accounting import Account, ByLeg, PhaseAccount
@@ -126,7 +126,7 @@ def group(  # noqa: PLR0913  each is a part of what an imagined group has
     delays: Mapping[str, Floats],
     *,
     loads: Sequence[Load] | None = None,
-    link_errors: Sequence[Error] = (),
+    link_errors: Sequence[LinkError] = (),
     sent: int | None = None,
     trials: Sequence[TrialRecord] = (),
     in_use: NDArray[np.bool_] | None = None,
@@ -163,7 +163,7 @@ def group(  # noqa: PLR0913  each is a part of what an imagined group has
     )
 
 
-def _links(trials: Sequence[TrialRecord], errors: Sequence[Error], n: int) -> list[TrialLink]:
+def _links(trials: Sequence[TrialRecord], errors: Sequence[LinkError], n: int) -> list[TrialLink]:
     """Return the links that the trials' engines report; n packets of each trial have its error."""
     measured = [MeasuredDelays(max(1, n), 0.0, 0.0, error) for error in errors]
     return [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from delaylab.api.forwarding import Interval, Kind
-from delaylab.api.verdicts import MOST_WAITED, Effect, RouterState, Span, states_of
+from delaylab.api.verdicts import MOST_WAITED, ChangesAfter, RouterState, Span, states_of
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.sample_times import by_local_clock
@@ -33,7 +33,7 @@ class SeenEvent:
     record: EventRecord
     seen_ns: int | None
     adjacency_ns: int | None
-    effect: Effect
+    effect: ChangesAfter
     holes: tuple[Interval, ...] = ()
     loops: tuple[Interval, ...] = ()
     lost: tuple[str, ...] = ()
@@ -167,9 +167,9 @@ def _event(
     )
 
 
-def changes_of_tables(event_ns: int, by_router: Mapping[str, list[int]]) -> Effect:
+def changes_of_tables(event_ns: int, by_router: Mapping[str, list[int]]) -> ChangesAfter:
     """Return the changes of tables after an event, given their times by router, in order."""
-    effect = Effect(event_ns)
+    effect = ChangesAfter(event_ns)
     for router, times in by_router.items():
         effect.timelines[router] = times
         effect.routers[router] = Span(times[0], times[-1], len(times))

@@ -29,11 +29,11 @@ class MeasuredDelays:
     n: int
     median: float
     p99: float
-    error: Error | None
+    error: LinkError | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Error:
+class LinkError:
     """The measured less the configured delay, one way in µs: mean, deviation, order statistics.
 
     `least_from_sender` is the least error counted from the stamp before the near port's. The near
@@ -137,7 +137,7 @@ def _measured(delay_us: Floats, longer_us: Floats, direction: Direction) -> Meas
         configured_us = max(0, (direction.configured.delay_ns or 0) - _beyond_ns(direction)) / 1000
         off = delay_us - configured_us
         earliest = (longer_us if len(longer_us) else delay_us).min()
-        error = Error(
+        error = LinkError(
             mean=float(off.mean()),
             deviation=float(off.std()),
             least=float(off.min()),

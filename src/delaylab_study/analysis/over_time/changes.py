@@ -10,7 +10,7 @@ from delaylab_study.dataset.store import Study
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeInWords:
     """A change of a link, in words, at a time in s counted from the start of the load."""
 
     at_s: float
@@ -20,11 +20,11 @@ class Change:
 class Changes:
     """The changes of each combination of a study's levels."""
 
-    def __init__(self, of_levels: list[tuple[Mapping[str, str], list[Change]]]) -> None:
+    def __init__(self, of_levels: list[tuple[Mapping[str, str], list[ChangeInWords]]]) -> None:
         """Take the changes by levels."""
         self._of_levels = of_levels
 
-    def of(self, levels: Mapping[str, str]) -> list[Change]:
+    def of(self, levels: Mapping[str, str]) -> list[ChangeInWords]:
         """Return the changes in trials of these levels, none if they are not known."""
         return next((found for known, found in self._of_levels if known == levels), [])
 

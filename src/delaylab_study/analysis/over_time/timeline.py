@@ -19,7 +19,7 @@ STRETCHES = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class RttsOverTime:
     """User RTTs in µs of a trial over time, and shares of the machine's time.
 
     Times are seconds from the trial's first packet on. Of each stretch of packets the slowest and
@@ -39,7 +39,7 @@ class Timeline:
     outages: list[Outage]
 
 
-def timeline(trial: TrialTimes, measured: str) -> Timeline:
+def timeline(trial: TrialTimes, measured: str) -> RttsOverTime:
     """Return a trial's timeline; `measured` is the phase under load."""
     start = trial.start_ns
     sent = pl.coalesce("sent_ns", "intended_ns")
@@ -59,7 +59,7 @@ def timeline(trial: TrialTimes, measured: str) -> Timeline:
     states = trial.record.select(
         ((pl.col("time_ns") - start) / 1e9).alias("after_s"), "busy", "steal", "pressure"
     )
-    return Timeline(
+    return RttsOverTime(
         trial=trial.id,
         after_s=kept["after_s"].to_numpy(),
         user_us=kept["us"].to_numpy(),

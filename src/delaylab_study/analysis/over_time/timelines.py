@@ -7,7 +7,7 @@ import json
 from delaylab.api.documents import Document
 from delaylab.api.errors import BadInput
 from delaylab.api.timeline import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
-from delaylab_study.analysis.over_time.changes import NONE, Change, Changes, may_have_changes
+from delaylab_study.analysis.over_time.changes import NONE, ChangeInWords, Changes, may_have_changes
 from delaylab_study.analysis.usable import usable
 from delaylab_study.dataset.store import Study
 from delaylab_study.study_file.combine import combinations
@@ -31,18 +31,18 @@ def changes(study: Study) -> Changes:
     )
 
 
-def _moment(spec: MomentSpec) -> Change:
+def _moment(spec: MomentSpec) -> ChangeInWords:
     if isinstance(spec, LinkEventSpec | NodeEventSpec):
-        return Change(spec.at.ns / SECOND_NS, spec.words)
+        return ChangeInWords(spec.at.ns / SECOND_NS, spec.words)
     assert isinstance(spec, ChangeSpec)
     return _change(spec)
 
 
-def _change(spec: ChangeSpec) -> Change:
+def _change(spec: ChangeSpec) -> ChangeInWords:
     conditions = spec.conditions.model_dump(mode="json", by_alias=True, exclude_unset=True)
     said = ", ".join(f"{name} {_in_words(value)}" for name, value in conditions.items())
     link = f"{spec.link} from {spec.node}" if spec.node else spec.link
-    return Change(spec.at.ns / SECOND_NS, f"{link}: {said}")
+    return ChangeInWords(spec.at.ns / SECOND_NS, f"{link}: {said}")
 
 
 def _in_words(value: object) -> str:

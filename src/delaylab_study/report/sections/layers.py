@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from delaylab_study.analysis.packets.rtt import LINK
-from delaylab_study.charts.layer_table import Cell as Delay
+from delaylab_study.charts.layer_table import DelayCell as Delay
 from delaylab_study.charts.layer_table import layers
 from delaylab_study.papers import calls
 from delaylab_study.report import value as v

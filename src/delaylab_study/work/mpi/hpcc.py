@@ -15,7 +15,7 @@ from delaylab.api.errors import DelaylabError
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork
-from delaylab_study.work.folders import Folder
+from delaylab_study.work.folders import WorkFolder
 
 COMMAND: Sequence[str] = ("hpcc",)
 _INPUT, _OUTPUT = "hpccinf.txt", "hpccoutf.txt"
@@ -67,7 +67,7 @@ both neighbours and receives from both at once; the time of that is divided by i
 """
 
 
-def put(_: LiveLab, nodes: Sequence[Folder], work: MpiWork) -> None:
+def put(_: LiveLab, nodes: Sequence[WorkFolder], work: MpiWork) -> None:
     """Write the program's input where rank 0 reads it."""
     nodes[0].write(_INPUT, input_of((work.ranks or 1) * len(nodes), work.order))
 
@@ -79,7 +79,7 @@ def input_of(ranks: int, order: int) -> bytes:
     return f"{lines}\n".encode()
 
 
-def read(_: bytes, first: Folder) -> tuple[list[Latency], list[Figure]]:
+def read(_: bytes, first: WorkFolder) -> tuple[list[Latency], list[Figure]]:
     """Return what the program found, which is in a file of the first node.
 
     Raises AgentError if the file lacks a figure, or says that a result was wrong.

@@ -10,7 +10,7 @@ from delaylab.api.agents import AgentError, ExecDone, Result
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork
-from delaylab_study.work.folders import Folder, folders
+from delaylab_study.work.folders import WorkFolder, folders
 from delaylab_study.work.jobs import Job, JobResult, Started
 from delaylab_study.work.mpi import hpcc, latency
 from delaylab_study.work.mpi.launch import StartedJob, ended_with, launched
@@ -24,10 +24,10 @@ class Benchmark(Protocol):
 
     COMMAND: Sequence[str]
 
-    def put(self, lab: LiveLab, nodes: Sequence[Folder], work: MpiWork, /) -> None:
+    def put(self, lab: LiveLab, nodes: Sequence[WorkFolder], work: MpiWork, /) -> None:
         """Put what the program needs into the folders of its nodes."""
 
-    def read(self, output: bytes, first: Folder, /) -> Found:
+    def read(self, output: bytes, first: WorkFolder, /) -> Found:
         """Return what the program found; raise AgentError if it is nothing."""
 
 

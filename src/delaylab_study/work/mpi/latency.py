@@ -12,7 +12,7 @@ from delaylab.api.names import host_agent
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.work import Figure, Latency
 from delaylab_study.study_file.work import MpiWork
-from delaylab_study.work.folders import Folder, folders
+from delaylab_study.work.folders import WorkFolder, folders
 from delaylab_study.work.mpi.settings import FOLDER
 
 PROGRAM = "latency"
@@ -21,7 +21,7 @@ _MOST = 1000
 _COMPILER = "mpicc.openmpi"
 
 
-def put(lab: LiveLab, nodes: Sequence[Folder], _: MpiWork) -> None:
+def put(lab: LiveLab, nodes: Sequence[WorkFolder], _: MpiWork) -> None:
     """Compile the program on this machine, and put it into the folders of its nodes.
 
     Raises NotHere if it cannot be compiled.
@@ -42,7 +42,7 @@ def put(lab: LiveLab, nodes: Sequence[Folder], _: MpiWork) -> None:
         node.run("chmod", "700", node.file(PROGRAM))
 
 
-def read(output: bytes, _: Folder) -> tuple[list[Latency], list[Figure]]:
+def read(output: bytes, _: WorkFolder) -> tuple[list[Latency], list[Figure]]:
     """Return the latencies that the program printed; raise AgentError if they are none."""
     try:
         said = [json.loads(line) for line in output.splitlines() if line.startswith(b"{")]

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from delaylab.api.agents import AgentError, Exec, ExecDone, Frame, Loop, NoAnswer, Result, Session
 from delaylab.api.errors import DelaylabError
 from delaylab.api.running import LiveLab
-from delaylab_study.work.folders import Folder
+from delaylab_study.work.folders import WorkFolder
 from delaylab_study.work.jobs import LONGEST_LINE
 from delaylab_study.work.mpi import settings
 
@@ -57,7 +57,7 @@ class StartedJob:
 
     launcher: Session
     result: Result[ExecDone]
-    folders: Sequence[Folder]
+    folders: Sequence[WorkFolder]
     daemons: dict[str, Daemon] = field(default_factory=dict)
     began_ns: int = 0
 
@@ -104,7 +104,7 @@ class StartedJob:
 
 @contextmanager
 def launched(
-    lab: LiveLab, folders: Sequence[Folder], ranks: int, program: Sequence[str]
+    lab: LiveLab, folders: Sequence[WorkFolder], ranks: int, program: Sequence[str]
 ) -> Iterator[StartedJob]:
     """Provide an MPI program that is started on the nodes of these folders, and waits for `go`.
 
@@ -155,7 +155,7 @@ def reason(said: bytes) -> str:
     return lines[0]
 
 
-def _start(lab: LiveLab, program: StartedJob, folders: dict[str, Folder]) -> None:
+def _start(lab: LiveLab, program: StartedJob, folders: dict[str, WorkFolder]) -> None:
     """Start a daemon wherever mpirun wants one, until rank 0 says that it waits."""
     said = bytearray()
     told = 0
@@ -182,7 +182,7 @@ def _start(lab: LiveLab, program: StartedJob, folders: dict[str, Folder]) -> Non
     raise DelaylabError(f"{settings.MPIRUN} says more than {_MOST_SAID} bytes before it starts")
 
 
-def _daemon(lab: LiveLab, folder: Folder, command: str) -> Daemon:
+def _daemon(lab: LiveLab, folder: WorkFolder, command: str) -> Daemon:
     session = lab.node_session(folder.node)
     argv, env = ["sh", "-c", command], settings.environment(folder)
     # mpirun has some shells read `.profile` of the working directory first: here there is none.

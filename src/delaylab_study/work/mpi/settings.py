@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ipaddress import ip_interface
 
 from delaylab.api.running import LiveLab
-from delaylab_study.work.folders import Folder
+from delaylab_study.work.folders import WorkFolder
 
 MPIRUN = "mpirun.openmpi"
 LAUNCHING = "delaylab-launch"
@@ -59,7 +59,7 @@ def node_of(name: str) -> str:
     return name.removeprefix(_NAME)
 
 
-def environment(folder: Folder) -> dict[str, str]:
+def environment(folder: WorkFolder) -> dict[str, str]:
     """Return the environment of a node's part: no settings of the user's, no files elsewhere."""
     path = str(folder.path)
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -67,7 +67,7 @@ def environment(folder: Folder) -> dict[str, str]:
 
 
 def command(
-    lab: LiveLab, folders: Sequence[Folder], ranks: int, program: Sequence[str]
+    lab: LiveLab, folders: Sequence[WorkFolder], ranks: int, program: Sequence[str]
 ) -> list[str]:
     """Return the command that runs a program with so many ranks on each of the folders' nodes."""
     settings = {**_SETTINGS, "plm_rsh_agent": f"/bin/sh {folders[0].file(AGENT)}"}
