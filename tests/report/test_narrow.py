@@ -18,6 +18,7 @@ from delaylab_study.report.rich_parts import in_terminal
 from delaylab_study.report.sections import links
 from delaylab_study.report.sections.section import Report
 from delaylab_study.report.value import Block, Column, Section, Table
+from delaylab_study.report.written import plain
 from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.report import cases
@@ -74,11 +75,12 @@ def test_claims_and_links_keep_all_that_they_say(tmp_path: Path, width: int) -> 
         shown = f"{finding.verdict} {finding.text} {finding.why} {effect}"
         assert [word for word in shown.split() if word not in said] == []
     (table,) = tables(links.section(Report(study, list(groups(study)))))
-    cells = {column.head: cell.words for column, cell in table.cells(table.rows[0], "page")}
+    (row,) = table.shown(table.rows[:1], "page")
+    cells = {column.head: plain(cell.words) for column, cell in row}
     assert len(cells) == 9
     wanted = ["link", "trials", "configured, one way", "verdict"]
     wanted += ["late, p50 / p99", "probe, p50 / p99"]
-    words_of = [word for head in wanted for word in str(cells[head]).split()]
+    words_of = [word for head in wanted for word in cells[head].split()]
     assert len(words_of) > 20
     assert [word for word in words_of if word not in said] == []
 
@@ -98,7 +100,7 @@ def test_lost_packets_are_those_of_the_phase_that_n_counts(tmp_path: Path) -> No
 def test_words_in_brackets_are_printed_as_they_are() -> None:
     """A program may be named so; rich takes such words for a style."""
     columns = (Column("[b] head", "label"), Column("count"))
-    table = Table(columns, [["[cpu] twice", 2]], "[i] title", "[red] caption")
+    table = Table(columns, [["[cpu] twice", "2"]], "[i] title", "[red] caption")
     console = Console(file=io.StringIO(), width=80)
     for part in in_terminal(Section("", [table]), 80):
         console.print(part)

@@ -18,13 +18,17 @@ XEN = ("Δdom0", "ΔdomU", "ΔUser", "total")
 
 @dataclass(frozen=True, slots=True)
 class DelayCell:
-    """The median and p99 here, the median's interval, and a paper's median and p99, as words."""
+    """The median and p99 here, the median's interval, and a paper's median and p99, as words.
+
+    `found` has the numbers here, if they are known.
+    """
 
     here: str
     here_p99: str
     hint: str
     paper: str = ""
     paper_p99: str = ""
+    found: Summary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ def _cell(group: Group, term: str, beside: Published | None) -> DelayCell:
     there = beside.numbers(group, term) if beside else ("", "")
     if here is None:
         return DelayCell("–", "–", "not measured", *there)
-    return DelayCell(words.quantile(here.median), words.quantile(here.p99), _hint(here), *there)
+    return DelayCell(
+        words.quantile(here.median), words.quantile(here.p99), _hint(here), *there, here
+    )
 
 
 def _hint(here: Summary) -> str:

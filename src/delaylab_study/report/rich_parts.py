@@ -9,7 +9,8 @@ from rich import table as rich
 from rich.console import Console
 from rich.text import Text
 
-from delaylab_study.report.value import Form, Line, Section, Table, Tone, Words, spans
+from delaylab_study.report.value import Form, Line, Section, Table, Tone, Words
+from delaylab_study.report.written import spans
 
 WIDE = 100
 """Width of a terminal, in columns, below which tables are folded."""
@@ -65,11 +66,10 @@ def _table(table: Table, form: Form) -> rich.Table:
             ratio=column.ratio,
             min_width=column.least,
         )
-    for row in table.rows[: table.most]:
-        made.add_row(*(_text(cell.words) for _, cell in table.cells(row, form)))
+    for cells in table.shown(table.rows[: table.most], form):
+        made.add_row(*(_text(cell.words) for _, cell in cells))
     if table.totals:
         made.add_section()
-    for row in table.totals:
-        cells = (_text(cell.words) for _, cell in table.cells(row, form))
-        made.add_row(*cells, style="bold")
+    for cells in table.shown(table.totals, form):
+        made.add_row(*(_text(cell.words) for _, cell in cells), style="bold")
     return made

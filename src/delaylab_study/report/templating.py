@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from delaylab.api.drawing import policy_tag
 from delaylab_study.report.style import TEMPLATES, style_sheet
 from delaylab_study.report.value import Section, Span, Swatches, Tone, Words
+from delaylab_study.report.written import spans
 
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 CODE = re.compile(r"`([^`]+)`")
@@ -62,12 +63,10 @@ def marked(text: object) -> Markup:
 
 def shown(said: Words) -> Markup:
     """Return a line of words as HTML."""
-    return marked(said) if isinstance(said, str) else Markup("").join(map(_span, said))
+    return marked(said) if isinstance(said, str) else Markup("").join(map(_span, spans(said)))
 
 
-def _span(part: str | Span) -> Markup:
-    if isinstance(part, str):
-        return marked(part)
+def _span(part: Span) -> Markup:
     if isinstance(part, Swatches):
         colours = (
             Markup(SWATCH).format(DARK if dark else "", colour, name)

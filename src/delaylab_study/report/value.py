@@ -1,25 +1,28 @@
 """Values that a report is made of.
 
 A section makes them of what the analysis found, and knows of no form. The terminal and the page
-show them, and know of no section.
+show them, JSON and CSV have those of their tables (`data`), and none knows of a section.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import nan
 from typing import Literal, Protocol
 
+from delaylab_study.analysis.statistics.quantiles import Interval
 from delaylab_study.charts.vega import Chart
 
-Form = Literal["wide", "narrow", "page"]
-"""The place where a value is shown: a wide terminal, a narrow one, or the page."""
+Form = Literal["wide", "narrow", "page", "data"]
+"""The place where a value is shown: a wide terminal, a narrow one, or the page; or none: data."""
 Forms = tuple[Form, ...]
 WIDE: Forms = ("wide",)
 NARROW: Forms = ("narrow",)
 TERMINAL: Forms = ("wide", "narrow")
 PAGE: Forms = ("page",)
+DATA: Forms = ("data",)
 ALL: Forms = ("wide", "narrow", "page")
 Tone = Literal["", "strong", "faint", "good", "bad", "open", "small", "paper", "sign"]
 """The look of words: their weight, or the judgement that they express."""
@@ -40,14 +43,46 @@ class Swatches(Span):
     steps: tuple[tuple[str, str, bool], ...] = ()
 
 
-Words = str | tuple[str | Span, ...]
+UNKNOWN: Interval = (nan, nan)
+"""The interval of a value that too few data carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Value in a table, which is written where it is shown: in words by `written`, or as data.
+
+    `key` is its name for scripts, `unit` also says how it is usually written, and `how` how else.
+    `interval` is None where there can be none. `doubts` speak against it, or say why it is None;
+    where it is a whole cell, they are what else is known.
+    """
+
+    key: str
+    value: float | str | None
+    unit: str = ""
+    interval: Interval | None = None
+    doubts: tuple[str, ...] = ()
+    how: Callable[[Value], str] | None = None
+    tone: Tone = ""
+
+    @property
+    def number(self) -> float:
+        """Return the value as a number, NaN if it is none."""
+        return self.value if isinstance(self.value, int | float) else nan
+
+
+def values(found: Mapping[str, float | str | None], unit: str = "") -> tuple[Value, ...]:
+    """Return values of one unit by their keys."""
+    return tuple(Value(key, each, unit) for key, each in found.items())
+
+
+def unseen(*values: Value) -> tuple[Value, ...]:
+    """Return values for scripts alone: they stand with words or values that readers get."""
+    return tuple(replace(each, how=lambda _: "") for each in values)
+
+
+Parts = tuple[str | Span | Value, ...]
+Words = str | Value | Parts
 """A line for a reader; what stands between backticks is code."""
-
-
-def spans(words: Words) -> Iterator[Span]:
-    """Yield the parts of a line."""
-    for each in (words,) if isinstance(words, str) else words:
-        yield Span(each) if isinstance(each, str) else each
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +94,7 @@ class Cell:
     span: int = 1
 
 
-Row = Sequence[Cell | Words | int | None]
+Row = Sequence[Cell | Words | None]
 """A cell for each column of a table; None where a cell before covers the column."""
 
 
@@ -70,7 +105,10 @@ class Column:
     A `number` stands on the right; a `label` on the left, unbroken on the page; `text` on the left,
     broken where it is long; `flat` is text that may be as narrow as one word. In a terminal a
     column has at least `least` letters, and a share of the room that is left by its `ratio`. Words
-    that are longer than a line are cut, `fold`ed, or stay `whole` and make the column wider.
+    that are longer than a line are cut, `fold`ed, or stay `whole` and make the column wider. A cell
+    that is as the one above it is left blank if the column has each `once`.
+
+    `key` names the column's words for scripts; a `Value` in them has a key of its own.
     """
 
     head: str
@@ -80,6 +118,8 @@ class Column:
     long: Literal["cut", "fold", "whole"] = "cut"
     least: int | None = None
     hint: str = ""
+    key: str = ""
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,6 +150,9 @@ class Table(Part):
     In a terminal it has a title and a caption, and the first rows alone if there are more than
     `most`, which the caption says of what there are `more`. `totals` are rows below a line. `lined`
     draws lines between all rows.
+
+    Scripts get the rows by the table's `key`, each with the values that all of them `share`; one
+    without a key repeats what another has.
     """
 
     columns: Sequence[Column]
@@ -120,25 +163,34 @@ class Table(Part):
     most: int | None = None
     more: str = ""
     lined: bool = False
+    key: str = ""
+    share: Sequence[Value] = ()
 
     def columns_on(self, form: Form) -> list[Column]:
         """Return the columns that a form shows."""
         return [column for column in self.columns if form in column.on]
 
-    def cells(self, row: Row, form: Form) -> list[tuple[Column, Cell]]:
-        """Return the cells of a row that a form shows, each with its first column."""
-        found: list[tuple[Column, Cell]] = []
-        for column, made in zip(self.columns, row, strict=True):
-            if form not in column.on:
-                continue
-            if made is None:
-                before, wide = found[-1]
-                found[-1] = before, replace(wide, span=wide.span + 1)
-            elif isinstance(made, Cell):
-                found.append((column, made))
-            else:
-                found.append((column, Cell(str(made) if isinstance(made, int) else made)))
-        return found
+    def shown(self, rows: Iterable[Row], form: Form) -> Iterator[list[tuple[Column, Cell]]]:
+        """Yield the cells of rows that a form shows, each with its first column."""
+        above: dict[int, Cell] = {}
+        for row in rows:
+            found: list[tuple[Column, Cell]] = []
+            for at, (column, made) in enumerate(zip(self.columns, row, strict=True)):
+                if form not in column.on:
+                    continue
+                if made is None:
+                    before, wide = found[-1]
+                    found[-1] = before, replace(wide, span=wide.span + 1)
+                    continue
+                cell = made if isinstance(made, Cell) else Cell(made, _hint(made))
+                blank = column.once and above.get(at) == cell
+                found.append((column, Cell("") if blank else cell))
+                above[at] = cell
+            yield found
+
+
+def _hint(words: Words) -> str:
+    return "; ".join(words.doubts) if isinstance(words, Value) else ""
 
 
 class Drawing(Protocol):
@@ -165,9 +217,17 @@ class Drawing(Protocol):
 
 @dataclass(frozen=True)
 class Lazy(Part):
-    """Parts that are made when they are asked for, for a terminal's width in columns."""
+    """Parts that are made when they are asked for, for a terminal's width in columns.
+
+    Scripts have the tables of those that are on `data`.
+    """
 
     parts: Callable[[int], Iterable[Part]]
+
+
+def for_scripts(key: str, rows: Callable[[], Iterable[Iterable[Value]]]) -> Lazy:
+    """Return a table for scripts alone, whose rows are made when they are asked for."""
+    return Lazy(lambda _: [Table((), [[*row] for row in rows()], key=key)], on=DATA)
 
 
 @dataclass(frozen=True)

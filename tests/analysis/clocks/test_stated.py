@@ -11,6 +11,8 @@ from delaylab_study.analysis.clocks.stated import stated
 from delaylab_study.analysis.doubts.clocks import TrialClocks
 from delaylab_study.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab_study.report.sections.clocks import columns, pair_json, pair_rows
+from delaylab_study.report.value import Table
+from delaylab_study.report.written import plain
 
 START_NS = 1_800_000_000 * 10**9
 ONE, OTHER = "realtime@one", "realtime@other"
@@ -62,7 +64,8 @@ def shown_of(found: TrialClocks) -> list[str]:
     (hop,) = found.alignment.hops
     heads = [column.head for column in columns(stated=True)]
     at = heads.index("stated by time synchronisation")
-    return [str(row[at]) for row in pair_rows("t", found, hop)]
+    shown = Table(columns(stated=True), pair_rows("t", found, hop))
+    return [plain(row[at][1].words) for row in shown.shown(shown.rows, "page")]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group, GroupPackets
-from delaylab_study.analysis.packets.accounting import ByLeg, PhaseAccount
+from delaylab_study.analysis.packets.accounting import ByLeg, PhaseAccount, PointAccount
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
 from delaylab_study.report.sections.section import Report
@@ -23,9 +23,12 @@ FATES = (
     v.Column("what else", "text", ratio=3, long="fold"),
 )
 POINTS = (
-    v.Column("trials", "label"),
+    v.Column("trials", "label", key="trials"),
     v.Column("scheduled"),
-    *(v.Column(head, "text") for head in ("outcome", "lost after", "seen")),
+    *(
+        v.Column(head, "text", key=head.replace(" ", "_"))
+        for head in ("outcome", "lost after", "seen")
+    ),
     v.Column("outliers"),
 )
 UNLISTED = "Phases that are not listed: every packet was answered once, in time and in order."
@@ -68,8 +71,16 @@ def _parts(report: Report) -> Iterator[v.Part]:
         yield v.Line(NOTHING, "faint", "note")
     yield v.note(POINTS_SAID)
     packets = [(group.label, group.packets) for group in report.probed if group.packets]
-    yield v.Table(POINTS, [_points(*each) for each in packets], on=v.PAGE)
+    yield v.Table(POINTS, [_points(*each) for each in packets], key="account", on=v.PAGE)
     yield v.note(OUTLIERS_SAID)
+    yield v.for_scripts(
+        "points",
+        lambda: (_point(*each, point) for each in packets for point in each[1].account.points),
+    )
+    yield v.for_scripts(
+        "phases",
+        lambda: (_counts(label, phase) for label, found in packets for phase in found.phases),
+    )
 
 
 def _fates(groups: list[Group]) -> Iterator[v.Row]:
@@ -78,19 +89,19 @@ def _fates(groups: list[Group]) -> Iterator[v.Row]:
         for phase in group.packets.phases if group.packets else []:
             if said := in_words(phase):
                 head = (v.Span(group.label, "strong"), f"\n{phase.phase}")
-                yield [head, group.label, phase.phase, phase.sent, phase.answered, said]
+                counts = v.Value("sent", phase.sent), v.Value("answered", phase.answered)
+                yield [head, group.label, phase.phase, *counts, said]
 
 
 def in_words(phase: PhaseAccount) -> str:
     """Return what happened to packets of a phase without a normal answer; "" if all had one."""
-    legs = {"lost": phase.lost, "duplicated": phase.duplicated, "reordered": phase.reordered}
     counts = {
         "mismatched": phase.mismatched,
         "late": phase.late,
         "refused": phase.refused,
         "unsent": phase.unsent,
     }
-    said = [f"{name} {_by_leg(found)}" for name, found in legs.items() if found.total]
+    said = [f"{name} {_by_leg(found)}" for name, found in _by_name(phase).items() if found.total]
     return ", ".join([*said, *(f"{name} {n}" for name, n in counts.items() if n)])
 
 
@@ -111,7 +122,30 @@ def _points(label: str, packets: GroupPackets) -> v.Row:
         if point.seen < account.scheduled
     )
     seen = seen or f"all {account.scheduled} at every point"
-    return [label, account.scheduled, outcomes, lost, seen, packets.outliers]
+    counts = {"scheduled": account.scheduled, "outliers": packets.outliers}
+    scheduled, outliers = v.values(counts)
+    return [label, scheduled, outcomes, lost, seen, outliers]
+
+
+def _point(label: str, packets: GroupPackets, point: PointAccount) -> tuple[v.Value, ...]:
+    scheduled = packets.account.scheduled
+    return v.values({"trials": label, "scheduled": scheduled, **asdict(point)})
+
+
+def _counts(label: str, phase: PhaseAccount) -> tuple[v.Value, ...]:
+    """Return the counts of a phase; those by leg also by each leg."""
+    fields = ("phase", "scheduled", "sent", "answered", "late", "mismatched", "refused", "unsent")
+    plain = {"sent": phase.sent, **asdict(phase)}
+    by_leg = {
+        f"{key}{'_' if leg else ''}{leg}": n
+        for key, found in _by_name(phase).items()
+        for leg, n in {"": found.total, **asdict(found)}.items()
+    }
+    return v.values({"trials": label, **{key: plain[key] for key in fields}, **by_leg})
+
+
+def _by_name(phase: PhaseAccount) -> dict[str, ByLeg]:
+    return {"lost": phase.lost, "duplicated": phase.duplicated, "reordered": phase.reordered}
 
 
 def _phase(phase: PhaseAccount) -> JsonObject:

@@ -8,10 +8,11 @@ from functools import partial
 from math import isfinite
 
 from delaylab.api.files import JsonObject
-from delaylab_study.analysis.claims.finding import Finding, JudgedCriterion, Verdict
+from delaylab_study.analysis.claims.finding import Finding, JudgedCriterion, Scenario, Verdict
 from delaylab_study.charts import words
 from delaylab_study.papers.findings import Claimed
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.forest import NOTE as DRAWN
 from delaylab_study.report.forest import ClaimDrawing, forest
 from delaylab_study.report.sections.section import Report, interval
@@ -67,7 +68,7 @@ def _claims(claimed: Claimed) -> Iterator[v.Part]:
     yield v.Block([_judged(finding, claimed) for finding in claimed.findings], "claims")
     caption = AFTER if claimed.after_data else ""
     rows = [_row(finding) for finding in claimed.findings]
-    yield v.Table(COLUMNS, rows, title, caption, lined=True, on=v.TERMINAL)
+    yield v.Table(COLUMNS, rows, title, caption, lined=True, key="claims", on=v.TERMINAL)
 
 
 def _note(claimed: Claimed) -> v.Words:
@@ -111,7 +112,7 @@ def _reasons(finding: Finding, claimed: Claimed) -> Iterator[v.Part]:
         yield v.Picture(partial(forest, judged), drawing)
     yield v.Line(finding.why)
     if rules:
-        tables = [_scenarios(judged, own=finding.own) for judged in finding.criteria]
+        tables = [_scenarios(finding, judged) for judged in finding.criteria]
         pairs = zip(rules, tables, strict=True)
         yield v.unfolded("Each scenario", [part for pair in pairs for part in pair])
     if finding.doubts:
@@ -119,23 +120,32 @@ def _reasons(finding: Finding, claimed: Claimed) -> Iterator[v.Part]:
         yield v.Line(f"Doubts: {doubts}", style="doubted")
 
 
-def _scenarios(judged: JudgedCriterion, *, own: bool) -> v.Table:
+def _scenarios(finding: Finding, judged: JudgedCriterion) -> v.Table:
+    own, unit = finding.own, _unit(judged.unit)
     columns = (
-        v.Column("scenario", "text"),
+        v.Column("scenario", "text", key="name"),
         v.Column("effect [95 %]"),
         v.Column("paper", on=() if own else v.ALL),
         v.Column("says"),
     )
-    rows = [
+    rows: list[v.Row] = [
         [
             each.name,
-            words.with_interval(each.effect, each.interval, judged.unit),
-            words.published(each.published, judged.unit),
-            "aside" if each.aside else words.stand(each.stand, own),
+            (v.Value("effect", each.effect, unit, each.interval, how=written.effect),),
+            (v.Value("published", each.published, unit, how=written.published),),
+            (
+                v.Value("holds", each.stand, how=written.said(_says(each, own=own))),
+                *v.unseen(v.Value("aside", each.aside)),
+            ),
         ]
         for each in judged.scenarios
     ]
-    return v.Table(columns, rows)
+    of = {"id": finding.id, "effect_of": judged.quantity, "unit": unit, "rule": judged.rule}
+    return v.Table(columns, rows, key="scenarios", share=v.values(of))
+
+
+def _says(scenario: Scenario, *, own: bool) -> str:
+    return "aside" if scenario.aside else words.stand(scenario.stand, own)
 
 
 def _row(finding: Finding) -> v.Row:
@@ -151,11 +161,47 @@ def _row(finding: Finding) -> v.Row:
     mark = v.Span(
         f"{words.VERDICT_MARKS[finding.verdict]} {finding.verdict}", TONES[finding.verdict]
     )
-    effect = words.with_interval(finding.effect, finding.interval, finding.unit)
+    effect = _effect(finding)
     emulated = "emulated" if finding.emulated and finding.effect is not None else ""
-    beside = f"{effect} {emulated}".rstrip()
-    folded = (mark, f"  {beside}\n" if beside != "–" else "\n", *said)
-    return [(mark,), tuple(said), folded, f"{effect}\n{emulated}".rstrip()]
+    known = emulated or written.written(effect) != written.DASH
+    beside = ("  ", effect, f" {emulated}".rstrip()) if known else ()
+    folded = (mark, *beside, "\n", *said)
+    return [
+        (mark, *v.unseen(*_facts(finding))),
+        tuple(said),
+        folded,
+        (effect, f"\n{emulated}".rstrip()),
+    ]
+
+
+def _effect(finding: Finding) -> v.Value:
+    doubts = tuple(doubt.text for doubt in finding.doubts)
+    interval, unit = finding.interval or v.UNKNOWN, _unit(finding.unit)
+    return v.Value("effect", finding.effect, unit, interval, doubts, written.effect)
+
+
+def _facts(finding: Finding) -> tuple[v.Value, ...]:
+    """Return what else a claim is and has, for scripts."""
+    unit = _unit(finding.unit)
+    facts = {
+        "id": finding.id,
+        "text": finding.text,
+        "paper": finding.claimed_by or None,
+        "source": finding.place,
+        "verdict": finding.verdict,
+        "why": finding.why,
+        "effect_of": finding.of,
+        "rule": finding.rule,
+        "unit": unit,
+        "after_data": finding.after_data,
+        "emulated": finding.emulated,
+    }
+    return (*v.values(facts), v.Value("published", finding.published, unit))
+
+
+def _unit(of_claim: str) -> str:
+    """Return the unit of a claim's effect as in all tables."""
+    return "us" if of_claim == "µs" else of_claim
 
 
 def study_json(report: Report) -> JsonObject:

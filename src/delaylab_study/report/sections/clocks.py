@@ -13,6 +13,7 @@ from delaylab_study.analysis.group import Group
 from delaylab_study.charts import words
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report
 
 # Largest number of rows that the page shows before a reader unfolds the rest.
@@ -54,7 +55,7 @@ def section(report: Report) -> v.Section:
     ]
     hops = [(trial, hop) for _, trial in found for hop in trial.alignment.hops if hop.fit.parts]
     stated = any(_stated(*each) for each in hops)
-    table = v.Table(columns(stated=stated), rows)
+    table = v.Table(columns(stated=stated), rows, key="clocks")
     parts = [
         v.Heading("Clocks", 2),
         v.note(NOTE + (STATED if stated else "")),
@@ -67,13 +68,15 @@ def section(report: Report) -> v.Section:
 def columns(*, stated: bool) -> tuple[v.Column, ...]:
     """Return the columns of the table of clocks; `stated` is True if something is stated of one."""
     return (
-        v.Column("trial", "label"),
+        v.Column("trial", "label", key="trials"),
         v.Column("clock, against the machine's", "text"),
         *map(v.Column, ("drift", "offset changed by", "bound")),
-        v.Column("stated by time synchronisation", "text", v.ALL if stated else ()),
+        v.Column(
+            "stated by time synchronisation", "text", v.ALL if stated else (), key="time_sync"
+        ),
         v.Column("residual (RMS)"),
-        v.Column("least squares", "text"),
-        v.Column("clocks read directly", "text"),
+        v.Column("least squares", "text", key="least_squares"),
+        v.Column("clocks read directly", "text", key="checks"),
     )
 
 
@@ -117,7 +120,11 @@ def _summary(trials: list[TrialClocks]) -> str:
 
 def pair_rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[v.Row]:
     """Return the rows of a pair of clocks: one for each stretch between steps, at least one."""
-    fit, name = hop.fit, trial.between(hop).removesuffix(f" against {MACHINE}")
+    fit, between = hop.fit, trial.between(hop)
+    name = (
+        v.Value("between", between, how=written.said(between.removesuffix(f" against {MACHINE}"))),
+        *v.unseen(*v.values({"clock": fit.clock, "reference": fit.reference})),
+    )
     if not fit.parts:
         return [[label, name, f"not aligned: {fit.why}", *[None] * 6]]
     pair = {fit.clock, fit.reference}
@@ -128,11 +135,11 @@ def pair_rows(label: str, trial: TrialClocks, hop: ClockPair) -> list[v.Row]:
         [
             label,
             name,
-            _ppm(part.line.drift_ppm),
+            v.Value("drift_ppm", part.line.drift_ppm, "ppm"),
             _change(part),
-            f"± {words.delay(part.bound_ns / 1000)}{symmetric}",
-            _beside(stated, part) if stated else "nothing",
-            words.delay(_known(part.residual_ns)),
+            ("± ", v.Value("bound_ns", part.bound_ns, "ns"), symmetric),
+            _beside(stated, part),
+            v.Value("residual_ns", part.residual_ns, "ns"),
             _squares(part),
             _reading(check),
         ]
@@ -145,39 +152,48 @@ def _stated(trial: TrialClocks, hop: ClockPair) -> Stated | None:
     return trial.stated.get(frozenset((hop.near, hop.far)))
 
 
-def _change(part: FitPart) -> str:
+def _change(part: FitPart) -> v.Words:
     lasted = (part.end_ns - part.start_ns) / 1e9
-    return f"{words.signed(part.line.drift_ppm * lasted)} in {lasted:.1f} s"
+    return (
+        v.Value("changed_us", part.line.drift_ppm * lasted, "us", how=written.signed),
+        *(" in ", v.Value("lasted_s", lasted, "s", how=written.fixed(".1f")), " s"),
+        *v.unseen(*v.values({"start_ns": part.start_ns, "end_ns": part.end_ns}, "ns")),
+    )
 
 
-def _beside(stated: Stated, part: FitPart) -> str:
+def _beside(stated: Stated | None, part: FitPart) -> v.Words:
     """Return the bound that is stated, and whether the offset of a part is within it."""
-    offset = words.signed(part.line.ahead(part.start_ns) / 1000)
+    bound = v.Value("time_sync_bound_ns", stated.bound_ns if stated else None, "ns")
+    offset = v.Value("offset_ns", part.line.ahead(part.start_ns), "ns", how=written.signed)
+    if stated is None:
+        return ("nothing", *v.unseen(bound, offset))
     programs = " and ".join(dict.fromkeys(each.program for each in stated.by))
     verdict = "within" if stated.holds(part) else "outside"
-    return f"± {words.delay(stated.bound_ns / 1000)} by {programs}; offset {offset}: {verdict}"
+    return ("± ", bound, f" by {programs}; offset ", offset, f": {verdict}")
 
 
-def _squares(part: FitPart) -> str:
+def _squares(part: FitPart) -> v.Words:
+    apart = v.Value("apart_ns", part.apart_ns, "ns")
+    drift_ppm = part.squares.line.drift_ppm if part.squares else None
+    drift = v.Value("least_squares_drift_ppm", drift_ppm, "ppm")
     if part.squares is None or part.apart_ns is None:
-        return "too few packets at rest"
-    apart = f"{words.delay(part.apart_ns / 1000)} apart"
+        return ("too few packets at rest", *v.unseen(drift, apart))
     if not part.disagree:
-        return f"within the bound, {apart}"
-    line = _ppm(part.squares.line.drift_ppm)
-    return f"outside the bound: {line}, {apart}"
+        return ("within the bound, ", apart, " apart", *v.unseen(drift))
+    return ("outside the bound: ", drift, ", ", apart, " apart")
 
 
-def _reading(check: ClockCheck | None) -> str:
+def _reading(check: ClockCheck | None) -> v.Words:
+    error_ns, within_ns, count = (
+        (check.error_ns, check.within_ns, check.n) if check else (None, None, None)
+    )
+    error = v.Value("check_error_ns", error_ns, "ns", how=written.signed)
+    within = v.Value("check_within_ns", within_ns, "ns")
+    n = v.Value("check_n", count)
     if check is None:
-        return "not read"
-    verdict = "agrees" if check.agrees else "disagrees"
-    off = f"{words.signed(check.error_ns / 1000)} ± {words.delay(check.within_ns / 1000)}"
-    return f"{verdict}: {off} (n {check.n})"
-
-
-def _ppm(drift: float) -> str:
-    return f"{drift:+.2f} ppm".replace("-", "−")
+        return ("not read", *v.unseen(error, within, n))
+    said = "agrees: " if check.agrees else "disagrees: "
+    return (said, error, " ± ", within, " (n ", n, ")")
 
 
 def pair_json(trial: TrialClocks, hop: ClockPair) -> JsonObject:

@@ -9,10 +9,10 @@ from delaylab.api.files import JsonObject
 from delaylab.api.forwarding import Interval
 from delaylab_study.analysis.convergence.recorded import SeenEvent
 from delaylab_study.analysis.group import Group
-from delaylab_study.charts import words
 from delaylab_study.charts.convergence import timeline_of_events
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report
 
 HEADING = v.Heading("Events, and how the routers followed", 2)
@@ -27,7 +27,7 @@ NOTE = (
     "more than a tenth of the time."
 )
 COLUMNS = (
-    *(v.Column(head, "flat") for head in ("trials", "event")),
+    *(v.Column(head, "flat", key=head) for head in ("trials", "event")),
     *map(v.Column, ("detected", "last change", "all right", "black holes", "loops")),
     *map(v.Column, ("late", "cpu-bound")),
 )
@@ -45,7 +45,7 @@ def section(report: Report) -> v.Section:
     parts: list[v.Part] = [v.Line(line, "open", on=v.TERMINAL) for line in lines]
     if not rows:
         return v.Section("events", parts)
-    table = v.Table(COLUMNS, rows, "Events", NOTE)
+    table = v.Table(COLUMNS, rows, "Events", NOTE, key="events")
     said = [v.Line(f"{line}.", on=v.PAGE) for line in lines]
     return v.Section(
         "events",
@@ -80,32 +80,32 @@ def _notes(groups: list[Group]) -> Iterator[str]:
 
 def _row(group: Group, events: list[SeenEvent]) -> v.Row:
     right = [each.right_s for each in events if each.right_s is not None]
+    late_s = max(each.record.late_ns for each in events) / 1e9
+    n = v.Value("n", len(events))
     return [
         group.label,
         events[0].record.words,
-        _mean([each.detected_s for each in events]),
-        _mean([each.last_change_s for each in events]),
-        f"{_mean(right)} ({len(right)} of {len(events)})",
-        _intervals([one for each in events for one in each.holes], len(events)),
-        _intervals([one for each in events for one in each.loops], len(events)),
-        words.seconds(max(each.record.late_ns for each in events) / 1e9),
-        f"{sum(each.is_cpu_bound for each in events)} of {len(events)}",
+        _mean("detected_s", [each.detected_s for each in events]),
+        _mean("last_change_s", [each.last_change_s for each in events]),
+        (_mean("right_s", right), " (", v.Value("right_n", len(right)), " of ", n, ")"),
+        _intervals("black_holes", [one for each in events for one in each.holes], len(events)),
+        _intervals("loops", [one for each in events for one in each.loops], len(events)),
+        v.Value("late_s", late_s, "s"),
+        (v.Value("cpu_bound_n", sum(each.is_cpu_bound for each in events)), " of ", n),
     ]
 
 
-def _mean(found: list[float | None] | list[float]) -> str:
+def _mean(key: str, found: list[float | None] | list[float]) -> v.Value:
     known = [each for each in found if each is not None]
-    return words.seconds(mean(known)) if known else "–"
+    return v.Value(key, mean(known) if known else None, "s")
 
 
-def _intervals(found: list[Interval], trials: int) -> str:
+def _intervals(key: str, found: list[Interval], trials: int) -> v.Words:
     """Return how many there were in a trial, on average, and how long the longest was."""
-    if not found:
-        return "none"
     lengths = [each.length_ns for each in found if each.length_ns is not None]
-    longest = f", {words.seconds(max(lengths) / 1e9)}" if lengths else ""
-    count = len(found) / trials
-    return f"{count:.0f}{longest}" if count >= 1 else f"{count:.1f}{longest}"
+    count = v.Value(key, len(found) / trials, how=written.mean_count)
+    longest = v.Value(f"{key}_longest_s", max(lengths) / 1e9 if lengths else None, "s")
+    return (count, *((", ", longest) if lengths else v.unseen(longest)))
 
 
 def _json(event: SeenEvent) -> JsonObject:

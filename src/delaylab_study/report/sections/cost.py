@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.packets.instrument import AtRest, Cost, cost
 from delaylab_study.charts import words
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report, interval
 
 COLUMNS = (
-    v.Column("sender", "label"),
+    v.Column("sender", "label", key="sender"),
     *map(v.Column, ("with taps (n)", "without (n)", "pairs (trials)")),
     v.Column("the taps add [95 %]", "text"),
 )
@@ -35,7 +38,11 @@ def section(report: Report) -> v.Section:
         if cost.added or cost.untapped_n
     ]
     rows = [_row(kind, cost) for kind, cost in found.items()]
-    page = [v.Heading("What measuring cost", 2), v.note(NOTE), v.Table(COLUMNS, rows, on=v.PAGE)]
+    page = [
+        v.Heading("What measuring cost", 2),
+        v.note(NOTE),
+        v.Table(COLUMNS, rows, key="instrument", on=v.PAGE),
+    ]
     return v.Section("cost", [*lines, *(page if report.probed else [])])
 
 
@@ -55,11 +62,22 @@ def cost_by_kind(groups: list[Group]) -> dict[str, Cost]:
 
 
 def _row(kind: str, found: Cost) -> v.Row:
+    added = v.Value(
+        "added_us",
+        found.added.value if found.added else None,
+        "us",
+        found.added.interval if found.added else v.UNKNOWN,
+        (found.why,) if found.why else (),
+        written.said(words.cost(found)),
+    )
+    medians = {"tapped_us": found.tapped_us, "untapped_us": found.untapped_us}
+    tapped, untapped = v.values(medians, "us")
+    counts = {"tapped_n": found.tapped_n, "untapped_n": found.untapped_n}
+    tapped_n, untapped_n, *pairs = v.values(counts | {"pairs": found.pairs, "trials": found.trials})
+    together = ((tapped, tapped_n), (untapped, untapped_n), pairs)
     if not found.added:
-        return [kind, "", None, None, words.cost(found)]
-    tapped = f"{words.delay(found.tapped_us)} ({found.tapped_n})"
-    untapped = f"{words.delay(found.untapped_us)} ({found.untapped_n})"
-    return [kind, tapped, untapped, f"{found.pairs} ({found.trials})", words.cost(found)]
+        return [kind, "", None, None, (added, *v.unseen(*chain(*together)))]
+    return [kind, *((one, " (", n, ")") for one, n in together), (added,)]
 
 
 def _json(found: Cost) -> JsonObject:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import starmap
 
 from delaylab_study.analysis.packets.rtt import LINK
 from delaylab_study.charts.layer_table import DelayCell as Delay
 from delaylab_study.charts.layer_table import layers
 from delaylab_study.papers import calls
 from delaylab_study.report import value as v
-from delaylab_study.report.sections.section import Report
+from delaylab_study.report.sections.section import Report, quantile
 
 NOTE = (
     "What each layer adds to the round trip: median, and p99 in grey. ΔKern = kernel RTT − wire "
@@ -34,8 +35,8 @@ def _parts(report: Report) -> Iterator[v.Part]:
     found = calls.layer_table(paper, report.probed) if paper else layers(report.probed)
     if not found:
         return
-    cells = [cell for part in found for _, row in part.rows for cell in row]
-    if not any(cell.paper or cell.paper_p99 for cell in cells):
+    every = [cell for part in found for _, row in part.rows for cell in row]
+    if not any(cell.paper or cell.paper_p99 for cell in every):
         paper = None
     yield v.Heading(f"Table of {paper.short}, and this machine" if paper else "Delay by layer", 2)
     said: list[str | v.Span] = [NOTE]
@@ -48,6 +49,23 @@ def _parts(report: Report) -> Iterator[v.Part]:
         yield v.Heading((part.kind, " ", v.Span(part.paper, "paper")) if part.paper else part.kind)
         columns = [v.Column("load", "label"), *map(v.Column, part.terms)]
         yield v.Table(columns, [[case, *map(_cell, row)] for case, row in part.rows])
+    cells = [
+        (part.kind, case, term, cell)
+        for part in found
+        for case, row in part.rows
+        for term, cell in zip(part.terms, row, strict=True)
+    ]
+    yield v.for_scripts("layers", lambda: starmap(_values, cells))
+
+
+def _values(kind: str, load: str, term: str, found: Delay) -> Iterator[v.Value]:
+    """Yield a cell as values, with the paper's words beside them."""
+    yield from v.values({"kind": kind, "load": load, "term": term})
+    yield from v.values({"paper_median": found.paper, "paper_p99": found.paper_p99})
+    if found.found is not None:
+        yield v.Value("n", found.found.n)
+        yield quantile("median_us", found.found.median)
+        yield quantile("p99_us", found.found.p99)
 
 
 def _cell(found: Delay) -> v.Cell:

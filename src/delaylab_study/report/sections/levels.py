@@ -10,10 +10,10 @@ from delaylab.api.files import JsonObject
 from delaylab_study.analysis.compared.levels import APART, Contrast, FactorLevels, Mean
 from delaylab_study.analysis.group import in_words
 from delaylab_study.analysis.statistics.effects import Effect
-from delaylab_study.charts import words
 from delaylab_study.charts.levels import factor_charts
 from delaylab_study.charts.numeric import ALL
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report, interval
 
 NOTE = (
@@ -46,8 +46,8 @@ def _factor(of: FactorLevels, report: Report) -> Iterator[v.Part]:
     every = [row for level, rows in each.items() for row in [*rows, *means.get(level, [])]]
     summed = [row for level, rows in each.items() for row in means.get(level, rows)]
     columns = (
-        v.Column(of.factor, "text", long="fold"),
-        v.Column("other levels", "text", long="fold"),
+        v.Column(of.factor, "text", long="fold", key="level"),
+        v.Column("other levels", "text", long="fold", key="levels"),
         v.Column(f"median, {of.reference}", on=v.PAGE),
         v.Column("median", on=v.PAGE),
         v.Column("difference of medians [95 %]", on=v.PAGE),
@@ -60,7 +60,9 @@ def _factor(of: FactorLevels, report: Report) -> Iterator[v.Part]:
     yield v.Lazy(lambda _: [v.Charts(factor_charts(of, report.probed), titled=False)], on=v.PAGE)
     title = f"Levels of {of.factor}, against {of.reference}"
     yield v.Table(columns, summed, title, f"{NOTE} {said}", on=v.TERMINAL)
-    yield v.unfolded("Each difference", [v.Table(columns, every)], opened=len(every) <= OPENED)
+    share = (v.Value("factor", of.factor), v.Value("reference", of.reference))
+    table = v.Table(columns, every, key="levels", share=share)
+    yield v.unfolded("Each difference", [table], opened=len(every) <= OPENED)
 
 
 def _scenarios(of: FactorLevels, level: str) -> list[v.Row]:
@@ -70,12 +72,15 @@ def _scenarios(of: FactorLevels, level: str) -> list[v.Row]:
 
 
 def _row(median: Contrast, p99: Contrast) -> v.Row:
-    shift, tail = words.shift(median.effect), _tail(p99.effect)
     doubts = "; ".join(median.doubts)
-    doubted = (shift, v.Span("\n"), v.Span(f"in doubt: {doubts}", "small")) if doubts else shift
-    delays = words.delay(median.before), words.delay(median.after)
+    shift, tail = _change(median, median.doubts), _change(p99)
+    doubted = (v.Span("\n"), v.Span(f"in doubt: {doubts}", "small")) if doubts else ()
+    delays = (
+        v.Value("median_before_us", median.before, "us"),
+        v.Value("median_after_us", median.after, "us"),
+    )
     scenario = in_words(median.scenario) or ALL
-    return [median.level, scenario, *delays, doubted, tail, shift, tail]
+    return [median.level, scenario, *delays, (shift, *doubted), (tail,), (shift,), (tail,)]
 
 
 def study_json(report: Report) -> JsonObject:
@@ -88,9 +93,12 @@ def _given(statistic: str, effect: Effect) -> bool:
     return statistic == "median" or isfinite(effect.interval[0])
 
 
-def _tail(effect: Effect) -> str:
-    """Write a difference of p99, or a dash if too few independent packets carry one."""
-    return words.shift(effect) if isfinite(effect.interval[0]) else "–"
+def _change(found: Contrast | Mean, doubts: tuple[str, ...] = ()) -> v.Value:
+    """Return a difference of a statistic; None if too few independent packets carry it."""
+    key, effect = f"{found.statistic}_change_us", found.effect
+    if not _given(found.statistic, effect):
+        return v.Value(key, None, "us", v.UNKNOWN)
+    return v.Value(key, effect.value, "us", effect.interval, doubts, written.change)
 
 
 def _means(of: FactorLevels) -> dict[str, list[v.Row]]:
@@ -100,7 +108,7 @@ def _means(of: FactorLevels) -> dict[str, list[v.Row]]:
     for level in of.levels:
         median = by.get((level, "median"))
         if median is not None and median.scenarios > 1:
-            shifts = words.shift(median.effect), _tail(by[level, "p99"].effect)
+            shifts = [(_change(by[level, statistic]),) for statistic in ("median", "p99")]
             found[level] = [[level, f"{MEAN} {median.scenarios}", "", "", *shifts, *shifts]]
     return found
 

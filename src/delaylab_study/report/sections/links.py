@@ -14,6 +14,7 @@ from delaylab_study.analysis.links.fidelity import TrialLink
 from delaylab_study.charts import words
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report
 
 # Largest number of directions that the terminal shows.
@@ -31,13 +32,13 @@ NOTE = (
 
 COLUMNS = (
     v.Column("link, trials, configured", "label", v.TERMINAL, ratio=1, long="fold"),
-    v.Column("trials", "label", v.PAGE),
+    v.Column("trials", "label", v.PAGE, key="trials"),
     v.Column("link", "text", v.PAGE),
-    v.Column("configured, one way", "text", v.PAGE),
+    v.Column("configured, one way", "text", v.PAGE, key="configured"),
     v.Column("frames in → out", on=v.PAGE),
     *(v.Column(f"{what}, p50 / p99", on=v.WIDE + v.PAGE) for what in ("late", "probe")),
     v.Column("p50 / p99, verdict", "label", v.NARROW, ratio=1, long="fold"),
-    v.Column("achieved", "text", v.PAGE),
+    v.Column("achieved", "text", v.PAGE, key="achieved"),
     v.Column("rate", on=v.PAGE),
     v.Column("verdict", "text", v.PAGE),
     v.Column("verdict", "label", v.WIDE, ratio=1, long="fold"),
@@ -72,7 +73,9 @@ def section(report: Report) -> v.Section:
             *(v.note(f"Not held, {why}.") for why in engines),
             *(v.note(f"{line}.") for line in underlays),
             v.unfolded(
-                f"All {len(rows)} rows", [replace(table, on=v.PAGE)], when=len(rows) > SHOWN
+                f"All {len(rows)} rows",
+                [replace(table, key="links", on=v.PAGE)],
+                when=len(rows) > SHOWN,
             ),
             replace(table, on=v.TERMINAL),
             *(v.Line(f"not held, {why}", "open", on=v.TERMINAL) for why in engines),
@@ -132,16 +135,26 @@ def _row(label: str, link: TrialLink) -> v.Row:
     verdict, direction = link.verdict, link.verdict.direction
     name = verdict.name.removeprefix("link ")
     configured = conditions_in_words(direction.configured) or "nothing"
-    frames = f"{direction.entered.frames} → {direction.left.frames}"
+    entered = v.Value("frames_in", direction.entered.frames)
+    frames = (entered, " → ", v.Value("frames_out", direction.left.frames))
     late, probe, said = _late(link), _probe(link), _verdict(verdict)
-    chances, rate = ", ".join(_chances(link)) or "–", _rate(link)
-    achieved = "".join(f"\n{part}" for part in (chances, rate) if part != "–")
-    judged = (v.Span(said, "good" if verdict.held else "open"), achieved)
-    folded = (f"late {late}\nprobe {probe}\n", *judged)
+    chances, rate = _chances(link) or ("–",), _rate(link)
+    achieved = [part for part in (chances, rate) if part[0] != "–"]
+    tone: v.Tone = "good" if verdict.held else "open"
+    held = v.Value("held", verdict.held, how=written.said(said), tone=tone)
+    judged = (held, *(each for part in achieved for each in ("\n", *part)))
+    folded = ("late ", *late, "\nprobe ", *probe, "\n", *judged)
     head = (v.Span(name, "strong"), f" {label}\n{configured}")
+    nodes = ", ".join(direction.nodes or [direction.node or ""])
+    dropped = {"queue": direction.dropped.queue, "early": direction.dropped.early}
+    which = {"trial": link.trial, "host": verdict.host} | {
+        way: nodes if direction.way == way else None for way in ("from", "to")
+    }
+    unseen = v.values(which | {f"dropped_{key}": n for key, n in dropped.items()})
+    ends = (v.Value("link", direction.link, how=written.said(name)), *v.unseen(*unseen))
     return [
-        *(head, label, name, configured, frames, late, probe),
-        *(folded, chances, rate, said, judged),
+        *(head, label, ends, configured, frames, late, probe),
+        *(folded, chances, rate, replace(held, tone=""), judged),
     ]
 
 
@@ -153,31 +166,50 @@ def _verdict(verdict: LinkVerdict) -> str:
     return "; ".join([said, *verdict.of_direction])
 
 
-def _late(link: TrialLink) -> str:
+def _late(link: TrialLink) -> v.Parts:
     late = link.verdict.late
+    p50, p99 = v.Value("late_p50_ns", late.p50_ns, "ns"), v.Value("late_p99_ns", late.p99_ns, "ns")
     if not late.count or late.p50_ns is None or late.p99_ns is None:
-        return "–"
-    return f"{words.delay(late.p50_ns / 1000)} / {words.delay(late.p99_ns / 1000)}"
+        return ("–", *v.unseen(p50, p99))
+    return (p50, " / ", p99)
 
 
-def _probe(link: TrialLink) -> str:
+def _probe(link: TrialLink) -> v.Parts:
     found = link.measured
+    error = found.error if found else None
+    known = {
+        "probe_median_us": found.median if found else None,
+        "probe_p99_us": found.p99 if found else None,
+        "probe_error_median_us": error.median if error else None,
+        "probe_error_p99_us": error.p99 if error else None,
+    }
+    median, p99, *others = v.values(known, "us")
     if found is None:
-        return "–"
-    if found.error is None:
-        return f"{words.delay(found.median)} / {words.delay(found.p99)} in all"
-    return f"{words.signed(found.error.median)} / {words.signed(found.error.p99)}"
+        return ("–", *v.unseen(median, p99, *others))
+    if error is None:
+        return (median, " / ", p99, " in all", *v.unseen(*others))
+    one, other = (replace(each, how=written.signed) for each in others)
+    return (one, " / ", other, *v.unseen(median, p99))
 
 
-def _chances(link: TrialLink) -> Iterator[str]:
+def _chances(link: TrialLink) -> v.Parts:
+    """Return what happened to frames by chance, by a link that was not up, and by its queue."""
+    found: list[v.Parts] = []
     if link.verdict.downtimes is not None:
-        yield link.verdict.downtimes.text
+        found.append((link.verdict.downtimes.text,))
     for name, check in link.verdict.shares.items():
-        yield f"{name} {_share(check)}"
+        share = v.Value(
+            f"{name}_achieved", check.achieved, "share", check.interval, how=written.exact_share
+        )
+        configured = v.Value(f"{name}_configured", check.configured, "share")
+        found.append((f"{name} ", share, *v.unseen(configured)))
     dropped = link.verdict.direction.dropped
     for name, count in (("queue", dropped.queue), (_discipline(link), dropped.early)):
         if count:
-            yield f"{count} dropped by {name}"
+            found.append((f"{count} dropped by {name}",))
+    return tuple(
+        each for at, part in enumerate(found) for each in (*((", ",) if at else ()), *part)
+    )
 
 
 def _discipline(link: TrialLink) -> str:
@@ -185,16 +217,19 @@ def _discipline(link: TrialLink) -> str:
     return queue.discipline.kind if queue and queue.discipline else "discipline"
 
 
-def _share(check: ShareCheck) -> str:
-    low, high = check.interval
-    return f"{100 * check.achieved:.3g} % [{100 * low:.3g} %, {100 * high:.3g} %]"
-
-
-def _rate(link: TrialLink) -> str:
+def _rate(link: TrialLink) -> v.Parts:
     rate = link.verdict.rate
+    achieved, configured = v.values(
+        {
+            "rate_achieved_bps": rate.achieved if rate else None,
+            "rate_configured_bps": rate.configured if rate else None,
+        },
+        "bit/s",
+    )
     if rate is None:
-        return "–"
-    return f"{rate.achieved / 1e6:.3f} of {rate.configured / 1e6:g} Mbit/s"
+        return ("–", *v.unseen(achieved, configured))
+    achieved = replace(achieved, how=written.megabit(".3f"))
+    return (achieved, " of ", replace(configured, how=written.megabit("g")), " Mbit/s")
 
 
 def _share_check(check: ShareCheck) -> JsonObject:

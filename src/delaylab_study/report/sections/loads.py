@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group
@@ -17,7 +18,11 @@ PROBED = (
     "only on trials in which both acted as configured."
 )
 NOT_PROBED = ". Claims are judged only on trials in which all loads acted as configured."
-COLUMNS = (v.Column("trials", "label"), v.Column("check", "text"), v.Column("acted"))
+COLUMNS = (
+    v.Column("trials", "label", key="trials", once=True),
+    v.Column("check", "text"),
+    v.Column("acted"),
+)
 
 
 def section(report: Report) -> v.Section:
@@ -36,15 +41,16 @@ def _lines(report: Report) -> Iterator[v.Line]:
 
 
 def _page(report: Report) -> Iterator[v.Part]:
-    rows = [
-        [group.label if not number else "", check.text, "yes" if check.acted else "no"]
-        for group in report.groups
-        for number, check in enumerate(checks(group))
-    ]
+    rows = [_row(group, check) for group in report.groups for check in checks(group)]
     if rows:
         yield v.Heading("What the loads did", 2)
         yield v.note(NOTE + (PROBED if report.probed else NOT_PROBED))
-        yield v.Table(COLUMNS, rows, on=v.PAGE)
+        yield v.Table(COLUMNS, rows, key="loads", on=v.PAGE)
+
+
+def _row(group: Group, check: TreatmentCheck) -> v.Row:
+    said: v.Parts = (check.text, *v.unseen(*v.values(asdict(check))))
+    return [group.label, said, v.Value("acted", check.acted)]
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:

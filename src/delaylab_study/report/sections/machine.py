@@ -8,7 +8,6 @@ from dataclasses import asdict
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.doubts.machine_state import MachineState, PhaseState
 from delaylab_study.analysis.group import Group
-from delaylab_study.charts import words
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
 from delaylab_study.report.sections.section import Report
@@ -54,18 +53,17 @@ def _terminal(groups: Sequence[Group]) -> Iterator[v.Table]:
 def _page(report: Report) -> Iterator[v.Part]:
     yield v.Heading("What the machine did meanwhile", 2)
     yield v.note(NOTE + (FLAGGED if report.probed else ""))
-    yield v.Table(
-        _columns(probed=bool(report.probed)), [*_rows(report.groups, events=True)], on=v.PAGE
-    )
+    rows = [*_rows(report.groups, events=True)]
+    yield v.Table(_columns(probed=bool(report.probed)), rows, key="machine", on=v.PAGE)
 
 
 def _columns(*, probed: bool) -> list[v.Column]:
     return [
-        v.Column("trials", "label", long="fold"),
-        v.Column("phase", "text", long="fold"),
+        v.Column("trials", "label", long="fold", key="trials", once=True),
+        v.Column("phase", "text", long="fold", key="phase"),
         *(v.Column(head) for head in ("busy", "softirq", "stolen", "waiting", "outside")),
-        v.Column("the busiest outside", "text", v.PAGE),
-        v.Column("for the lab", "text", v.PAGE),
+        v.Column("the busiest outside", "text", v.PAGE, key="programs"),
+        v.Column("for the lab", "text", v.PAGE, key="places"),
         v.Column("flagged", on=v.PAGE if probed else ()),
     ]
 
@@ -84,22 +82,23 @@ def _rows(groups: Sequence[Group], *, events: bool) -> Iterator[v.Row]:
     for group in groups:
         others = {f"{group.label}, on {name}": each for name, each in group.machine.others.items()}
         for label, state in {group.label: group.machine.state, **others}.items():
-            for number, phase in enumerate(state.phases):
-                yield [label if not number else "", *_phase(phase)]
+            yield from ([label, *_phase(phase)] for phase in state.phases)
             if events and (said := _events(state)):
-                yield ["", said, *[None] * 8]
+                yield [label, said, *[None] * 8]
 
 
 def _phase(phase: PhaseState) -> v.Row:
-    shares = map(words.share, (phase.busy, phase.softirq, phase.steal, phase.pressure))
-    outside = "–" if phase.foreign_cpus is None else f"{phase.foreign_cpus:.2f}"
+    known = {"busy": phase.busy, "softirq": phase.softirq}
+    shares = v.values(known | {"steal": phase.steal, "pressure": phase.pressure}, "share")
+    outside = v.Value("foreign_cpus", phase.foreign_cpus, "cpus")
     busiest = ", ".join(f"{each.name} {each.cpus:.2f}" for each in phase.programs) or "–"
     if phase.groups:
         groups = ", ".join(f"{each.short} {each.cpus:.2f}" for each in phase.groups)
         busiest += f"; by control group: {groups}"
     places = {place: used for place, used in phase.places.items() if used >= LEAST_CPUS}
     lab = ", ".join(f"{place} {used:.2f}" for place, used in places.items()) or "–"
-    return [phase.phase, *shares, outside, busiest, lab, f"{phase.flagged} of {phase.packets}"]
+    flagged = v.Value("flagged", phase.flagged), " of ", v.Value("packets", phase.packets)
+    return [phase.phase, *shares, outside, busiest, lab, flagged]
 
 
 def _events(state: MachineState) -> str:

@@ -19,16 +19,16 @@ def section(report: Report) -> v.Section:
     columns = (
         v.Column("trial", "label"),
         v.Column("probe", "text", on),
-        v.Column("loads: configured, achieved", "text"),
-        v.Column("taps: packets, dropped", "text", on),
-        v.Column("started", "text"),
+        v.Column("loads: configured, achieved", "text", key="loads"),
+        v.Column("taps: packets, dropped", "text", on, key="taps"),
+        v.Column("started", "text", key="started"),
     )
     rows = [_row(trial) for trial in report.study.trials]
     summary = "Trials, loads and taps" if report.probed else "Trials and loads"
     parts = [
         v.Heading("What was run", 2),
         v.Terms([*_terms(report)]),
-        v.unfolded(summary, [v.Table(columns, rows)]),
+        v.unfolded(summary, [v.Table(columns, rows, key="run")]),
     ]
     return v.Section("run", parts)
 
@@ -49,15 +49,20 @@ def _row(trial: TrialRecord) -> v.Row:
     loads = "; ".join(map(_load, trial.loads))
     started = (trial.started or "")[:19].replace("T", " ")
     taps = "; ".join(f"{tap.point} {tap.packets}, {tap.dropped}" for tap in trial.taps)
-    return [f"{trial.id} ({trial.status})", _probe(trial), loads, taps, started]
+    name = v.Value("trial", trial.id), " (", v.Value("status", trial.status), ")"
+    return [name, _probe(trial), loads, taps, started]
 
 
-def _probe(trial: TrialRecord) -> str:
+def _probe(trial: TrialRecord) -> v.Words:
+    interval = v.Value("interval_ns", trial.interval_ns, "ns")
     if not trial.sender or not trial.responder:
-        return ""
-    ends = f"{trial.sender.node} → {trial.responder.node}"
-    every = f", every {words.delay(trial.interval_ns / 1000)}" if trial.interval_ns else ""
-    return f"{ends}, {trial.protocol}, {trial.size_bytes} bytes{every}"
+        return v.unseen(interval)
+    every = (", every ", interval) if trial.interval_ns else v.unseen(interval)
+    return (
+        *(v.Value("sender", trial.sender.node), " → ", v.Value("responder", trial.responder.node)),
+        *(", ", v.Value("protocol", trial.protocol)),
+        *(", ", v.Value("size_bytes", trial.size_bytes), " bytes", *every),
+    )
 
 
 def _load(load: Load) -> str:

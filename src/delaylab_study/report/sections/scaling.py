@@ -14,6 +14,7 @@ from delaylab_study.analysis.statistics.effects import Effect
 from delaylab_study.charts import words
 from delaylab_study.charts.scaling import scaling_charts
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report
 
 HEADING = "Run time over the number of nodes"
@@ -64,12 +65,17 @@ def _series(found: ScaledWork, lawful: list[ScaledWork]) -> Iterator[v.Part]:
     yield v.Heading(title(found))
     yield from (v.Line(each, on=v.PAGE) for each in said)
     heads = ("nodes", f"T(N): {_of(found)}", "law", "residual")
+    share = (v.Value("work", found.work), v.Value("levels", found.label))
     if rows := _rows(found):
         shown = any(each is found for each in lawful)
         caption = "\n".join([*said, *([NOTE] if shown and found is lawful[-1] else [])])
         columns = [v.Column(head, long="fold") for head in heads]
-        on = v.ALL if shown else v.PAGE
-        yield v.Table(columns, rows, f"Scaling of {title(found)}", caption, on=on)
+        yield v.Table(
+            *(columns, rows, f"Scaling of {title(found)}", caption),
+            key="scaling",
+            share=share,
+            on=v.ALL if shown else v.PAGE,
+        )
 
 
 def _rows(found: ScaledWork) -> list[v.Row]:
@@ -79,7 +85,12 @@ def _rows(found: ScaledWork) -> list[v.Row]:
         return []
     by_law = law.at(np.array(scaling.nodes))
     return [
-        [nodes, words.seconds(float(time_s)), words.seconds(float(law_s)), _percent(residual)]
+        [
+            v.Value("nodes", nodes),
+            v.Value("time_s", float(time_s), "s"),
+            v.Value("law_s", float(law_s), "s"),
+            v.Value("residual", residual, "share", how=written.percent("+.1f")),
+        ]
         for nodes, time_s, law_s, residual in zip(
             scaling.nodes, scaling.times_s, by_law, scaling.residuals, strict=True
         )
@@ -207,7 +218,3 @@ def _effect(name: str, found: Effect | None) -> JsonObject:
 def _with_interval(found: Effect) -> str:
     low, high = (words.seconds(end) for end in found.interval)
     return f"{words.seconds(found.value)} [{low}, {high}]"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:+.1f} %".replace("-", words.MINUS)

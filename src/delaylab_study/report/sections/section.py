@@ -13,11 +13,12 @@ from math import isfinite
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.compared.levels import FactorLevels, levels_of
 from delaylab_study.analysis.group import Group
-from delaylab_study.analysis.statistics.quantiles import Interval
+from delaylab_study.analysis.statistics.quantiles import Interval, Quantile
 from delaylab_study.dataset.store import Study
 from delaylab_study.papers.findings import Claimed, Later, Repeated, by_claimant, findings, repeated
 from delaylab_study.papers.paper import Paper
-from delaylab_study.report import arrange
+from delaylab_study.report import arrange, written
+from delaylab_study.report.value import UNKNOWN, Value
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,18 @@ class Report:
     def claims(self) -> list[Claimed]:
         """Return the verdicts by whose claims they are on."""
         return by_claimant(self.findings, self.given)
+
+
+def quantile(key: str, found: Quantile) -> Value:
+    """Return a quantile of delays for a table."""
+    return Value(
+        key,
+        found.value,
+        "us",
+        found.interval or UNKNOWN,
+        (found.why,) if found.why else (),
+        written.at_most(found.at_most),
+    )
 
 
 def interval(found: Interval | None) -> list[float] | None:

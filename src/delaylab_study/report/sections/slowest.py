@@ -11,6 +11,7 @@ from delaylab_study.analysis.over_time.slowest import NAMED, SlowPacket
 from delaylab_study.charts import words
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report
 
 NOTE = (
@@ -25,49 +26,68 @@ COLUMNS = (
     v.Column("user RTT (median)", on=v.WIDE),
     v.Column("lost in", "label", v.WIDE, ratio=3, long="fold"),
     v.Column("user RTT (median), lost in", "label", v.NARROW, ratio=3, long="fold"),
-    v.Column("trials", "label", v.PAGE),
+    v.Column("trials", "label", v.PAGE, key="trials"),
     v.Column("packet", "text", v.PAGE),
     *(v.Column(head, on=v.PAGE) for head in ("user RTT", "their median", "lost")),
-    *(v.Column(head, "text", v.PAGE) for head in ("lost in", "machine then")),
+    v.Column("lost in", "text", v.PAGE),
+    v.Column("machine then", "text", v.PAGE, key="machine"),
 )
 
 
 def section(report: Report) -> v.Section:
     """Return the table of the slowest packets, if there are any."""
     found = slowest(report.groups)
-    return v.Section("slowest", [table(found)] if found else [])
+    each = [(group, packet) for group in report.groups for packet in _of(group)]
+    of_each = v.Lazy(lambda _: [table(each, "slowest_of_each")], on=v.DATA)
+    return v.Section("slowest", [table(found, "slowest"), of_each] if found else [])
 
 
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return the trial's slowest packets."""
-    found = group.packets.slowest if group and group.packets else []
-    return {"slowest": [_json(packet) for packet in found]}
+    return {"slowest": [_json(packet) for packet in (_of(group) if group else [])]}
 
 
 def slowest(groups: list[Group]) -> list[tuple[Group, SlowPacket]]:
     """Return the slowest packets of a study, each compared with packets of the same levels."""
-    found = [
-        (group, packet) for group in groups if group.packets for packet in group.packets.slowest
-    ]
+    found = [(group, packet) for group in groups for packet in _of(group)]
     return sorted(found, key=lambda pair: -pair[1].times)[:NAMED]
 
 
-def table(found: Sequence[tuple[Group, SlowPacket]]) -> v.Table:
+def table(found: Sequence[tuple[Group, SlowPacket]], key: str = "") -> v.Table:
     """Return slow packets with the segments that they lost their time in."""
-    return v.Table(COLUMNS, [_row(*each) for each in found], "The slowest packets", NOTE)
+    return v.Table(COLUMNS, [_row(*each) for each in found], "The slowest packets", NOTE, key=key)
+
+
+def _of(group: Group) -> list[SlowPacket]:
+    return group.packets.slowest if group.packets else []
 
 
 def _row(group: Group, packet: SlowPacket) -> v.Row:
     part = packet.lost_in
-    trials = group.label_of(packet.trial)
-    seq = f"{packet.seq} at {packet.after_s:.2f} s"
-    rtt, usual = words.delay(packet.rtt_us), words.delay(packet.usual_us)
-    layer = f"{part.layer}{f' ({part.at})' if part.at else ''}, {part.direction}"
-    lost = f"{words.signed(part.lost_us)} (of {words.delay(part.delay_us)})"
+    trials, seq = group.label_of(packet.trial), v.Value("seq", packet.seq)
+    after = v.Value("after_s", packet.after_s, "s", how=written.fixed(".2f"))
+    rtt = v.Value("rtt_us", packet.rtt_us, "us")
+    usual = v.Value("usual_us", packet.usual_us, "us")
+    lost: v.Parts = (
+        v.Value("lost_us", part.lost_us, "us", how=written.signed),
+        *(" (of ", v.Value("delay_us", part.delay_us, "us"), ")"),
+        *v.unseen(v.Value("delay_usual_us", part.usual_us, "us")),
+    )
+    at = v.Value("at", part.at)
+    layer: v.Parts = (
+        v.Value("layer", part.layer),
+        *((" (", at, ")") if part.at else v.unseen(at)),
+        *(", ", v.Value("direction", part.direction)),
+        *v.unseen(*v.values({"leg": part.leg, "from": part.start, "to": part.end})),
+    )
     machine = _machine(packet)
-    both, where = f"{rtt} ({usual})", f"{lost} in {layer}\nmachine: {machine}"
-    head = (v.Span(trials, "strong"), f"\nseq {seq}")
-    return [head, both, where, f"{both}\n{where}", trials, seq, rtt, usual, lost, layer, machine]
+    both: v.Parts = (rtt, " (", usual, ")")
+    where: v.Parts = (*lost, " in ", *layer, f"\nmachine: {machine}")
+    shares = {"busy": packet.busy, "steal": packet.steal, "pressure": packet.pressure}
+    then: v.Parts = (machine, *v.unseen(*v.values(shares, "share")))
+    sent: v.Parts = (seq, " at ", after, " s", *v.unseen(v.Value("probe", packet.probe)))
+    head, folded = (v.Span(trials, "strong"), "\nseq ", *sent), (*both, "\n", *where)
+    return [head, both, where, folded, trials, sent, rtt, usual, lost, layer, then]
 
 
 def _machine(packet: SlowPacket) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from delaylab_study.charts import tables
 from delaylab_study.papers import calls
 from delaylab_study.papers.paper import Paper
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report
 
 
@@ -24,6 +26,7 @@ def _parts(report: Report, paper: Paper) -> Iterator[v.Part]:
         yield v.Heading(table.title)
         yield v.note(table.note)
         yield v.unfolded(f"All {len(table.rows)} rows", [_table(table)], when=table.many)
+        yield v.for_scripts("paper", partial(_values, table))
 
 
 def _table(table: tables.Table) -> v.Table:
@@ -32,6 +35,16 @@ def _table(table: tables.Table) -> v.Table:
         for at, head in enumerate(table.head)
     ]
     return v.Table(columns, [[_cell(cell) for cell in row] for row in table.rows])
+
+
+def _values(table: tables.Table) -> Iterator[tuple[v.Value, ...]]:
+    """Yield each cell that is no name of a row: the words here, and the paper's."""
+    for row in table.rows:
+        names = ", ".join(written.plain(_cell(cell)) for cell in row[: table.texts])
+        for head, cell in zip(table.head[table.texts :], row[table.texts :], strict=True):
+            here, paper = (cell, None) if isinstance(cell, str) else cell
+            where = {"table": table.title, "row": names, "column": head}
+            yield v.values({**where, "here": here, "paper": paper})
 
 
 def _cell(cell: str | tuple[str, str]) -> v.Words:

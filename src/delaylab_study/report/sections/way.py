@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import starmap
 from textwrap import wrap
 
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group, GroupPackets, SegmentSummary
-from delaylab_study.analysis.statistics.quantiles import Quantile, Summary, Tail
-from delaylab_study.charts import words
+from delaylab_study.analysis.statistics.quantiles import Summary, Tail
 from delaylab_study.charts.fitted import scaled
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.arrange import Panel, SegmentKey, layer_names, panels, segment_key, usual
 from delaylab_study.report.packet_path import DEEP, RAMP, drawing
-from delaylab_study.report.sections.section import Report, interval
+from delaylab_study.report.sections.section import Report, interval, quantile
 
 # Smallest width of the column of layers, and that of the lines between two columns.
 LAYER, BETWEEN = 20, 3
@@ -47,8 +48,10 @@ BOUNDED = (
 POINT = "Point at a cell for n and the 95 % intervals, or open the table."
 EFFECTIVE = "effective sample size: independent packets that these are worth"
 ENDS = (
-    v.Column("trials", "label"),
-    *(v.Column(head, "text") for head in ("leg", "segment", "layer", "direction")),
+    v.Column("trials", "label", key="trials", once=True),
+    v.Column("leg", "text", key="leg"),
+    *(v.Column(head, "text") for head in ("segment", "layer")),
+    v.Column("direction", "text", key="direction"),
     v.Column("n"),
     v.Column("effective", hint=EFFECTIVE),
     v.Column("median"),
@@ -90,7 +93,7 @@ def section(report: Report) -> v.Section:
     A panel with many groups has its round trips alone there.
     """
     parts = [v.Lazy(lambda width: _terminal(report, width), on=v.TERMINAL)]
-    page = [v.Lazy(lambda _: _page(report), on=v.PAGE)] if report.probed else []
+    page = [v.Lazy(lambda _: _page(report), on=v.PAGE + v.DATA)] if report.probed else []
     return v.Section("way", [*parts, *page])
 
 
@@ -114,38 +117,53 @@ def _page(report: Report) -> Iterator[v.Part]:
     for (reason, kinds), points in _absent(report.groups).items():
         said = f" ({', '.join(kinds)}): {reason}."
         yield v.note(("No stamps at ", v.Span(", ".join(points), "strong"), said))
-    rows = [
-        _row(group.label if not number else "", part)
-        for group in report.probed
-        for number, part in enumerate(group.segments)
-    ]
+    rows = [_row(group.label, part) for group in report.probed for part in group.segments]
     columns = (*ENDS, v.Column("± clocks", on=v.PAGE if clocks else ()), *TAILS)
-    yield v.unfolded("All segments with n and intervals", [v.Table(columns, rows)])
+    table = v.Table(columns, rows, key="delays")
+    yield v.unfolded("All segments with n and intervals", [table])
+    groups = [each for group in report.probed for each in group.by_way()]
+    trips = [(group, *trip) for group in groups for trip in group.rtt.items()]
+    yield v.for_scripts("rtt", lambda: starmap(_trip, trips))
 
 
 def _row(label: str, part: SegmentSummary) -> v.Row:
     delay = part.delay
+    median, p90, p99, p999, most = _statistics(delay)
+    at = v.Value("at", part.at)
+    start, end = v.Value("from", part.start), v.Value("to", part.end)
+    merged = v.Value("merged", part.merged, how=written.said(" (merged)" if part.merged else ""))
+    bound = v.Value("bound_us", part.bound_us, "us")
+    limit, way = v.Value("at_most_us", delay.median.at_most, "us"), v.Value("way", part.way)
     return [
         label,
         part.leg,
-        f"{part.start} → {part.end}{' (merged)' if part.merged else ''}",
-        f"{part.layer} ({part.at})" if part.at else part.layer,
+        (start, " → ", end, merged, *v.unseen(way)),
+        (v.Value("layer", part.layer), *((" (", at, ")") if part.at else v.unseen(at))),
         part.direction,
-        delay.n,
-        f"{delay.n_effective:.0f}",
-        _quantile_cell(delay.median),
-        words.delay(part.bound_us) if part.bound_us else "",
-        (v.Span(words.interval(delay.median.interval), "small"),),
-        _quantile_cell(delay.p90),
-        _quantile_cell(delay.p99),
-        (v.Span(words.interval(delay.p99.interval), "small"),),
-        _quantile_cell(delay.p999),
-        words.delay(delay.max),
+        v.Value("n", delay.n),
+        v.Value("n_effective", delay.n_effective, how=written.fixed(".0f")),
+        median,
+        (*((bound,) if part.bound_us else v.unseen(bound)), *v.unseen(limit)),
+        (replace(median, how=written.ends, tone="small"),),
+        p90,
+        p99,
+        (replace(p99, how=written.ends, tone="small"),),
+        p999,
+        most,
     ]
 
 
-def _quantile_cell(found: Quantile) -> v.Cell:
-    return v.Cell(words.quantile(found), found.why)
+def _statistics(delays: Summary) -> list[v.Value]:
+    quantiles = [quantile(f"{name}_us", found) for name, found in delays.quantiles.items()]
+    return [*quantiles, v.Value("max_us", delays.max, "us")]
+
+
+def _trip(group: Group, point: str, trip: Summary) -> list[v.Value]:
+    """Return a round trip of a group with the counts of its packets."""
+    names = {"trials": group.label, "way": group.way, "point": point}
+    counts = {"sent": group.sent, "answered": group.answered, "lost": group.lost}
+    of_trip = {"n": trip.n, "n_effective": trip.n_effective}
+    return [*v.values({**names, **counts}), *v.values(of_trip), *_statistics(trip)]
 
 
 def study_json(report: Report) -> JsonObject:
@@ -224,25 +242,21 @@ def _segment(segment: SegmentSummary) -> JsonObject:
 
 
 def _summary(summary: Summary) -> JsonObject:
+    *quantiles, most = _statistics(summary)
     return {
         "n": summary.n,
         "n_effective": summary.n_effective,
         **{
             key: value
-            for name, found in summary.quantiles.items()
-            for key, value in _quantile(f"{name}_us", found).items()
+            for found in quantiles
+            for key, value in (
+                (found.key, found.value),
+                (f"{found.key}_interval", interval(found.interval)),
+            )
         },
-        "max_us": summary.max,
-        "refused": {
-            f"{name}_us": found.why
-            for name, found in summary.quantiles.items()
-            if found.value is None
-        },
+        most.key: most.value,
+        "refused": {found.key: "".join(found.doubts) for found in quantiles if found.value is None},
     }
-
-
-def _quantile(name: str, quantile: Quantile) -> JsonObject:
-    return {name: quantile.value, f"{name}_interval": interval(quantile.interval)}
 
 
 def _layer_tables(panel: Panel, width: int) -> Iterator[v.Table]:
@@ -269,19 +283,23 @@ def _layer_tables(panel: Panel, width: int) -> Iterator[v.Table]:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of a table of layers: a group's delays as words, by segment and by round trip."""
+    """A column of a table of layers: a group's delays by segment and by round trip."""
 
     head: str
     parts: dict[SegmentKey, SegmentSummary]
-    cells: dict[SegmentKey, str]
-    trips: dict[str, str]
+    cells: dict[SegmentKey, v.Parts]
+    trips: dict[str, v.Parts]
     why_no_p99: str
 
     @property
     def width(self) -> int:
         """Return the number of characters of its widest cell."""
-        lines = [*self.head.split("\n"), *self.cells.values(), *self.trips.values()]
-        return max(map(len, lines))
+        return max(map(len, [*self.head.split("\n"), *self.texts]))
+
+    @property
+    def texts(self) -> list[str]:
+        """Return its cells without tones."""
+        return [*map(written.plain, (*self.cells.values(), *self.trips.values()))]
 
 
 def _column(group: Group, label: str, name: Tail) -> _Column:
@@ -313,7 +331,7 @@ def _layer_table(
 ) -> v.Table:
     """Return the table of some groups; the last one of a panel explains the signs of all."""
     bounded = any(part.bound_us for column in columns for part in column.parts.values())
-    few = any("–" in cell for c in columns for cell in (*c.cells.values(), *c.trips.values()))
+    few = any("–" in text for column in columns for text in column.texts)
     why = next((column.why_no_p99 for column in columns if column.why_no_p99), "")
     no_p99 = f" User RTT: {why}." if why else ""
     notes = f"{CLOCKS if bounded else ''}{FEW if few else ''}{no_p99}"
@@ -350,8 +368,8 @@ def _trips_table(panel: Panel) -> v.Table:
     )
     rows: list[v.Row] = []
     for group, label in zip(panel.groups, panel.labels, strict=True):
-        cells = [_cell(group.rtt.get(trip), panel.tail) for trip, _ in trips]
-        folded = [cell.replace(" / ", "\n") for cell in cells]
+        found = [group.rtt.get(trip) for trip, _ in trips]
+        cells, folded = ([_cell(each, panel.tail, by) for each in found] for by in (" / ", "\n"))
         count = _count(group)
         rows.append([label, count, *cells, f"{label}\n{count}", *folded])
     title = f"{panel.title}: round trips, median / {panel.tail}"
@@ -362,12 +380,12 @@ def _count(group: Group) -> str:
     return f"n {group.answered}, lost {group.lost}"
 
 
-def _bounded_cell(part: SegmentSummary, name: Tail) -> str:
-    bound = f" ±{words.delay(part.bound_us)}" if part.bound_us else ""
-    return _cell(part.delay, name) + bound
+def _bounded_cell(part: SegmentSummary, name: Tail) -> v.Parts:
+    bound = (" ±", v.Value("bound_us", part.bound_us, "us")) if part.bound_us else ()
+    return (*_cell(part.delay, name), *bound)
 
 
-def _cell(delays: Summary | None, name: Tail) -> str:
+def _cell(delays: Summary | None, name: Tail, by: str = " / ") -> v.Parts:
     if delays is None:
-        return "–"
-    return f"{words.quantile(delays.median)} / {words.quantile(delays.tail(name))}"
+        return ("–",)
+    return quantile("median_us", delays.median), by, quantile(f"{name}_us", delays.tail(name))

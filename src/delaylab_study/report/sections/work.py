@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.domains import mean_shares
-from delaylab_study.analysis.doubts.cpu_time import cpu_times
+from delaylab_study.analysis.doubts.cpu_time import CpuTimes, cpu_times
 from delaylab_study.analysis.fairness import WITHIN, NodeShare
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.work import FoundFigure, NodeWork, Work
@@ -16,6 +16,7 @@ from delaylab_study.charts import words
 from delaylab_study.charts.messages import message_charts
 from delaylab_study.charts.work import work_charts
 from delaylab_study.report import value as v
+from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report, interval
 
 # Largest number of works, each of one group, that the terminal shows with their nodes.
@@ -37,7 +38,7 @@ MESSAGES = (
     "MPI_Barrier of all nodes. Medians and least of the repetitions."
 )
 NODES = (
-    v.Column("node", "label", long="fold"),
+    v.Column("node", "label", long="fold", key="node"),
     v.Column("share", on=v.TERMINAL),
     v.Column("share (%)", on=v.PAGE),
     v.Column("rate"),
@@ -47,7 +48,10 @@ NODES = (
     *(v.Column(f"CPU time ({by})", on=v.PAGE) for by in ("getrusage", "cgroup")),
     v.Column("longest stop", on=v.PAGE),
 )
-TIMES = (v.Column("operation", "label"), *map(v.Column, ("size", "median", "least")))
+TIMES = (
+    v.Column("operation", "label", key="operation"),
+    *map(v.Column, ("size", "median", "least")),
+)
 FIGURES = (v.Column("figure", "label"), v.Column("value"))
 
 
@@ -95,13 +99,21 @@ def _work(
     yield from (v.note(f"{line}.") for line in domains)
     yield from (v.Noticed("failed", why) for why in _failed(work))
     nodes = [*_nodes(group, work)]
-    yield v.Table(NODES, nodes, f"Work {of}", caption, on=on if nodes else v.TERMINAL)
+    share = (v.Value("trials", group.label), v.Value("work", work.name))
+    yield v.Table(
+        *(NODES, nodes, f"Work {of}", caption),
+        key="nodes",
+        share=(*share, v.Value("unit", work.unit)),
+        on=on if nodes else v.TERMINAL,
+    )
     yield from (v.Line(f"{line}.", "faint", on=v.TERMINAL) for line in domains if on == v.ALL)
     if messages := _messages(work):
         yield v.note(MESSAGES)
-        yield v.Table(TIMES, messages, f"Messages of {of}", MESSAGES, on=on)
-    if figures := [[*_figure(each)] for each in work.figures]:
-        yield v.Table(FIGURES, figures, f"Figures of {of}", on=on)
+        yield v.Table(
+            *(TIMES, messages, f"Messages of {of}", MESSAGES), key="messages", share=share, on=on
+        )
+    if figures := [_figure(each) for each in work.figures]:
+        yield v.Table(FIGURES, figures, f"Figures of {of}", key="figures", share=share, on=on)
 
 
 def _domains(group: Group) -> list[str]:
@@ -125,22 +137,26 @@ def _messages(work: Work) -> list[v.Row]:
     return [
         [
             each.operation,
-            "–" if each.operation == "barrier" else f"{each.size_bytes:,} B".replace(",", " "),
-            words.delay(each.median_ns / 1e3),
-            words.delay(each.least_ns / 1e3),
+            v.Value(
+                "size_bytes",
+                None if each.operation == "barrier" else each.size_bytes,
+                how=written.number(lambda size: f"{size:,} B".replace(",", " ")),
+            ),
+            v.Value("median_ns", each.median_ns, "ns"),
+            v.Value("least_ns", each.least_ns, "ns"),
         ]
         for each in work.messages
     ]
 
 
-def _figure(figure: FoundFigure) -> tuple[str, str]:
+def _figure(figure: FoundFigure) -> v.Row:
     """Return a figure's name and its value with its unit."""
     name = figure.name.replace("-", " ")
     for how in ("one way", "per message"):
         name = name.replace(f" {how}", f", {how}")
-    if figure.unit == "ns":
-        return name, words.delay(figure.value / 1e3)
-    return name, words.rate(figure.value, figure.unit)
+    unit = v.unseen(v.Value("unit", figure.unit))
+    value = v.Value("value", figure.value, figure.unit)
+    return [v.Value("name", figure.name, how=written.said(name)), (value, *unit)]
 
 
 def _said(work: Work) -> str:
@@ -168,24 +184,42 @@ def _said(work: Work) -> str:
 
 
 def _nodes(group: Group, work: Work) -> Iterator[v.Row]:
-    differ = {(e.work, e.node): e.differ for e in cpu_times(group.trials) if not e.agree}
+    differ = {(e.work, e.node): e for e in cpu_times(group.trials)}
     shares = work.fairness.shares if work.fairness is not None else {}
     for node, done in work.nodes.items():
-        share = words.share_of_fair(shares[node].of_fair) if node in shares else "–"
-        rest = [
-            words.seconds(done.user_s + done.system_s),
+        of_fair = shares[node].of_fair if node in shares else None
+        share = v.Value(
+            "share_of_fair",
+            of_fair.value if of_fair else None,
+            "share",
+            of_fair.interval if of_fair else v.UNKNOWN,
+            how=written.of_fair,
+        )
+        cpu_s = v.Value("cpu_s", done.user_s + done.system_s, "s")
+        own = v.unseen(*v.values({"user_s": done.user_s, "system_s": done.system_s}, "s"))
+        rest: list[v.Parts] = [
+            (cpu_s, *own),
             _host_cpu(done, differ.get((work.name, node))),
-            "–" if done.longest_stop_s is None else words.delay(done.longest_stop_s * 1e6),
+            (v.Value("longest_stop_s", done.longest_stop_s, "s", how=written.stop),),
         ]
-        rate, time = words.rate(done.rate, work.unit), words.seconds(done.wall_s)
-        yield [node, share, share, rate, time, *rest, "\n".join(rest), *rest]
+        folded = (*rest[0], "\n", *rest[1], "\n", *rest[2])
+        rate, time = (
+            v.Value("rate", done.rate, work.unit, how=written.rate),
+            v.Value("wall_s", done.wall_s, "s"),
+        )
+        yield [node, share, share, rate, time, *rest, folded, *rest]
 
 
-def _host_cpu(done: NodeWork, differ: float | None) -> str:
-    said = "–" if done.host_cpu_s is None else words.seconds(done.host_cpu_s)
-    if differ is not None:
-        said += f" ({100 * differ:+.0f} %)".replace("-", words.MINUS)
-    return said if done.vcpu_s is None else f"{said}, vCPUs {words.seconds(done.vcpu_s)}"
+def _host_cpu(done: NodeWork, times: CpuTimes | None) -> v.Parts:
+    apart = v.Value("cpu_times_differ", times.differ if times else None, "share")
+    vcpu = v.Value("vcpu_s", done.vcpu_s, "s")
+    agree = times is None or times.agree
+    shown = replace(apart, how=written.percent("+.0f"))
+    return (
+        v.Value("host_cpu_s", done.host_cpu_s, "s"),
+        *(v.unseen(apart) if agree else (" (", shown, ")")),
+        *(v.unseen(vcpu) if done.vcpu_s is None else (", vCPUs ", vcpu)),
+    )
 
 
 def _json(group: Group, work: Work) -> JsonObject:
