@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delaylab.api.files import JsonObject, one_line, printable
-from delaylab.api.records import Doubt
 from delaylab_study.analysis.group import Group
 from delaylab_study.dataset.intact import trial_of
 from delaylab_study.dataset.records.trial import TrialRecord
@@ -50,7 +49,8 @@ def study_json(report: Report) -> JsonObject:
 def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
     """Return the trial's doubts; those that were recorded, if it failed."""
     found = group.doubts if group else trial.warnings
-    return {"warnings": [_json(each) for each in found]}
+    fields = {"kind", "message", "remedy"}
+    return {"warnings": [each.model_dump(include=fields) for each in found]}
 
 
 def missing_trials(study: Study) -> list[str]:
@@ -116,7 +116,3 @@ def _unfinished(study: Study) -> Iterator[v.Part]:
         yield v.Line(said, "bad", on=v.TERMINAL)
         yield v.Line(f"  to do: {resume_command(study.directory)}", "faint", on=v.TERMINAL)
         yield v.Noticed("not run", "; ".join(missing))
-
-
-def _json(doubt: Doubt) -> JsonObject:
-    return {"kind": doubt.kind, "message": doubt.message, "remedy": doubt.remedy}
