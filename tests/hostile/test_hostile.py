@@ -67,7 +67,7 @@ SHOWN = (
     ]
     + [
         Case(f"csv/{table}", "", made_of(shown.CASES["everywhere"], "show", "--csv", table))
-        for table in ("packets", "segments", "trials")
+        for table in ("packets", "segments", "trials", "delays", "machine", "run")
     ]
 )
 SLOW = {

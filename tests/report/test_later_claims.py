@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -58,6 +60,12 @@ def test_verdicts_on_them_say_so_in_every_form(place: Path, tmp_path: Path) -> N
         ("under-1ms", "holds", False),
         ("lxc-adds-little", "does not hold", True),
         ("lxc-adds-a-lot", "holds", True),
+    ]
+    rows = csv.DictReader(
+        io.StringIO(ran("show", place, tmp_path, LATER, "--csv", "claims").stdout)
+    )
+    assert [(row["id"], row["after_data"]) for row in rows] == [
+        (each["id"], str(each["after_data"]).lower()) for each in found["claims"]
     ]
     text = " ".join(ran("show", place, tmp_path, LATER).stdout.split())
     assert "Claims of this study" in text

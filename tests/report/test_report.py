@@ -65,6 +65,7 @@ def test_json_has_the_shape_that_scripts_rely_on(place: Path) -> None:
         "instrument",
         "claims",
         "damaged",
+        "tables",
     }
     trial = found["trials"][0]
     assert set(trial) >= {"id", "factors", "status", "warnings", "rtt", "segments"}

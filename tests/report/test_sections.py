@@ -13,12 +13,14 @@ import pytest
 
 from delaylab_study.report import (
     compared_sections,
+    data,
     html,
     rich_parts,
     sections,
     templating,
     terminal,
     value,
+    written,
 )
 from delaylab_study.report.sections.registry import PAGE, STUDY_JSON, TERMINAL, TRIAL_JSON
 from delaylab_study.report.style import TEMPLATES
@@ -31,7 +33,10 @@ FORMS = {
 ROOM = "delaylab_study.report"
 SHOWING = (
     *("rich", "jinja2", "markupsafe"),
-    *(f"{ROOM}.{name}" for name in ("html", "rich_parts", "show", "templating", "terminal")),
+    *(
+        f"{ROOM}.{name}"
+        for name in ("data", "html", "rich_parts", "show", "templating", "terminal")
+    ),
 )
 """Modules that show values."""
 NAMES = {module.name for module in pkgutil.iter_modules(sections.__path__)}
@@ -71,7 +76,7 @@ def test_sections_and_their_values_know_of_no_form() -> None:
 
 def test_no_form_knows_of_a_section() -> None:
     all_of_them = tuple(module.__name__ for module in MODULES)
-    for module in (html, rich_parts, templating, terminal):
+    for module in (data, html, rich_parts, templating, terminal, written):
         assert below(imported(module.__file__), all_of_them) == [], module.__name__
     assert below(imported(f"{sections.__path__[0]}/registry.py"), all_of_them)
 

@@ -70,8 +70,11 @@ def test_the_page_has_tables_and_drawings(place: Path) -> None:
 
 @pytest.fixture(scope="module")
 def messages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_messages(tmp_path_factory.mktemp("mpi"))
+
+
+def write_messages(folder: Path) -> Path:
     """A program of MPI on two nodes, with two operations and two figures."""
-    folder = tmp_path_factory.mktemp("mpi")
     times = [
         {"operation": "round-trip", "size_bytes": 65536, "repeats": 9, "least_ns": 2e5},
         {"operation": "barrier", "size_bytes": 0, "repeats": 9, "least_ns": 1e4},

@@ -21,7 +21,7 @@ from delaylab.api.command_line import (
     print_json,
 )
 from delaylab.api.errors import BadInput
-from delaylab_study.cli.options import Claims, CsvTable, Only, Paper, Scale
+from delaylab_study.cli.options import OF_DATA, Claims, CsvTable, Only, Paper, Scale
 
 
 @app.command(rich_help_panel=Heading.MEASUREMENTS)
@@ -224,8 +224,10 @@ def show(
         CsvTable | None,
         typer.Option(
             "--csv",
-            help="Print one row for each packet, for each segment of each packet, for each node's "
-            "work, or for each trial.",
+            metavar="TABLE",
+            help="Print a table: one row for each packet (`packets`), for each segment of each "
+            "packet (`segments`), for each node's work (`work`) or for each trial (`trials`), or a "
+            "table of the report, such as `delays` or `links` (docs/report.md lists them).",
         ),
     ] = None,
 ) -> None:
@@ -235,10 +237,10 @@ def show(
     if csv and as_json:
         raise BadInput("--csv and --json exclude each other", fix="give one of them")
     study = read_intact(directory)  # damage is found before the slow imports
-    if csv:
+    if csv in OF_DATA:
         from delaylab_study.api.datasets import dataset_of
 
-        sys.stdout.buffer.write(dataset_of(study, None).csv(csv.value))
+        sys.stdout.buffer.write(dataset_of(study, None).csv(OF_DATA[csv]))
         check_intact(study)
         return
     from delaylab_study.verbs import datasets
@@ -246,7 +248,9 @@ def show(
 
     repeated = given(paper)
     later = later_claims(claims, study, repeated)
-    if as_json:
+    if csv:
+        sys.stdout.buffer.write(datasets.table(study, csv.value, repeated, later))
+    elif as_json:
         print_json(datasets.numbers(study, repeated, later))
     else:
         datasets.show(console(), study, repeated, later)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,9 +35,41 @@ Only = Annotated[
 
 
 class CsvTable(StrEnum):
-    """The tables that `show --csv` prints."""
+    """The tables that `show --csv` prints: four of the data, then those of the report."""
 
     PACKETS = "packets"
     SEGMENTS = "segments"
     WORK = "work"
     TRIALS = "trials"
+    DELAYS = "delays"
+    RTT = "rtt"
+    EVENTS = "events"
+    LEVELS = "levels"
+    NODES = "nodes"
+    MESSAGES = "messages"
+    FIGURES = "figures"
+    SCALING = "scaling"
+    CLAIMS = "claims"
+    SCENARIOS = "scenarios"
+    LAYERS = "layers"
+    PAPER = "paper"
+    LINKS = "links"
+    SLOWEST = "slowest"
+    SLOWEST_OF_EACH = "slowest_of_each"
+    MACHINE = "machine"
+    LOADS = "loads"
+    INSTRUMENT = "instrument"
+    CLOCKS = "clocks"
+    ACCOUNT = "account"
+    POINTS = "points"
+    PHASES = "phases"
+    RUN = "run"
+
+
+OF_DATA: dict[CsvTable, Literal["packets", "segments", "work", "trials"]] = {
+    CsvTable.PACKETS: "packets",
+    CsvTable.SEGMENTS: "segments",
+    CsvTable.WORK: "work",
+    CsvTable.TRIALS: "trials",
+}
+"""Tables of the data, as the API names them; all others are of the report."""

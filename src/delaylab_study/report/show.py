@@ -1,9 +1,10 @@
-"""Numbers of a study as JSON, for scripts."""
+"""Numbers of a study for scripts: as JSON, and a table as CSV."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from delaylab.api.errors import BadInput
 from delaylab.api.files import JsonObject
 from delaylab.api.progress import Progress, silent
 from delaylab_study.analysis.analyse import Analysed, analyse, analysed
@@ -13,7 +14,8 @@ from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
 from delaylab_study.papers.findings import Later
 from delaylab_study.papers.paper import Paper
-from delaylab_study.report.sections.registry import STUDY_JSON, TRIAL_JSON
+from delaylab_study.report.data import Record, csv_of, json_of, records
+from delaylab_study.report.sections.registry import STUDY_JSON, TABLES, TRIAL_JSON
 from delaylab_study.report.sections.section import Report
 
 
@@ -36,13 +38,43 @@ def as_json(
     how a trial's clocks were aligned. `slowest` has a trial's slowest packets under load, each with
     the segment that it lost its time in: the one furthest above its median. `outages` are runs of
     packets without a reply, with times in s. What is about packets is empty in a trial without a
-    probe.
+    probe. `tables` has the tables of the report by name, as `table_csv` prints them: each row has
+    its values by name, with unit, interval and doubts.
 
     `later` are claims that were chosen after the data. Raise `BadInput` for a damaged dataset.
     """
     found = analysed(given, progress)
     with usable(str(found.study.directory)):
         return _numbers(Report(found.study, found.groups, paper, later))
+
+
+def table_csv(
+    given: Path | Study | Analysed,
+    name: str,
+    paper: Paper | None = None,
+    progress: Progress = silent,
+    later: Later = (),
+) -> bytes:
+    """Return a table of the report as CSV (RFC 4180) in UTF-8, with units in the columns' names.
+
+    `KEY_low` and `KEY_high` are the ends of an interval, `KEY_doubts` says what speaks against a
+    value, or why there is none. Raise `BadInput` for a damaged dataset, and if the report has no
+    such table.
+    """
+    found = analysed(given, progress)
+    where = str(found.study.directory)
+    with usable(where):
+        report = Report(found.study, found.groups, paper, later)
+        rows = records([TABLES[name](report)]).get(name)
+        if not rows:
+            there = ", ".join(_tables(report))
+            raise BadInput(f"its report has no table `{name}`", where, f"it has {there}")
+        return csv_of(rows)
+
+
+def _tables(report: Report) -> dict[str, list[Record]]:
+    found = records(section(report) for section in dict.fromkeys(TABLES.values()))
+    return {name: found[name] for name in TABLES if found.get(name)}
 
 
 def _numbers(report: Report) -> JsonObject:
@@ -52,6 +84,7 @@ def _numbers(report: Report) -> JsonObject:
         **head,
         "trials": [_trial(report, trial, alone) for trial in report.study.trials],
         **{key: value for part in others for key, value in part.items()},
+        "tables": {name: json_of(rows) for name, rows in _tables(report).items()},
     }
 
 

@@ -49,7 +49,7 @@ UNKNOWN: Interval = (nan, nan)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Value in a table, which is written where it is shown: in words by `written`, or as data.
+    """A value in a table, which is written where it is shown: in words by `written`, or as data.
 
     `key` is its name for scripts, `unit` also says how it is usually written, and `how` how else.
     `interval` is None where there can be none. `doubts` speak against it, or say why it is None;

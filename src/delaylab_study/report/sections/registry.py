@@ -52,6 +52,25 @@ PAGE: Sections = (
     *(doubts.section, machine.section, loads.section, cost.section, clocks.section),
     *(accounting.section, astray.section, run.section),
 )
+TABLES: dict[str, Callable[[Report], Section]] = {
+    **dict.fromkeys(("delays", "rtt"), way.section),
+    "events": convergence.section,
+    "levels": levels.section,
+    **dict.fromkeys(("nodes", "messages", "figures"), work.section),
+    "scaling": scaling.section,
+    **dict.fromkeys(("claims", "scenarios"), claims.section),
+    "layers": layers.section,
+    "paper": tables.section,
+    "links": links.section,
+    **dict.fromkeys(("slowest", "slowest_of_each"), slowest.section),
+    "machine": machine.section,
+    "loads": loads.section,
+    "instrument": cost.section,
+    "clocks": clocks.section,
+    **dict.fromkeys(("account", "points", "phases"), accounting.section),
+    "run": run.section,
+}
+"""Tables for scripts by their keys, each with the section that has it."""
 STUDY_JSON: tuple[Callable[[Report], JsonObject], ...] = (
     *(head.study_json, way.study_json, levels.study_json, work.study_json, scaling.study_json),
     *(cost.study_json, claims.study_json, doubts.study_json),
