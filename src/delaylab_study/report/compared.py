@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.claims.doubted import ClaimDoubt
-from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, Line
+from delaylab_study.analysis.compared.lines import Line
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.compared.two_sides import ComparedSides
 from delaylab_study.analysis.statistics.two_runs import CERTAIN
-from delaylab_study.charts import words
 
 NOTE = (
     "with the 99 % interval by which the verdict is given. A segment's delay is one way, the user "
@@ -126,51 +124,3 @@ def _line(line: Line) -> JsonObject:
         "would_have_seen": line.sees,
         "doubts": list(line.pair.doubts),
     }
-
-
-def formats(line: Line) -> tuple[Callable[[float], str], Callable[[float], str]]:
-    """Return how a value and how a difference of a line's quantity are written."""
-    if line.part == LOST:
-        return _percent, _points
-    if not line.of_work:
-        return words.delay, words.signed
-    if line.unit == OF_FAIR:
-        return _of_fair, _points
-    unit = line.unit
-    return lambda value: words.rate(value, unit), lambda value: _signed_rate(value, unit)
-
-
-def change(line: Line) -> str:
-    """Write a line's difference with its interval."""
-    if line.part == LOST:
-        return _points_with_interval(line)
-    if not line.of_work:
-        return words.shift(line.effect)
-    write = formats(line)[1]
-    low, high = line.effect.interval
-    return f"{write(line.effect.value)} [{write(low)}, {write(high)}]"
-
-
-def _of_fair(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _signed_rate(value: float, unit: str) -> str:
-    return f"{words.MINUS if value < 0 else '+'}{words.rate(abs(value), unit)}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
-
-
-def _points(share: float) -> str:
-    return f"{_signed(share)} points"
-
-
-def _points_with_interval(line: Line) -> str:
-    low, high = line.effect.interval
-    return f"{_signed(line.effect.value)} [{_signed(low)}, {_signed(high)}] points"
-
-
-def _signed(share: float) -> str:
-    return f"{100 * share:+.2f}".replace("-", "−")

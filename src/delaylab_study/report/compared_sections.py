@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from delaylab_study.analysis.compared.lines import LOST, Line
+from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, Line
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.measured import AT_WORK, ROUND_TRIP, USER
 from delaylab_study.analysis.compared.two_sides import ComparedSides
@@ -14,7 +14,8 @@ from delaylab_study.charts.levels import Curve, Dot, differences, rtt_curves
 from delaylab_study.charts.numeric import ALL
 from delaylab_study.charts.vega import Chart
 from delaylab_study.report import value as v
-from delaylab_study.report.compared import ONCE, change, formats, headline, named, note
+from delaylab_study.report import written
+from delaylab_study.report.compared import ONCE, headline, named, note
 
 # Largest number of differences, and of lines without one, that a terminal shows.
 SHOWN = 16
@@ -163,16 +164,14 @@ def _table(
 
 def _row(line: Line) -> v.Row:
     """Return a line of a comparison; a doubt names what undermines its verdict."""
-    write, sign = formats(line)
     way = "" if line.part.direction in (ROUND_TRIP, AT_WORK) else f", {line.part.direction}"
     part = f"{line.part.name}{f' ({line.part.at})' if line.part.at else ''}{way}"
     statistic = "" if line.part == LOST else line.statistic
     levels = in_words(line.pair.levels) or "all trials"
     head = (v.Span(levels, "strong"), f"\n{part} {statistic}".rstrip())
-    before, after, shift = write(line.before), write(line.after), change(line)
-    values = f"{before} → {after}"
-    sees = sign(line.sees).removeprefix("+")
-    said: tuple[str | v.Span, ...]
+    before, after, shift, sees = _values(line)
+    values: v.Parts = (before, " → ", after)
+    said: v.Parts
     page: v.Words = sees
     if line.differs:
         verdict = v.Span(line.verdict, "bad" if line.verdict in WORSE else "good")
@@ -182,12 +181,42 @@ def _row(line: Line) -> v.Row:
             said = (verdict, v.Span(f"\n{doubt}", "open"))
             page = (verdict, v.Span("\n"), v.Span(doubt, "small"))
     else:
-        said = (f"no difference seen; a difference of {sees} would have been seen",)
-    folded = (f"{values}\n{shift}\n", *said)
+        said = ("no difference seen; a difference of ", sees, " would have been seen")
+    folded = (*values, "\n", shift, "\n", *said)
     return [
         *(head, values, shift, said, folded),
         *(levels, part, statistic or "share", before, after, shift, page),
     ]
+
+
+def _values(line: Line) -> list[v.Value]:
+    """Return both sides, the change, and the least change that would have been seen."""
+    value, difference, change = _hows(line)
+    least = written.number(lambda sees: difference(sees).removeprefix("+"))
+    return [
+        v.Value("before", line.before, line.unit, how=value),
+        v.Value("after", line.after, line.unit, how=value),
+        v.Value("change", line.effect.value, line.unit, line.effect.interval, how=change),
+        v.Value("would_have_seen", line.sees, line.unit, how=least),
+    ]
+
+
+def _hows(line: Line) -> tuple[written.How, Callable[[float], str], written.How]:
+    """Return how a value, a difference, and a difference with its interval are written."""
+
+    def of_points(share: float) -> str:
+        return f"{written.points(share)} points"
+
+    def of_rate(per_second: float) -> str:
+        return written.signed_rate(per_second, line.unit)
+
+    if line.part == LOST:
+        return written.percent(".2f"), of_points, written.between(written.points, " points")
+    if not line.of_work:
+        return written.number(words.delay), words.signed, written.change
+    if line.unit == OF_FAIR:
+        return written.percent(".1f"), of_points, written.between(of_points)
+    return written.rate, of_rate, written.between(of_rate)
 
 
 def _unlike(found: ComparedSides) -> Iterator[v.Part]:

@@ -80,6 +80,26 @@ def published(value: Value) -> str:
     return words.published(known, _of_claims(value.unit))
 
 
+def between(write: Callable[[float], str], unit: str = "") -> How:
+    """Return how a difference is written with its interval, all of it before a unit."""
+
+    def text(value: Value) -> str:
+        low, high = map(write, value.interval or UNKNOWN)
+        return f"{write(value.number)} [{low}, {high}]{unit}"
+
+    return text
+
+
+def points(share: float) -> str:
+    """Write a difference of shares in percentage points."""
+    return f"{100 * share:+.2f}".replace("-", words.MINUS)
+
+
+def signed_rate(per_second: float, unit: str) -> str:
+    """Write a difference of rates with its sign and unit."""
+    return f"{words.MINUS if per_second < 0 else '+'}{words.rate(abs(per_second), unit)}"
+
+
 def at_most(limit: float | None) -> How | None:
     """Return how a delay is written that is below a limit; None without a limit: as usual."""
     return None if limit is None else said(f"≤ {words.delay(limit)}")
