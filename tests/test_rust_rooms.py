@@ -79,7 +79,7 @@ APART = re.compile(r"\bdelaylab_(?:calls|recording|replay)\b")
 """The crates about recording and replaying programs, in a source."""
 MAY_USE_THEM = {
     *("calls", "recording", "replay", "fuzz-targets", "agent/src/main.rs"),
-    *(f"agent/src/operations/programs/{name}.rs" for name in ("kept", "recording")),
+    *(f"agent/src/operations/programs/{name}.rs" for name in ("programs_folder", "recording")),
 }
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from delaylab.agent.wire.machines import MachineDone
+from delaylab.agent.wire.machines import DescribeMachineDone
 from delaylab.machines.identity import MachineIdentity, identity_by
 from delaylab.machines.reach import Reach
 
 KEYS = ("ssh-ed25519 AAAA", "ssh-rsa BBBB")
-PLAIN = MachineDone(
+PLAIN = DescribeMachineDone(
     identity="1/2",
     machine_id="id",
     host_keys=KEYS,

@@ -138,7 +138,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         ),
         "clock": measuring.Clock(),
         "addresses": sessions.Addresses(),
-        "route": measuring.Route(to="10.9.0.2"),
+        "route": measuring.FindRoute(to="10.9.0.2"),
         "neighbours": links.Neighbours(on="lo", tries=3, versions=[4, 6]),
         "generate": loads.Generate(
             flows=[FLOW], probe=1, count=5, interval_ns=0, size=60, port=9, batch=2, realtime=False
@@ -154,7 +154,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         ),
         "counters": measuring.Counters(),
         "queues": measuring.Queues(on=["left", "no-such-one"]),
-        "machine": machines.Machine(programs=["no-such-program"]),
+        "machine": machines.DescribeMachine(programs=["no-such-program"]),
         "processes": machines.Processes(
             pids=[os.getpid()], children=[machines.Child(os.getpid(), 1)]
         ),
@@ -233,7 +233,7 @@ def test_a_name_that_differs_is_seen() -> None:
     tap = {"point": "x", "packets": 1, "dropped": 0, "unparsed": 0, "by": "tcx"}
     tap |= {"queue": "noqueue", "queue_after": "noqueue", "queue_changed": False}
     tapped = {"interfaces": [tap], "uncaptured": 0}
-    left_out = ["Tap.repeated", "Tap.unkept", "Tap.unsent"]
+    left_out = ["TapRecord.repeated", "TapRecord.unkept", "TapRecord.unsent"]
     assert sorted(unknown(tapped, measuring.TapDone)) == left_out
 
 

@@ -37,6 +37,13 @@ def test_modules_are_what_the_agent_s_schema_gives() -> None:
     assert bounds() == MODULE.read_text(), "run `make docs`"
 
 
+def test_no_two_messages_have_one_name() -> None:
+    """The schema tells such by a number: `End2`."""
+    names = READ.keys() | WRITTEN.keys()
+    assert len(names) > 80
+    assert [name for name in names if name[-1].isdigit()] == []
+
+
 def test_each_request_is_in_one_module() -> None:
     listed = [op for _, ops in GROUPS.values() for op in ops]
     assert len(listed) == len(set(listed))

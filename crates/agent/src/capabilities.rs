@@ -10,9 +10,9 @@ use serde::Deserialize;
 /// A capability that programs keep. It is written by its name in lower case: `net_admin`.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-pub(crate) struct Kept(#[schemars(with = "String")] Capability);
+pub(crate) struct KeptCapability(#[schemars(with = "String")] Capability);
 
-impl FromStr for Kept {
+impl FromStr for KeptCapability {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
@@ -21,7 +21,7 @@ impl FromStr for Kept {
     }
 }
 
-impl TryFrom<String> for Kept {
+impl TryFrom<String> for KeptCapability {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
@@ -30,7 +30,7 @@ impl TryFrom<String> for Kept {
 }
 
 /// Limit the programs that this process and its children start from now on to these capabilities.
-pub(crate) fn limit(kept: &[Kept]) -> Result<(), Failure> {
+pub(crate) fn limit(kept: &[KeptCapability]) -> Result<(), Failure> {
     let kept: Vec<_> = kept.iter().map(|one| one.0).collect();
     capabilities::limit(&kept).context("limit the capabilities of a node")
 }
@@ -41,8 +41,8 @@ mod tests {
 
     #[test]
     fn a_capability_is_found_by_its_name() {
-        assert_eq!("net_admin".parse::<Kept>().unwrap().0, Capability::CAP_NET_ADMIN);
-        let refused = "net_king".parse::<Kept>().err();
+        assert_eq!("net_admin".parse::<KeptCapability>().unwrap().0, Capability::CAP_NET_ADMIN);
+        let refused = "net_king".parse::<KeptCapability>().err();
         assert_eq!(refused.as_deref(), Some("there is no capability `net_king`"));
     }
 }

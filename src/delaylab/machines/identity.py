@@ -12,7 +12,7 @@ from delaylab.machines.reach import Reach
 
 if TYPE_CHECKING:
     from delaylab.agent.session import Session
-    from delaylab.agent.wire.machines import MachineDone
+    from delaylab.agent.wire.machines import DescribeMachineDone
 
 
 class MachineIdentity(BaseModel):
@@ -52,15 +52,15 @@ class MachineIdentity(BaseModel):
 
 def identity(session: Session, reach: Reach | None) -> MachineIdentity:
     """Ask the machine of a session which one it is; raise DelaylabError if it does not answer."""
-    from delaylab.agent.wire.machines import Machine as AskMachine  # noqa: PLC0415  seldom used
+    from delaylab.agent.wire.machines import DescribeMachine  # noqa: PLC0415  seldom used
 
     try:
-        return identity_by(session.call(AskMachine()).done, reach)
+        return identity_by(session.call(DescribeMachine()).done, reach)
     finally:
         session.close()
 
 
-def identity_by(facts: MachineDone, reach: Reach | None) -> MachineIdentity:
+def identity_by(facts: DescribeMachineDone, reach: Reach | None) -> MachineIdentity:
     """Return the identity of the machine that these facts are of."""
     # A hash, since the id is for the machine itself (machine-id(5)).
     marks = "\n".join([facts.machine_id, *facts.host_keys]).strip()

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from itertools import permutations
 
 from delaylab.agent.result import AgentError
-from delaylab.agent.wire.measuring import Route
+from delaylab.agent.wire.measuring import FindRoute
 from delaylab.machines.machine import Machine
 from delaylab.resolve.lab import Lab, Link
 from delaylab.spec.mtus import USUAL, VXLAN_HEADERS
@@ -63,7 +63,7 @@ def _room(
             if lab.data_plane == "ethernet" and named:
                 continue
             session = machines[pair[0]].session()
-            asked.append((pair, session, session.start(Route(to=at[pair[1]]))))
+            asked.append((pair, session, session.start(FindRoute(to=at[pair[1]]))))
         for pair, session, route in asked:
             try:
                 session.finish(ANSWER_S)

@@ -17,8 +17,15 @@ from delaylab.agent.machine_requests import Labs, opening
 from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError, AgentGone
 from delaylab.agent.session import Session
-from delaylab.agent.wire.machines import Child, EndLab, LabFiles, MachineDone, Processes, Sweep
-from delaylab.agent.wire.machines import Machine as AskMachine
+from delaylab.agent.wire.machines import (
+    Child,
+    DescribeMachine,
+    DescribeMachineDone,
+    EndLab,
+    LabFiles,
+    Processes,
+    Sweep,
+)
 from delaylab.agent.wire.sessions import BuildDone, Exec, Hello
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.machines.building import Part, build_all
@@ -109,11 +116,11 @@ class SshMachine(Machine):
             session.close()
 
     @cached_property
-    def facts(self) -> MachineDone:
+    def facts(self) -> DescribeMachineDone:
         """Return what the machine says of itself."""
         from delaylab.plan.kind import DEVICES, PACKAGES  # noqa: PLC0415  loads what plans are of
 
-        return self.ask(AskMachine(programs=sorted(PACKAGES), devices=DEVICES))
+        return self.ask(DescribeMachine(programs=sorted(PACKAGES), devices=DEVICES))
 
     def identity(self) -> MachineIdentity:
         """Return which machine it is, as it said when its facts were first asked for."""
@@ -125,7 +132,7 @@ class SshMachine(Machine):
 
     def lacking(self, programs: Collection[str]) -> set[str]:
         """Return which of these programs it does not have, of those that its answer names."""
-        return set(self.ask(AskMachine(programs=sorted(programs))).lacking) & set(programs)
+        return set(self.ask(DescribeMachine(programs=sorted(programs))).lacking) & set(programs)
 
     def output(self, argv: Sequence[str], limit_s: float) -> str | None:
         """Return what a program prints there in the C locale; None if it is not installed."""
@@ -186,11 +193,11 @@ class SshMachine(Machine):
 
     def available_bytes(self) -> int:
         """Return the bytes of memory that new programs can use without swapping."""
-        return self.ask(AskMachine()).available_bytes
+        return self.ask(DescribeMachine()).available_bytes
 
     def free_bytes(self, path: PurePath) -> int:
         """Return the bytes that this user may still write to its run directory."""
-        return self.ask(AskMachine()).free_bytes
+        return self.ask(DescribeMachine()).free_bytes
 
     def most_neighbours(self) -> int | None:
         """Return how many neighbours its kernel keeps for all networks; None if it does not say."""

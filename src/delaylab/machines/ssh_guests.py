@@ -17,7 +17,7 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.requests import R_co, Request
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
-from delaylab.agent.wire.machines import MachineDone, Stored
+from delaylab.agent.wire.machines import DescribeMachineDone, Stored
 from delaylab.agent.wire.sessions import Exec
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.images import kvm
@@ -46,7 +46,7 @@ class Reached(Machine, Protocol):
     target: str
 
     @property
-    def facts(self) -> MachineDone:
+    def facts(self) -> DescribeMachineDone:
         """Return what the machine says of itself."""
 
     def ask(self, request: Request[R_co], timeout_s: float | None = None) -> R_co:

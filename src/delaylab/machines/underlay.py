@@ -14,8 +14,7 @@ from delaylab.agent.events import Event
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.session import Session
-from delaylab.agent.wire.measuring import Route
-from delaylab.agent.wire.measuring import RouteDone as FoundRoute
+from delaylab.agent.wire.measuring import FindRoute, FindRouteDone
 from delaylab.errors import DelaylabError, DoesNotFit, NotHere
 from delaylab.machines.machine import Machine
 from delaylab.machines.ssh import SshMachine
@@ -221,11 +220,11 @@ def _routes(wanted: Sequence[tuple[Machine, str]]) -> list[UnderlayRoute]:
     """Return the route from each machine to an address; all machines are asked at once."""
     found: list[UnderlayRoute] = []
     for first in range(0, len(wanted), AT_ONCE):
-        asked: list[tuple[Machine, str, Session, Result[FoundRoute]]] = []
+        asked: list[tuple[Machine, str, Session, Result[FindRouteDone]]] = []
         try:
             for machine, address in wanted[first : first + AT_ONCE]:
                 session = machine.session()
-                asked.append((machine, address, session, session.start(Route(to=address))))
+                asked.append((machine, address, session, session.start(FindRoute(to=address))))
             found += [_answered(*each) for each in asked]
         finally:
             for _, _, session, _ in asked:
@@ -234,7 +233,7 @@ def _routes(wanted: Sequence[tuple[Machine, str]]) -> list[UnderlayRoute]:
 
 
 def _answered(
-    machine: Machine, address: str, session: Session, result: Result[FoundRoute]
+    machine: Machine, address: str, session: Session, result: Result[FindRouteDone]
 ) -> UnderlayRoute:
     try:
         session.finish(ROUTE_S)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from delaylab.api.agents import AgentError, Counters, ReflectDone, Result, Route, of_protocol
+from delaylab.api.agents import AgentError, Counters, FindRoute, ReflectDone, Result, of_protocol
 from delaylab.api.errors import DelaylabError
 from delaylab.api.lab_files import CONGESTION_CONTROL
 from delaylab.api.machines import congestion_control
@@ -213,7 +213,7 @@ def _path(lab: LiveLab, combination: Combination, probe: ProbeSpec) -> ProbeWay:
         return probe_way(lab.plan, combination.lab, probe)
     session = lab.node_session(probe.sender)
     try:
-        interface = session.call(Route(to=probe.to)).done.interface
+        interface = session.call(FindRoute(to=probe.to)).done.interface
     except AgentError as error:
         what = f"node {probe.sender!r} has no route to {probe.to}"
         fix = "the sender is a node in this machine's own stack: `native` without a host"

@@ -106,7 +106,7 @@ fn abandon(directory: RunDir, groups: Groups, failure: Failure) -> Failure {
 }
 
 /// The reason why a lab ends.
-enum End {
+enum WhyEnded {
     /// A client or a signal requested the end, or the client left.
     Asked,
     /// The lab's PID 1 died by itself.
@@ -201,8 +201,8 @@ impl Keeper {
         session.reply(&Reply::<(), _>::Done(done))?;
         info!(lab = build.lab, stage = "lab built", elapsed = ?began.elapsed(), "stage done");
         match self.wait_for_end(session)? {
-            End::Asked => Ok(()),
-            End::Died => Err(Failure::new("keep the lab", "its pid 1 was killed")),
+            WhyEnded::Asked => Ok(()),
+            WhyEnded::Died => Err(Failure::new("keep the lab", "its pid 1 was killed")),
         }
     }
 
@@ -260,7 +260,7 @@ impl Keeper {
     }
 
     /// Wait for the end of the lab. It ends with the client, unless the client orders to keep it.
-    fn wait_for_end(&self, session: &mut Session) -> Result<End, Failure> {
+    fn wait_for_end(&self, session: &mut Session) -> Result<WhyEnded, Failure> {
         let mut kept = false;
         loop {
             let mut on =
@@ -270,10 +270,10 @@ impl Keeper {
             }
             let ready = poll::wait(&on, None).context("keep the lab")?;
             if ready[0] {
-                return Ok(End::Died);
+                return Ok(WhyEnded::Died);
             }
             if ready[1] {
-                return Ok(End::Asked);
+                return Ok(WhyEnded::Asked);
             }
             if ready.get(2) == Some(&true) {
                 match wish(session)? {
@@ -281,7 +281,7 @@ impl Keeper {
                         self.leave_client(session).context("keep the lab")?;
                         kept = true;
                     }
-                    Some(Wish::End) => return Ok(End::Asked),
+                    Some(Wish::End) => return Ok(WhyEnded::Asked),
                     None => {}
                 }
             }

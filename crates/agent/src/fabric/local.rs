@@ -8,7 +8,7 @@ use delaylab_os::clsact::lan;
 use delaylab_os::files::mount;
 use delaylab_os::interface as tap_device;
 use delaylab_os::interface::{self, interface_index};
-use delaylab_os::netlink::Route as Socket;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_proto::{Context, Failure};
 
 use super::message;
@@ -286,8 +286,8 @@ impl Local<'_> {
 }
 
 /// Open a netlink socket in this process's current namespace.
-pub(super) fn open() -> Result<Socket, Failure> {
-    Socket::open().context("open a netlink socket")
+pub(super) fn open() -> Result<RouteSocket, Failure> {
+    RouteSocket::open().context("open a netlink socket")
 }
 
 /// Remove those of these interfaces that still exist in this process's current namespace. The kernel would

@@ -85,7 +85,7 @@ fn wait_for(cards: &[NetworkCard]) -> io::Result<BTreeMap<[u8; 6], u32>> {
 
 /// Rename the cards in two steps, because one card's new name may be another's old one.
 fn rename(
-    socket: &netlink::Route,
+    socket: &netlink::RouteSocket,
     cards: &[NetworkCard],
     there: &BTreeMap<[u8; 6], u32>,
 ) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use delaylab_os::files::folder;
 use delaylab_os::process;
 use delaylab_proto::{Context, Failure};
 
-use crate::capabilities::{self, Kept};
+use crate::capabilities::{self, KeptCapability};
 use crate::session::{Serve, listen};
 
 /// The folder of the run directory that the container sees, read-only, within its monitor's folder.
@@ -22,7 +22,11 @@ pub(crate) const FOLDER: &str = "leash";
 pub(crate) const LEASH: &str = "leash.sock";
 
 /// Serve the sessions that the monitor passes on, until the connection to it ends.
-pub(crate) fn live(folder: &Path, capabilities: &[Kept], serve: Serve) -> Result<(), Failure> {
+pub(crate) fn live(
+    folder: &Path,
+    capabilities: &[KeptCapability],
+    serve: Serve,
+) -> Result<(), Failure> {
     let what = || format!("serve in {}", folder.display());
     // Orphaned processes in the container become this process's children.
     process::reap_by_kernel().with_context(what)?;

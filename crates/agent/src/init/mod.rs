@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use delaylab_proto::Failure;
 
-use crate::capabilities::Kept;
+use crate::capabilities::KeptCapability;
 use crate::session::Serve;
 pub(crate) use machine::is_alone;
 
@@ -36,7 +36,7 @@ pub(crate) struct Init {
     reached: Reached,
     /// In a container: the capabilities that its programs can have.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    capabilities: Vec<Kept>,
+    capabilities: Vec<KeptCapability>,
     /// In a virtual machine: kernel modules to load first, with what they need.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     modules: Vec<String>,

@@ -11,11 +11,16 @@ use delaylab_os::process::{self, namespace};
 use delaylab_proto::{Context, Failure};
 
 use crate::fabric;
-use crate::protocol::machine::{Child, Machine, MachineDone, Processes, ProcessesDone};
+use crate::protocol::machine::{
+    Child, DescribeMachine, DescribeMachineDone, Processes, ProcessesDone,
+};
 use crate::session::Session;
 
 /// Describe the machine.
-pub(crate) fn describe(request: Machine, _: &mut Session) -> Result<MachineDone, Failure> {
+pub(crate) fn describe(
+    request: DescribeMachine,
+    _: &mut Session,
+) -> Result<DescribeMachineDone, Failure> {
     let what = "describe the machine";
     let network = fs::metadata("/proc/self/ns/net").context(what)?.ino();
     let identity = format!("{}/{network}", clock::name().context(what)?);
@@ -32,7 +37,7 @@ pub(crate) fn describe(request: Machine, _: &mut Session) -> Result<MachineDone,
     let programs = request.programs.into_iter().filter(|name| !is_there(name));
     let devices = request.devices.into_iter().filter(|path| !can_use(path));
     let above = run_directory.ancestors().find(|place| place.exists());
-    Ok(MachineDone {
+    Ok(DescribeMachineDone {
         identity,
         machine_id: text("/etc/machine-id").unwrap_or_default(),
         host_keys: host_keys(),

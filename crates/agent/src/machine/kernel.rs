@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use delaylab_os::interface::{self, interface_index};
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_os::socket::filter::{Match, Transport};
 use delaylab_os::tcx::tap::TcxTap;
 use delaylab_proto::{Context, Failure};
@@ -48,7 +48,7 @@ pub(crate) fn print() -> Result<(), Failure> {
 
 fn try_here() -> Result<Parts, Failure> {
     let links = support::try_here()?;
-    let socket = Route::open().context("open a netlink socket")?;
+    let socket = RouteSocket::open().context("open a netlink socket")?;
     let made = |name: &str, attributes| {
         Batch::one(&socket, String::new(), Verb::Create, named(name, attributes))
     };

@@ -1,6 +1,6 @@
 //! Batches of netlink requests, to save system calls.
 
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
@@ -28,7 +28,7 @@ pub(crate) enum Verb {
 /// Requests for one socket, in order. They are sent by [`Batch::flush`], [`Batch::finish`], or once the
 /// buffer is full.
 pub(crate) struct Batch<'a> {
-    socket: &'a Route,
+    socket: &'a RouteSocket,
     bytes: Vec<u8>,
     last: usize,
     /// The description of each request for error messages; the index is the sequence number.
@@ -36,13 +36,13 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(socket: &'a Route) -> Self {
+    pub(crate) fn new(socket: &'a RouteSocket) -> Self {
         Self { socket, bytes: Vec::with_capacity(FULL + 4096), last: 0, what: Vec::new() }
     }
 
     /// Send a single request.
     pub(crate) fn one(
-        socket: &'a Route,
+        socket: &'a RouteSocket,
         what: String,
         verb: Verb,
         message: RouteNetlinkMessage,

@@ -4,7 +4,7 @@
 //! running, and tells routing daemons so (Documentation/networking/operstates.rst in Linux).
 
 use delaylab_os::interface::interface_index;
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage, LinkMode, State};
@@ -19,7 +19,7 @@ pub(crate) fn serve(request: Carrier, _: &mut Session) -> Result<Nothing, Failur
     let Carrier { on, up } = request;
     let what = format!("set {on} {}", if up { "running" } else { "dormant" });
     let index = interface_index(&on).with_context(|| what.clone())?;
-    let socket = Route::open().with_context(|| what.clone())?;
+    let socket = RouteSocket::open().with_context(|| what.clone())?;
     Batch::one(&socket, what, Verb::Change, message(index, up))?;
     Ok(Nothing {})
 }

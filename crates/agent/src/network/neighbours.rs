@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use delaylab_os::interface::interface_index;
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::neighbour_table::{
@@ -25,7 +25,7 @@ pub(crate) fn serve(request: Neighbours, _: &mut Session) -> Result<Nothing, Fai
     let Neighbours { on, tries, versions } = request;
     let what = || format!("let {on} wait for neighbours");
     let index = interface_index(&on).with_context(what)?;
-    let socket = Route::open().with_context(what)?;
+    let socket = RouteSocket::open().with_context(what)?;
     let mut batch = Batch::new(&socket);
     for version in versions {
         batch.push(what(), Verb::Change, message(index, version == 4, tries))?;

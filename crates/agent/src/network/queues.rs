@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use delaylab_os::interface::interface_index;
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_os::netlink::qdiscs::{self, QdiscCounters};
 use delaylab_proto::{Context, Failure};
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 
 /// Read the queues of this process's network namespace once.
 pub(crate) fn serve(request: Queues, _: &mut Session) -> Result<QueuesDone, Failure> {
-    let socket = Route::open().context("read the queues")?;
+    let socket = RouteSocket::open().context("read the queues")?;
     let found = qdiscs::read(&socket).context("read the queues")?;
     let queues: BTreeMap<_, _> = request
         .on

@@ -8,7 +8,7 @@ use delaylab_os::files::poll::{self, Interest};
 use delaylab_os::interface::interface_index;
 use delaylab_os::socket;
 use delaylab_os::socket::filter::Program;
-use delaylab_os::socket::order_counter::{Order, OrderCounter};
+use delaylab_os::socket::order_counter::{FrameCounts, OrderCounter};
 use delaylab_proto::{Context, Failure};
 use delaylab_wire::MAGIC;
 
@@ -61,7 +61,7 @@ impl Counted {
 
     fn read(&self) -> BTreeMap<String, Discarded> {
         let counts = self.interfaces.iter().map(|(name, index)| {
-            let Order { received, reordered } = self.counter.of(*index);
+            let FrameCounts { received, reordered } = self.counter.of(*index);
             (name.clone(), Discarded { received, reordered })
         });
         counts.collect()

@@ -12,7 +12,7 @@ use super::agent_network::AgentNetwork;
 use super::links::EngineLinks;
 use super::mac::Mac;
 use super::outward::{Groups, LanPort, Tunnel};
-use crate::capabilities::Kept;
+use crate::capabilities::KeptCapability;
 
 /// Build a lab, and keep it.
 #[derive(Deserialize, JsonSchema)]
@@ -75,7 +75,7 @@ pub(crate) struct Agent {
     pub own_folders: Vec<PathBuf>,
     /// The capabilities available to its programs; if left out, all that delaylab itself has.
     #[serde(default)]
-    pub capabilities: Option<Vec<Kept>>,
+    pub capabilities: Option<Vec<KeptCapability>>,
     #[serde(default)]
     pub guest: Option<Guest>,
     /// The links that the agent carries as a host's link engine.

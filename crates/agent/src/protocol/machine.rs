@@ -22,7 +22,7 @@ pub(crate) enum Open {
 /// Describe this machine.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Machine {
+pub(crate) struct DescribeMachine {
     /// The programs to look for.
     #[serde(default)]
     pub programs: Vec<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Machine {
 
 /// A machine, and the rights of this user there.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct MachineDone {
+pub(crate) struct DescribeMachineDone {
     /// The boot and the network namespace: two machines with the same are one.
     pub identity: String,
     /// `/etc/machine-id`; empty if there is none.

@@ -108,13 +108,13 @@ pub(crate) struct AddressesDone {
 /// Find the interface by which packets to an address leave.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Route {
+pub(crate) struct FindRoute {
     pub to: IpAddr,
 }
 
 /// The way to an address.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct RouteDone {
+pub(crate) struct FindRouteDone {
     pub interface: String,
     /// The address that packets come from which name none.
     pub source: Option<IpAddr>,

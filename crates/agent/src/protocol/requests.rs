@@ -12,21 +12,21 @@ use super::links::{
     EngineReport, LinkPace, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links,
 };
 use super::machine::{
-    EndLab, LabFiles, LabFilesDone, Labs, LabsDone, Machine, MachineDone, Processes, ProcessesDone,
-    Stored, StoredDone, Sweep, SweepDone,
+    DescribeMachine, DescribeMachineDone, EndLab, LabFiles, LabFilesDone, Labs, LabsDone,
+    Processes, ProcessesDone, Stored, StoredDone, Sweep, SweepDone,
 };
 use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
 use super::network::{
-    Addresses, AddressesDone, Carrier, Counters, CountersDone, Neighbours, Queues, QueuesDone,
-    Route, RouteDone, Watch, WatchDone,
+    Addresses, AddressesDone, Carrier, Counters, CountersDone, FindRoute, FindRouteDone,
+    Neighbours, Queues, QueuesDone, Watch, WatchDone,
 };
 use super::observing::{Observe, ObserveDone};
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
 use super::starting::{
-    Control, ControlDone, End, EndDone, Notify, Output, Programs, ProgramsDone, Record, RecordDone,
-    Schedule, Scheduled, ScheduledDone, Start, StartDone,
+    Control, ControlDone, EndProgram, EndProgramDone, Notify, Output, Programs, ProgramsDone,
+    Record, RecordDone, Schedule, Scheduled, ScheduledDone, Start, StartDone,
 };
 
 /// An operation: its fields in a request, and what the agent sends for it.
@@ -80,7 +80,7 @@ operations! {
     "start": Start => StartDone, events [], tables [];
     "programs": Programs => ProgramsDone, events [], tables [];
     "output": Output => Nothing, events [], tables [];
-    "end": End => EndDone, events [], tables [];
+    "end": EndProgram => EndProgramDone, events [], tables [];
     "notify": Notify => Nothing, events [], tables [];
     "control": Control => ControlDone, events [], tables [];
     "schedule": Schedule => Nothing, events [], tables [];
@@ -100,7 +100,7 @@ operations! {
     "queues": Queues => QueuesDone, events [], tables [];
     "clock": Clock => ClockDone, events [], tables [];
     "addresses": Addresses => AddressesDone, events [], tables [];
-    "route": Route => RouteDone, events [], tables [];
+    "route": FindRoute => FindRouteDone, events [], tables [];
     "neighbours": Neighbours => Nothing, events [], tables [];
     "carrier": Carrier => Nothing, events [], tables [];
     "setup": Setup => Nothing, events [], tables [];
@@ -109,7 +109,7 @@ operations! {
     "link-timeline": LinkTimeline => Nothing, events [], tables [];
     "link-pace": LinkPace => Nothing, events [], tables [];
     "link-restart": LinkRestart => Nothing, events [], tables [];
-    "machine": Machine => MachineDone, events [], tables [];
+    "machine": DescribeMachine => DescribeMachineDone, events [], tables [];
     "processes": Processes => ProcessesDone, events [], tables [];
     "stored": Stored => StoredDone, events [], tables [];
     "labs": Labs => LabsDone, events [], tables [];

@@ -195,7 +195,7 @@ pub(crate) struct Notify {
 /// End a program: by SIGTERM, and by SIGKILL if it takes too long. One that has ended is left as it is.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct End {
+pub(crate) struct EndProgram {
     pub(crate) name: String,
     /// The folder of `start`.
     #[serde(default)]
@@ -207,7 +207,7 @@ pub(crate) struct End {
 
 /// The program that was to end.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct EndDone {
+pub(crate) struct EndProgramDone {
     pub(crate) program: ProgramState,
 }
 

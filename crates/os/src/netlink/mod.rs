@@ -36,9 +36,9 @@ const RECEIVE_BUFFER: usize = 64 << 10;
 
 /// A socket in the network namespace in which it was opened, even if its process moves to another one.
 #[derive(Debug)]
-pub struct Route(OwnedFd);
+pub struct RouteSocket(OwnedFd);
 
-impl Route {
+impl RouteSocket {
     /// Open a socket in the current network namespace. The kernel's errors will have a text
     /// (`NETLINK_EXT_ACK`) and, of the request, only its header (`NETLINK_CAP_ACK`).
     pub fn open() -> io::Result<Self> {

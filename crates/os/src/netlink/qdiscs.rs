@@ -10,7 +10,7 @@ use netlink_packet_route::tc::{
     TcHandle, TcHeader, TcMessage, TcStats2, TcStatsBasic, TcStatsQueue,
 };
 
-use super::{Route, attributes};
+use super::{RouteSocket, attributes};
 
 /// The attribute of the packets in 64 bits (linux/gen_stats.h), which netlink-packet-route does not know.
 const TCA_STATS_PKT64: u16 = 8;
@@ -42,7 +42,7 @@ pub struct QdiscCounters {
 }
 
 /// Read all qdiscs of the namespace in which the socket was opened.
-pub fn read(socket: &Route) -> io::Result<Vec<QdiscCounters>> {
+pub fn read(socket: &RouteSocket) -> io::Result<Vec<QdiscCounters>> {
     let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
     let answers = socket.dump(question)?;
     Ok(answers.iter().filter_map(|answer| counters(answer)).collect())
@@ -60,7 +60,7 @@ pub struct InterfaceQueues {
 
 impl InterfaceQueues {
     /// Read the queues of an interface of the namespace in which the socket was opened.
-    pub fn read(socket: &Route, interface: u32) -> io::Result<Self> {
+    pub fn read(socket: &RouteSocket, interface: u32) -> io::Result<Self> {
         let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
         Ok(Self::of(&socket.dump(question)?, interface))
     }
@@ -93,7 +93,7 @@ fn settings(message: &[u8], interface: u32) -> Option<(u32, String, Vec<u8>)> {
 
 /// Return true if an interface has a filter at its ingress hook (`clsact`). An interface that is not there
 /// has none.
-pub fn has_ingress_filter(socket: &Route, interface: u32) -> io::Result<bool> {
+pub fn has_ingress_filter(socket: &RouteSocket, interface: u32) -> io::Result<bool> {
     let mut message = TcMessage::with_index(interface.cast_signed());
     message.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
     Ok(!socket.dump(RouteNetlinkMessage::GetTrafficFilter(message))?.is_empty())
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn the_machine_s_own_can_be_asked_for() {
         let loopback = nix::net::if_::if_nametoindex("lo").unwrap();
-        let socket = Route::open().unwrap();
+        let socket = RouteSocket::open().unwrap();
         assert!(read(&socket).unwrap().iter().all(|queue| !queue.kind.is_empty()));
         assert!(!has_ingress_filter(&socket, loopback).unwrap());
         assert_eq!(InterfaceQueues::read(&socket, loopback).unwrap().kind, "noqueue");

@@ -14,7 +14,7 @@ const MAPS: [&str; 3] = ["NEXT", "RECEIVED", "REORDERED"];
 
 /// The counters of one interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct FrameCounts {
     /// The number of frames received.
     pub received: u64,
     /// The number of those that came after a frame with a larger number (RFC 4737, section 3).
@@ -48,7 +48,10 @@ impl OrderCounter {
 
     /// Return the counters of an interface so far.
     #[must_use]
-    pub fn of(&self, interface: u32) -> Order {
-        Order { received: self.received.get(interface), reordered: self.reordered.get(interface) }
+    pub fn of(&self, interface: u32) -> FrameCounts {
+        FrameCounts {
+            received: self.received.get(interface),
+            reordered: self.reordered.get(interface),
+        }
     }
 }

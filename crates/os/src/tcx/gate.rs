@@ -199,7 +199,7 @@ mod tests {
             (link.header.flags, link.header.change_mask) = (LinkFlags::Up, LinkFlags::Up);
             let flags = netlink_packet_core::NLM_F_ACK;
             let raise = netlink::encoded(RouteNetlinkMessage::SetLink(link), flags);
-            assert_eq!(netlink::Route::open().unwrap().request(&raise, 0).unwrap(), None);
+            assert_eq!(netlink::RouteSocket::open().unwrap().request(&raise, 0).unwrap(), None);
             test();
         });
         tried.join().unwrap();

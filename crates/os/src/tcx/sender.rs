@@ -22,7 +22,7 @@ const RING: u32 = 512 << 10;
 /// The layout of `struct reply` in `bpf/tcx.c`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Event {
+struct ReplyLayout {
     time_ns: u64,
     nonce: u64,
     seq: u32,
@@ -32,7 +32,7 @@ struct Event {
 }
 
 // SAFETY: plain integers without padding.
-unsafe impl Pod for Event {}
+unsafe impl Pod for ReplyLayout {}
 
 /// A reply that has come to the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl TcxSender {
         while taken < limit
             && let Some(item) = self.replies.next()
         {
-            let event: &Event = record(&item);
+            let event: &ReplyLayout = record(&item);
             let ahead_ns = if event.tai == 0 { 0 } else { self.tai_ahead_ns };
             let time = Realtime::from_ns(event.time_ns as i64 - ahead_ns);
             take(Reply { seq: event.seq, nonce: event.nonce, ttl: event.ttl, time });

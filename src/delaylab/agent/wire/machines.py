@@ -15,7 +15,7 @@ from delaylab.agent.requests import Request
 from delaylab.io.values import Message
 
 
-class MachineDone(Reply):
+class DescribeMachineDone(Reply):
     """A machine, and the rights of this user there."""
 
     # The boot and the network namespace: two machines with the same are one.
@@ -50,11 +50,11 @@ class MachineDone(Reply):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine(Request[MachineDone]):
+class DescribeMachine(Request[DescribeMachineDone]):
     """Describe this machine."""
 
     op = "machine"
-    reply = MachineDone
+    reply = DescribeMachineDone
     # The programs to look for.
     programs: Sequence[str] = ()
     # The devices to open, by their paths.

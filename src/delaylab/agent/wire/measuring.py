@@ -286,7 +286,7 @@ class Clock(Request[ClockDone]):
     reply = ClockDone
 
 
-class RouteDone(Reply):
+class FindRouteDone(Reply):
     """The way to an address."""
 
     interface: Text
@@ -300,9 +300,9 @@ class RouteDone(Reply):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route(Request[RouteDone]):
+class FindRoute(Request[FindRouteDone]):
     """Find the interface by which packets to an address leave."""
 
     op = "route"
-    reply = RouteDone
+    reply = FindRouteDone
     to: str

@@ -135,21 +135,21 @@ class Output(Request[Nothing]):
     folder: str | None = None
 
 
-class EndDone(Reply):
+class EndProgramDone(Reply):
     """The program that was to end."""
 
     program: ProgramState
 
 
 @dataclass(frozen=True, kw_only=True)
-class End(Request[EndDone]):
+class EndProgram(Request[EndProgramDone]):
     """End a program: by SIGTERM, and by SIGKILL if it takes too long.
 
     One that has ended is left as it is.
     """
 
     op = "end"
-    reply = EndDone
+    reply = EndProgramDone
     name: str
     # The folder of `start`.
     folder: str | None = None

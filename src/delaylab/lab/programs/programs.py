@@ -14,7 +14,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.programs import (
     Control,
     ControlDone,
-    End,
+    EndProgram,
     Output,
     Program,
     Programs,
@@ -73,7 +73,9 @@ def end(lab: LiveLab, node: str, program: str, timeout: Duration) -> ProgramStat
     """End a program of a node, by force after `timeout`; return its state."""
     session = lab.node_session(node)
     try:
-        request = End(name=program, folder=folder_of(lab, node), within_ms=timeout.ns // 1_000_000)
+        request = EndProgram(
+            name=program, folder=folder_of(lab, node), within_ms=timeout.ns // 1_000_000
+        )
         return session.call(request, timeout.ns / 1e9 + ENDED_S).done.program
     finally:
         session.close()

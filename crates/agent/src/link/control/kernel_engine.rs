@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use delaylab_os::clock::Monotonic;
 use delaylab_os::interface::interface_index;
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_os::netlink::changes::ChangeMonitor as RtnetlinkMonitor;
 use delaylab_proto::{Context, Failure};
 
@@ -91,7 +91,7 @@ impl<'a> KernelEngine<'a> {
 fn open_port(port: &str, open: bool) -> Result<(), Failure> {
     let what = || format!("{} the port {port}", if open { "open" } else { "close" });
     let index = interface_index(port).with_context(what)?;
-    let socket = Route::open().with_context(what)?;
+    let socket = RouteSocket::open().with_context(what)?;
     Batch::one(&socket, what(), Verb::Change, bridge::forwarding(index, open))
 }
 

@@ -5,7 +5,7 @@ use std::{io, thread};
 
 use delaylab_link::{Conditions, FASTEST_BPS};
 use delaylab_os::interface::interface_index;
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_os::netlink::qdiscs::{self, QdiscCounters};
 use delaylab_os::process::{PidFd, namespace};
 use delaylab_proto::{Context, Failure};
@@ -116,7 +116,7 @@ const LIMIT_FRAMES: u32 = 1000;
 
 /// A node's interface, seen from outside of its network namespace.
 pub(crate) struct SenderLimit {
-    socket: Route,
+    socket: RouteSocket,
     index: u32,
     /// The interface's name for messages.
     name: String,
@@ -145,9 +145,9 @@ impl SenderLimit {
         let what = || format!("find the interface {name}");
         // A socket stays in the network namespace in which it was opened; the thread that opens it ends.
         let opened = thread::scope(|scope| {
-            let inside = scope.spawn(|| -> io::Result<(Route, u32)> {
+            let inside = scope.spawn(|| -> io::Result<(RouteSocket, u32)> {
                 namespace::join_network(&PidFd::open(pid)?)?;
-                Ok((Route::open()?, interface_index(&card.on)?))
+                Ok((RouteSocket::open()?, interface_index(&card.on)?))
             });
             inside.join().unwrap_or_else(|_| Err(io::Error::other("a thread has ended")))
         });

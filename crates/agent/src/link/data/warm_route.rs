@@ -9,7 +9,7 @@ use std::thread;
 
 use delaylab_os::interface::interface_index;
 use delaylab_os::kernel::NetworkParameters;
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_os::process::Namespaces;
 use delaylab_os::process::namespace;
 use delaylab_proto::{Context, Failure};
@@ -63,7 +63,7 @@ impl WarmRoute {
     /// Build the router behind an interface of the calling thread's network namespace. Fails without the right to.
     pub(super) fn build() -> Result<Self, Failure> {
         let host = current_namespace()?;
-        let socket = Route::open().context(WHAT)?;
+        let socket = RouteSocket::open().context(WHAT)?;
         if let Ok(left) = interface_index(SENDS) {
             // The kernel has not yet removed that of an engine that has ended.
             let mut link = LinkMessage::default();
@@ -89,7 +89,7 @@ fn build_router(host: &File) -> Result<File, Failure> {
     for (name, value) in SYSCTLS {
         sysctls.set_if_there(name, value).context(WHAT)?;
     }
-    let socket = Route::open().context(WHAT)?;
+    let socket = RouteSocket::open().context(WHAT)?;
     Batch::one(&socket, WHAT.into(), Verb::Create, pair(host))?;
     let forwards = interface_index(FORWARDS).context(WHAT)?;
     let mut batch = Batch::new(&socket);

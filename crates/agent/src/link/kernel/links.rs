@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use delaylab_os::clsact::{InterfaceLoss, LossProgram, Queue};
 use delaylab_os::interface::interface_index;
-use delaylab_os::netlink::{Route, interface, qdiscs};
+use delaylab_os::netlink::{RouteSocket, interface, qdiscs};
 use delaylab_proto::{Context, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
 
@@ -31,7 +31,7 @@ pub(crate) struct KernelDirection {
 
 /// Links in the kernel.
 pub(crate) struct KernelLinks {
-    pub socket: Route,
+    pub socket: RouteSocket,
     alias: String,
     /// The ports of each bridge, all by index.
     pub bridges: BTreeMap<u32, Vec<u32>>,
@@ -43,7 +43,7 @@ pub(crate) struct KernelLinks {
 impl KernelLinks {
     /// Build all links, replacing anything that an earlier engine left.
     pub(crate) fn new(links: &EngineLinks, setups: Vec<Setup>) -> Result<Self, Failure> {
-        let socket = Route::open().context("open a netlink socket")?;
+        let socket = RouteSocket::open().context("open a netlink socket")?;
         let alias = links.ports().next().map(alias).transpose()?.unwrap_or_default();
         let (bridges, directions) = (BTreeMap::new(), Vec::new());
         let mut built = Self { socket, alias, bridges, directions, loss: None };

@@ -1,7 +1,7 @@
 //! The features of the running kernel that links can use, found by trying.
 
 use delaylab_os::clsact::{Chances, LossProgram, Queue};
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_proto::{Context, Failure};
 
 use super::features::{Feature, Support};
@@ -23,7 +23,7 @@ pub(crate) fn try_features() -> Result<Support, Failure> {
 
 /// Return the features of this kernel, tried in the current network namespace, which is left full of remains.
 pub(crate) fn try_here() -> Result<Support, Failure> {
-    let socket = Route::open().context("open a netlink socket")?;
+    let socket = RouteSocket::open().context("open a netlink socket")?;
     let one = |message| Batch::one(&socket, String::new(), Verb::Create, message);
     let queue = |queue: &Qdisc| {
         one(message::queue(LOOPBACK, queue))?;
@@ -49,7 +49,7 @@ pub(crate) fn try_here() -> Result<Support, Failure> {
     Ok(support)
 }
 
-fn try_htb(socket: &Route) -> Result<(), Failure> {
+fn try_htb(socket: &RouteSocket) -> Result<(), Failure> {
     Batch::one(socket, String::new(), Verb::Create, leaving(LOOPBACK))?;
     let gone = message::remove_queue(LOOPBACK, 0, ROOT);
     Batch::one(socket, String::new(), Verb::Change, gone)

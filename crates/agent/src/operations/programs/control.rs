@@ -6,15 +6,15 @@ use delaylab_os::clock::Realtime;
 use delaylab_os::process;
 use delaylab_proto::{Context, Failure};
 
-use super::kept::{Kept, before};
 use super::launch;
+use super::programs_folder::{ProgramsFolder, before};
 use super::supervisor::Supervise;
 use crate::protocol::starting::{Control, ControlDone, Deed, NodeState, Program, ProgramState};
 use crate::session::Session;
 
 /// Do the same to several programs of the node, or to all. Fails for a name that no program has.
 pub(crate) fn control(request: Control, session: &mut Session) -> Result<ControlDone, Failure> {
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     let Acted { began_ns, done_ns, programs } =
         act(&kept, request.deed, &request.names, Some(session))?;
     let states = programs.iter().map(|each| kept.state(&each.name));
@@ -31,7 +31,7 @@ pub(super) struct Acted {
 
 /// Do the same to programs of these names, or to the node as a whole.
 pub(super) fn act(
-    kept: &Kept,
+    kept: &ProgramsFolder,
     deed: Deed,
     names: &[String],
     mut session: Option<&mut Session>,
@@ -68,7 +68,7 @@ pub(super) fn act(
 }
 
 /// Return the programs of these names, or all, in the order of their first start.
-fn chosen(kept: &Kept, names: &[String]) -> Result<Vec<Program>, Failure> {
+fn chosen(kept: &ProgramsFolder, names: &[String]) -> Result<Vec<Program>, Failure> {
     for name in names {
         kept.state(name)?;
     }
@@ -78,7 +78,7 @@ fn chosen(kept: &Kept, names: &[String]) -> Result<Vec<Program>, Failure> {
 }
 
 /// Send a signal to all processes of a program; one that has ended is left as it is.
-fn signal(kept: &Kept, program: &Program, signal: i32) -> Result<(), Failure> {
+fn signal(kept: &ProgramsFolder, program: &Program, signal: i32) -> Result<(), Failure> {
     let what = || format!("control {}", program.name);
     let state = kept.state(&program.name)?;
     if state.ended_ns.is_some() {
@@ -94,7 +94,7 @@ fn signal(kept: &Kept, program: &Program, signal: i32) -> Result<(), Failure> {
 /// Start a program that has ended as it was first started. Its output so far is kept before the new one. Programs that
 /// need it, and run, are restarted after it.
 pub(super) fn start_again(
-    kept: &Kept,
+    kept: &ProgramsFolder,
     program: &Program,
     mut session: Option<&mut Session>,
 ) -> Result<(), Failure> {
@@ -119,13 +119,13 @@ pub(super) fn start_again(
 }
 
 /// Return true for a program that has not ended and is not frozen.
-fn runs(kept: &Kept, program: &Program) -> Result<bool, Failure> {
+fn runs(kept: &ProgramsFolder, program: &Program) -> Result<bool, Failure> {
     let state = kept.state(&program.name)?;
     Ok(state.ended_ns.is_none() && !state.frozen)
 }
 
 /// Kill a program, and return once it has ended.
-pub(super) fn kill(kept: &Kept, program: &Program) -> Result<(), Failure> {
+pub(super) fn kill(kept: &ProgramsFolder, program: &Program) -> Result<(), Failure> {
     let state = kept.state(&program.name)?;
     if state.ended_ns.is_none() {
         let what = || format!("end {}", program.name);

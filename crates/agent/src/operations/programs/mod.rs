@@ -2,13 +2,13 @@
 //! run as long as the node.
 //!
 //! Each program has a supervisor, a process of its own that outlives the session (`delaylab-agent supervise`). It
-//! keeps the program's output and its state ([`Kept`]), and ends with the node, as all of its processes do.
+//! keeps the program's output and its state ([`ProgramsFolder`]), and ends with the node, as all of its processes do.
 
 mod control;
 mod files;
 mod folders;
-mod kept;
 mod notifications;
+mod programs_folder;
 mod ready;
 mod recording;
 mod schedule;
@@ -26,10 +26,12 @@ use delaylab_proto::{Context, Failure, Frame, Kind};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::programs::Nothing;
-use crate::protocol::starting::{End, EndDone, Output, Programs, ProgramsDone, Start, StartDone};
+use crate::protocol::starting::{
+    EndProgram, EndProgramDone, Output, Programs, ProgramsDone, Start, StartDone,
+};
 use crate::session::Session;
 
-use kept::Kept;
+use programs_folder::ProgramsFolder;
 use supervisor::Supervise;
 
 pub(crate) use control::control;
@@ -60,7 +62,7 @@ pub(crate) fn start(request: Start, session: &mut Session) -> Result<StartDone, 
     for file in &request.files {
         files::write(file, &request.within)?;
     }
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     let mut done = StartDone { pids: std::collections::BTreeMap::new() };
     for program in request.programs {
         let name = program.name.clone();
@@ -123,17 +125,17 @@ fn report(
 
 /// Report the state of each program.
 pub(crate) fn list(request: Programs, _: &mut Session) -> Result<ProgramsDone, Failure> {
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     Ok(ProgramsDone { node: kept.node_state()?, programs: kept.states()? })
 }
 
 /// Send the kept output of a program.
 pub(crate) fn output(request: Output, session: &mut Session) -> Result<Nothing, Failure> {
     let what = || format!("read the output of {}", request.name);
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     kept.state(&request.name)?;
     let log = kept.log_file(&request.name);
-    for path in [kept::before(&log), log] {
+    for path in [programs_folder::before(&log), log] {
         match fs::read(&path) {
             Ok(bytes) => {
                 for piece in bytes.chunks(PIECE) {
@@ -148,12 +150,12 @@ pub(crate) fn output(request: Output, session: &mut Session) -> Result<Nothing, 
 }
 
 /// End a program, and return its state.
-pub(crate) fn end(request: End, _: &mut Session) -> Result<EndDone, Failure> {
+pub(crate) fn end(request: EndProgram, _: &mut Session) -> Result<EndProgramDone, Failure> {
     let what = || format!("end {}", request.name);
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     let state = kept.state(&request.name)?;
     if state.ended_ns.is_some() {
-        return Ok(EndDone { program: state });
+        return Ok(EndProgramDone { program: state });
     }
     // It may have ended since.
     if let Ok(handle) = PidFd::open(state.pid) {
@@ -165,5 +167,5 @@ pub(crate) fn end(request: End, _: &mut Session) -> Result<EndDone, Failure> {
             ended(None).with_context(what)?;
         }
     }
-    Ok(EndDone { program: kept.noted_end(&request.name)? })
+    Ok(EndProgramDone { program: kept.noted_end(&request.name)? })
 }

@@ -13,7 +13,7 @@ use delaylab_os::process::sockets::{self, Groups};
 use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
-use super::kept::Kept;
+use super::programs_folder::ProgramsFolder;
 use crate::protocol::programs::Nothing;
 use crate::protocol::starting::{Notify, Program};
 use crate::session::Session;
@@ -29,7 +29,12 @@ struct Left {
 /// Stop notifications about routes to a program; with `later`, all notifications until `notify`.
 ///
 /// Without the right to trace the program it still gets all. Only time is lost then: it ignores those about routes.
-pub(super) fn stop(kept: &Kept, program: &Program, handle: &PidFd, later: bool) -> io::Result<()> {
+pub(super) fn stop(
+    kept: &ProgramsFolder,
+    program: &Program,
+    handle: &PidFd,
+    later: bool,
+) -> io::Result<()> {
     let left: Vec<Groups> =
         sockets::leave_groups(handle)?.into_iter().map(Groups::without_routes).collect();
     // What is not noted would never be joined again.
@@ -40,14 +45,14 @@ pub(super) fn stop(kept: &Kept, program: &Program, handle: &PidFd, later: bool) 
 }
 
 /// Note what a program has left, for `notify`.
-fn note(kept: &Kept, program: &Program, pid: i32, left: &[Groups]) -> io::Result<()> {
+fn note(kept: &ProgramsFolder, program: &Program, pid: i32, left: &[Groups]) -> io::Result<()> {
     let sockets = left.iter().map(|each| (each.descriptor, each.groups.clone())).collect();
     fs::write(file_of(kept, &program.name), serde_json::to_vec(&Left { pid, sockets })?)
 }
 
 /// Have the programs of a node join the groups again that they left. One that has ended meanwhile is left out.
 pub(crate) fn notify(request: Notify, _: &mut Session) -> Result<Nothing, Failure> {
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     for program in kept.remembered()? {
         let file = file_of(&kept, &program.name);
         let Ok(text) = fs::read(&file) else { continue };
@@ -65,6 +70,6 @@ pub(crate) fn notify(request: Notify, _: &mut Session) -> Result<Nothing, Failur
     Ok(Nothing {})
 }
 
-fn file_of(kept: &Kept, name: &str) -> PathBuf {
+fn file_of(kept: &ProgramsFolder, name: &str) -> PathBuf {
     kept.file(&format!("{name}.groups"))
 }

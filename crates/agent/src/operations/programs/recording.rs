@@ -16,7 +16,7 @@ use delaylab_recording::loading;
 
 use super::PIECE;
 use super::control::{kill, start_again};
-use super::kept::Kept;
+use super::programs_folder::ProgramsFolder;
 use crate::protocol::running::{Event, Order};
 use crate::protocol::starting::{Program, ProgramState, Record, RecordDone};
 use crate::session::Session;
@@ -32,7 +32,7 @@ const NOT_LOADED: &str =
 /// Send the log.
 pub(crate) fn record(request: Record, session: &mut Session) -> Result<RecordDone, Failure> {
     let what = || format!("record {}", request.name);
-    let kept = Kept::in_folder(request.folder.clone());
+    let kept = ProgramsFolder::in_folder(request.folder.clone());
     kept.state(&request.name)?;
     let program = kept.remembered()?.into_iter().find(|each| each.name == request.name);
     let program = program.ok_or_else(|| Failure::new(what(), "no such program was started"))?;
@@ -86,7 +86,7 @@ fn receive(session: &mut Session, what: impl Fn() -> String) -> Result<Vec<u8>, 
 
 /// Run the program with the library until its end or that of the request.
 fn recorded(
-    kept: &Kept,
+    kept: &ProgramsFolder,
     program: &Program,
     files: &Files,
     session: &mut Session,
@@ -129,7 +129,11 @@ fn is_soon(began_ns: i64, ended: &ProgramState) -> bool {
 }
 
 /// Let the program run as before, unless it died later than at its start.
-fn restore(kept: &Kept, program: &Program, done: Option<&RecordDone>) -> Result<(), Failure> {
+fn restore(
+    kept: &ProgramsFolder,
+    program: &Program,
+    done: Option<&RecordDone>,
+) -> Result<(), Failure> {
     if done.is_some_and(|done| done.ended.is_some()) {
         let again = done.is_some_and(|done| done.again);
         return if again { start_again(kept, program, None) } else { Ok(()) };

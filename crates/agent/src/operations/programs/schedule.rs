@@ -16,7 +16,7 @@ use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
 use super::control::{Acted, act};
-use super::kept::Kept;
+use super::programs_folder::ProgramsFolder;
 use crate::protocol::programs::Nothing;
 use crate::protocol::starting::{Schedule, Scheduled, ScheduledDone, TimedDeed, TimedDeedDone};
 use crate::session::Session;
@@ -38,14 +38,14 @@ struct Given {
 /// The orders to carry out, and the folder that keeps what becomes of them.
 #[derive(Serialize, Deserialize)]
 struct CarryOut {
-    kept: Kept,
+    kept: ProgramsFolder,
     orders: Vec<TimedDeed>,
 }
 
 /// Take orders, in place of those before.
 pub(crate) fn schedule(request: Schedule, _: &mut Session) -> Result<Nothing, Failure> {
     let what = "take orders";
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     if !request.orders.is_sorted_by_key(|order| order.at_ns) {
         return Err(Failure::new(what, "they are not in the order of their times"));
     }
@@ -69,7 +69,7 @@ pub(crate) fn schedule(request: Schedule, _: &mut Session) -> Result<Nothing, Fa
 }
 
 /// End the process that carries out earlier orders, and forget them.
-fn drop_those_before(kept: &Kept) -> Result<(), Failure> {
+fn drop_those_before(kept: &ProgramsFolder) -> Result<(), Failure> {
     let what = "drop earlier orders";
     if let Some(given) = read::<Given>(kept, GIVEN)? {
         let name = fs::read(format!("/proc/{}/cmdline", given.pid)).unwrap_or_default();
@@ -92,7 +92,7 @@ fn drop_those_before(kept: &Kept) -> Result<(), Failure> {
 
 /// Report what was done, once all of it is done or a time is over.
 pub(crate) fn scheduled(request: Scheduled, _: &mut Session) -> Result<ScheduledDone, Failure> {
-    let kept = Kept::in_folder(request.folder);
+    let kept = ProgramsFolder::in_folder(request.folder);
     let Some(given) = read::<Given>(&kept, GIVEN)? else {
         return Ok(ScheduledDone { done: Vec::new(), left: 0 });
     };
@@ -141,7 +141,7 @@ fn wait_until(since: Monotonic, after_ns: i64) {
     }
 }
 
-fn write(kept: &Kept, name: &str, value: &impl Serialize) -> Result<(), Failure> {
+fn write(kept: &ProgramsFolder, name: &str, value: &impl Serialize) -> Result<(), Failure> {
     let what = || format!("keep {name}");
     let place = kept.file(name);
     let partial = place.with_extension("new");
@@ -150,7 +150,10 @@ fn write(kept: &Kept, name: &str, value: &impl Serialize) -> Result<(), Failure>
 }
 
 /// Return what is kept in a file; `None` if there is none.
-fn read<T: for<'a> Deserialize<'a>>(kept: &Kept, name: &str) -> Result<Option<T>, Failure> {
+fn read<T: for<'a> Deserialize<'a>>(
+    kept: &ProgramsFolder,
+    name: &str,
+) -> Result<Option<T>, Failure> {
     let what = || format!("read {name}");
     match fs::read(kept.file(name)) {
         Ok(text) => serde_json::from_slice(&text).map(Some).with_context(what),

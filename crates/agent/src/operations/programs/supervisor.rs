@@ -15,8 +15,8 @@ use delaylab_proto::{Context, Failure};
 use serde::{Deserialize, Serialize};
 
 use super::Report;
-use super::kept::{Kept, before};
 use super::notifications;
+use super::programs_folder::{ProgramsFolder, before};
 use super::ready::{self, LOOK_EVERY};
 use crate::protocol::starting::{Program, ProgramState, ReadySign};
 
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The program to supervise, and the folder that keeps what becomes of it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Supervise {
-    pub(super) kept: Kept,
+    pub(super) kept: ProgramsFolder,
     pub(super) program: Program,
     /// See [`Start::notify_later`](crate::protocol::starting::Start).
     pub(super) notify_later: bool,
@@ -65,7 +65,7 @@ pub(crate) fn supervise() -> Result<(), Failure> {
 }
 
 struct Supervised {
-    kept: Kept,
+    kept: ProgramsFolder,
     program: Program,
     state: ProgramState,
     handle: PidFd,
@@ -77,7 +77,7 @@ struct Supervised {
 }
 
 impl Supervised {
-    fn start(kept: Kept, program: Program) -> Result<Self, Failure> {
+    fn start(kept: ProgramsFolder, program: Program) -> Result<Self, Failure> {
         let what = || format!("start {}", program.name);
         let Some((file, arguments)) = program.argv.split_first() else {
             return Err(Failure::new(what(), "`argv` is empty"));

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use delaylab_os::files::poll::{self, Interest};
-use delaylab_os::netlink::Route;
+use delaylab_os::netlink::RouteSocket;
 use delaylab_os::netlink::qdiscs::InterfaceQueues;
 use delaylab_os::ring::blocks::RETIRE;
 use delaylab_os::stamps;
@@ -390,5 +390,5 @@ impl Tapped {
 
 /// Read the queues of an interface of this network namespace.
 fn queues(interface: u32) -> io::Result<InterfaceQueues> {
-    InterfaceQueues::read(&Route::open()?, interface)
+    InterfaceQueues::read(&RouteSocket::open()?, interface)
 }

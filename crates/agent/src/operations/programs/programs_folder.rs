@@ -25,11 +25,11 @@ const NOTED: Duration = Duration::from_secs(10);
 
 /// A folder with a file for the state of each program, and one or two for its output.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct ProgramsFolder {
     folder: PathBuf,
 }
 
-impl Kept {
+impl ProgramsFolder {
     pub(super) fn in_folder(folder: Option<PathBuf>) -> Self {
         Self { folder: folder.unwrap_or_else(|| PathBuf::from(FOLDER)) }
     }
