@@ -240,11 +240,11 @@ def _check_once(stamps: Sequence[Rows], most: Mapping[str, int]) -> None:
                 raise twice(probe, seq, times, point)
 
 
-def _rows(given: object, rest: int, each: int) -> int:
+def _rows(given: object, rest: int, size: int) -> int:
     """Return the number of rows in the bytes that are left, if it is the given one."""
     # True is an int, too.
-    if type(given) is not int or given * each != rest:
-        raise ValueError(f"{rest} bytes are not as many rows as it says, of {each} bytes each")
+    if type(given) is not int or given * size != rest:
+        raise ValueError(f"{rest} bytes are not as many rows as it says, of {size} bytes each")
     if given > MOST_ROWS:
         raise ValueError(f"one part has {given} rows, more than {MOST_ROWS}")
     return given

@@ -92,15 +92,15 @@ class Picture:
 
 def picture(
     lab: Lab,
-    found: Graph,
+    graph: Graph,
     kept: Mapping[str, Place],
     devices: Mapping[tuple[str, str], str] = NO_DEVICES,
     states: States | None = None,
 ) -> Picture:
     """Return the picture of a lab; nodes that have kept places stay there."""
     now = states or States()
-    about = {node.name: node.about for nodes in found.hosts.values() for node in nodes}
-    host_of = {node.name: host for host, nodes in found.hosts.items() for node in nodes}
+    about = {node.name: node.about for nodes in graph.hosts.values() for node in nodes}
+    host_of = {node.name: host for host, nodes in graph.hosts.items() for node in nodes}
     members = {name: list(link.members) for name, link in lab.links.items()}
     hubs = {name: HUB + name for name, ends in members.items() if len(ends) != 2}
     edges = [
@@ -113,12 +113,12 @@ def picture(
         host_of[hub] = hosts.pop() if len(hosts) == 1 else ""
     own = _of_file(lab)
     if own is None:
-        places, boxes = _by_hosts(list(found.hosts), host_of, edges, kept)
+        places, boxes = _by_hosts(list(graph.hosts), host_of, edges, kept)
         to_keep = dict(places)
         shown = _moved(places, boxes, host_of)
     else:
         shown, to_keep = own, {}
-        boxes = _around(own, host_of) if len(found.hosts) > 1 else {}
+        boxes = _around(own, host_of) if len(graph.hosts) > 1 else {}
     for name, hub in hubs.items():
         if hub not in shown:
             shown[hub] = _meeting([shown[end] for end in members[name]], shown.values())
@@ -128,9 +128,9 @@ def picture(
         Spot(name, about.get(name, ""), *shown[name], name not in about, now.nodes.get(name, ""))
         for name in names
     ]
-    lines = list(_lines(found.links, members, hubs, number, devices, now))
+    lines = list(_lines(graph.links, members, hubs, number, devices, now))
     corners = [Box(host, *box) for host, box in boxes.items()]
-    return Picture(found.lab, spots, lines, corners, to_keep)
+    return Picture(graph.lab, spots, lines, corners, to_keep)
 
 
 def _of_file(lab: Lab) -> dict[str, Place] | None:

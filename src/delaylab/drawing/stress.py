@@ -129,14 +129,14 @@ def _distances(ours: Floats, theirs: Floats) -> Floats:
     return np.hypot(*(ours[:, None, axis] - theirs[None, :, axis] for axis in (0, 1)))
 
 
-def _pack(found: Floats, parts: Sequence[NDArray[np.intp]], right: float) -> None:
+def _pack(points: Floats, parts: Sequence[NDArray[np.intp]], right: float) -> None:
     """Move parts side by side, in rows that are about as wide as all are high."""
-    area = sum(float(np.prod(np.ptp(found[part], axis=0) + GAP)) for part in parts)
-    most = max(1.5 * area**0.5, *(float(np.ptp(found[part][:, 0])) for part in parts), 0.0) + right
+    area = sum(float(np.prod(np.ptp(points[part], axis=0) + GAP)) for part in parts)
+    most = max(1.5 * area**0.5, *(float(np.ptp(points[part][:, 0])) for part in parts), 0.0) + right
     x, y, height = right, 0.0, 0.0
     for part in parts:
-        wide, high = np.ptp(found[part], axis=0)
+        wide, high = np.ptp(points[part], axis=0)
         if x > right and x + wide > most:
             x, y, height = right, y + height + GAP, 0.0
-        found[part] += np.array([x, y]) - found[part].min(axis=0)
+        points[part] += np.array([x, y]) - points[part].min(axis=0)
         x, height = x + wide + GAP, max(height, float(high))

@@ -75,17 +75,17 @@ class _Taken:
 class Sheet:
     """A picture in pixels: where spots, lines and labels are."""
 
-    def __init__(self, found: Picture) -> None:
-        self.found = found
-        count = sum(not spot.hub for spot in found.spots)
+    def __init__(self, picture: Picture) -> None:
+        self.picture = picture
+        count = sum(not spot.hub for spot in picture.spots)
         self.length, self.radius = next((size for most, *size in SIZES if count <= most), LARGE)
-        corners = [(box.left, box.top) for box in found.boxes]
-        corners += [(box.right, box.bottom) for box in found.boxes]
-        corners += [(spot.x, spot.y) for spot in found.spots]
+        corners = [(box.left, box.top) for box in picture.boxes]
+        corners += [(box.right, box.bottom) for box in picture.boxes]
+        corners += [(spot.x, spot.y) for spot in picture.spots]
         self._left, self._top = (min(each[axis] for each in corners) for axis in (0, 1))
         right, bottom = (max(each[axis] for each in corners) for axis in (0, 1))
         # Long names at the right edge have room, too.
-        longest = max((len(spot.name) for spot in found.spots), default=0) * NODE * LETTER
+        longest = max((len(spot.name) for spot in picture.spots), default=0) * NODE * LETTER
         self.width = max(360.0, self.x(right) + max(MARGIN, longest))
         self.height = self.y(bottom) + MARGIN + FOOT
 
@@ -103,14 +103,14 @@ class Sheet:
 
     def along(self, line: DrawnLine, share: float) -> tuple[float, float]:
         """Return the place at a share of a line, which is bent as a curve of degree two."""
-        (x, y), (to_x, to_y) = (self.of(self.found.spots[end]) for end in line.ends)
+        (x, y), (to_x, to_y) = (self.of(self.picture.spots[end]) for end in line.ends)
         over_x, over_y = self.control(line)
         one, two, three = (1 - share) ** 2, 2 * share * (1 - share), share**2
         return one * x + two * over_x + three * to_x, one * y + two * over_y + three * to_y
 
     def control(self, line: DrawnLine) -> tuple[float, float]:
         """Return the point that bends a line."""
-        (x, y), (to_x, to_y) = (self.of(self.found.spots[end]) for end in line.ends)
+        (x, y), (to_x, to_y) = (self.of(self.picture.spots[end]) for end in line.ends)
         far = math.hypot(to_x - x, to_y - y) or 1.0
         aside = 2 * BEND * line.bend / far
         return (x + to_x) / 2 - (to_y - y) * aside, (y + to_y) / 2 + (to_x - x) * aside
@@ -118,21 +118,21 @@ class Sheet:
     def labels(self) -> Iterator[Label]:
         """Yield all labels, the most important ones first: nodes by their links, then links."""
         degree = defaultdict[int, int](int)
-        for line in self.found.lines:
+        for line in self.picture.lines:
             for end in line.ends:
                 degree[end] += 1
-        order = sorted(range(len(self.found.spots)), key=lambda i: (-degree[i], i))
-        for spot in (self.found.spots[i] for i in order):
+        order = sorted(range(len(self.picture.spots)), key=lambda i: (-degree[i], i))
+        for spot in (self.picture.spots[i] for i in order):
             if not spot.hub:
                 yield self._of_node(spot)
-        for line in self.found.lines:
+        for line in self.picture.lines:
             if line.conditions:
                 yield self._at(line, 0.5, line.conditions, CONDITION, "condition")
-        for line in self.found.lines:
+        for line in self.picture.lines:
             if line.named:
                 share = 0.4 if line.conditions else 0.5
                 yield self._at(line, share, line.named, DEVICE, "device")
-        for line in self.found.lines:
+        for line in self.picture.lines:
             for share, device in zip((0.25, 0.75), line.devices, strict=True):
                 if device:
                     yield self._at(line, share, device, DEVICE, "device")
@@ -155,12 +155,12 @@ class Sheet:
         return Label(words, size, kind, tuple(around))
 
 
-def svg(found: Picture) -> str:
+def svg(picture: Picture) -> str:
     """Return the picture as an SVG document that refers to nothing outside itself.
 
     Labels that would overlap are left out, and a line says so.
     """
-    sheet = Sheet(found)
+    sheet = Sheet(picture)
     shown, left_out = _without_overlaps(sheet)
     parts = [*_drawing(sheet), *shown]
     if left_out:
@@ -170,9 +170,9 @@ def svg(found: Picture) -> str:
     return "\n".join([_head(sheet), _style(), *parts, "</svg>"]) + "\n"
 
 
-def page(found: Picture) -> str:
+def page(picture: Picture) -> str:
     """Return the picture as an HTML page without anything outside itself."""
-    sheet = Sheet(found)
+    sheet = Sheet(picture)
     labels = [
         _text(*label.spots[0][:2], label.spots[0][2], label.words, label.size, label.kind)
         for label in sheet.labels()
@@ -181,7 +181,7 @@ def page(found: Picture) -> str:
     template = files("delaylab.drawing").joinpath("page.html").read_text()
     # The policy is of the template's own script: a script in the drawing would not be allowed.
     template = template.replace("<!-- content policy -->", policy_tag(template))
-    return template.replace("TITLE", xml(f"Lab {found.lab}")).replace("<!-- drawing -->", drawing)
+    return template.replace("TITLE", xml(f"Lab {picture.lab}")).replace("<!-- drawing -->", drawing)
 
 
 def _head(sheet: Sheet) -> str:
@@ -189,7 +189,8 @@ def _head(sheet: Sheet) -> str:
     wide, high = size.split()
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{wide}" '
-        f'height="{high}" role="img" font-family="{FONT}"><title>Lab {xml(sheet.found.lab)}</title>'
+        f'height="{high}" role="img" font-family="{FONT}">'
+        f"<title>Lab {xml(sheet.picture.lab)}</title>"
         '<rect width="100%" height="100%" fill="#fff"/>'
     )
 
@@ -204,7 +205,7 @@ def _style() -> str:
 
 def _drawing(sheet: Sheet) -> Iterator[str]:
     """Yield all but the labels: title, boxes, lines, nodes."""
-    found = sheet.found
+    found = sheet.picture
     nodes = sum(not spot.hub for spot in found.spots)
     links = len({line.link for line in found.lines})
     title = f"Lab {found.lab}: {_many(nodes, 'node')}, {_many(links, 'link')}"
@@ -255,7 +256,7 @@ def _spot(sheet: Sheet, spot: Spot) -> str:
 def _without_overlaps(sheet: Sheet) -> tuple[list[str], int]:
     """Return the labels that have a place of their own, and the number of the others."""
     taken = _Taken()
-    for spot in sheet.found.spots:
+    for spot in sheet.picture.spots:
         x, y = sheet.of(spot)
         taken.add((x - sheet.radius, y - sheet.radius, x + sheet.radius, y + sheet.radius))
     shown, left_out = [], 0

@@ -9,23 +9,23 @@ from delaylab.drawing.layout import DrawnLink, Graph
 TOO_WIDE = "the links' lines need {} columns; a wider terminal or --svg FILE shows them"
 
 
-def lines(found: Graph, width: int) -> Iterator[str]:
+def lines(graph: Graph, width: int) -> Iterator[str]:
     """Yield the drawing line by line, then the links with their conditions.
 
     Where the links' lines do not fit, they are left out, and a line says so.
     """
-    texts = [(n.name, n.about) for nodes in found.hosts.values() for n in nodes]
+    texts = [(n.name, n.about) for nodes in graph.hosts.values() for n in nodes]
     names = max(len(name) for name, _ in texts)
     inner = max(
         *(names + 2 + len(about) for _, about in texts),
-        *(len(host) + 1 for host in found.hosts),
+        *(len(host) + 1 for host in graph.hosts),
     )
-    cell = len(str(len(found.links))) + 2
-    needed = inner + 4 + found.lanes * cell
-    drawn = found.links if needed <= width else []
-    yield f"lab {found.lab}"
+    cell = len(str(len(graph.links))) + 2
+    needed = inner + 4 + graph.lanes * cell
+    drawn = graph.links if needed <= width else []
+    yield f"lab {graph.lab}"
     last = -1
-    for host, nodes in found.hosts.items():
+    for host, nodes in graph.hosts.items():
         passing = _cells(drawn, None, last, cell)
         yield f"┌ {host} {'─' * (inner + 1 - len(host) - 1)}┐{passing}".rstrip()
         for node in nodes:
@@ -35,9 +35,9 @@ def lines(found: Graph, width: int) -> Iterator[str]:
             yield f"│ {text:<{inner}} {'├' if joined else '│'}{cells}".rstrip()
             last = node.row
         yield f"└{'─' * (inner + 2)}┘{_cells(drawn, None, last, cell)}".rstrip()
-    if found.links and not drawn:
+    if graph.links and not drawn:
         yield TOO_WIDE.format(needed)
-    for link in found.links:
+    for link in graph.links:
         yield f"{link.number:>{cell - 2}}  {link.legend}"
         for said in link.conditions:
             yield f"{'':>{cell}}{said}"

@@ -24,23 +24,23 @@ class During:
     off_before: Collection[str] = ()
     off: Collection[str] = ()
 
-    def trouble(self, found: Iterable[Trouble]) -> list[Trouble]:
+    def trouble(self, troubles: Iterable[Trouble]) -> list[Trouble]:
         """Return what lasted at the event or began after it, but for what is of nodes that are off.
 
         That of a node which began to run begins with the event: before it, nobody was to answer.
         """
-        return [self._clipped(each) for each in found if self._is_there(each)]
+        return [self._clipped(each) for each in troubles if self._is_there(each)]
 
-    def _is_there(self, each: Interval | Outage) -> bool:
-        lasted = each.end_ns is None or each.end_ns >= self.at_ns
-        return lasted and not self._nodes(each) & {*self.off}
+    def _is_there(self, interval: Interval | Outage) -> bool:
+        lasted = interval.end_ns is None or interval.end_ns >= self.at_ns
+        return lasted and not self._nodes(interval) & {*self.off}
 
-    def _clipped(self, each: Trouble) -> Trouble:
-        earlier = each.begin_ns is None or each.begin_ns < self.at_ns
-        if earlier and self._nodes(each) & {*self.off_before}:
-            return replace(each, begin_ns=self.at_ns)
-        return each
+    def _clipped(self, trouble: Trouble) -> Trouble:
+        earlier = trouble.begin_ns is None or trouble.begin_ns < self.at_ns
+        if earlier and self._nodes(trouble) & {*self.off_before}:
+            return replace(trouble, begin_ns=self.at_ns)
+        return trouble
 
-    def _nodes(self, each: Interval | Outage) -> set[str]:
-        own = each.nodes if isinstance(each, Interval) else {each.source}
-        return {*own, self.owners.get(each.destination, "")}
+    def _nodes(self, interval: Interval | Outage) -> set[str]:
+        own = interval.nodes if isinstance(interval, Interval) else {interval.source}
+        return {*own, self.owners.get(interval.destination, "")}

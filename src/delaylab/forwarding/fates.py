@@ -209,58 +209,62 @@ class Fates:
         nodes = {change.node, *self._wiring.beyond.get(end, {})} & self._tables.keys()
         return [(each, set(nodes)) for each in self._destinations]
 
-    def _follow(self, each: _Destination, nodes: Iterable[str]) -> None:
+    def _follow(self, destination: _Destination, nodes: Iterable[str]) -> None:
         """Look again where packets go next from some nodes."""
-        wiring, owner = self._wiring, self._wiring.owners.get(each.address)
+        wiring, owner = self._wiring, self._wiring.owners.get(destination.address)
         turned = []
         for node in nodes:
             if node == owner:
                 to = ends = frozenset[str]()
             else:
-                hops = longest(self._tables[node], each.prefixes)
-                to, ends = step(node, each.address, hops, wiring, self._down)
-            if ends != (before := each.ending.get(node, frozenset())):
-                each.ends.subtract(before)
-                each.ends.update(ends)
-                each.ending[node] = ends
-            if to != each.following.get(node):
-                each.following[node] = to
+                hops = longest(self._tables[node], destination.prefixes)
+                to, ends = step(node, destination.address, hops, wiring, self._down)
+            if ends != (before := destination.ending.get(node, frozenset())):
+                destination.ends.subtract(before)
+                destination.ends.update(ends)
+                destination.ending[node] = ends
+            if to != destination.following.get(node):
+                destination.following[node] = to
                 turned.append(node)
-        if any(self._may_loop(each, node) for node in turned):
+        if any(self._may_loop(destination, node) for node in turned):
             routers = wiring.routers
-            each.loops = loops_of(
-                {node: to & routers for node, to in each.following.items() if node in routers}
+            destination.loops = loops_of(
+                {
+                    node: to & routers
+                    for node, to in destination.following.items()
+                    if node in routers
+                }
             )
 
-    def _may_loop(self, each: _Destination, node: str) -> bool:
+    def _may_loop(self, destination: _Destination, node: str) -> bool:
         """Return True if a node is in a loop, or can now come back to itself."""
-        if any(node in loop for loop in each.loops):
+        if any(node in loop for loop in destination.loops):
             return True
         seen: set[str] = set()
         left = [node]
         while left:
-            fresh = each.following.get(left.pop(), frozenset()) - seen
+            fresh = destination.following.get(left.pop(), frozenset()) - seen
             if node in fresh:
                 return True
             seen |= fresh
             left += fresh
         return False
 
-    def _note(self, each: _Destination, at_ns: int, *, exact: bool) -> None:
+    def _note(self, destination: _Destination, at_ns: int, *, exact: bool) -> None:
         """End the intervals that are over, and begin those that are new."""
-        now = set(each.states())
-        for state in each.open.keys() - now:
-            begin_ns, begun_exactly = each.open.pop(state)
+        now = set(destination.states())
+        for state in destination.open.keys() - now:
+            begin_ns, begun_exactly = destination.open.pop(state)
             whole = exact and begun_exactly
-            self._ended.append(Interval(each.address, *state, begin_ns, at_ns, whole))
-        for state in now - each.open.keys():
-            each.open[state] = at_ns, exact
+            self._ended.append(Interval(destination.address, *state, begin_ns, at_ns, whole))
+        for state in now - destination.open.keys():
+            destination.open[state] = at_ns, exact
 
-    def _note_pairs(self, each: _Destination, at_ns: int) -> None:
+    def _note_pairs(self, destination: _Destination, at_ns: int) -> None:
         """End the outages that are over, and begin those that are new."""
-        now = each.sources(self._wiring.routers)
-        for source in each.without.keys() - now:
-            begin_ns = each.without.pop(source)
-            self._outages.append(Outage(source, each.address, begin_ns, at_ns))
-        for source in now - each.without.keys():
-            each.without[source] = at_ns
+        now = destination.sources(self._wiring.routers)
+        for source in destination.without.keys() - now:
+            begin_ns = destination.without.pop(source)
+            self._outages.append(Outage(source, destination.address, begin_ns, at_ns))
+        for source in now - destination.without.keys():
+            destination.without[source] = at_ns

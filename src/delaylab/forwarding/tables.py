@@ -102,15 +102,15 @@ class Difference:
     node: str
     prefix: str
     expected: Hops | None
-    found: Hops | None
+    actual: Hops | None
 
     def __str__(self) -> str:
-        return f"{self.node}: {self.prefix}: {_worded(self.found)}, not {_worded(self.expected)}"
+        return f"{self.node}: {self.prefix}: {_worded(self.actual)}, not {_worded(self.expected)}"
 
 
 def differences(
     expected: Mapping[str, Mapping[str, Hops]],
-    found: Mapping[str, Mapping[str, Hops]],
+    tables: Mapping[str, Mapping[str, Hops]],
     prefixes: Iterable[str] | None = None,
 ) -> list[Difference]:
     """Return where tables are not as expected, in the order of nodes and prefixes.
@@ -120,7 +120,7 @@ def differences(
     listed = None if prefixes is None else set(prefixes)
     wrong = []
     for node in sorted(expected):
-        want, have = expected[node], found.get(node, {})
+        want, have = expected[node], tables.get(node, {})
         every = want.keys() | have.keys() if listed is None else listed
         wrong += [
             Difference(node, prefix, want.get(prefix), have.get(prefix))

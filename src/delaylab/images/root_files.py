@@ -60,17 +60,17 @@ def _link(root: Path, parts: list[str]) -> str | None:
         return None
 
 
-def _check(root: Path, path: str, found: list[str], *, is_folder: bool) -> None:
+def _check(root: Path, path: str, names: list[str], *, is_folder: bool) -> None:
     """Raise BadInput unless all on the way are folders, and the last is of the wanted type."""
-    for length in range(1, len(found) + 1):
-        place = root.joinpath(*found[:length])
+    for length in range(1, len(names) + 1):
+        place = root.joinpath(*names[:length])
         try:
             mode = place.lstat().st_mode
         except FileNotFoundError:
             return
         except OSError as error:
             raise BadInput(f"{place} cannot be read: {error.strerror}", "image") from None
-        wants_folder = length < len(found) or is_folder
+        wants_folder = length < len(names) or is_folder
         if not (S_ISDIR(mode) if wants_folder else S_ISREG(mode)):
             kind = "folder" if wants_folder else "file"
             why = f"/{path} of the container leads there" if str(place) != f"{root}/{path}" else ""

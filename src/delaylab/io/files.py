@@ -173,10 +173,10 @@ def _made(folder: Path) -> bool:
     return True
 
 
-def _check(found: os.stat_result, place: Path, most: int, *, pipes: bool = False) -> None:
-    if not stat.S_ISREG(found.st_mode) and (not pipes or stat.S_ISDIR(found.st_mode)):
+def _check(status: os.stat_result, place: Path, most: int, *, pipes: bool = False) -> None:
+    if not stat.S_ISREG(status.st_mode) and (not pipes or stat.S_ISDIR(status.st_mode)):
         raise BadInput("cannot be read: it is no regular file", str(place))
-    if found.st_size > most:
+    if status.st_size > most:
         raise _too_large(place, most)
 
 

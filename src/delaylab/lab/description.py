@@ -127,16 +127,22 @@ def _addresses(lab: LiveLab, gone: dict[str, str]) -> dict[str, Mapping[str, lis
 
 
 def _interface(
-    each: Attachment, peers: tuple[str, ...], now: Mapping[str, list[str]] | None
+    attachment: Attachment, peers: tuple[str, ...], now: Mapping[str, list[str]] | None
 ) -> InterfaceDescription:
     if now is None:
-        return InterfaceDescription(each.device, each.link, each.addresses, (), peers)
+        return InterfaceDescription(
+            attachment.device, attachment.link, attachment.addresses, (), peers
+        )
     from delaylab.lab.addresses import compared  # noqa: PLC0415  as above
 
-    have, lost = compared(each.addresses, now.get(each.device, []))
+    have, lost = compared(attachment.addresses, now.get(attachment.device, []))
     # In its host's stack a node has interfaces, and their addresses, in common with others.
-    own = [address for address in have if address in each.addresses or not each.in_host_stack]
-    return InterfaceDescription(each.device, each.link, tuple(own), tuple(lost), peers)
+    own = [
+        address
+        for address in have
+        if address in attachment.addresses or not attachment.in_host_stack
+    ]
+    return InterfaceDescription(attachment.device, attachment.link, tuple(own), tuple(lost), peers)
 
 
 def _host(lab: LiveLab, agent: str, gone: dict[str, str]) -> HostDescription:
@@ -158,7 +164,7 @@ def _node(
     lab: LiveLab,
     name: str,
     gone: dict[str, str],
-    found: ProgramsDone | None,
+    programs: ProgramsDone | None,
     now: Mapping[str, list[str]] | None,
 ) -> NodeDescription:
     process, node = _host(lab, node_agent(name), gone), lab.plan.nodes[name]
@@ -169,7 +175,7 @@ def _node(
         pid=process.pid,
         namespace=process.namespace,
         enter=process.enter,
-        state=process.state if found is None or found.node == "running" else found.node,
+        state=process.state if programs is None or programs.node == "running" else programs.node,
         kind=node.kind,
         host=node.host,
         interfaces=tuple(
@@ -182,6 +188,6 @@ def _node(
         ),
         programs=tuple(
             ProgramDescription(each.name, each.pid, each.how, each.is_dead)
-            for each in (found.programs if found else ())
+            for each in (programs.programs if programs else ())
         ),
     )

@@ -193,12 +193,12 @@ def _pings(address: str, number: int) -> Probe:
     )
 
 
-def _note(found: list[int], event: Event) -> None:
+def _note(times: list[int], event: Event) -> None:
     packet = event.packet
     if packet is not None and packet.outcome == "replied":
         rtt_ns = packet.rtt_stack_ns or packet.rtt_app_ns
         if rtt_ns is not None:
-            found.append(rtt_ns)
+            times.append(rtt_ns)
 
 
 def _reached(machine: SshMachine) -> str:

@@ -80,7 +80,7 @@ def routers(
 
 
 def _port(
-    each: Attachment,
+    attachment: Attachment,
     link: Link,
     on_link: Sequence[Attachment],
     routed: Mapping[str, RoutingSpec],
@@ -99,17 +99,17 @@ def _port(
             ),
         )
         for other in on_link
-        if other.node != each.node and other.node in routed
+        if other.node != attachment.node and other.node in routed
     )
     return RouterPort(
-        each.device,
-        each.link,
-        each.addresses,
+        attachment.device,
+        attachment.link,
+        attachment.addresses,
         link.cost,
-        _network(link, routed[each.node]),
+        _network(link, routed[attachment.node]),
         peers,
-        off=frozenset(one for one in HELLO if link.spoken(one, each.node) is False),
-        passive=frozenset(one for one in HELLO if link.spoken(one, each.node) == "passive"),
+        off=frozenset(one for one in HELLO if link.spoken(one, attachment.node) is False),
+        passive=frozenset(one for one in HELLO if link.spoken(one, attachment.node) == "passive"),
     )
 
 
@@ -140,9 +140,9 @@ def _hash(name: str, size: int) -> bytes:
     return hashlib.blake2b(name.encode(), digest_size=size).digest()
 
 
-def _check_ids(found: Mapping[str, Router]) -> None:
+def _check_ids(routers: Mapping[str, Router]) -> None:
     owners: dict[str, str] = {}
-    for name, each in found.items():
+    for name, each in routers.items():
         other = owners.setdefault(each.router_id, name)
         if other != name:
             what = f"{other!r} and {name!r} both have the router ID {each.router_id}"

@@ -141,18 +141,18 @@ def _spoken(link: Link, routing: RoutingSpec, node: str) -> Spoken:
     return True if protocol is None else link.spoken(protocol, node)
 
 
-def _port(each: Attachment, routing: RoutingSpec, said: Spoken, *, transit: bool) -> Port:
+def _port(attachment: Attachment, routing: RoutingSpec, said: Spoken, *, transit: bool) -> Port:
     addresses: dict[int, str] = {
-        interface.version: str(interface.ip) for interface in each.interfaces()
+        interface.version: str(interface.ip) for interface in attachment.interfaces()
     }
     # Of two next hops that BGP tells for IPv6 (RFC 2545), BIRD takes the global one.
     by_global = routing.by == "bird" and routing.bgp is not None
     return Port(
-        each.node,
-        each.device,
-        _networks(each.addresses),
+        attachment.node,
+        attachment.device,
+        _networks(attachment.addresses),
         addresses,
-        link_local(each.mac),
+        link_local(attachment.mac),
         by_global=by_global,
         keeps_address=routing.by == "bird" and routing.ospf is not None,
         hidden=transit and routing.ospf is not None and routing.ospf.prefix_suppression,

@@ -270,7 +270,7 @@ class Lab:
         nodes = {name: spec for name, spec in self.nodes.items() if self.host_of(name) in hosts}
         return replace(self, hosts=hosts, nodes=nodes, links={})
 
-    def with_mtus(self, found: Mapping[str, int]) -> Lab:
+    def with_mtus(self, mtus: Mapping[str, int]) -> Lab:
         """Return the lab with MTUs of links that were found on the machines, by their names."""
-        fitted = {name: replace(self.links[name], mtu=mtu) for name, mtu in found.items()}
+        fitted = {name: replace(self.links[name], mtu=mtu) for name, mtu in mtus.items()}
         return replace(self, links={**self.links, **fitted})

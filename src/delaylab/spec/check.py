@@ -76,7 +76,7 @@ def _check_loopback(lab: LabSpec, document: Document, at: Location, problems: Pr
     for where, what, name in named:
         if name in LOOPBACK:
             text = f"a {what} named {name!r}: programs take that for the system that they run on"
-            problems.found.append(document.refuse(text, where, f"give the {what} another name"))
+            problems.errors.append(document.refuse(text, where, f"give the {what} another name"))
 
 
 def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
@@ -84,20 +84,20 @@ def _check_hosts(lab: LabSpec, document: Document, at: Location, problems: Probl
     twice = next((name for name in lab.nodes if made[name] > 1), None)
     if twice:
         what = f"a `count:` makes a second node {twice!r}"
-        problems.found.append(document.refuse(what, (*at, "nodes", twice)))
+        problems.errors.append(document.refuse(what, (*at, "nodes", twice)))
     if lab.place is not None and not lab.hosts:
         what = "`place` chooses among hosts, and the file has none"
-        problems.found.append(document.refuse(what, (*at, "place"), "name `hosts:`"))
+        problems.errors.append(document.refuse(what, (*at, "place"), "name `hosts:`"))
     _check_machines(lab, document, at, problems)
     for name, node in lab.nodes.items():
         where = (*at, "nodes", name)
         if node.host is not None and node.host not in lab.hosts:
             known = ", ".join(lab.hosts) or "none; leave `host` out"
             what = f"no host {node.host!r} (hosts: {known})"
-            problems.found.append(document.refuse(what, (*where, "host")))
+            problems.errors.append(document.refuse(what, (*where, "host")))
         if node.host is None and len(lab.hosts) > 1 and lab.place is None:
             fix = f"say `host:`: {', '.join(lab.hosts)}; or `place: auto` for all"
-            problems.found.append(document.refuse(f"node {name!r} has no host", where, fix))
+            problems.errors.append(document.refuse(f"node {name!r} has no host", where, fix))
 
 
 def _check_machines(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
@@ -105,21 +105,21 @@ def _check_machines(lab: LabSpec, document: Document, at: Location, problems: Pr
     if LOCAL_MACHINE in lab.machines:
         what = f"the name {LOCAL_MACHINE!r} is reserved for this machine"
         place = (*at, "machines", LOCAL_MACHINE)
-        problems.found.append(document.refuse(what, place, "give it another name"))
+        problems.errors.append(document.refuse(what, place, "give it another name"))
     targets: dict[str, str] = {}
     for name, machine in lab.machines.items():
         if machine.interfaces and lab.data_plane != "ethernet":
             what = f"machine {name!r} has `interfaces`, which only `data_plane: ethernet` uses"
-            problems.found.append(document.refuse(what, (*at, "machines", name, "interfaces")))
+            problems.errors.append(document.refuse(what, (*at, "machines", name, "interfaces")))
         other = targets.setdefault(machine.ssh, name)
         if other != name:
             what = f"machines {other!r} and {name!r} are one: both are reached as {machine.ssh}"
-            problems.found.append(document.refuse(what, (*at, "machines", name, "ssh")))
+            problems.errors.append(document.refuse(what, (*at, "machines", name, "ssh")))
     for name, host in lab.hosts.items():
         if host.machine is not None and host.machine not in lab.machines:
             known = ", ".join(lab.machines) or "none; name them in `machines:`"
             what = f"no machine {host.machine!r} (machines: {known})"
-            problems.found.append(document.refuse(what, (*at, "hosts", name, "machine")))
+            problems.errors.append(document.refuse(what, (*at, "hosts", name, "machine")))
     _check_symmetric(lab, document, at, problems)
 
 
@@ -132,7 +132,7 @@ def _check_symmetric(lab: LabSpec, document: Document, at: Location, problems: P
         what = f"`symmetric` of {stated[0]!r} alone says nothing of the way to {others[0]!r}"
         fix = f"state it of {others[0]!r}, too, or take it out"
         place = (*at, "machines", stated[0], "symmetric")
-        problems.found.append(document.refuse(what, place, fix))
+        problems.errors.append(document.refuse(what, place, fix))
 
 
 def _check_routes(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
@@ -146,7 +146,7 @@ def _check_routes(lab: LabSpec, document: Document, at: Location, problems: Prob
                 if is_name(end) and end != DEFAULT and len(known.get(end, ())) != 1:
                     what = f"{end!r} stands for many nodes" if end in known else f"no node {end!r}"
                     fix = f"name one: {known[end][0]}" if known.get(end) else ""
-                    problems.found.append(document.refuse(what, (*where, field), fix))
+                    problems.errors.append(document.refuse(what, (*where, field), fix))
 
 
 def _check_ways_outside(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
@@ -159,7 +159,7 @@ def _check_ways_outside(lab: LabSpec, document: Document, at: Location, problems
             if given.version == OUTSIDE.version and given.overlaps(OUTSIDE):
                 where = (*at, "links", index, "addresses", node)
                 what = f"{text} is in {OUTSIDE}, the network of the interface that `nat` makes"
-                problems.found.append(document.refuse(what, where, "take other addresses"))
+                problems.errors.append(document.refuse(what, where, "take other addresses"))
 
 
 def _check_interfaces(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:
@@ -173,10 +173,10 @@ def _check_interfaces(lab: LabSpec, document: Document, at: Location, problems: 
         links = [link for link in lab.links if name in link.members]
         if owner != name:
             what = f"{node.outside} is node {owner!r}, too"
-            problems.found.append(document.refuse(what, where, "name an interface once"))
+            problems.errors.append(document.refuse(what, where, "name an interface once"))
         elif len(links) != 1:
             what = f"node {name!r}, which is an interface, is on {len(links)} links"
-            problems.found.append(document.refuse(what, where, "join it to one link"))
+            problems.errors.append(document.refuse(what, where, "join it to one link"))
 
 
 def _check_links(lab: LabSpec, document: Document, at: Location, problems: Problems) -> None:

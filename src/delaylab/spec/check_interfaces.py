@@ -22,23 +22,23 @@ def check_host_interfaces(
         if host.interfaces and host.uplink:
             what = f"host {name!r} has `interfaces`, which links share, and an `uplink` for each"
             fix = "say one; `rate` limits a link of its own"
-            problems.found.append(document.refuse(what, (*where, "uplink"), fix))
+            problems.errors.append(document.refuse(what, (*where, "uplink"), fix))
         bridge = next((each for each in host.interfaces if each.startswith(BRIDGE)), None)
         if bridge:
             what = f"an interface named {bridge!r}: bridges of links are named so"
             place = (*where, "interfaces", bridge)
-            problems.found.append(document.refuse(what, place, "give it another name"))
+            problems.errors.append(document.refuse(what, place, "give it another name"))
         most = max(Counter(each.domain for each in host.interfaces.values()).values(), default=0)
         if host.across and most < LEAST_ACROSS:
             what = f"`across` needs two interfaces of one domain, and host {name!r} has {most}"
             fix = "name two, such as `interfaces: {eth1: 1Gbit, eth2: 1Gbit}`"
-            problems.found.append(document.refuse(what, (*where, "across"), fix))
+            problems.errors.append(document.refuse(what, (*where, "across"), fix))
     for index, link in enumerate(lab.links):
         for of, interface in link.interfaces.items():
             found = _why_not(lab, link.members, of, interface)
             if found:
                 place = (*at, "links", index, "interfaces", of)
-                problems.found.append(document.refuse(found[0], place, found[1]))
+                problems.errors.append(document.refuse(found[0], place, found[1]))
 
 
 def _why_not(lab: LabSpec, members: list[str], name: str, interface: str) -> tuple[str, str] | None:

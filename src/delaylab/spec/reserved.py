@@ -30,7 +30,7 @@ def check_reserved(lab: LabSpec, document: Document, at: Location, problems: Pro
         if user:
             what = f"node {nodes[0]!r} reserves {cpus_in_words(cpus)}, which {user} may use"
             fix = f"give {user} other `cpus`"
-            problems.found.append(document.refuse(what, (*at, "nodes", nodes[0], "reserved"), fix))
+            problems.errors.append(document.refuse(what, (*at, "nodes", nodes[0], "reserved"), fix))
 
 
 def _user(lab: LabSpec, cpus: list[int], nodes: list[str]) -> str | None:

@@ -82,24 +82,24 @@ class Problems:
     """The errors of a file, collected so that the user sees all of them."""
 
     def __init__(self) -> None:
-        self.found: list[BadInput] = []
+        self.errors: list[BadInput] = []
 
     def gather(self, check: Callable[[], None]) -> None:
         """Run a check; keep its error."""
         try:
             check()
         except BadInput as error:
-            self.found.append(error)
+            self.errors.append(error)
 
     def together(self) -> BadInput:
         """Return the first error in the order of the file, with the others as its `more`."""
-        first, *others = sorted(self.found, key=_line)
+        first, *others = sorted(self.errors, key=_line)
         first.more = tuple(others)
         return first
 
     def report(self) -> None:
         """Raise the errors, if there are any."""
-        if self.found:
+        if self.errors:
             raise self.together()
 
 
@@ -215,5 +215,5 @@ def validate(model: type[Model], document: Document, at: Location = ()) -> Model
     except ValidationError as error:
         problems = Problems()
         for location, what in sentences(error, model, document.lines, at):
-            problems.found.append(document.refuse(what, location))
+            problems.errors.append(document.refuse(what, location))
         raise problems.together() from None

@@ -92,27 +92,27 @@ def draw(lab: LiveLab, outcomes: Sequence[Outcome], targets: Targets, console: C
     pictures.write(targets, picture.svg, picture.page, console)
 
 
-def _interval(found: Outcome, one: Interval) -> JsonObject:
+def _interval(outcome: Outcome, one: Interval) -> JsonObject:
     return {
         "destination": one.destination,
         "nodes": sorted(one.nodes),
-        "begin_s": found.after_s(one.begin_ns),
-        "end_s": found.after_s(one.end_ns),
+        "begin_s": outcome.after_s(one.begin_ns),
+        "end_s": outcome.after_s(one.end_ns),
         "is_exact": one.is_exact,
     }
 
 
-def _outages(found: Outcome) -> list[JsonObject] | None:
-    if found.outages is None:
+def _outages(outcome: Outcome) -> list[JsonObject] | None:
+    if outcome.outages is None:
         return None
     return [
         {
             "source": one.source,
             "destination": one.destination,
-            "begin_s": found.after_s(one.begin_ns),
-            "end_s": found.after_s(one.end_ns),
+            "begin_s": outcome.after_s(one.begin_ns),
+            "end_s": outcome.after_s(one.end_ns),
         }
-        for one in found.outages
+        for one in outcome.outages
     ]
 
 
@@ -138,25 +138,30 @@ def print_outcomes(lab: LiveLab, outcomes: Sequence[Outcome], console: Console) 
             console.print(f"  messages were lost of {', '.join(each.lost)}", style="yellow")
 
 
-def _rows(each: Outcome) -> list[tuple[str, str]]:
-    effect = each.effect
+def _rows(outcome: Outcome) -> list[tuple[str, str]]:
+    effect = outcome.effect
     count = effect.changes.count if effect.changes else 0
     rows = [
-        ("carriers fell after", _words(each.after_s(each.carriers_ns))),
-        ("detected after", _words(each.after_s(each.detected_ns))),
+        ("carriers fell after", _words(outcome.after_s(outcome.carriers_ns))),
+        ("detected after", _words(outcome.after_s(outcome.detected_ns))),
         ("first route changed", _words(_seconds(effect.first_after_ns))),
         ("last route changed", _words(_seconds(effect.last_after_ns))),
-        ("all tables right", str(each.verdict) or _words(each.after_s(each.right_ns))),
+        ("all tables right", str(outcome.verdict) or _words(outcome.after_s(outcome.right_ns))),
         ("changes", f"{count} routes of {len(effect.routers)} routers"),
-        ("black holes", _count(each.holes)),
-        ("loops", _count(each.loops)),
-        ("without service", _without_service(each)),
-        ("ways", f"{each.course.detours.changed} of {each.course.detours.pairs} pairs of nodes"),
+        ("black holes", _count(outcome.holes)),
+        ("loops", _count(outcome.loops)),
+        ("without service", _without_service(outcome)),
+        (
+            "ways",
+            f"{outcome.course.detours.changed} of {outcome.course.detours.pairs} pairs of nodes",
+        ),
     ]
     rows = [row for row in rows if row[1] != "-" or row[0] not in OPTIONAL]
-    if each.waited is not None:
-        most = f"{each.waited.longest_ns / 1e6:.0f} ms in all at {each.waited.router}"
-        verdict = ": cpu-bound, the times are too long by up to that" if each.is_cpu_bound else ""
+    if outcome.waited is not None:
+        most = f"{outcome.waited.longest_ns / 1e6:.0f} ms in all at {outcome.waited.router}"
+        verdict = (
+            ": cpu-bound, the times are too long by up to that" if outcome.is_cpu_bound else ""
+        )
         rows.append(("waited for a CPU", f"at most {most}{verdict}"))
     return rows
 
@@ -165,26 +170,28 @@ def _words(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1000:.0f} ms"
 
 
-def _without_service(each: Outcome) -> str:
+def _without_service(outcome: Outcome) -> str:
     """Return how many pairs of nodes were without service, and until when at last."""
-    if each.outages is None:
+    if outcome.outages is None:
         return "-"
-    if not each.outages:
+    if not outcome.outages:
         return "no pair of nodes"
-    ends = [one.end_ns for one in each.outages if one.end_ns is not None]
-    lasting = len(each.outages) - len(ends)
-    count = f"{len(each.outages)} pairs of nodes and addresses"
-    until = f"the last until {_words(each.after_s(max(ends)))}" if ends else ""
+    ends = [one.end_ns for one in outcome.outages if one.end_ns is not None]
+    lasting = len(outcome.outages) - len(ends)
+    count = f"{len(outcome.outages)} pairs of nodes and addresses"
+    until = f"the last until {_words(outcome.after_s(max(ends)))}" if ends else ""
     now = f"{lasting} still" if lasting else ""
     return ", ".join(filter(None, (count, until, now)))
 
 
-def _count(found: Sequence[Interval]) -> str:
-    to = len({each.destination for each in found})
-    return f"{len(found)}, to {to} destinations" if found else "none"
+def _count(intervals: Sequence[Interval]) -> str:
+    to = len({each.destination for each in intervals})
+    return f"{len(intervals)}, to {to} destinations" if intervals else "none"
 
 
-def _at_routers(found: Outcome, intervals: Sequence[Interval], owners: dict[str, str]) -> list[str]:
+def _at_routers(
+    outcome: Outcome, intervals: Sequence[Interval], owners: dict[str, str]
+) -> list[str]:
     """Return a line for each set of routers with black holes or loops, those of most first."""
     by_routers: dict[tuple[str, ...], list[Interval]] = {}
     for each in intervals:
@@ -193,12 +200,12 @@ def _at_routers(found: Outcome, intervals: Sequence[Interval], owners: dict[str,
     for nodes, several in sorted(by_routers.items(), key=lambda item: -len(item[1]))[:SHOWN]:
         to = sorted({owners.get(each.destination, each.destination) for each in several})
         begins = [each.begin_ns for each in several]
-        earlier = any(at_ns is None or at_ns < found.event_ns for at_ns in begins)
+        earlier = any(at_ns is None or at_ns < outcome.event_ns for at_ns in begins)
         ends = [each.end_ns for each in several if each.end_ns is not None]
-        last = _words(found.after_s(max(ends))) if len(ends) == len(several) else "now"
+        last = _words(outcome.after_s(max(ends))) if len(ends) == len(several) else "now"
         whom = to[0] if len(to) == 1 else f"{len(to)} nodes"
         known = [at_ns for at_ns in begins if at_ns is not None]
-        first = "before it" if earlier else _words(found.after_s(min(known)))
+        first = "before it" if earlier else _words(outcome.after_s(min(known)))
         lines.append(f"at {' - '.join(nodes)}: to {whom}, from {first} to {last}")
     more = len(by_routers) - SHOWN
     return [*lines, f"at {more} more"] if more > 0 else lines

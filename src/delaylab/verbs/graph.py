@@ -53,7 +53,7 @@ def draw(
 def _picture(
     lab: Lab,
     source: Path,
-    found: Graph,
+    graph: Graph,
     devices: Mapping[tuple[str, str], str],
     states: States | None,
     *,
@@ -62,7 +62,7 @@ def _picture(
     from delaylab.drawing.picture import picture  # noqa: PLC0415  as above
 
     kept = {} if anew else kept_places.read(source)
-    made = picture(lab, found, kept, devices, states)
+    made = picture(lab, graph, kept, devices, states)
     if made.places and made.places != kept:
         kept_places.write(source, made.places)
     return made

@@ -221,13 +221,13 @@ def _below(underlay: Underlay) -> str:
     )
 
 
-def _measured(found: MeasuredUnderlay) -> str:
+def _measured(underlay: MeasuredUnderlay) -> str:
     """Return the network between two machines as measured now, in words."""
-    pair = f"the network between machines {found.machine} and {found.other} {NOW}"
-    if found.least_rtt_ns is None or found.p99_rtt_ns is None:
+    pair = f"the network between machines {underlay.machine} and {underlay.other} {NOW}"
+    if underlay.least_rtt_ns is None or underlay.p99_rtt_ns is None:
         return f"{pair}: not known, pings are not answered"
-    least, p99 = found.least_rtt_ns / 1e6, found.p99_rtt_ns / 1e6
-    lost = f"{found.lost} of {found.sent} pings lost"
+    least, p99 = underlay.least_rtt_ns / 1e6, underlay.p99_rtt_ns / 1e6
+    lost = f"{underlay.lost} of {underlay.sent} pings lost"
     return f"{pair}: round trip {least:.3f} ms at least, p99 {p99:.3f} ms; {lost}"
 
 

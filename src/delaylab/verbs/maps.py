@@ -35,14 +35,14 @@ def generated(request: NetworkRequest, name: str | None, options: Options) -> Ma
     return checked(generate(request), name, options)
 
 
-def checked(found: Map, name: str | None, options: Options) -> MapLab:
+def checked(network: Map, name: str | None, options: Options) -> MapLab:
     """Return the lab of a map; raise BadInput, with the line of the source, if it is invalid."""
     if name is not None and not re.fullmatch(NAME, name):
         fix = "lower-case letters, digits and hyphens, a letter first, at most 31 characters"
         raise BadInput(f"{name!r} is no name of a lab", "", fix)
     if options.kind not in FACTS:
         raise BadInput(f"no kind {options.kind!r}", "", f"kinds: {', '.join(FACTS)}")
-    lab = lab_of(found, name or slug(found.name) or "map", options)
+    lab = lab_of(network, name or slug(network.name) or "map", options)
     lab_from(lab.document())
     return lab
 

@@ -102,29 +102,29 @@ def placement(lab: Lab, document: Document) -> Placement:
         raise document.refuse(error.what, ("place",), error.fix) from None
 
 
-def print_placement(lab: Lab, found: Placement, console: Console) -> None:
+def print_placement(lab: Lab, placement: Placement, console: Console) -> None:
     """Print the hosts with what they carry, and how good the placement is."""
-    print_lines(_head(found, lab), console.file)
+    print_lines(_head(placement, lab), console.file)
     table = Table(box=None, pad_edge=False)
     for title in ("HOST", "NODES", "LOAD", "OF EVEN SHARE", "TO OTHER HOSTS", "INTERFACES"):
         table.add_column(title, justify="left" if title in ("HOST", "INTERFACES") else "right")
-    for row in _rows(found, lab):
+    for row in _rows(placement, lab):
         table.add_row(*row)
     console.print(table)
-    if len(found.host_of) <= FEW_NODES:
-        for number, host in enumerate(found.problem.hosts):
+    if len(placement.host_of) <= FEW_NODES:
+        for number, host in enumerate(placement.problem.hosts):
             here = (
                 node
-                for node, on in zip(found.problem.nodes, found.host_of, strict=True)
+                for node, on in zip(placement.problem.nodes, placement.host_of, strict=True)
                 if on == number
             )
             console.print(f"{host.name}: {', '.join(here)}", highlight=False, soft_wrap=False)
-    print_lines(_verdict(found), console.file)
+    print_lines(_verdict(placement), console.file)
 
 
-def _head(found: Placement, lab: Lab) -> Iterator[str]:
-    problem = found.problem
-    by = "as the file says" if found.method == "given" else f"by {found.method}"
+def _head(placement: Placement, lab: Lab) -> Iterator[str]:
+    problem = placement.problem
+    by = "as the file says" if placement.method == "given" else f"by {placement.method}"
     yield (
         f"lab {lab.name}: {len(problem.nodes)} nodes and {len(problem.links)} links on "
         f"{len(problem.hosts)} hosts, {by}"
@@ -139,18 +139,18 @@ def _head(found: Placement, lab: Lab) -> Iterator[str]:
         yield f"{unsaid} links have neither `bandwidth` nor rate: each counts as {usual}."
 
 
-def _rows(found: Placement, lab: Lab) -> Iterator[Sequence[str]]:
-    problem = found.problem
+def _rows(placement: Placement, lab: Lab) -> Iterator[Sequence[str]]:
+    problem = placement.problem
     known = any(each is not None for each in bandwidths(lab))
-    crosses = found.crossing_by_host
-    whole = sum(found.loads) or sum(found.nodes)
+    crosses = placement.crossing_by_host
+    whole = sum(placement.loads) or sum(placement.nodes)
     used = Counter[tuple[str, str]]()
     bandwidth = {link.name: link.bandwidth for link in problem.links}
-    for end in found.ends:
+    for end in placement.ends:
         used[end.host, end.interface] += bandwidth[end.link]
     for number, host in enumerate(problem.hosts):
-        load = found.loads[number] if sum(found.loads) else found.nodes[number]
-        nodes, most = found.nodes[number], host.most_nodes
+        load = placement.loads[number] if sum(placement.loads) else placement.nodes[number]
+        nodes, most = placement.nodes[number], host.most_nodes
         yield (
             host.name,
             str(nodes) if most is None else f"{nodes} of {most}",
@@ -164,14 +164,18 @@ def _rows(found: Placement, lab: Lab) -> Iterator[Sequence[str]]:
         )
 
 
-def _verdict(found: Placement) -> Iterator[str]:
+def _verdict(placement: Placement) -> Iterator[str]:
     yield (
-        f"The fullest host carries {found.largest:.2f} of an even share "
-        f"(no placement is below {found.bound:.2f})."
+        f"The fullest host carries {placement.largest:.2f} of an even share "
+        f"(no placement is below {placement.bound:.2f})."
     )
-    yield f"{found.cut:.0%} of the links' bandwidth crosses between hosts."
-    if found.gap is not None:
-        proven = "proven to be the least" if found.gap == 0 else f"at most {found.gap:.0%} too much"
+    yield f"{placement.cut:.0%} of the links' bandwidth crosses between hosts."
+    if placement.gap is not None:
+        proven = (
+            "proven to be the least"
+            if placement.gap == 0
+            else f"at most {placement.gap:.0%} too much"
+        )
         yield f"That is {proven}."
 
 
@@ -189,7 +193,7 @@ class MethodResult:
     """A method's answer, or why it has none, and the time that it took."""
 
     method: str
-    found: Placement | None
+    placement: Placement | None
     why_not: str
     took_s: float
 
@@ -216,7 +220,7 @@ def print_compared(tried: Sequence[MethodResult], console: Console) -> None:
     for title in ("FULLEST HOST", "AT LEAST", "CROSSES", "MOST NODES", "TIME"):
         table.add_column(title, justify="right")
     for each in tried:
-        found = each.found
+        found = each.placement
         if found is not None:
             table.add_row(
                 each.method,
@@ -228,33 +232,34 @@ def print_compared(tried: Sequence[MethodResult], console: Console) -> None:
             )
     console.print(table)
     for each in tried:
-        if each.found is None:
+        if each.placement is None:
             console.print(f"{each.method}: {each.why_not}", highlight=False)
-    if all(each.found is None for each in tried):
+    if all(each.placement is None for each in tried):
         raise BadInput("no method has an answer")
 
 
-def as_json(found: Placement, took_s: float | None = None) -> JsonObject:
+def as_json(placement: Placement, took_s: float | None = None) -> JsonObject:
     """Return a placement for scripts."""
-    problem = found.problem
+    problem = placement.problem
     names = [host.name for host in problem.hosts]
     timed: JsonObject = {} if took_s is None else {"took_s": round(took_s, 4)}
     return {
-        "method": found.method,
-        "largest": found.largest,
-        "bound": found.bound,
-        "cut": found.cut,
-        "gap": found.gap,
+        "method": placement.method,
+        "largest": placement.largest,
+        "bound": placement.bound,
+        "cut": placement.cut,
+        "gap": placement.gap,
         **timed,
         "hosts": {
             name: {"nodes": nodes, "load_bps": load}
-            for name, nodes, load in zip(names, found.nodes, found.loads, strict=True)
+            for name, nodes, load in zip(names, placement.nodes, placement.loads, strict=True)
         },
         "nodes": {
-            node: names[host] for node, host in zip(problem.nodes, found.host_of, strict=True)
+            node: names[host] for node, host in zip(problem.nodes, placement.host_of, strict=True)
         },
         "interfaces": [
-            {"link": end.link, "host": end.host, "interface": end.interface} for end in found.ends
+            {"link": end.link, "host": end.host, "interface": end.interface}
+            for end in placement.ends
         ],
     }
 
@@ -263,8 +268,8 @@ def compared_json(tried: Sequence[MethodResult]) -> list[JsonObject]:
     """Return the methods side by side for scripts."""
     return [
         {"method": each.method, "why_not": each.why_not}
-        if each.found is None
-        else as_json(each.found, each.took_s)
+        if each.placement is None
+        else as_json(each.placement, each.took_s)
         for each in tried
     ]
 

@@ -62,10 +62,10 @@ def _mean(values: ByRepeat) -> float | None:
     return float(np.mean(list(values.values()))) if values else None
 
 
-def _cell(found: float | None, published: float | None) -> str | tuple[str, str]:
-    here = "–" if found is None else f"{found:.3f}"
+def _cell(value: float | None, published: float | None) -> str | tuple[str, str]:
+    here = "–" if value is None else f"{value:.3f}"
     return here if published is None else (here, f"{published:.3f}")
 
 
-def _rate(found: float | None) -> str:
-    return "–" if found is None else rate(found, "bit/s")
+def _rate(value: float | None) -> str:
+    return "–" if value is None else rate(value, "bit/s")

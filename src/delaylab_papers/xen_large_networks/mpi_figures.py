@@ -50,9 +50,9 @@ def _row(groups: list[Group], kind: str, n: str) -> Cells:
     ]
 
 
-def _delay(found: ByRepeat) -> str:
-    return delay(_mean(found) / _US) if found else NONE
+def _delay(values: ByRepeat) -> str:
+    return delay(_mean(values) / _US) if values else NONE
 
 
-def _mean(found: ByRepeat) -> float:
-    return float(np.mean(list(found.values())))
+def _mean(values: ByRepeat) -> float:
+    return float(np.mean(list(values.values())))

@@ -102,12 +102,12 @@ def _domains(truth: Truth, design: Design, random: Random) -> list[DomainTime]:
     ]
 
 
-def _shares(found: Floats, n: int, spread: float, noise: float, random: Random) -> list[float]:
+def _shares(values: Floats, n: int, spread: float, noise: float, random: Random) -> list[float]:
     """Return n shares like those found, spread by a factor: their relative deviation is theirs."""
     if n == 1:
         return [1.0]
-    wanted = np.quantile(found, np.linspace(0, 1, n))
-    wanted = (wanted - wanted.mean()) / wanted.std() * found.std() / found.mean()
+    wanted = np.quantile(values, np.linspace(0, 1, n))
+    wanted = (wanted - wanted.mean()) / wanted.std() * values.std() / values.mean()
     shares = np.maximum(1 + spread * wanted, 0.01) * (1 + noise * random.standard_normal(n))
     return [float(share) for share in shares / shares.sum()]
 

@@ -211,11 +211,11 @@ def _has_rate(done: Mapping[str, WorkDone], node: str) -> bool:
 
 
 def _fairness(
-    found: Sequence[tuple[Mapping[str, WorkDone], WorkCourse | None]], nodes: Sequence[str]
+    trials: Sequence[tuple[Mapping[str, WorkDone], WorkCourse | None]], nodes: Sequence[str]
 ) -> Fairness | None:
     if len(nodes) < 2:
         return None
-    return fairness([{node: _got(done[node], course) for node in nodes} for done, course in found])
+    return fairness([{node: _got(done[node], course) for node in nodes} for done, course in trials])
 
 
 def _got(done: WorkDone, course: WorkCourse | None) -> Got:

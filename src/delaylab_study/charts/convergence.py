@@ -84,17 +84,17 @@ def _of_trial(title: str, trial: SeenTrial, event: SeenEvent) -> DrawnEvent:
     )
 
 
-def _of_outcome(found: Outcome) -> DrawnEvent:
-    last_ns = found.effect.changes.last_ns if found.effect.changes else None
+def _of_outcome(outcome: Outcome) -> DrawnEvent:
+    last_ns = outcome.effect.changes.last_ns if outcome.effect.changes else None
     return DrawnEvent(
-        title=found.event,
-        routers=found.course.routers,
-        off=found.course.off,
-        states=found.course.states,
-        detected_s=found.after_s(found.detected_ns),
-        last_change_s=found.after_s(last_ns),
-        right_s=found.after_s(found.right_ns),
-        until_s=found.after_s(found.course.until_ns) or 0.0,
+        title=outcome.event,
+        routers=outcome.course.routers,
+        off=outcome.course.off,
+        states=outcome.course.states,
+        detected_s=outcome.after_s(outcome.detected_ns),
+        last_change_s=outcome.after_s(last_ns),
+        right_s=outcome.after_s(outcome.right_ns),
+        until_s=outcome.after_s(outcome.course.until_ns) or 0.0,
     )
 
 
@@ -114,9 +114,9 @@ def _chart(drawn: Sequence[DrawnEvent], detected: str, which: str) -> Chart | No
     )
 
 
-def _panel(each: DrawnEvent) -> alt.LayerChart | alt.FacetChart | None:
-    end_s = _end_s(each)
-    rows = list(_rows(each, end_s))
+def _panel(event: DrawnEvent) -> alt.LayerChart | alt.FacetChart | None:
+    end_s = _end_s(event)
+    rows = list(_rows(event, end_s))
     if not rows:
         return None
     order = _in_order(rows)
@@ -134,34 +134,34 @@ def _panel(each: DrawnEvent) -> alt.LayerChart | alt.FacetChart | None:
         .mark_bar(height={"band": 0.82} if few else {"band": 1})
         .encode(x=x, x2="end:Q", y=y, color=alt.Color("state:N", title=None, scale=scale))
     )
-    layers = [bars, *_lines(each)]
+    layers = [bars, *_lines(event)]
     height = len(order) * (ROW if few else THIN_ROW)
-    return alt.layer(*layers).properties(width=WIDTH, height=height, title=_short(each.title))
+    return alt.layer(*layers).properties(width=WIDTH, height=height, title=_short(event.title))
 
 
 def _short(title: str) -> str:
     return title if len(title) <= 70 else title[:69] + "…"
 
 
-def _end_s(each: DrawnEvent) -> float:
+def _end_s(event: DrawnEvent) -> float:
     """Return the time after the event that is drawn: until the last change, and a little more."""
-    known = (each.right_s, each.last_change_s, each.detected_s)
+    known = (event.right_s, event.last_change_s, event.detected_s)
     last = max((at_s for at_s in known if at_s is not None), default=0.0)
-    whole = max(each.until_s, SHORTEST_S)
-    if each.right_s is None:
+    whole = max(event.until_s, SHORTEST_S)
+    if event.right_s is None:
         return whole
     return min(max(last * BEYOND, SHORTEST_S), whole)
 
 
-def _rows(each: DrawnEvent, end_s: float) -> Iterator[dict[str, object]]:
+def _rows(event: DrawnEvent, end_s: float) -> Iterator[dict[str, object]]:
     """Yield a bar for each router that was right all the time, and those over it."""
     found: Rows = []
-    for state in each.states:
+    for state in event.states:
         begin, end = max(0.0, state.begin_s), min(end_s, state.end_s)
         if end > begin:
             found.append({"router": state.router, "begin": begin, "end": end, "state": state.state})
-    for router in sorted({*each.routers, *each.off}):
-        whole = OFF if router in each.off else RIGHT
+    for router in sorted({*event.routers, *event.off}):
+        whole = OFF if router in event.off else RIGHT
         yield {"router": router, "begin": 0.0, "end": end_s, "state": whole}
     yield from sorted(found, key=lambda row: row["state"] == LOOPING)
 

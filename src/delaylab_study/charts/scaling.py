@@ -19,14 +19,14 @@ LAW = "#D55E00"
 PERCENT = "datum.value ? format(datum.value, '+.0%') : '0'"
 
 
-def scaling_charts(found: Sequence[ScaledWork]) -> list[Chart]:
+def scaling_charts(series: Sequence[ScaledWork]) -> list[Chart]:
     """Return a chart for each series with a law, of the first `SERIES`."""
-    fitted = [(each, each.scaling.law) for each in found if each.scaling.law is not None]
+    fitted = [(each, each.scaling.law) for each in series if each.scaling.law is not None]
     return [_chart(at, each, law) for at, (each, law) in enumerate(fitted[:SERIES], start=1)]
 
 
-def _chart(number: int, found: ScaledWork, law: Law) -> Chart:
-    scaling = found.scaling
+def _chart(number: int, series: ScaledWork, law: Law) -> Chart:
+    scaling = series.scaling
     x = alt.X(
         "nodes:Q",
         title="nodes that work at once",
@@ -34,11 +34,11 @@ def _chart(number: int, found: ScaledWork, law: Law) -> Chart:
         axis=alt.Axis(values=list(scaling.nodes), format="d"),
     )
     times = alt.layer(_law(x, scaling, law), _trials(x, scaling))
-    where = f", {found.label}" if found.label else ""
+    where = f", {series.label}" if series.label else ""
     return render(
-        f"scaling-{number}-{found.work}",
-        f"Run time of {found.work} over the number of nodes",
-        f"{found.of[:1].upper()}{found.of[1:]}{where}. Each point is a trial. "
+        f"scaling-{number}-{series.work}",
+        f"Run time of {series.work} over the number of nodes",
+        f"{series.of[:1].upper()}{series.of[1:]}{where}. Each point is a trial. "
         "The line is the law. Below are the residuals of the means: measured less law, in % of the "
         f"measured time. Outside the dashed lines, at {100 * POOR:.0f} %, nothing is predicted.",
         alt.vconcat(

@@ -69,9 +69,9 @@ def stand(found: Stand, own: bool = False) -> str:
     return {True: "holds", False: no, None: "does not decide"}[found]
 
 
-def shift(found: Effect) -> str:
+def shift(effect: Effect) -> str:
     """Write a difference of delays in µs with its interval."""
-    return f"{signed(found.value)} {_ends(found.interval, signed)}"
+    return f"{signed(effect.value)} {_ends(effect.interval, signed)}"
 
 
 def cost(found: Cost) -> str:
@@ -88,16 +88,16 @@ def cost(found: Cost) -> str:
     return f"no measurable delay, at most {delay(found.at_most_us)} {ends}"
 
 
-def share(found: float | None) -> str:
+def share(value: float | None) -> str:
     """Write a share in percent, or a dash if it is not known."""
-    return "–" if found is None else _share(found)
+    return "–" if value is None else _share(value)
 
 
-def share_of_fair(found: Effect) -> str:
+def share_of_fair(effect: Effect) -> str:
     """Write a share in % of the fair share, with half of its interval where there is one."""
-    low, high = found.interval
+    low, high = effect.interval
     half = f" ± {100 * (high - low) / 2:.0f}" if isfinite(high - low) else ""
-    return f"{100 * found.value:.0f}{half}"
+    return f"{100 * effect.value:.0f}{half}"
 
 
 def rate(per_second: float, unit: str) -> str:
@@ -111,9 +111,9 @@ def rate(per_second: float, unit: str) -> str:
     return f"{value:,.{digits}f} {prefixes[power]}{unit}".replace(",", " ").rstrip()
 
 
-def seconds(found: float) -> str:
+def seconds(value: float) -> str:
     """Write a time given in s with three figures."""
-    return delay(found * 1e6) if found < 1 else f"{_figures(found)} s"
+    return delay(value * 1e6) if value < 1 else f"{_figures(value)} s"
 
 
 def system(kernel: str) -> str:
@@ -146,9 +146,9 @@ def _figures(value: float) -> str:
     return f"{value:.{digits}f}".replace("-", MINUS)
 
 
-def _ends(found: Interval, write: Callable[[float], str]) -> str:
+def _ends(interval: Interval, write: Callable[[float], str]) -> str:
     """Write an interval in brackets, or that the data carry none."""
-    low, high = found
+    low, high = interval
     return f"[{write(low)}, {write(high)}]" if isfinite(high - low) else UNKNOWN
 
 

@@ -185,9 +185,9 @@ def _delays(name: str, groups: list[Group]) -> Chart | None:
     )
 
 
-def _points(label: str, found: list[DelayByShare]) -> Rows:
-    share = np.concatenate([each.share for each in found])
-    us = np.concatenate([each.since_due_us for each in found])
+def _points(label: str, delays: list[DelayByShare]) -> Rows:
+    share = np.concatenate([each.share for each in delays])
+    us = np.concatenate([each.since_due_us for each in delays])
     order = np.argsort(-us, kind="stable")
     rest = order[SLOWEST:]
     kept = np.concatenate([order[:SLOWEST], rest[spread(len(rest), POINTS - SLOWEST)]])

@@ -81,8 +81,8 @@ def frames(lab: LiveLab, load: FramesLoad, state: RunningLoads) -> Iterator[None
     state.achieved.append(Achieved(load, achieved, arrived, found))
 
 
-def _rate(load: FramesLoad, found: HeldRate | None) -> float | None:
+def _rate(load: FramesLoad, rate: HeldRate | None) -> float | None:
     """Return the frames to send per second; None means as fast as possible."""
-    if isinstance(load, HeldFramesLoad) and found is not None:
-        return found.frames_per_s * float(load.at)
+    if isinstance(load, HeldFramesLoad) and rate is not None:
+        return rate.frames_per_s * float(load.at)
     return load.frames if isinstance(load.frames, float) else None

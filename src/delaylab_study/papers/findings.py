@@ -83,14 +83,14 @@ def not_installed(source: str) -> str:
     return f"{missing}: --paper FOLDER adds its claims, tables and figures"
 
 
-def by_claimant(found: list[Finding], given: Paper | None = None) -> list[Claimed]:
+def by_claimant(findings: list[Finding], given: Paper | None = None) -> list[Claimed]:
     """Return findings by the paper that makes the claims.
 
     A study's own claims come after a paper's, and those that were chosen after the data come last.
     """
     known = registry.installed()
     together: dict[tuple[bool, bool, str], list[Finding]] = {}
-    for each in found:
+    for each in findings:
         key = (each.after_data, not each.claimed_by, each.claimed_by)
         together.setdefault(key, []).append(each)
     claimed = []
@@ -148,12 +148,12 @@ def _of_papers(
     return {name: _finding(name, groups, known, imagined, source, note) for name in names}
 
 
-def _also(found: Finding, skipped: str, emulated: str) -> str:
-    if found.effect is None:
+def _also(finding: Finding, skipped: str, emulated: str) -> str:
+    if finding.effect is None:
         return skipped
-    if found.own:
-        return OWN_EMULATED if found.emulated else ""
-    return "" if found.verdict == "not testable here" else emulated
+    if finding.own:
+        return OWN_EMULATED if finding.emulated else ""
+    return "" if finding.verdict == "not testable here" else emulated
 
 
 def _emulated(study: Study, repeated: Repeated) -> str:

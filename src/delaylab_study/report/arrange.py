@@ -59,13 +59,13 @@ def usual(group: Group) -> list[SegmentSummary]:
     ]
 
 
-def layer_names(found: list[Group]) -> dict[SegmentKey, str]:
+def layer_names(groups: list[Group]) -> dict[SegmentKey, str]:
     """Return each usual segment's layer, with the router or link that it lies in if there are many.
 
     If the groups pass different routers or links there, a router is named by its number on the way.
     """
     together: dict[SegmentKey, list[SegmentSummary]] = {}
-    for part in (part for group in found for part in usual(group)):
+    for part in (part for group in groups for part in usual(group)):
         together.setdefault(segment_key(part), []).append(part)
     return {key: _layer_name(parts) for key, parts in together.items()}
 

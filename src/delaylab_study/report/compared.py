@@ -22,17 +22,17 @@ ONCE = (
 )
 
 
-def note(found: ComparedSides) -> str:
+def note(compared: ComparedSides) -> str:
     """Return what a change is, and in which order changes stand."""
-    return f"Change: {found.after.name} − {found.before.name}, {NOTE}"
+    return f"Change: {compared.after.name} − {compared.before.name}, {NOTE}"
 
 
-def headline(found: ComparedSides) -> str:
+def headline(compared: ComparedSides) -> str:
     """Return the outcome in one sentence, with the number of lines that chance alone makes.
 
     Without repeats that number is not known.
     """
-    lines, seen = len(found.lines), found.seen
+    lines, seen = len(compared.lines), compared.seen
     if not lines:
         return (
             "Nothing can be compared: the two sides share no levels with enough packets, or with "
@@ -44,56 +44,56 @@ def headline(found: ComparedSides) -> str:
     for line in seen:
         counts[line.verdict] += 1
     text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    return f"{len(seen)} of {lines} lines differ ({text}){_chance(found)}."
+    return f"{len(seen)} of {lines} lines differ ({text}){_chance(compared)}."
 
 
-def _chance(found: ComparedSides) -> str:
+def _chance(compared: ComparedSides) -> str:
     """Return how many of the lines at most would differ by chance alone, if repeats tell."""
-    if found.by_chance is None:
+    if compared.by_chance is None:
         return ", each of one trial on each side"
-    few = f"{found.by_chance:.1f}"
-    which = f" of the {len(found.repeated)} with repeats" if found.once else ""
+    few = f"{compared.by_chance:.1f}"
+    which = f" of the {len(compared.repeated)} with repeats" if compared.once else ""
     return f"; if nothing differed, at most about {few}{which} would seem to by chance"
 
 
-def named(found: ComparedSides) -> list[tuple[Side, tuple[ClaimDoubt, ...]]]:
+def named(compared: ComparedSides) -> list[tuple[Side, tuple[ClaimDoubt, ...]]]:
     """Return each side with the doubts about it."""
-    return [(found.before, found.doubts[0]), (found.after, found.doubts[1])]
+    return [(compared.before, compared.doubts[0]), (compared.after, compared.doubts[1])]
 
 
-def as_json(found: ComparedSides) -> JsonObject:
+def as_json(compared: ComparedSides) -> JsonObject:
     """Return a comparison as plain JSON values: delays in µs, the packets lost as a share.
 
     Rates of work are in their own unit; a share of work is 1 if it is the fair share.
     """
     return {
-        "before": _place(found.before),
-        "after": _place(found.after),
+        "before": _place(compared.before),
+        "after": _place(compared.after),
         "level": CERTAIN,
-        "by_chance": found.by_chance,
-        "lines": [_line(line) for line in found.lines],
-        "unlike": list(found.unlike),
-        "circumstances": [asdict(each) for each in found.circumstances],
+        "by_chance": compared.by_chance,
+        "lines": [_line(line) for line in compared.lines],
+        "unlike": list(compared.unlike),
+        "circumstances": [asdict(each) for each in compared.circumstances],
         "doubts": {
             name: [asdict(doubt) for doubt in doubts]
-            for name, (_, doubts) in zip(("before", "after"), named(found), strict=True)
+            for name, (_, doubts) in zip(("before", "after"), named(compared), strict=True)
         },
     }
 
 
-def many_as_json(found: Comparison) -> JsonObject:
+def many_as_json(comparison: Comparison) -> JsonObject:
     """Return a comparison of several sides as plain JSON values, each as `as_json` has it.
 
     Two datasets alone are one comparison.
     """
-    if not found.factor and len(found.compared) == 1:
-        return as_json(found.compared[0])
-    first = found.sides[0]
+    if not comparison.factor and len(comparison.compared) == 1:
+        return as_json(comparison.compared[0])
+    first = comparison.sides[0]
     return {
-        "dataset": str(first.study.directory) if found.factor else None,
-        "factor": found.factor or None,
+        "dataset": str(first.study.directory) if comparison.factor else None,
+        "factor": comparison.factor or None,
         "reference": _place(first),
-        "comparisons": [as_json(each) for each in found.compared],
+        "comparisons": [as_json(each) for each in comparison.compared],
     }
 
 

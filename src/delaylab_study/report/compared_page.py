@@ -10,12 +10,12 @@ from delaylab_study.report.compared_sections import sections, title
 from delaylab_study.report.templating import page
 
 
-def write_page(found: Comparison, target: Path) -> None:
+def write_page(comparison: Comparison, target: Path) -> None:
     """Write the page of a comparison; raise `DelaylabError` if the file cannot be written."""
-    write_text(target, render(found))
+    write_text(target, render(comparison))
 
 
-def render(found: Comparison) -> str:
+def render(comparison: Comparison) -> str:
     """Return the page as HTML that refers to nothing outside itself."""
-    names = ", ".join(side.name for side in found.sides)
-    return page(f"{title(found)}: {names}", sections(found))
+    names = ", ".join(side.name for side in comparison.sides)
+    return page(f"{title(comparison)}: {names}", sections(comparison))

@@ -74,22 +74,22 @@ def _ways(outcomes: Sequence[Outcome]) -> Iterator[v.Part]:
                 yield v.Line(f"{found.changed - len(found.shown)} more are not listed.")
 
 
-def cells(found: Outcome) -> list[str]:
+def cells(outcome: Outcome) -> list[str]:
     """Return what followed an event, in the order of the head."""
-    last_ns = found.effect.changes.last_ns if found.effect.changes else None
+    last_ns = outcome.effect.changes.last_ns if outcome.effect.changes else None
     waited = "–"
-    if found.waited is not None:
-        waited = f"{words.seconds(found.waited.longest_ns / 1e9)} at {found.waited.router}"
+    if outcome.waited is not None:
+        waited = f"{words.seconds(outcome.waited.longest_ns / 1e9)} at {outcome.waited.router}"
     return [
-        found.event,
-        _after(found, found.detected_ns),
-        _after(found, last_ns),
-        str(found.verdict) or _after(found, found.right_ns),
-        _intervals(found.holes),
-        _intervals(found.loops),
-        ", ".join(found.lost) or "none",
+        outcome.event,
+        _after(outcome, outcome.detected_ns),
+        _after(outcome, last_ns),
+        str(outcome.verdict) or _after(outcome, outcome.right_ns),
+        _intervals(outcome.holes),
+        _intervals(outcome.loops),
+        ", ".join(outcome.lost) or "none",
         waited,
-        "yes" if found.is_cpu_bound else "no",
+        "yes" if outcome.is_cpu_bound else "no",
     ]
 
 
@@ -101,12 +101,12 @@ def _way(way: NodesPassed | None) -> str:
     return " → ".join(way.nodes) + more
 
 
-def _after(found: Outcome, at_ns: int | None) -> str:
-    seconds = found.after_s(at_ns)
+def _after(outcome: Outcome, at_ns: int | None) -> str:
+    seconds = outcome.after_s(at_ns)
     return "–" if seconds is None else words.seconds(seconds)
 
 
-def _intervals(found: Sequence[Interval]) -> str:
-    lengths = [each.length_ns for each in found if each.length_ns is not None]
+def _intervals(intervals: Sequence[Interval]) -> str:
+    lengths = [each.length_ns for each in intervals if each.length_ns is not None]
     longest = f", {words.seconds(max(lengths) / 1e9)}" if lengths else ""
-    return f"{len(found)}{longest}" if found else "none"
+    return f"{len(intervals)}{longest}" if intervals else "none"

@@ -47,13 +47,13 @@ def check_claims(
         at: Location = ("claims", position)
         name = claim if isinstance(claim, str) else claim.claim
         if name in names:
-            problems.found.append(
+            problems.errors.append(
                 document.refuse(f"two claims are named {name!r}", at, "rename one")
             )
         names.add(name)
         if isinstance(claim, ClaimSpec) and not probed:
             what = f"claim {name!r} is about packets, and the study has no `probe`"
-            problems.found.append(document.refuse(what, at, "add a probe, or leave the claim out"))
+            problems.errors.append(document.refuse(what, at, "add a probe, or leave the claim out"))
         if isinstance(claim, ClaimSpec):
             _check_levels(claim, factors, document, at, problems)
     problems.report()
@@ -68,7 +68,7 @@ def _check_levels(
             known = factors.get(factor)
             if known is None:
                 fix = f"one of: {', '.join(factors) or 'none'}"
-                problems.found.append(document.refuse(f"no factor {factor!r}", place, fix))
+                problems.errors.append(document.refuse(f"no factor {factor!r}", place, fix))
             elif level not in known:
                 what = f"factor {factor!r} has no level {level!r}"
-                problems.found.append(document.refuse(what, place, f"one of: {', '.join(known)}"))
+                problems.errors.append(document.refuse(what, place, f"one of: {', '.join(known)}"))

@@ -49,7 +49,7 @@ def moments(lab: Lab, happened: Sequence[Happened], until_ns: int | None) -> lis
 
 def event_records(
     lab: Lab,
-    found: Sequence[Moment],
+    moments: Sequence[Moment],
     happened: Sequence[Happened],
     ended: Mapping[int, TablesVerdict],
     spent: Mapping[int, tuple[Waits, Waits]],
@@ -61,7 +61,7 @@ def event_records(
     """
     return [
         _record(lab, moment, happened, ended, spent.get(number))
-        for number, moment in enumerate(found)
+        for number, moment in enumerate(moments)
     ]
 
 

@@ -119,10 +119,17 @@ def _became(hops: Hops | None) -> str:
     return ",".join(f"{hop.gateway or ''}@{hop.device}" for hop in sorted(hops)) or "discarded"
 
 
-def _fate(each: Interval) -> tuple[int, int | None, str, str, str, bool]:
-    kind = each.kind.replace(" ", "-")
-    nodes = ",".join(sorted(each.nodes))
-    return each.begin_ns or 0, each.end_ns, kind, each.destination, nodes, each.is_exact
+def _fate(interval: Interval) -> tuple[int, int | None, str, str, str, bool]:
+    kind = interval.kind.replace(" ", "-")
+    nodes = ",".join(sorted(interval.nodes))
+    return (
+        interval.begin_ns or 0,
+        interval.end_ns,
+        kind,
+        interval.destination,
+        nodes,
+        interval.is_exact,
+    )
 
 
 def _intervals(
@@ -160,21 +167,21 @@ def _intervals(
 
 
 def while_running(
-    found: Interval, nodes: Collection[str], happened: Sequence[Happened]
+    interval: Interval, nodes: Collection[str], happened: Sequence[Happened]
 ) -> Interval | None:
     """Return an interval from when all its nodes ran; None if they did not while it lasted.
 
     That of a node which starts again begins then: before, nobody was to answer.
     """
-    if not _dead_at(found.begin_ns or 0, happened) & {*nodes}:
-        return found
+    if not _dead_at(interval.begin_ns or 0, happened) & {*nodes}:
+        return interval
     for each in happened:
         at_ns = each.began_ns or each.planned_ns
-        later = found.begin_ns is None or at_ns > found.begin_ns
+        later = interval.begin_ns is None or at_ns > interval.begin_ns
         off = each.step.dead | each.step.frozen
         if later and not off & {*nodes}:
-            lasts = found.end_ns is None or found.end_ns > at_ns
-            return replace(found, begin_ns=at_ns) if lasts else None
+            lasts = interval.end_ns is None or interval.end_ns > at_ns
+            return replace(interval, begin_ns=at_ns) if lasts else None
     return None
 
 

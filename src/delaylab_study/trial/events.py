@@ -135,8 +135,8 @@ def running(lab: LiveLab) -> Iterator[RunningEvents]:
             found.stop()
 
 
-def _has_events(found: Timeline) -> bool:
-    return any(step.events for step in found.steps)
+def _has_events(timeline: Timeline) -> bool:
+    return any(step.events for step in timeline.steps)
 
 
 def _until_s(at_ns: int) -> float:
@@ -170,16 +170,16 @@ class _Watch(threading.Thread):
     The main thread waits for other sessions meanwhile; each session has one thread.
     """
 
-    def __init__(self, lab: LiveLab, at_first: _AtFirst, found: Timeline) -> None:
+    def __init__(self, lab: LiveLab, at_first: _AtFirst, timeline: Timeline) -> None:
         super().__init__(name="events", daemon=True)
-        self._lab, self._timeline = lab, found
+        self._lab, self._timeline = lab, timeline
         self._observer, self._at_first = at_first.observer, at_first.seen
-        self._moments = moments(lab.spec, [self._planned(step) for step in found.steps], None)
+        self._moments = moments(lab.spec, [self._planned(step) for step in timeline.steps], None)
         self._topology = topology(lab.spec, lab.plan)
         self._judged = judged_routes(lab.spec, lab.plan)
         self._wanted = [
             self._right_tables(now)
-            for now in (at_first.faults, *(faults_after(step) for step in found.steps))
+            for now in (at_first.faults, *(faults_after(step) for step in timeline.steps))
         ]
         self._changes: list[Change] = []
         self._waits = [at_first.waits]

@@ -112,44 +112,44 @@ def works_of(names: Sequence[str]) -> list[ShortWork]:
     return [known[name] for name in dict.fromkeys(names)] or list(WORKS)
 
 
-def as_json(found: Fair) -> JsonObject:
+def as_json(fair: Fair) -> JsonObject:
     """Return the result as JSON values."""
     # `said` is the older name of `verdict`.
-    works = {name: {**asdict(work), "said": work.verdict} for name, work in found.works.items()}
-    return {**asdict(found), "works": works, "within": WITHIN, "seconds": SECONDS}
+    works = {name: {**asdict(work), "said": work.verdict} for name, work in fair.works.items()}
+    return {**asdict(fair), "works": works, "within": WITHIN, "seconds": SECONDS}
 
 
-def print_fair(found: Fair, console: Console) -> None:
+def print_fair(fair: Fair, console: Console) -> None:
     """Print a sentence for each work, then every node's share of its fair share."""
     for work in WORKS:
-        if work.name in found.works:
-            console.print(_sentence(work, found.works[work.name]), soft_wrap=True)
-    for name, why in found.not_done.items():
+        if work.name in fair.works:
+            console.print(_sentence(work, fair.works[work.name]), soft_wrap=True)
+    for name, why in fair.not_done.items():
         console.print(f"{name}: not done: {why}", style="yellow", soft_wrap=True)
     console.print()
-    print_lines(columns(_table(found), console.width), console.file)
+    print_lines(columns(_table(fair), console.width), console.file)
     console.print(
         "\nEach node's rate of work in % of the mean of all nodes, ± half of its 95 % interval "
-        f"over {found.rounds} rounds of {SECONDS} s. STOPPED is its longest time without progress "
+        f"over {fair.rounds} rounds of {SECONDS} s. STOPPED is its longest time without progress "
         "in arithmetic."
     )
 
 
-def _sentence(work: ShortWork, found: Fairness) -> str:
+def _sentence(work: ShortWork, fairness: Fairness) -> str:
     said = {
         "fair": "fair: all shares are within",
         "not fair": "not fair: a share is not within",
         "open": "open: more rounds are needed to tell if all shares are within",
-    }[found.verdict]
+    }[fairness.verdict]
     text = f"{work.name}: {said} {100 * WITHIN:.0f} % of fair"
-    return text if found.verdict == "fair" else f"{text}. {_worst(found)}"
+    return text if fairness.verdict == "fair" else f"{text}. {_worst(fairness)}"
 
 
-def _worst(found: Fairness) -> str:
+def _worst(fairness: Fairness) -> str:
     """Return a sentence on the node that got least, and which of two reasons weighs more."""
-    share = found.shares[found.worst]
+    share = fairness.shares[fairness.worst]
     ends = ", ".join(map(_percent, share.of_fair.interval))
-    got = f"{found.worst} got least: {_percent(share.of_fair.value)} [{ends}]"
+    got = f"{fairness.worst} got least: {_percent(share.of_fair.value)} [{ends}]"
     if share.cpu <= share.speed:
         return f"{got}, with {_percent(share.cpu)} of the mean CPU time"
     return f"{got}, with {_percent(share.speed)} of the mean work in a second of CPU time"
@@ -159,22 +159,22 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _table(found: Fair) -> Sequence[Sequence[str]]:
-    names = list(found.works)
-    stops = found.longest_stop_s
+def _table(fair: Fair) -> Sequence[Sequence[str]]:
+    names = list(fair.works)
+    stops = fair.longest_stop_s
     head = ("NODE", *(name.upper() for name in names), *(("STOPPED",) if stops else ()))
-    nodes = next(iter(found.works.values())).shares
+    nodes = next(iter(fair.works.values())).shares
     rows = [
         (
             node,
-            *(_share(found.works[name].shares[node]) for name in names),
+            *(_share(fair.works[name].shares[node]) for name in names),
             *((f"{1000 * stops[node]:.0f} ms",) if stops else ()),
         )
         for node in nodes
     ]
     empty = ("",) if stops else ()
-    jain = ("Jain's index", *(f"{found.works[name].jain:.3f}" for name in names), *empty)
-    spread = ("most / least", *(f"{found.works[name].spread:.2f}" for name in names), *empty)
+    jain = ("Jain's index", *(f"{fair.works[name].jain:.3f}" for name in names), *empty)
+    spread = ("most / least", *(f"{fair.works[name].spread:.2f}" for name in names), *empty)
     return [head, *rows, jain, spread]
 
 

@@ -110,23 +110,23 @@ def _of_its_own(claim: Claim, groups: list[Group]) -> Foreseen:
     return _told(told, None if testable else told.verdict)
 
 
-def _of_a_paper(found: Finding) -> Foreseen:
+def _of_a_paper(finding: Finding) -> Foreseen:
     """Return what a paper's claim can expect; the reason, if the study cannot test it."""
-    reason = out_of_reach(found)
+    reason = out_of_reach(finding)
     if not reason:
-        return _told(found, found.verdict)
-    return Foreseen(claim=found.id, verdict="not testable here", why=reason)
+        return _told(finding, finding.verdict)
+    return Foreseen(claim=finding.id, verdict="not testable here", why=reason)
 
 
-def _told(found: Finding, verdict: Verdict | None) -> Foreseen:
+def _told(finding: Finding, verdict: Verdict | None) -> Foreseen:
     return Foreseen(
-        claim=found.id,
+        claim=finding.id,
         verdict=verdict,
-        why=found.why,
-        quantity=found.of,
-        unit=found.unit,
-        effect=found.effect,
-        interval=found.interval,
+        why=finding.why,
+        quantity=finding.of,
+        unit=finding.unit,
+        effect=finding.effect,
+        interval=finding.interval,
     )
 
 

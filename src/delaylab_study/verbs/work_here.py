@@ -69,9 +69,9 @@ def _missing(name: str, program: str, package: str) -> Check:
     return Check(GROUP, name, False, "", why, f"apt-get install {package}")
 
 
-def print_checks(found: Iterable[Check], console: Console) -> None:
+def print_checks(checks: Iterable[Check], console: Console) -> None:
     """Print a table of work and kinds, and below it the reasons, once for kinds that share it."""
-    cells = {_ends(check): check for check in found if check.group == GROUP}
+    cells = {_ends(check): check for check in checks if check.group == GROUP}
     jobs, kinds = (list(dict.fromkeys(ends)) for ends in zip(*cells, strict=True))
     table = Table("work", *kinds, box=None, pad_edge=False, header_style="bold")
     for job in jobs:

@@ -124,7 +124,7 @@ def test_a_link_that_goes_down_takes_its_routes_along_in_time() -> None:
         assert differences(observer.tables, everywhere(lab), list(by_r1)) == [
             each
             for each in differences(observer.tables, everywhere(lab))
-            if each.node == "r2" and each.found == hops(("middle", None))
+            if each.node == "r2" and each.actual == hops(("middle", None))
         ]
         said(lab, "r1", "ip", "link", "set", "middle", "up")
         observer.settled(QUIET_S, 5)

@@ -98,8 +98,8 @@ def closed(lab: LiveLab, link: str | None = None) -> list[ClosedWay]:
     return []
 
 
-def _closed(lab: LiveLab, each: CrossingResult) -> ClosedWay:
-    way, machines = each.crossing, lab.plan.machines
+def _closed(lab: LiveLab, result: CrossingResult) -> ClosedWay:
+    way, machines = result.crossing, lab.plan.machines
     hosts = dict.fromkeys(end.host for link in way.links for end in lab.plan.on_link(link))
     return ClosedWay(
         machine=way.machine,
@@ -107,7 +107,7 @@ def _closed(lab: LiveLab, each: CrossingResult) -> ClosedWay:
         hosts=[host for host in hosts if machines.get(host, LOCAL_MACHINE) == way.machine],
         links=list(way.links),
         mtu=way.mtu,
-        small=each.small,
+        small=result.small,
     )
 
 
@@ -181,17 +181,17 @@ def _session(lab: LiveLab, agent: str, sessions: list[Session]) -> Session:
     return sessions[-1]
 
 
-def _error(lab: LiveLab, found: Sequence[CrossingResult], passed: dict[Crossing, int]) -> NotHere:
+def _error(lab: LiveLab, results: Sequence[CrossingResult], passed: dict[Crossing, int]) -> NotHere:
     """Return the error of a pair of machines: what does not pass, and what to do about it."""
-    machine, other = found[0].crossing.pair
+    machine, other = results[0].crossing.pair
     where, way = f"machine {machine}", f"from {machine} to {other}"
-    none = [each for each in found if not each.small]
+    none = [each for each in results if not each.small]
     if none and lab.spec.data_plane == "ethernet":
         dropped = (
             "the LAN drops frames of MAC addresses that are not its machines' own, as clouds and "
             "port security do: allow them, or take `data_plane: vxlan`"
         )
-        if len(none) == len(found):
+        if len(none) == len(results):
             return NotHere(f"no frame of a node passes {way}", where, dropped)
         links = _named(link for each in none for link in each.crossing.links)
         return NotHere(f"frames of some nodes do not pass {way}: those of {links}", where, dropped)
@@ -200,7 +200,7 @@ def _error(lab: LiveLab, found: Sequence[CrossingResult], passed: dict[Crossing,
         what = f"no frame passes {way}: packets to UDP port {port} do not arrive"
         fix = f"let firewalls pass UDP port {port} {way}, or choose another one by `vxlan_port:`"
         return NotHere(what, where, fix)
-    full = next(each.crossing for each in found if not each.full)
+    full = next(each.crossing for each in results if not each.full)
     what = f"packets of {full.mtu} bytes do not pass {way}"
     longest = passed.get(full)
     if longest is None:

@@ -137,32 +137,34 @@ def _checked(lab: LiveLab, wanted: ChangedConditions) -> ConditionedLink:
 
 
 def _gather(
-    each: ChangedConditions,
+    change: ChangedConditions,
     whole: ConditionedLink,
-    found: list[EngineReport],
+    reports: list[EngineReport],
     there: Sent,
     back: Sent,
 ) -> bool:
     """Add the changes of the directions that are meant; return False if there are none."""
-    meant = whole.meant(each.node, receives=each.receives)
+    meant = whole.meant(change.node, receives=change.receives)
     gathered = False
-    for report in found:
+    for report in reports:
         for direction in report.of_nodes:
-            if direction.link != each.link or direction.receives != each.receives:
+            if direction.link != change.link or direction.receives != change.receives:
                 continue
             if direction.node not in meant:
                 continue
             named = changes(
-                each.changed,
+                change.changed,
                 whole.link,
                 direction.node,
                 direction.configured,
-                receives=each.receives,
+                receives=change.receives,
             )
             wanted = merge(direction.configured, named)
             _require_sense(direction, wanted, report.engine)
-            whole.check_direction(direction.node, wanted, receives=each.receives)
-            there[_agent(report)].append(Change(each.link, direction.node, named, each.receives))
+            whole.check_direction(direction.node, wanted, receives=change.receives)
+            there[_agent(report)].append(
+                Change(change.link, direction.node, named, change.receives)
+            )
             back[_agent(report)] += _replacing(direction, wanted, direction.configured)
             gathered = True
     return gathered

@@ -53,11 +53,11 @@ def reports(
     ]
 
 
-def _pid(lab: LiveLab, agent: str, found: EngineReport) -> int | None:
+def _pid(lab: LiveLab, agent: str, report: EngineReport) -> int | None:
     """Return the pid on its machine of an engine, which knows only its pid in the lab."""
-    if not found.running or found.pid is None:
+    if not report.running or report.pid is None:
         return None
-    return lab.machine_of(agent).child(lab.pid(agent), found.pid)
+    return lab.machine_of(agent).child(lab.pid(agent), report.pid)
 
 
 def _answer(
@@ -81,15 +81,15 @@ def _answer(
     return found
 
 
-def _report(lab: LiveLab, agent: str, found: EngineReport, pid: int | None) -> EngineReport:
+def _report(lab: LiveLab, agent: str, report: EngineReport, pid: int | None) -> EngineReport:
     """Return a report with what this machine knows of the engine and of its links' ends."""
     host = AgentName(agent).of
     known: dict[str, object] = {"host": host, "agent": agent, "engine": lab.plan.engines[agent]}
-    if found.running:
+    if report.running:
         known["pid"] = pid
-        for each in found.directions:
+        for each in report.directions:
             each.complete(nodes=_behind(lab, host, each), underlay=_underlay(lab, each))
-    return found.model_copy(update=known)
+    return report.model_copy(update=known)
 
 
 def _underlay(lab: LiveLab, direction: Direction) -> Underlay | None:

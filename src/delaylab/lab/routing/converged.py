@@ -47,7 +47,7 @@ class _ComparedTables:
     """Observed tables, and where they are wrong."""
 
     observer: Observer
-    found: Verified
+    verified: Verified
 
 
 class Awaited:
@@ -84,9 +84,9 @@ class Awaited:
 
     def _follow(self, compared: _ComparedTables, deadline_s: float, nearly: float = 0) -> None:
         """Return when tables are right, or rest while fewer than `nearly` routes are wrong."""
-        while not compared.found.is_right:
-            changed = _follow(compared.observer, compared.found, self._watch, deadline_s)
-            if not changed and compared.found.wrong < nearly:
+        while not compared.verified.is_right:
+            changed = _follow(compared.observer, compared.verified, self._watch, deadline_s)
+            if not changed and compared.verified.wrong < nearly:
                 return
 
     @property
@@ -185,16 +185,18 @@ class _ProgramWatch:
         self._next_s = time.monotonic() + took_s * PAUSE
 
 
-def _follow(observer: Observer, found: Verified, watch: _ProgramWatch, deadline_s: float) -> bool:
+def _follow(
+    observer: Observer, verified: Verified, watch: _ProgramWatch, deadline_s: float
+) -> bool:
     """Take what has changed, if anything; raise DelaylabError if that cannot end well."""
     left_s = deadline_s - time.monotonic()
     changes = observer.changes(max(0.0, min(LOOK_EVERY_S, left_s)))
-    found.take(changes)
-    if changes or found.is_right:
+    verified.take(changes)
+    if changes or verified.is_right:
         return True
     watch.look(last=left_s <= 0)
     if left_s <= 0:
-        what = f"the tables were not right in time: {found.in_words}"
+        what = f"the tables were not right in time: {verified.in_words}"
         raise DelaylabError(what, fix="give the daemons more time: `routing: {timeout: 5min}`")
     return False
 

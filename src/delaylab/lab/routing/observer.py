@@ -137,17 +137,17 @@ class Observer:
         ]
         return [*links, *routes]
 
-    def _followed(self, found: list[Change]) -> list[Change]:
+    def _followed(self, changes: list[Change]) -> list[Change]:
         """Make the changes to the tables, and return them by time."""
-        found.sort(key=lambda change: change.at_ns)
-        for change in found:
+        changes.sort(key=lambda change: change.at_ns)
+        for change in changes:
             if isinstance(change, TableChange):
                 apply(self.tables, change)
             elif isinstance(change, LinkChange):
                 self.links[change.node, change.device] = change
             else:
                 self.lost.append(change)
-        return found
+        return changes
 
 
 def _taken(source: _Source) -> list[Change]:

@@ -217,7 +217,7 @@ class _Networks:
         return cls(version, *_destinations(links, addresses, version))
 
     def together(
-        self, hops: dict[str, _Hops], addresses: Addresses, found: dict[str, Table]
+        self, hops: dict[str, _Hops], addresses: Addresses, tables: dict[str, Table]
     ) -> None:
         """Add routes that several networks share to the table of each stack."""
         if not self._links.size or not hops:
@@ -236,7 +236,7 @@ class _Networks:
             stack, each = stacks[table[first]]
             via = addresses.of(each.sets[choice[first]], self.version)
             if via:
-                found[stack].setdefault(via, []).extend(texts[first:end])
+                tables[stack].setdefault(via, []).extend(texts[first:end])
 
 
 def _destinations(

@@ -152,10 +152,10 @@ def _at_end(end: ProbeEnd, probe: Probed) -> Iterator[TapPoint]:
         yield TapPoint(end.agent, end.attachment.device, "responder.stack")
 
 
-def way_over(plan: KeptPlan, lab: Lab, probe: Probed, found: NodePath, back: NodePath) -> ProbeWay:
+def way_over(plan: KeptPlan, lab: Lab, probe: Probed, path: NodePath, back: NodePath) -> ProbeWay:
     """Return the way of a probe whose requests take one path and whose replies take another."""
-    out = _PathPoints.of(plan, lab, found)
-    same_way_back = back.links == found.links[::-1]
+    out = _PathPoints.of(plan, lab, path)
+    same_way_back = back.links == path.links[::-1]
     turned = NodePath(back.nodes[::-1], back.links[::-1])
     home = out if same_way_back else _PathPoints.of(plan, lab, turned)
     sender, responder = out.sender, out.responder
@@ -203,7 +203,7 @@ def way_over(plan: KeptPlan, lab: Lab, probe: Probed, found: NodePath, back: Nod
             *home.sender.inward(by_sender),
         ),
         absent=absent,
-        hops=tuple(_hops(found)),
+        hops=tuple(_hops(path)),
         back=None if same_way_back else tuple(_hops(back, RESPONDER, SENDER)),
     )
 
@@ -262,9 +262,9 @@ def _by_sender(probe: Probed, sender: ProbeEnd) -> tuple[tuple[str, ...], dict[s
     return ("app", "stack"), absent
 
 
-def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[PlannedHop]:
+def _hops(path: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[PlannedHop]:
     """Return the links of a path from the node on one side to that on the other."""
-    last = len(found.links) - 1
+    last = len(path.links) - 1
     return [
         PlannedHop(
             link,
@@ -274,7 +274,7 @@ def _hops(found: NodePath, start: str = SENDER, end: str = RESPONDER) -> list[Pl
             far=location(other, link) if number < last else f"{end}.vif",
         )
         for number, (link, (one, other)) in enumerate(
-            zip(found.links, pairwise(found.nodes), strict=True)
+            zip(path.links, pairwise(path.nodes), strict=True)
         )
     ]
 

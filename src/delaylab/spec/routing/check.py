@@ -28,11 +28,11 @@ def check_routing(
     if lab.routing is not None and not routers:
         what = "`routing` is of routers, and no node of the lab is one"
         fix = "say `forwards: true` of a node"
-        problems.found.append(document.refuse(what, (*at, "routing"), fix))
+        problems.errors.append(document.refuse(what, (*at, "routing"), fix))
     if routers and lab.routes == "shortest":
         what = "`routes: shortest` sets the routes that the daemons of `routing` are to set"
         fix = "leave `routes` out, or `routing`"
-        problems.found.append(document.refuse(what, (*at, "routes"), fix))
+        problems.errors.append(document.refuse(what, (*at, "routes"), fix))
     if not routers:
         return
     links = {each for name, several in stands_for.items() for each in (name, *several)}
@@ -40,8 +40,8 @@ def check_routing(
         own = lab.nodes[name].routing is not None
         where = (*at, "nodes", name, "routing") if own else (*at, "routing")
         for what, fix in _problems(lab, name, routing, links):
-            problems.found.append(document.refuse(what, where, fix))
-    if not problems.found:
+            problems.errors.append(document.refuse(what, where, fix))
+    if not problems.errors:
         _check_ids(lab, routers, document, at, problems)
         problems.gather(lambda: _check_areas(lab, routers, document, at))
 
@@ -96,7 +96,7 @@ def _check_ids(
             own = lab.nodes[name].routing is not None
             where = (*at, "nodes", name, "routing") if own else (*at, "routing")
             fix = "leave `router_id` out: each router then has one of its own"
-            problems.found.append(document.refuse(what, where, fix))
+            problems.errors.append(document.refuse(what, where, fix))
 
 
 def _check_areas(

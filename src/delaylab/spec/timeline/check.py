@@ -33,7 +33,7 @@ def check_events(
             for name in named
             if name not in known
         ]
-    problems.found += unknown
+    problems.errors += unknown
 
 
 MOST_SHOWN = 20

@@ -138,8 +138,8 @@ def _cells(result: PingResult | None, *, with_errors: bool) -> list[str]:
     ]
 
 
-def _times(found: Spread | None) -> list[str]:
-    if found is None:
+def _times(spread: Spread | None) -> list[str]:
+    if spread is None:
         return ["–"] * 4
-    p99 = "–" if found.p99 is None else us(found.p99)
-    return [us(found.min), us(found.median), p99, us(found.max)]
+    p99 = "–" if spread.p99 is None else us(spread.p99)
+    return [us(spread.min), us(spread.median), p99, us(spread.max)]

@@ -308,11 +308,13 @@ def spread(values: Iterable[int | None]) -> Spread | None:
     return Spread(len(ordered), ordered[0], statistics.median(ordered), ordered[-1], p99)
 
 
-def no_p99(found: Iterable[Spread | None]) -> str:
+def no_p99(spreads: Iterable[Spread | None]) -> str:
     """Return why p99 is not given of some of these values, "" if it is of all."""
-    fewest = min((each.n for each in found if each is not None and each.p99 is None), default=None)
+    fewest = min(
+        (each.n for each in spreads if each is not None and each.p99 is None), default=None
+    )
     return "" if fewest is None else f"p99 needs {ENOUGH_FOR_P99} round trips; there are {fewest}"
 
 
-def _json_of(found: Spread | None) -> dict[str, float] | None:
-    return None if found is None else found.as_json()
+def _json_of(spread: Spread | None) -> dict[str, float] | None:
+    return None if spread is None else spread.as_json()

@@ -24,9 +24,9 @@ def tables(groups: list[Group]) -> list[Table]:
     return [table for table in found if table.rows]
 
 
-def _delays(title: str, found: list[Delay], paper: Delays) -> Table:
+def _delays(title: str, delays: list[Delay], paper: Delays) -> Table:
     rows: Rows = []
-    for each in found:
+    for each in delays:
         least, mean, deviation = paper[each.size][each.configured]
         configured_us = DELAY_MS[each.configured] * 1000
         cells: Cells = [

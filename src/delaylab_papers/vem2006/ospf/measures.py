@@ -67,11 +67,11 @@ def events(groups: list[Group], where: Setting, test: str, *, single: bool) -> l
     ]
 
 
-def detection_s(found: list[SeenEvent]) -> Floats:
+def detection_s(events: list[SeenEvent]) -> Floats:
     """Return the times until the first change of an adjacency, of those that had one."""
-    return np.array([each.detected_s for each in found if each.detected_s is not None])
+    return np.array([each.detected_s for each in events if each.detected_s is not None])
 
 
-def convergence_s(found: list[SeenEvent]) -> Floats:
+def convergence_s(events: list[SeenEvent]) -> Floats:
     """Return the times from that change to the last one of a table."""
-    return np.array([each.converged_s for each in found if each.converged_s is not None])
+    return np.array([each.converged_s for each in events if each.converged_s is not None])

@@ -50,5 +50,5 @@ def _row(groups: list[Group], where: Setting, test: str) -> Cells | None:
     ]
 
 
-def _mean(found: Floats) -> str:
-    return f"{found.mean():.2f}" if len(found) else "–"
+def _mean(values: Floats) -> str:
+    return f"{values.mean():.2f}" if len(values) else "–"

@@ -66,12 +66,12 @@ def _wrapped(chart: alt.Chart, rows: Rows) -> alt.FacetChart:
     )
 
 
-def _by_routers(found: dict[Setting, list[HeldRate]]) -> Chart | None:
+def _by_routers(rates: dict[Setting, list[HeldRate]]) -> Chart | None:
     rows: Rows = [
         {**_place(panel), **part}
-        for one, panels in _panels(found).items()
+        for one, panels in _panels(rates).items()
         for panel in panels
-        for part in _split(one, found[one])
+        for part in _split(one, rates[one])
     ]
     if not rows:
         return None

@@ -116,9 +116,9 @@ def rank(one: Setting) -> tuple[int, int, int, int]:
     return links, kind, one.size, one.routers
 
 
-def throughput(found: Sequence[HeldRate]) -> Floats:
+def throughput(rates: Sequence[HeldRate]) -> Floats:
     """Return the rates found, in frames/s."""
-    return np.array([rate.frames_per_s for rate in found])
+    return np.array([rate.frames_per_s for rate in rates])
 
 
 def known(found: dict[Setting, list[HeldRate]]) -> dict[Setting, Floats]:
@@ -146,19 +146,19 @@ def lost_shares(flows: Sequence[Flow]) -> list[float]:
     return [max(0.0, 1 - flow.received / flow.sent) if flow.sent else 0.0 for flow in flows]
 
 
-def bursts(found: Iterable[HeldRate], *, overloaded: bool) -> list[Burst]:
+def bursts(rates: Iterable[HeldRate], *, overloaded: bool) -> list[Burst]:
     """Return the bursts over several flows that were held, or those that overloaded the routers."""
-    tries = [burst for rate in found for burst in rate.tries if len(burst.flows) > 1]
+    tries = [burst for rate in rates for burst in rate.tries if len(burst.flows) > 1]
     return [b for b in tries if (b.lost > OVERLOADED if overloaded else b.held)]
 
 
-def fairness(found: Sequence[HeldRate], *, overloaded: bool, of: Shares) -> Effect | None:
+def fairness(rates: Sequence[HeldRate], *, overloaded: bool, of: Shares) -> Effect | None:
     """Return the mean of Jain's index, with its interval between searches.
 
     A search counts by the mean of its bursts: those that were held, or that overloaded the
     routers. `of` gives the shares of a burst's flows. Return None if no search has such a burst.
     """
-    by_search = [bursts([rate], overloaded=overloaded) for rate in found]
+    by_search = [bursts([rate], overloaded=overloaded) for rate in rates]
     indices = [np.mean([jain(of(burst.flows)) for burst in tries]) for tries in by_search if tries]
     if not indices:
         return None
@@ -170,9 +170,9 @@ def arrived(flows: Sequence[Flow]) -> list[float]:
     return [float(flow.received) for flow in flows]
 
 
-def first_and_most(found: Iterable[Setting]) -> list[tuple[Setting, Setting]]:
+def first_and_most(settings: Iterable[Setting]) -> list[tuple[Setting, Setting]]:
     """Pair one router with the most routers, for each kind, size and sort of link."""
-    every = list(found)
+    every = list(settings)
     pairs = []
     for one in every:
         most = max(

@@ -149,15 +149,15 @@ def _judged(
     )
 
 
-def _scenario(rule: Rule, found: Measured, among: int) -> Scenario:
+def _scenario(rule: Rule, measured: Measured, among: int) -> Scenario:
     return Scenario(
-        name=found.scenario,
-        effect=found.effect.value,
-        interval=found.effect.interval,
-        published=found.published,
-        stand=rule.stand(found.effect, among),
-        words=found.words,
-        aside=found.aside,
+        name=measured.scenario,
+        effect=measured.effect.value,
+        interval=measured.effect.interval,
+        published=measured.published,
+        stand=rule.stand(measured.effect, among),
+        words=measured.words,
+        aside=measured.aside,
     )
 
 
@@ -241,10 +241,10 @@ def emulated_aside(measured: Sequence[Measured]) -> list[Measured]:
     return [replace(each, aside=True) if _is_emulated(each) else each for each in measured]
 
 
-def _is_emulated(found: Measured) -> bool:
+def _is_emulated(measured: Measured) -> bool:
     return any(
         warning.kind == DoubtKind.EMULATED
-        for group in found.groups
+        for group in measured.groups
         for trial in group.trials
         for warning in trial.warnings
     )

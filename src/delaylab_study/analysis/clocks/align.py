@@ -212,18 +212,18 @@ def _parts(
     return request, reply
 
 
-def _part_of(n: int, hop: ClockPair, found: Crossings | None, at_end: bool) -> NDArray[np.intp]:
+def _part_of(n: int, hop: ClockPair, crossings: Crossings | None, at_end: bool) -> NDArray[np.intp]:
     """Return each packet's part of the fit, that in which it crossed between the hop's clocks.
 
     A packet that did not cross gets the part of the last one before it that did. `at_end` is true
     if the fit's reference stamped the end of the crossing, false if it stamped the start.
     """
     parts = hop.fit.parts
-    if len(parts) < 2 or found is None or len(found) == 0:
+    if len(parts) < 2 or crossings is None or len(crossings) == 0:
         return np.full(n, 0 if parts else -1, dtype=np.intp)
-    order = np.argsort(found.rows)
-    rows = found.rows[order]
-    times = (found.reference_ns + (found.difference_ns if at_end else 0))[order]
+    order = np.argsort(crossings.rows)
+    rows = crossings.rows[order]
+    times = (crossings.reference_ns + (crossings.difference_ns if at_end else 0))[order]
     last = np.clip(np.searchsorted(rows, np.arange(n), side="right") - 1, 0, None)
     return _located(times, parts)[last]
 

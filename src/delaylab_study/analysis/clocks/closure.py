@@ -72,16 +72,16 @@ def _steps(clocks: tuple[str, str, str], known: Sequence[tuple[Exchanges, Fit]])
         yield from (found for each, found in known if each.joins(one, other))
 
 
-def converted(found: Fit, source: str, times_ns: Nanoseconds) -> Nanoseconds:
+def converted(fit: Fit, source: str, times_ns: Nanoseconds) -> Nanoseconds:
     """Convert times of one clock of a fit to the other; each by the part that it lies in."""
-    starts = np.array([part.start_ns for part in found.parts])
-    if source != found.reference:
-        ends = zip(starts.tolist(), found.parts, strict=True)
+    starts = np.array([part.start_ns for part in fit.parts])
+    if source != fit.reference:
+        ends = zip(starts.tolist(), fit.parts, strict=True)
         starts = np.concatenate([part.line.forward(np.array([start])) for start, part in ends])
     places = np.clip(np.searchsorted(starts, times_ns, side="right") - 1, 0, None)
     out = times_ns.copy()
-    for number, part in enumerate(found.parts):
+    for number, part in enumerate(fit.parts):
         here = places == number
         line = part.line
-        out[here] = (line.forward if source == found.reference else line.back)(times_ns[here])
+        out[here] = (line.forward if source == fit.reference else line.back)(times_ns[here])
     return out

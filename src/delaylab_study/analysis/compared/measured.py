@@ -70,26 +70,26 @@ def measured(study: Study, trials: list[TrialRecord]) -> MeasuredParts:
     return found
 
 
-def _add_all(found: MeasuredParts, repeat: int, packets: TrialPackets) -> None:
+def _add_all(parts: MeasuredParts, repeat: int, packets: TrialPackets) -> None:
     user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
-    _keep(found, repeat, Part(USER, ROUND_TRIP), user / 1000)
+    _keep(parts, repeat, Part(USER, ROUND_TRIP), user / 1000)
     slip = packets.packets.scheduled["slip_ns"].drop_nulls().to_numpy()
-    _keep(found, repeat, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
+    _keep(parts, repeat, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
     fates = _fates(packets.packets.scheduled)
     if len(fates):
-        found.lost[repeat] = fates
+        parts.lost[repeat] = fates
 
 
-def _add_segments(found: MeasuredParts, repeat: int, packets: TrialPackets, way: str) -> None:
+def _add_segments(parts: MeasuredParts, repeat: int, packets: TrialPackets, way: str) -> None:
     for each in packets.segments():
         if each.merged:
             continue
         ends = each.leg, each.start, each.end, each.at
         part = Part(each.layer, each.direction, *ends, way=way)
-        _keep(found, repeat, part, each.delay_ns / 1000)
+        _keep(parts, repeat, part, each.delay_ns / 1000)
         if each.bound_ns:
-            most = max(found.bounds.get(part, 0.0), each.bound_ns / 1000)
-            found.bounds[part] = most
+            most = max(parts.bounds.get(part, 0.0), each.bound_ns / 1000)
+            parts.bounds[part] = most
 
 
 def _fates(table: pl.DataFrame) -> Floats:
@@ -98,6 +98,6 @@ def _fates(table: pl.DataFrame) -> Floats:
     return sent["outcome"].is_in(NO_REPLY).cast(pl.Float64).to_numpy()
 
 
-def _keep(found: MeasuredParts, repeat: int, part: Part, values: Floats) -> None:
+def _keep(parts: MeasuredParts, repeat: int, part: Part, values: Floats) -> None:
     if len(values):
-        found.delays.setdefault(part, {})[repeat] = np.asarray(values, dtype=np.float64)
+        parts.delays.setdefault(part, {})[repeat] = np.asarray(values, dtype=np.float64)

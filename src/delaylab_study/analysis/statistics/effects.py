@@ -88,8 +88,8 @@ def estimate_of_few(series: Sequence[Floats], of: Statistic) -> Effect:
     return Effect(value, (value - half, value + half))
 
 
-def _half(found: list[Variation]) -> float:
-    error, freedom = combined(found)
+def _half(variations: list[Variation]) -> float:
+    error, freedom = combined(variations)
     return distance(freedom, LEVEL) * error if error else 0.0
 
 

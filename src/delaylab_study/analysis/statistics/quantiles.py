@@ -143,26 +143,26 @@ def summarise(delay_ns: Numbers | Sequence[Numbers]) -> Summary:
     )
 
 
-def _quantile(found: Located, n: int, least: float) -> Quantile:
+def _quantile(located: Located, n: int, least: float) -> Quantile:
     """Return a quantile of delays; its interval ends at the least possible delay."""
-    interval = found.among_trials()
+    interval = located.among_trials()
     if interval is not None:
-        return Quantile(found.value, (max(least, interval[0]), interval[1]))
-    value = found.value if found.q == 0.5 else None
-    return Quantile(value, None, refusal(found, n))
+        return Quantile(located.value, (max(least, interval[0]), interval[1]))
+    value = located.value if located.q == 0.5 else None
+    return Quantile(value, None, refusal(located, n))
 
 
-def refusal(found: Located, n: int) -> str:
+def refusal(located: Located, n: int) -> str:
     """Return the reason why a quantile of n packets is not given."""
-    if found.q == 0.5:
+    if located.q == 0.5:
         return f"an interval of the median needs {FEWEST} packets; there are {n}"
-    name = f"p{100 * found.q:g}"
-    if found.effective >= 0.95 * n:
-        return f"{name} needs {needed(found.q)} independent packets; there are {n}"
-    due = float(f"{n * needed(found.q) / found.effective:.2g}")
+    name = f"p{100 * located.q:g}"
+    if located.effective >= 0.95 * n:
+        return f"{name} needs {needed(located.q)} independent packets; there are {n}"
+    due = float(f"{n * needed(located.q) / located.effective:.2g}")
     return (
-        f"{name} needs {needed(found.q)} independent packets; there are {n}, worth "
-        f"{found.effective:.0f}: about {due:.0f} would do"
+        f"{name} needs {needed(located.q)} independent packets; there are {n}, worth "
+        f"{located.effective:.0f}: about {due:.0f} would do"
     )
 
 
@@ -186,11 +186,11 @@ def refused(summary: Summary, bound_us: float) -> Summary:
     )
 
 
-def _bounded(found: Quantile, bound_us: float) -> Quantile:
-    if found.value is None or abs(found.value) >= bound_us:
-        return found
+def _bounded(quantile: Quantile, bound_us: float) -> Quantile:
+    if quantile.value is None or abs(quantile.value) >= bound_us:
+        return quantile
     why = f"smaller than what aligning two clocks leaves open (± {bound_us:.1f} µs)"
-    return Quantile(None, None, why, found.value + bound_us)
+    return Quantile(None, None, why, quantile.value + bound_us)
 
 
 def locate(series: Series, qs: Sequence[float], level: float = LEVEL) -> list[Located]:

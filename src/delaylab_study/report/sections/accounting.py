@@ -105,9 +105,9 @@ def in_words(phase: PhaseAccount) -> str:
     return ", ".join([*said, *(f"{name} {n}" for name, n in counts.items() if n)])
 
 
-def _by_leg(found: ByLeg) -> str:
-    marks = {"→": found.request, "←": found.reply, "?": found.unknown}
-    return f"{found.total} ({', '.join(f'{mark} {n}' for mark, n in marks.items() if n)})"
+def _by_leg(by_leg: ByLeg) -> str:
+    marks = {"→": by_leg.request, "←": by_leg.reply, "?": by_leg.unknown}
+    return f"{by_leg.total} ({', '.join(f'{mark} {n}' for mark, n in marks.items() if n)})"
 
 
 def _points(label: str, packets: GroupPackets) -> v.Row:

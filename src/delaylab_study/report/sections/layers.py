@@ -68,8 +68,8 @@ def _values(kind: str, load: str, term: str, found: Delay) -> Iterator[v.Value]:
         yield quantile("p99_us", found.found.p99)
 
 
-def _cell(found: Delay) -> v.Cell:
-    said: list[str | v.Span] = [f"{found.here} ", v.Span(found.here_p99, "small")]
-    if found.paper:
-        said += [v.Span("\n"), v.Span(found.paper, "paper"), " ", v.Span(found.paper_p99, "small")]
-    return v.Cell(tuple(said), found.hint)
+def _cell(delay: Delay) -> v.Cell:
+    said: list[str | v.Span] = [f"{delay.here} ", v.Span(delay.here_p99, "small")]
+    if delay.paper:
+        said += [v.Span("\n"), v.Span(delay.paper, "paper"), " ", v.Span(delay.paper_p99, "small")]
+    return v.Cell(tuple(said), delay.hint)

@@ -110,14 +110,14 @@ def _underlays(groups: list[Group]) -> Iterator[str]:
             yield f"Network between machines {one} and {other}, {group.label}: {_measured(found)}"
 
 
-def _measured(found: Sequence[MeasuredUnderlay]) -> str:
+def _measured(underlays: Sequence[MeasuredUnderlay]) -> str:
     """Return what probes say of the network between two machines in some trials, in words."""
-    sent, lost = sum(each.sent for each in found), sum(each.lost for each in found)
-    least = min((each.least_rtt_ns for each in found if each.least_rtt_ns), default=None)
-    p99 = max((each.p99_rtt_ns for each in found if each.p99_rtt_ns), default=None)
+    sent, lost = sum(each.sent for each in underlays), sum(each.lost for each in underlays)
+    least = min((each.least_rtt_ns for each in underlays if each.least_rtt_ns), default=None)
+    p99 = max((each.p99_rtt_ns for each in underlays if each.p99_rtt_ns), default=None)
     if least is None or p99 is None:
         return f"none of {sent} probes came back"
-    worst = "p99" if len(found) == 1 else "largest p99"
+    worst = "p99" if len(underlays) == 1 else "largest p99"
     return (
         f"round trip {words.delay(least / 1000)} at least, {worst} {words.delay(p99 / 1000)}; "
         f"{lost} of {sent} probes lost"

@@ -172,11 +172,11 @@ class _Reading:
             remarks.say(IN_FILES)
 
 
-def _with_commands(found: Map, made: dict[str, Node], links: Links) -> Map:
+def _with_commands(network: Map, made: dict[str, Node], links: Links) -> Map:
     """Return a map whose nodes have their commands, with the names of interfaces in the lab."""
-    called = {number: link.name for link in found.links for number in link.numbers}
+    called = {number: link.name for link in network.links for number in link.numbers}
     with_programs = []
-    for node, of in zip(found.nodes, made.values(), strict=True):
+    for node, of in zip(network.nodes, made.values(), strict=True):
         names = {
             interface: called[number]
             for interface, number in links.linked[of.name].items()
@@ -185,4 +185,4 @@ def _with_commands(found: Map, made: dict[str, Node], links: Links) -> Map:
         programs = [command.program(names) for command in of.commands]
         start: dict[str, object] = {"start": programs} if programs else {}
         with_programs.append(replace(node, fields={**node.fields, **start}))
-    return replace(found, nodes=tuple(with_programs))
+    return replace(network, nodes=tuple(with_programs))

@@ -55,10 +55,10 @@ class Folder:
         except (OSError, ValueError, RuntimeError):  # a link to itself is a RuntimeError
             return False
 
-    def _files(self, found: list[tuple[Path, PurePosixPath]]) -> tuple[Files, str]:
+    def _files(self, pairs: list[tuple[Path, PurePosixPath]]) -> tuple[Files, str]:
         files: Files = {}
         why = ""
-        for path, to in found:
+        for path, to in pairs:
             try:
                 files[str(to)] = self._file(path, to)
             except ValueError as error:

@@ -21,19 +21,19 @@ def expanded(source: str) -> tuple[str, tuple[str, ...]]:
     """Return a text in which variables have their defaults, and remarks on each of them."""
     said: dict[str, None] = {}
 
-    def usual(found: re.Match[str]) -> str:
-        if found["name"] is None:
-            return found[0]
-        value = "" if "+" in found["how"] else found["usual"]
-        said[f"variable {found['name']} is taken as not set: it becomes {value[:40]!r}"] = None
+    def usual(match: re.Match[str]) -> str:
+        if match["name"] is None:
+            return match[0]
+        value = "" if "+" in match["how"] else match["usual"]
+        said[f"variable {match['name']} is taken as not set: it becomes {value[:40]!r}"] = None
         return value
 
-    def bare(found: re.Match[str]) -> str:
-        if found["escaped"]:
+    def bare(match: re.Match[str]) -> str:
+        if match["escaped"]:
             return "$"
-        if found["name"] is not None:
-            said[f"variable {found['name']} has no default: it stays as it is"] = None
-        return found[0]
+        if match["name"] is not None:
+            said[f"variable {match['name']} has no default: it stays as it is"] = None
+        return match[0]
 
     for _ in range(MOST_NESTED):
         after = BRACED.sub(usual, source)
