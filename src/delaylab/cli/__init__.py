@@ -67,9 +67,9 @@ def _only(verb: str) -> typer.Typer:
     """Return the application with the verb of this name alone, if it is registered."""
     one = copy(app)
     one.registered_commands = [
-        each
-        for each in app.registered_commands
-        if verb == (each.name or get_command_name(getattr(each.callback, "__name__", "")))
+        command
+        for command in app.registered_commands
+        if verb == (command.name or get_command_name(getattr(command.callback, "__name__", "")))
     ]
     one.registered_groups = [each for each in app.registered_groups if each.name == verb]
     return one

@@ -146,9 +146,9 @@ class Fates:
     def intervals(self) -> list[Interval]:
         """Return all intervals by their beginning, ended ones and open ones."""
         now = [
-            Interval(each.address, kind, nodes, begin_ns, None, exact)
-            for each in self._destinations
-            for (kind, nodes), (begin_ns, exact) in each.open.items()
+            Interval(destination.address, kind, nodes, begin_ns, None, exact)
+            for destination in self._destinations
+            for (kind, nodes), (begin_ns, exact) in destination.open.items()
         ]
         return sorted(
             [*self._ended, *now],
@@ -158,9 +158,9 @@ class Fates:
     def outages(self) -> list[Outage]:
         """Return when nodes were without service to a destination, with `pairs`."""
         now = [
-            Outage(source, each.address, begin_ns, None)
-            for each in self._destinations
-            for source, begin_ns in each.without.items()
+            Outage(source, destination.address, begin_ns, None)
+            for destination in self._destinations
+            for source, begin_ns in destination.without.items()
         ]
         return [*self._outages, *now]
 
@@ -190,10 +190,10 @@ class Fates:
         if prefix not in self._concerned:
             network = ip_network(prefix)
             found = [
-                each
-                for each in self._destinations
-                if ip_address(each.address).version == network.version
-                and ip_address(each.address) in network
+                destination
+                for destination in self._destinations
+                if ip_address(destination.address).version == network.version
+                and ip_address(destination.address) in network
             ]
             for each in found:
                 each.prefixes = covering(each.address, [*each.prefixes, prefix])

@@ -57,9 +57,9 @@ class Verified:
         """Compare with other tables from now on, since the network has changed."""
         self._expected = expected
         self._wrong = {
-            (each.node, each.prefix)
-            for each in differences(expected, self._tables)
-            if self._is_judged(each.prefix)
+            (difference.node, difference.prefix)
+            for difference in differences(expected, self._tables)
+            if self._is_judged(difference.prefix)
         }
         self.by_node = Counter(node for node, _ in self._wrong)
 

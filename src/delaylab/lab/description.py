@@ -180,14 +180,16 @@ def _node(
         host=node.host,
         interfaces=tuple(
             _interface(
-                each,
-                tuple(other.node for other in lab.plan.on_link(each.link) if other.node != name),
+                attachment,
+                tuple(
+                    other.node for other in lab.plan.on_link(attachment.link) if other.node != name
+                ),
                 now,
             )
-            for each in node.attachments
+            for attachment in node.attachments
         ),
         programs=tuple(
-            ProgramDescription(each.name, each.pid, each.how, each.is_dead)
-            for each in (programs.programs if programs else ())
+            ProgramDescription(program.name, program.pid, program.how, program.is_dead)
+            for program in (programs.programs if programs else ())
         ),
     )

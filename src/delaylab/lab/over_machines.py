@@ -117,8 +117,8 @@ def _start(
         own = replace(part_plan, nodes={each: plan.nodes[each] for each in nodes})
         notes += note_on_neighbours(own, machines[key])
     notes += [
-        doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
-        for each in left.failed
+        doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {failure}", "")
+        for failure in left.failed
     ]
     progress(f"starting {len(spec.nodes)} nodes on {len(by_machine)} machines", 0)
     wanted = [

@@ -134,8 +134,8 @@ def _build(
     progress(f"starting {len(spec.nodes)} nodes{waits}", 0)
     running, keeper = machine.build(plan, record)
     notes += [
-        doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {each}", "")
-        for each in left.failed
+        doubt(DoubtKind.FABRIC, f"left by a lab that was killed: {failure}", "")
+        for failure in left.failed
     ]
     # Set here so that they need not be read back from the record.
     running.spec, running.plan = spec, plan

@@ -129,11 +129,11 @@ def _emptiest(
     for end in leaving:
         host = problem.hosts[end.host]
         inside = [
-            each
-            for each in host.interfaces
-            if each.domain == domain
-            and (end.host, each.name) not in taken
-            and named.get(host.name, each.name) == each.name
+            interface
+            for interface in host.interfaces
+            if interface.domain == domain
+            and (end.host, interface.name) not in taken
+            and named.get(host.name, interface.name) == interface.name
         ]
         if not inside:
             return None

@@ -64,8 +64,14 @@ def routers(
             ip=tuple(sorted(lab.ip)),
             loopbacks=own,
             ports=tuple(
-                _port(each, lab.links[each.link], on_link[each.link], routed, numbers)
-                for each in attachments[name]
+                _port(
+                    attachment,
+                    lab.links[attachment.link],
+                    on_link[attachment.link],
+                    routed,
+                    numbers,
+                )
+                for attachment in attachments[name]
             ),
             as_number=numbers[name],
             inside=tuple(

@@ -88,9 +88,9 @@ def untaken(
     """
     lines = [each for each in read(text) if each.says]
     lost = {
-        each.number
-        for each in lines
-        if all(each.number in complaints.get(name, ()) for name in each.takers & {*daemons})
+        line.number
+        for line in lines
+        if all(line.number in complaints.get(name, ()) for name in line.takers & {*daemons})
     }
     return [
         Untaken(each.number, each.text, sum(one.block == each.number for one in lines))

@@ -365,7 +365,7 @@ def name_of(node: type[NodeSpec]) -> str:
 
 
 FACTS: dict[str, type[NodeSpec]] = {
-    name_of(each): each for each in NodeSpec.variants() if issubclass(each, NodeSpec)
+    name_of(variant): variant for variant in NodeSpec.variants() if issubclass(variant, NodeSpec)
 }
 """The class of each kind, by its name."""
 FIELDS_OF_KINDS = {

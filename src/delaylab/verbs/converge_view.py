@@ -33,38 +33,38 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
     """Return outcomes for `--json`."""
     return [
         {
-            "event": each.event,
-            "event_ns": each.event_ns,
-            "detected_s": each.after_s(each.detected_ns),
-            "first_change_s": _seconds(each.effect.first_after_ns),
-            "last_change_s": _seconds(each.effect.last_after_ns),
-            "right_s": each.after_s(each.right_ns),
-            "wrong": each.verdict.wrong,
-            "unforeseen": each.verdict.unforeseen,
-            "changes": each.effect.changes.count if each.effect.changes else 0,
+            "event": outcome.event,
+            "event_ns": outcome.event_ns,
+            "detected_s": outcome.after_s(outcome.detected_ns),
+            "first_change_s": _seconds(outcome.effect.first_after_ns),
+            "last_change_s": _seconds(outcome.effect.last_after_ns),
+            "right_s": outcome.after_s(outcome.right_ns),
+            "wrong": outcome.verdict.wrong,
+            "unforeseen": outcome.verdict.unforeseen,
+            "changes": outcome.effect.changes.count if outcome.effect.changes else 0,
             "routers": {
                 node: {
-                    "first_s": each.after_s(span.first_ns),
-                    "last_s": each.after_s(span.last_ns),
+                    "first_s": outcome.after_s(span.first_ns),
+                    "last_s": outcome.after_s(span.last_ns),
                     "changes": span.count,
                 }
-                for node, span in each.effect.routers.items()
+                for node, span in outcome.effect.routers.items()
             },
-            "black_holes": [_interval(each, one) for one in each.holes],
-            "loops": [_interval(each, one) for one in each.loops],
-            "carriers_s": each.after_s(each.carriers_ns),
-            "outages": _outages(each),
-            "states": [asdict(one) for one in each.course.states],
+            "black_holes": [_interval(outcome, one) for one in outcome.holes],
+            "loops": [_interval(outcome, one) for one in outcome.loops],
+            "carriers_s": outcome.after_s(outcome.carriers_ns),
+            "outages": _outages(outcome),
+            "states": [asdict(one) for one in outcome.course.states],
             "ways": {
-                "changed": each.course.detours.changed,
-                "pairs": each.course.detours.pairs,
-                "shown": [asdict(one) for one in each.course.detours.shown],
+                "changed": outcome.course.detours.changed,
+                "pairs": outcome.course.detours.pairs,
+                "shown": [asdict(one) for one in outcome.course.detours.shown],
             },
-            "lost": list(each.lost),
-            "waited": None if each.waited is None else asdict(each.waited),
-            "cpu_bound": each.is_cpu_bound,
+            "lost": list(outcome.lost),
+            "waited": None if outcome.waited is None else asdict(outcome.waited),
+            "cpu_bound": outcome.is_cpu_bound,
         }
-        for each in outcomes
+        for outcome in outcomes
     ]
 
 

@@ -93,7 +93,7 @@ def _devices(lab: Lab) -> dict[tuple[str, str], str]:
     except (BadInput, NotHere):
         return {}
     return {
-        (node, each.link): each.device
+        (node, attachment.link): attachment.device
         for node, planned in plan.nodes.items()
-        for each in planned.attachments
+        for attachment in planned.attachments
     }

@@ -158,8 +158,8 @@ def _rows(placement: Placement, lab: Lab) -> Iterator[Sequence[str]]:
             f"{load / (problem.share[number] * whole):.2f}",
             str(Rate(crosses[number])) if known else str(crosses[number]),
             ", ".join(
-                f"{each.name} {used[host.name, each.name] / each.rate:.0%}"
-                for each in host.interfaces
+                f"{interface.name} {used[host.name, interface.name] / interface.rate:.0%}"
+                for interface in host.interfaces
             ),
         )
 
@@ -267,10 +267,10 @@ def as_json(placement: Placement, took_s: float | None = None) -> JsonObject:
 def compared_json(tried: Sequence[MethodResult]) -> list[JsonObject]:
     """Return the methods side by side for scripts."""
     return [
-        {"method": each.method, "why_not": each.why_not}
-        if each.placement is None
-        else as_json(each.placement, each.took_s)
-        for each in tried
+        {"method": result.method, "why_not": result.why_not}
+        if result.placement is None
+        else as_json(result.placement, result.took_s)
+        for result in tried
     ]
 
 

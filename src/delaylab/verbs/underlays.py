@@ -29,12 +29,12 @@ def measured_now(lab: LiveLab, link: str | None) -> list[MeasuredUnderlay]:
     return [
         record(
             lab.plan,
-            (found.one, found.other),
-            found.sent,
-            found.sent - len(found.rtt_ns),
-            found.rtt_ns,
+            (measured.one, measured.other),
+            measured.sent,
+            measured.sent - len(measured.rtt_ns),
+            measured.rtt_ns,
         )
-        for found in between(pairs, machines, at)
+        for measured in between(pairs, machines, at)
     ]
 
 

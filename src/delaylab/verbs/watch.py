@@ -80,19 +80,19 @@ def as_json(
         "bounds_ns": dict(observer.bounds),
         "bursts": [
             {
-                "first_ns": each.first_ns,
-                "last_ns": each.last_ns,
-                "changes": each.changes,
-                "routers": list(each.routers),
+                "first_ns": burst.first_ns,
+                "last_ns": burst.last_ns,
+                "changes": burst.changes,
+                "routers": list(burst.routers),
                 "devices": [
                     {"node": it.node, "device": it.device, "up": it.up, "admin_up": it.admin_up}
-                    for it in each.links
+                    for it in burst.links
                 ],
-                "black_holes": [_interval(it, names) for it in each.holes],
-                "loops": [_interval(it, names) for it in each.loops],
-                "lost": list(each.lost),
+                "black_holes": [_interval(it, names) for it in burst.holes],
+                "loops": [_interval(it, names) for it in burst.loops],
+                "lost": list(burst.lost),
             }
-            for each in bursts
+            for burst in bursts
         ],
     }
 

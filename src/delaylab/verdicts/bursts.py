@@ -39,10 +39,10 @@ def followed(changes: Sequence[Change], fates: Fates) -> BurstOfChanges:
         (change.node, change.device): change for change in changes if isinstance(change, LinkChange)
     }
     seen = [
-        each
-        for each in fates.intervals()
-        if (each.end_ns is not None and each.end_ns >= first_ns)
-        or (each.end_ns is None and each.begin_ns is not None)
+        interval
+        for interval in fates.intervals()
+        if (interval.end_ns is not None and interval.end_ns >= first_ns)
+        or (interval.end_ns is None and interval.begin_ns is not None)
     ]
     return BurstOfChanges(
         first_ns=first_ns,

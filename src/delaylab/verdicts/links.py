@@ -150,8 +150,8 @@ def judge(
                 when=when,
             ),
             closed=tuple(
-                each.why(ENDED if when == DURING else when)
-                for each in _closed(engine, direction, closed)
+                closed_way.why(ENDED if when == DURING else when)
+                for closed_way in _closed(engine, direction, closed)
             ),
         )
         for engine in engines
@@ -167,7 +167,9 @@ def _crossed(
     if direction.receives:
         return ()
     return tuple(
-        each for each in underlays if engine.host in each.hosts and direction.link in each.links
+        underlay
+        for underlay in underlays
+        if engine.host in underlay.hosts and direction.link in underlay.links
     )
 
 

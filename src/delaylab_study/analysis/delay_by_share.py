@@ -43,9 +43,9 @@ def delays_by_share(
         trial.id: [end.node for end in (trial.sender, trial.responder) if end] for trial in trials
     }
     return [
-        _of_course(each.name, node, course, packets[course.trial])
-        for each in work
-        for course in each.courses
+        _of_course(done.name, node, course, packets[course.trial])
+        for done in work
+        for course in done.courses
         for node in [end for end in ends[course.trial] if end in course.done][:1]
     ]
 

@@ -123,8 +123,10 @@ class GroupPackets:
             trials, *values = columns
             known = pl.DataFrame(
                 [
-                    pl.Series(each.name, each.to_numpy() / 1000) if each.dtype == pl.Int64 else each
-                    for each in values
+                    pl.Series(value.name, value.to_numpy() / 1000)
+                    if value.dtype == pl.Int64
+                    else value
+                    for value in values
                 ]
             )
             self._of_trials[names] = {
@@ -198,18 +200,18 @@ class Group:
         return [
             replace(
                 self,
-                trials=each.trials,
+                trials=way.trials,
                 packets=replace(
                     packets,
-                    phases=each.phases,
-                    account=each.account,
-                    rtt=each.rtt,
-                    segments=each.segments,
+                    phases=way.phases,
+                    account=way.account,
+                    rtt=way.rtt,
+                    segments=way.segments,
                     ways=[],
                 ),
-                way=each.way,
+                way=way.way,
             )
-            for each in packets.ways
+            for way in packets.ways
         ]
 
     @property

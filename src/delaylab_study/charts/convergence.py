@@ -69,8 +69,8 @@ def timeline_of_outcomes(outcomes: Sequence[Outcome]) -> Chart | None:
 def _of_trial(title: str, trial: SeenTrial, event: SeenEvent) -> DrawnEvent:
     offset_s = event.after_s(trial.events[0].record.event_ns) or 0.0
     states = [
-        replace(each, begin_s=each.begin_s + offset_s, end_s=each.end_s + offset_s)
-        for each in trial.states
+        replace(state, begin_s=state.begin_s + offset_s, end_s=state.end_s + offset_s)
+        for state in trial.states
     ]
     return DrawnEvent(
         title=title,

@@ -66,9 +66,9 @@ def factor_charts(of: FactorLevels, groups: Sequence[Group]) -> list[Chart]:
         if group.factors.get(of.factor) == level
     ]
     dots = [
-        Dot(in_words(each.scenario) or ALL, each.level, each.effect)
-        for each in of.contrasts
-        if each.statistic == "median"
+        Dot(in_words(contrast.scenario) or ALL, contrast.level, contrast.effect)
+        for contrast in of.contrasts
+        if contrast.statistic == "median"
     ]
     charts = (
         along(of.factor, of.numbers, groups) if of.numbers else None,

@@ -43,13 +43,13 @@ def _chart(name: str, groups: Sequence[Group]) -> Chart:
     rows: Rows = [
         {
             "trials": label,
-            "operation": each.operation,
-            "bytes": each.size_bytes,
-            "us": each.median_ns / 1e3,
+            "operation": message.operation,
+            "bytes": message.size_bytes,
+            "us": message.median_ns / 1e3,
         }
         for label, work in drawn
-        for each in work.messages
-        if each.operation in OPERATIONS
+        for message in work.messages
+        if message.operation in OPERATIONS
     ]
     labels = [label for label, _ in drawn]
     ticks = delay_ticks(ticks_of(rows, "us"))
@@ -61,7 +61,7 @@ def _chart(name: str, groups: Sequence[Group]) -> Chart:
         axis=alt.Axis(values=sizes, labelExpr=_IN_KIB, labelOverlap="greedy"),
     )
     panels = [
-        alt.Chart(inline([row for row in rows if row["operation"] == each]), title=each)
+        alt.Chart(inline([row for row in rows if row["operation"] == operation]), title=operation)
         .mark_line(point=True, strokeWidth=1.5)
         .encode(
             x=size,
@@ -69,7 +69,7 @@ def _chart(name: str, groups: Sequence[Group]) -> Chart:
             color=colour("trials", labels, setup_colours(labels), "trials"),
         )
         .properties(width=WIDTH, height=HEIGHT)
-        for each in OPERATIONS
+        for operation in OPERATIONS
     ]
     some = f" The first {len(drawn)} of {len(known)} groups." if len(drawn) < len(known) else ""
     return render(

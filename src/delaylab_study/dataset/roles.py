@@ -47,7 +47,7 @@ def on_way(trial: TrialRecord, way: Way) -> TrialRecord:
 
     def at_points(listed: list[Item]) -> list[Item]:
         return [
-            each.model_copy(update={"point": names.get(each.point, each.point)}) for each in listed
+            item.model_copy(update={"point": names.get(item.point, item.point)}) for item in listed
         ]
 
     changed: dict[str, object] = {"ways": [_renamed(way, by_leg)]}

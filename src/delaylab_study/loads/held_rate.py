@@ -139,10 +139,10 @@ def _bound(tries: Sequence[Burst], rate: float, tolerance: float) -> Bound:
     An unlimited try has no rate of its own, so the sent rate counts.
     """
     failed = [
-        (per_s, -each.seconds, each)
-        for each in tries
-        for per_s in [each.sent_per_s if each.asked_per_s is None else each.asked_per_s]
-        if per_s > rate and not each.held
+        (per_s, -burst.seconds, burst)
+        for burst in tries
+        for per_s in [burst.sent_per_s if burst.asked_per_s is None else burst.asked_per_s]
+        if per_s > rate and not burst.held
     ]
     if not failed:
         return "generator"

@@ -129,8 +129,8 @@ def _judged(study: Study, groups: list[Group], given: Paper | None, wanted: Late
     names = [each for each in wanted if isinstance(each, str)]
     of_papers = _of_papers(names, groups, given, _source(study.record), paper.note)
     found = [
-        of_papers[each] if isinstance(each, str) else judge(claim_of(each), groups)
-        for each in wanted
+        of_papers[claim] if isinstance(claim, str) else judge(claim_of(claim), groups)
+        for claim in wanted
     ]
     skipped, emulated = _skipped(study), _emulated(study, paper)
     return [replace(each, why=f"{each.why}{_also(each, skipped, emulated)}") for each in found]

@@ -56,8 +56,8 @@ def _header(found: Comparison) -> Iterator[v.Part]:
     for side in found.sides:
         record = side.study.record
         machines = "".join(
-            f"{label} ({each.cpu}, {each.cores} cores, {words.system(each.kernel)}), "
-            for label, each in record.labelled.items()
+            f"{label} ({dataset.cpu}, {dataset.cores} cores, {words.system(dataset.kernel)}), "
+            for label, dataset in record.labelled.items()
         )
         created = record.created[:16].replace("T", " ")
         where = f": {side.study.directory}, on {machines}{created}"

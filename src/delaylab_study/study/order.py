@@ -143,9 +143,9 @@ def begin(
             "factors": {factor: list(levels) for factor, levels in spec.factors.items()},
             "claims": [each if isinstance(each, str) else each.claim for each in spec.claims],
             "own_claims": [
-                each.model_dump(mode="json", by_alias=True, exclude_none=True)
-                for each in spec.claims
-                if not isinstance(each, str)
+                claim.model_dump(mode="json", by_alias=True, exclude_none=True)
+                for claim in spec.claims
+                if not isinstance(claim, str)
             ],
             "planned": [p.id for p in planned],
             "machines": machines,

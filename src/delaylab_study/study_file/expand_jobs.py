@@ -23,13 +23,13 @@ def expand_loads(
 def expand_work(work: Iterable[WorkSpec], nodes: NamesInFile) -> tuple[WorkSpec, ...]:
     """Return the work with every node of a count written out."""
     return tuple(
-        each.model_copy(
+        job.model_copy(
             update={
                 field: [node for name in named for node in nodes[name]]
-                for field, named in each.ends.items()
+                for field, named in job.ends.items()
             }
         )
-        for each in work
+        for job in work
     )
 
 

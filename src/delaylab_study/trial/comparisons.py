@@ -88,7 +88,10 @@ def comparing(lab: LiveLab) -> Iterator[ClockComparisons]:
     at = addresses_of_machines(lab.spec, machines)
     differing = {name for pair in pairs if _differ(clocks, pair) for name in pair}
     compared.time_sync = [
-        found for name in machines if name in differing for found in time_sync(name, machines[name])
+        reading
+        for name in machines
+        if name in differing
+        for reading in time_sync(name, machines[name])
     ]
     running: list[_ClockProbes] = []
     try:

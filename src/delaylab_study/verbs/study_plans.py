@@ -124,8 +124,8 @@ def as_json(expected: StudyForecast) -> JsonObject:
         "expected_s": round(expected.total_s, 1),
         "claims": [{**asdict(claim), "decides": claim.decides} for claim in expected.claims],
         "round_trips": [
-            {**asdict(each), "day": None if each.day is None else each.day.isoformat()}
-            for each in expected.round_trips
+            {**asdict(trip), "day": None if trip.day is None else trip.day.isoformat()}
+            for trip in expected.round_trips
         ],
     }
 

@@ -88,9 +88,9 @@ def closed(lab: LiveLab, link: str | None = None) -> list[ClosedWay]:
         return []
     lost = lab.unreachable
     found = [
-        each
-        for each in crossings(lab.spec, lab.plan)
-        if not lost.keys() & {*each.pair} and (link is None or link in each.links)
+        crossing
+        for crossing in crossings(lab.spec, lab.plan)
+        if not lost.keys() & {*crossing.pair} and (link is None or link in crossing.links)
     ]
     # A machine that is lost meanwhile, or has a lab of another version, is found by other means.
     with suppress(AgentError):

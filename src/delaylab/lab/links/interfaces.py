@@ -53,16 +53,16 @@ def _read(
         return []
     return [
         (
-            each,
+            interface,
             InterfaceReport(
-                each.host,
-                each.interface,
-                each.way,
-                each.links,
-                each.rate_bps,
-                **queues[each.queue].model_dump(),
+                interface.host,
+                interface.interface,
+                interface.way,
+                interface.links,
+                interface.rate_bps,
+                **queues[interface.queue].model_dump(),
             ),
         )
-        for each in asked
-        if each.queue in queues
+        for interface in asked
+        if interface.queue in queues
     ]

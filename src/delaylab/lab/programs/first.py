@@ -74,11 +74,11 @@ def _start(lab: LiveLab, name: str, given: NodePrograms) -> tuple[Session, float
     node, session = lab.spec.nodes[name], lab.node_session(name)
     programs = [
         replace(
-            program_of(each, node.env),
-            needs=given.needs.get(each.called),
-            ignores_routes=each.called in given.ignoring_routes,
+            program_of(program, node.env),
+            needs=given.needs.get(program.called),
+            ignores_routes=program.called in given.ignoring_routes,
         )
-        for each in given.programs
+        for program in given.programs
     ]
     session.start(
         Start(

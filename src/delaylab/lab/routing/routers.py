@@ -38,19 +38,22 @@ def silent_devices(lab: LiveLab, silent: Collection[End]) -> set[End]:
     """Return the devices at links over which nothing comes although their carrier is there."""
     links = {link for _, link in silent}
     return {
-        (each.node, each.device)
-        for each in lab.plan.every_attachment
-        if each.link in links
-        and (len(lab.plan.on_link(each.link)) == 2 or (each.node, each.link) in silent)
+        (attachment.node, attachment.device)
+        for attachment in lab.plan.every_attachment
+        if attachment.link in links
+        and (
+            len(lab.plan.on_link(attachment.link)) == 2
+            or (attachment.node, attachment.link) in silent
+        )
     }
 
 
 def devices_at(lab: LiveLab, ends: Collection[End]) -> set[End]:
     """Return the devices at some nodes' ends of links."""
     return {
-        (each.node, each.device)
-        for each in lab.plan.every_attachment
-        if (each.node, each.link) in ends
+        (attachment.node, attachment.device)
+        for attachment in lab.plan.every_attachment
+        if (attachment.node, attachment.link) in ends
     }
 
 

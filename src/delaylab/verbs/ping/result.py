@@ -278,7 +278,7 @@ class PingResult:
             "realtime": self.realtime,
             **({"cut_short": self.cut_short} if self.cut_short else {}),
             "warnings": [
-                each.model_dump(include={"kind", "message", "remedy"}) for each in self.doubts
+                doubt.model_dump(include={"kind", "message", "remedy"}) for doubt in self.doubts
             ],
             "packets": [packet.as_json() for packet in self.packets],
         }

@@ -54,8 +54,8 @@ class Picture:
         shown = list(self._recent)[-max(1, width - len(ends)) :]
         low, span = min(known), max(1, max(known) - min(known))
         return ends + "".join(
-            NO_ANSWER if each is None else BLOCKS[(each - low) * (len(BLOCKS) - 1) // span]
-            for each in shown
+            NO_ANSWER if rtt_ns is None else BLOCKS[(rtt_ns - low) * (len(BLOCKS) - 1) // span]
+            for rtt_ns in shown
         )
 
     def histogram(self, width: int) -> Iterator[str]:

@@ -43,7 +43,9 @@ def stated(
     for pair in compared:
         machines = (pair.machine, pair.other)
         by = tuple(
-            each for each in time_sync if each.machine in machines and each.bound_us is not None
+            reading
+            for reading in time_sync
+            if reading.machine in machines and reading.bound_us is not None
         )
         if by:
             bound = sum(each.bound_us or 0.0 for each in by) * NS_PER_US

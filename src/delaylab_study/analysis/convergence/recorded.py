@@ -147,10 +147,10 @@ def _event(
     adjacent = inside.filter(pl.col("what") == "adjacency")["time_ns"].to_list()
     # Whoever caused it: an outage may end with another event than it began with.
     there = [
-        each
-        for each in intervals
-        if (each.begin_ns is None or each.begin_ns <= record.until_ns)
-        and (each.end_ns is None or each.end_ns >= record.event_ns)
+        interval
+        for interval in intervals
+        if (interval.begin_ns is None or interval.begin_ns <= record.until_ns)
+        and (interval.end_ns is None or interval.end_ns >= record.event_ns)
     ]
     lost = inside.filter(pl.col("what") == "lost")["node"].unique().sort().to_list()
     return SeenEvent(

@@ -42,9 +42,9 @@ def machine_doubts(
     the doubts about them begin with.
     """
     of_others = [
-        each.model_copy(update={"message": f"machine {name}: {each.message}"})
+        doubt.model_copy(update={"message": f"machine {name}: {doubt.message}"})
         for name, other in others.items()
-        for each in machine_doubts(other, None, at_rest)
+        for doubt in machine_doubts(other, None, at_rest)
     ]
     return [
         *_stolen(state),

@@ -38,8 +38,8 @@ def reserved_seen(
             inside = pl.col("time_ns").is_between(start_ns, end_ns)
     record = hosts.filter(inside)
     return [
-        ReservedSeen(trial.id, each.cpus, each.nodes, _others(record, each))
-        for each in trial.reserved
+        ReservedSeen(trial.id, reserved.cpus, reserved.nodes, _others(record, reserved))
+        for reserved in trial.reserved
     ]
 
 

@@ -44,9 +44,9 @@ def short_work(
 def covered(trial: TrialRecord, phases: Sequence[Window], phase: str) -> float | None:
     """Return the share of a phase that some node spent at work; None without work."""
     spans = [
-        (each.began_ns, each.began_ns + each.wall_ns)
-        for each in trial.work
-        if each.began_ns is not None and each.wall_ns is not None
+        (job.began_ns, job.began_ns + job.wall_ns)
+        for job in trial.work
+        if job.began_ns is not None and job.wall_ns is not None
     ]
     start, end = next(((first, last) for name, first, last in phases if name == phase), (0, 0))
     if not spans or end <= start:

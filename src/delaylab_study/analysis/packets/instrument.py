@@ -92,8 +92,8 @@ def at_rest(trials: Sequence[TrialPackets]) -> AtRest:
     }
     pairs = [_pairs(each.trial, user) for each, user in zip(trials, answered, strict=True)]
     in_turn = all(
-        bool(each.trial.rest_blocks) or UNTAPPED not in each.packets.scheduled["phase"]
-        for each in trials
+        bool(trial.trial.rest_blocks) or UNTAPPED not in trial.packets.scheduled["phase"]
+        for trial in trials
     )
     return AtRest(count[TAPPED], count[UNTAPPED], [each for each in pairs if len(each)], in_turn)
 

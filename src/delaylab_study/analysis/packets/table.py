@@ -157,8 +157,8 @@ def _joined(station: Station, parts: Sequence[Packets]) -> Stamps:
     """Return a station's stamps of all trials, null where a trial does not have it."""
     sizes = [len(each) for each in parts]
     found = [
-        each.stations.get(station) or Stamps(constant(None, size))
-        for each, size in zip(parts, sizes, strict=True)
+        part.stations.get(station) or Stamps(constant(None, size))
+        for part, size in zip(parts, sizes, strict=True)
     ]
     return Stamps(
         pl.concat(each.times for each in found),

@@ -77,6 +77,6 @@ class EventRecord(Record):
     def late_ns(self) -> int:
         """Return how much later than planned the last part was done, in ns."""
         lates = [
-            each.began_ns - each.planned_ns for each in self.parts if each.began_ns is not None
+            part.began_ns - part.planned_ns for part in self.parts if part.began_ns is not None
         ]
         return max(lates, default=0)

@@ -102,8 +102,8 @@ class StudyRecord(Record):
         """Return the machines by their hostnames, preceded by their names if there are several."""
         alone = len(self.machines) == 1
         return {
-            each.hostname if alone else f"{name}: {each.hostname}": each
-            for name, each in self.machines.items()
+            machine.hostname if alone else f"{name}: {machine.hostname}": machine
+            for name, machine in self.machines.items()
         }
 
     def named(self, machine: str | None) -> str:

@@ -130,15 +130,15 @@ def _scenarios(finding: Finding, judged: JudgedCriterion) -> v.Table:
     )
     rows: list[v.Row] = [
         [
-            each.name,
-            (v.Value("effect", each.effect, unit, each.interval, how=written.effect),),
-            (v.Value("published", each.published, unit, how=written.published),),
+            scenario.name,
+            (v.Value("effect", scenario.effect, unit, scenario.interval, how=written.effect),),
+            (v.Value("published", scenario.published, unit, how=written.published),),
             (
-                v.Value("holds", each.stand, how=written.said(_says(each, own=own))),
-                *v.unseen(v.Value("aside", each.aside)),
+                v.Value("holds", scenario.stand, how=written.said(_says(scenario, own=own))),
+                *v.unseen(v.Value("aside", scenario.aside)),
             ),
         ]
-        for each in judged.scenarios
+        for scenario in judged.scenarios
     ]
     of = {"id": finding.id, "effect_of": judged.quantity, "unit": unit, "rule": judged.rule}
     return v.Table(columns, rows, key="scenarios", share=v.values(of))

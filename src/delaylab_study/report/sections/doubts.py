@@ -41,7 +41,8 @@ def study_json(report: Report) -> JsonObject:
     damaged = report.study.damaged
     return {
         "damaged": [
-            {"trial": printable(trial_of(each)), "what": printable(each.what)} for each in damaged
+            {"trial": printable(trial_of(damage)), "what": printable(damage.what)}
+            for damage in damaged
         ]
     }
 
@@ -63,9 +64,9 @@ def unreadable(study: Study) -> list[tuple[str, str]]:
     """Return the folder of each trial whose record is damaged, and why it cannot be read."""
     known = {trial.id for trial in study.trials}
     return [
-        (printable(name), one_line(each.what))
-        for each in study.damaged
-        if (name := trial_of(each)) not in known
+        (printable(name), one_line(damage.what))
+        for damage in study.damaged
+        if (name := trial_of(damage)) not in known
     ]
 
 

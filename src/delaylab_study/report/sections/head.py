@@ -53,8 +53,8 @@ def _header(report: Report) -> Iterator[v.Part]:
     yield v.Line("delaylab", style="brand")
     yield v.Heading(record.title, 1)
     machines = "".join(
-        f"{label} ({each.cpu}, {each.cores} cores, {words.system(each.kernel)}), "
-        for label, each in record.labelled.items()
+        f"{label} ({dataset.cpu}, {dataset.cores} cores, {words.system(dataset.kernel)}), "
+        for label, dataset in record.labelled.items()
     )
     where = f" at scale {record.scale}, on {machines}{_day(record.created)}"
     yield v.Line(("Study ", v.Span(record.study, "strong"), where))

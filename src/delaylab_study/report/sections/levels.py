@@ -135,18 +135,20 @@ def _json(of: FactorLevels) -> JsonObject:
         "reference": of.reference,
         "differences": [
             {
-                "level": each.level,
-                "levels": dict(each.scenario),
-                "statistic": each.statistic,
+                "level": contrast.level,
+                "levels": dict(contrast.scenario),
+                "statistic": contrast.statistic,
                 "unit": "us",
-                "before": each.before if _given(each.statistic, each.effect) else None,
-                "after": each.after if _given(each.statistic, each.effect) else None,
-                "change": each.effect.value if _given(each.statistic, each.effect) else None,
-                "interval": interval(each.effect.interval),
-                "blocks": each.blocks,
-                "doubts": list(each.doubts),
+                "before": contrast.before if _given(contrast.statistic, contrast.effect) else None,
+                "after": contrast.after if _given(contrast.statistic, contrast.effect) else None,
+                "change": contrast.effect.value
+                if _given(contrast.statistic, contrast.effect)
+                else None,
+                "interval": interval(contrast.effect.interval),
+                "blocks": contrast.blocks,
+                "doubts": list(contrast.doubts),
             }
-            for each in of.contrasts
+            for contrast in of.contrasts
         ],
         "not_compared": list(of.alone),
         "numbers": asdict(of.numbers) if of.numbers else None,

@@ -200,8 +200,7 @@ def _ways(packets: GroupPackets) -> JsonObject:
     """Return the packets and RTTs of each way, and the number of packets without a known one."""
     return {
         "ways": [
-            {"way": each.way, "packets": each.packets, "rtt": _trips(each.rtt)}
-            for each in packets.ways
+            {"way": way.way, "packets": way.packets, "rtt": _trips(way.rtt)} for way in packets.ways
         ],
         "way_unknown": packets.way_unknown,
         "off_ways": packets.off_ways,

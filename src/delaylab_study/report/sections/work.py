@@ -136,16 +136,16 @@ def _failed(work: Work) -> list[str]:
 def _messages(work: Work) -> list[v.Row]:
     return [
         [
-            each.operation,
+            message.operation,
             v.Value(
                 "size_bytes",
-                None if each.operation == "barrier" else each.size_bytes,
+                None if message.operation == "barrier" else message.size_bytes,
                 how=written.number(lambda size: f"{size:,} B".replace(",", " ")),
             ),
-            v.Value("median_ns", each.median_ns, "ns"),
-            v.Value("least_ns", each.least_ns, "ns"),
+            v.Value("median_ns", message.median_ns, "ns"),
+            v.Value("least_ns", message.least_ns, "ns"),
         ]
-        for each in work.messages
+        for message in work.messages
     ]
 
 

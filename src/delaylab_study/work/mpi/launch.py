@@ -207,7 +207,8 @@ def _read(program: StartedJob, said: bytes, end_s: float) -> None:
     loop = Loop()
     started = [(program.launcher, settings.MPIRUN, program.result)]
     started += [
-        (each.session, f"orted of {each.node}", each.result) for each in program.daemons.values()
+        (daemon.session, f"orted of {daemon.node}", daemon.result)
+        for daemon in program.daemons.values()
     ]
     for session, name, result in started:
         loop.add(session, partial(read, session, name, result))

@@ -91,8 +91,8 @@ def _common_network(lab: LiveLab, nodes: Sequence[str]) -> str | None:
     of_nodes = [
         {
             str(ip_interface(address).network): None
-            for each in lab.plan.nodes[node].attachments
-            for address in each.addresses
+            for attachment in lab.plan.nodes[node].attachments
+            for address in attachment.addresses
             if ":" not in address
         }
         for node in nodes
