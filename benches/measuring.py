@@ -35,7 +35,7 @@ def run(directory: Path | None = None) -> Section:
         return _section(directory, _report_s(directory))
     with tempfile.TemporaryDirectory(prefix="dl-") as name:
         directory = Path(name)
-        studies.begin(studies.plan(load(STUDY).study, SCALE, {}), directory)
+        studies.begin(studies.planned_study(load(STUDY).study, SCALE, {}), directory)
         studies.run(directory, Console())
         return _section(directory, _report_s(directory))
 

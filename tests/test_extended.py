@@ -85,7 +85,7 @@ def test_a_study_is_planned_again_as_it_was(study: Path, tmp_path: Path) -> None
     out = begun(study, tmp_path / "out", load={"cpu"})
     studies.extend(out, 3)
     study.unlink()
-    plan = studies.plan_like(out)
+    plan = studies.planned_study_like(out)
     assert [each.id for each in plan.planned] == ids(out)
     again = studies.begin(plan, tmp_path / "again")
     ours, theirs = (store.read_study(place).record for place in (out, again))

@@ -21,7 +21,7 @@ from delaylab_study.papers import studies
 from delaylab_study.study import estimate, fits, order
 from delaylab_study.study_file.load import load_study
 from delaylab_study.trial.rest import schedule
-from delaylab_study.verbs.studies import begin, plan
+from delaylab_study.verbs.studies import begin, planned_study
 from delaylab_study.verbs.study_file import load
 
 REPRODUCED = "reproduced"
@@ -170,7 +170,7 @@ def test_a_dataset_of_a_paper_that_is_not_installed_is_foreseen_without_its_clai
     tmp_path: Path,
 ) -> None:
     place = tmp_path / "data"
-    begin(plan(load("examples/mypaper").study, "quick", {}), place)
+    begin(planned_study(load("examples/mypaper").study, "quick", {}), place)
     like = ("--like", str(place), "--dry-run")
     claims = json.loads(said(*like, "--json"))["claims"]
     assert "interface-adds-delay" in [each["claim"] for each in claims]

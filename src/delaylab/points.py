@@ -77,7 +77,7 @@ PATTERN = rf"^({WIRE}|({SENDER}|{RESPONDER})\.({'|'.join(BY_SIDE)})|{_ROUTER}{_O
 
 
 class Stack(Enum):
-    """Ways in which a node's network stack is joined to its host."""
+    """The relation of a node's network stack to its host."""
 
     VIRTUAL = "by a virtual interface"
     DOMAIN = "by a virtual interface to Xen's driver domain"

@@ -19,7 +19,7 @@ const CODE: i32 = 86;
 static mut STATUS: *mut u8 = core::ptr::null_mut();
 static mut TRAPS: bool = false;
 
-/// The ways in which a replay ends.
+/// The end of a replay.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub(crate) enum End {

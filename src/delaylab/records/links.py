@@ -174,7 +174,7 @@ class Direction(Record):
     last_out_ns: Nanoseconds | None = Field(None, description="The time when the last frame left.")
 
     @property
-    def way(self) -> str:
+    def preposition(self) -> str:
         """Return the word between the link and its node: what the node sends is `from` it."""
         return "to" if self.receives else "from"
 

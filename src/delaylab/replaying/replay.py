@@ -36,7 +36,7 @@ SAFE = (
 
 
 class End(IntEnum):
-    """The way in which a replay ended, as the library says (`difference.rs` of `crates/replay`).
+    """The end of a replay, as the library says (`difference.rs` of `crates/replay`).
 
     `FAILED` is said by the agent, if the program cannot be started.
     """

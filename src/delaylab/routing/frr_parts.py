@@ -1,7 +1,7 @@
 """Parts of FRR's configuration: the lines of `frr.conf` that are for one daemon.
 
 FRR has one file for all daemons, which `vtysh -b` hands out line by line. A daemon that reads the
-whole file by itself goes wrong in two ways. It does not know the block of another one and takes the
+whole file by itself makes two mistakes. It does not know the block of another one and takes the
 `exit` after it as the end of the configuration. And it takes abbreviations: to `ospf6d`, `ip ospf`
 is short for `ipv6 ospf6`. So each daemon gets a file of its own, with empty lines in place of those
 that are not for it. A line that a daemon complains of then has the number that it has in

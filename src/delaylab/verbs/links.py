@@ -156,7 +156,7 @@ def _end(direction: Direction) -> str:
 
 def _direction(verdict: Verdict) -> str:
     direction = verdict.direction
-    return f"{direction.link} {direction.way} {direction.node}"
+    return f"{direction.link} {direction.preposition} {direction.node}"
 
 
 def _message(direction: Direction) -> JsonObject:

@@ -110,7 +110,7 @@ class Verdict:
     def name(self) -> str:
         """Return the link and the nodes that send, or receive."""
         nodes = ", ".join(self.direction.nodes) or self.direction.node
-        return f"link {self.direction.link} {self.direction.way} {nodes}"
+        return f"link {self.direction.link} {self.direction.preposition} {nodes}"
 
     @property
     def text(self) -> str:

@@ -35,7 +35,7 @@ def run(
     """
     loaded = study_of(study, paper)
     levels = {factor: set(chosen) for factor, chosen in (only or {}).items()}
-    chosen = studies.plan(loaded.study, scale, levels, repeat)
+    chosen = studies.planned_study(loaded.study, scale, levels, repeat)
     folder = studies.begin(chosen, None if out is None else Path(out))
     with Path(os.devnull).open("w") as nowhere:
         studies.run(folder, terminal(stderr=True) if progress else terminal(file=nowhere))

@@ -12,7 +12,7 @@ def forecast(study: str, *, as_json: bool) -> None:
     from delaylab_study.verbs.study_file import load
 
     chosen = load(study)
-    plan = studies.plan(chosen.study, "quick", {})
+    planned = studies.planned_study(chosen.study, "quick", {})
     with bar(console(stderr=True)) as progress:
-        expected = study_plans.dry_run(plan, chosen.paper, progress)
+        expected = study_plans.dry_run(planned, chosen.paper, progress)
     print_found(expected, study_plans.as_json, study_plans.print_summary, as_json=as_json)

@@ -91,15 +91,15 @@ def run(
     from delaylab_study.dataset.store import resume_command
     from delaylab_study.verbs import studies, study_plans
 
-    plan = studies.plan(loaded.study, scale, levels, repeat) if loaded else None
+    planned = studies.planned_study(loaded.study, scale, levels, repeat) if loaded else None
     if like is not None:
-        plan = studies.plan_like(like)
-    if dry_run and plan:
+        planned = studies.planned_study_like(like)
+    if dry_run and planned:
         with bar(console(stderr=True)) as progress:
-            expected = study_plans.dry_run(plan, repeated, progress)
+            expected = study_plans.dry_run(planned, repeated, progress)
         print_found(expected, study_plans.as_json, study_plans.print_expected, as_json=as_json)
         return
-    folder = studies.begin(plan, out) if plan else resume or Path()
+    folder = studies.begin(planned, out) if planned else resume or Path()
     if resume is not None:
         _prepare_to_resume(resume, repeat)
     try:

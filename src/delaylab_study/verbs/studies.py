@@ -39,17 +39,17 @@ class PlannedStudy:
     like: Origin | None = None
 
 
-def plan(
+def planned_study(
     loaded: StudyFile, scale: str, only: dict[str, set[str]], repeat: int | None = None
 ) -> PlannedStudy:
-    """Return the plan of a study; raise BadInput if its packets would have no path."""
+    """Return a study with its trials; raise BadInput if its packets would have no path."""
     planned = order.plan_trials(loaded, scale, only, repeat)
     ways.check_ways(loaded, planned)
     return PlannedStudy(loaded, scale, planned, repeat)
 
 
-def plan_like(folder: Path) -> PlannedStudy:
-    """Return the plan of the study of a dataset, to be run again on this machine."""
+def planned_study_like(folder: Path) -> PlannedStudy:
+    """Return the study of a dataset with its trials, to be run again on this machine."""
     record = store.read_study(folder).record
     loaded = _study_of(folder, record)
     planned = order.planned_like(loaded, record)

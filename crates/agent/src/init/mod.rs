@@ -16,7 +16,7 @@ pub(crate) use machine::is_alone;
 /// nothing, as LXC's.
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The two ways to reach the agent from outside, of which one is given.
+/// The two connections by which the agent is reached from outside, of which one is given.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Reached {

@@ -132,7 +132,7 @@ pub fn hand_over(command: &mut Command, descriptors: Vec<(OwnedFd, i32)>) -> io:
     Ok(())
 }
 
-/// The way in which a child ended.
+/// The end of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The exit code of a child that called exit(2).

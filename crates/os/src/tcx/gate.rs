@@ -147,7 +147,7 @@ impl Gate {
         Passed::Left { arrived, opened, left }
     }
 
-    /// Send a frame at once, whatever becomes of it, in the way in which the next one is sent.
+    /// Send a frame at once, whatever becomes of it, as the next one is sent.
     pub fn warm_up(&mut self, frame: &[u8], by: u32) {
         if !self.shut {
             self.pass(frame, by, Monotonic::default(), self.until_copy == 0);

@@ -254,4 +254,4 @@ def _require_running(report: EngineReport, lab: LiveLab) -> None:
 def _require_sense(direction: Direction, wanted: Conditions, engine: str) -> None:
     reason = why_not(wanted) or (why_not_in_kernel(wanted) if engine == "kernel" else None)
     if reason:
-        raise BadInput(reason, f"link {direction.link}, {direction.way} {direction.node}")
+        raise BadInput(reason, f"link {direction.link}, {direction.preposition} {direction.node}")

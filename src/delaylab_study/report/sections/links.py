@@ -148,7 +148,7 @@ def _row(label: str, link: TrialLink) -> v.Row:
     nodes = ", ".join(direction.nodes or [direction.node or ""])
     dropped = {"queue": direction.dropped.queue, "early": direction.dropped.early}
     which = {"trial": link.trial, "host": verdict.host} | {
-        way: nodes if direction.way == way else None for way in ("from", "to")
+        side: nodes if direction.preposition == side else None for side in ("from", "to")
     }
     unseen = v.values(which | {f"dropped_{key}": n for key, n in dropped.items()})
     ends = (v.Value("link", direction.link, how=written.said(name)), *v.unseen(*unseen))
@@ -250,7 +250,7 @@ def _json(link: TrialLink) -> JsonObject:
     first = direction.configured_first
     return {
         "link": direction.link,
-        direction.way: direction.nodes or [direction.node],
+        direction.preposition: direction.nodes or [direction.node],
         "host": verdict.host,
         "held": verdict.held,
         "why_not": list(verdict.why),

@@ -87,7 +87,7 @@ impl Sightings {
     }
 }
 
-/// The way in which all taps of a request get their packets.
+/// The source of packets that all taps of a request have.
 struct Capturing {
     filter: TapFilter,
     /// True if programs at the interface may be used.
