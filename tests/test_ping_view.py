@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from delaylab.verbs.ping.result import PingPacket
-from delaylab.verbs.ping.view import Picture
+from delaylab.verbs.ping.view import PingPicture
 
 
-def picture(*rtts_ns: int | None) -> Picture:
-    made = Picture()
+def picture(*rtts_ns: int | None) -> PingPicture:
+    made = PingPicture()
     for seq, rtt in enumerate(rtts_ns):
         outcome = "lost" if rtt is None else "replied"
         made.add(PingPacket(seq, rtt, rtt, 0, outcome, None, None, None))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,36 @@ def test_docstrings_of_classes_name_a_thing() -> None:
     ]
     assert len(found) > 800
     assert [place for place in found if not is_thing(place[1], verbs)] == []
+
+
+SHARED = {
+    *("Block", "Column", "Line", "Part", "Picture", "Table"),  # parts of pages, and of data
+    *("Direction", "Link", "Moment", "Neighbours", "Node", "Port", "Program", "Queue"),
+    *("Addresses", "End", "Figure", "Flow", "Generator", "Links", "Rate", "Readable", "Record"),
+    "Source",
+}
+"""Names of several public classes: one thing in two forms, or words of rooms far apart."""
+
+
+def shared_names(sources: Mapping[str, str]) -> set[str]:
+    """Return the names of public classes that several modules define."""
+    defined = Counter(
+        node.name
+        for text in sources.values()
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    return {name for name, times in defined.items() if times > 1}
+
+
+def test_one_name_is_of_one_class() -> None:
+    """Papers have words of their own, and a request may be that of `agent/wire/` with a table."""
+    assert shared_names({"a": "class Part: ...", "b": "class Part: ...\nclass _P: ..."}) == {"Part"}
+    assert shared_names({"a": "class _P: ...", "b": "class _P: ..."}) == set()
+    files = {
+        str(path): path.read_text()
+        for path in (ROOT / "src").rglob("*.py")
+        if not re.search(r"_papers/|agent/\w+_requests", str(path))
+    }
+    assert len(files) > 500
+    assert shared_names(files) == SHARED

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from delaylab.spec.source import parse
-from delaylab_study.analysis.compared.lines import Line
+from delaylab_study.analysis.compared.lines import ComparedLine
 from delaylab_study.analysis.compared.many import compare_studies
 from delaylab_study.analysis.compared.measured import USER
 from delaylab_study.analysis.compared.two_sides import ComparedSides
@@ -40,7 +40,7 @@ def shifted(random: Any, n: int) -> Any:
     return lognormal(5)(random, n) + 8
 
 
-def place(line: Line) -> tuple[str, str, str]:
+def place(line: ComparedLine) -> tuple[str, str, str]:
     part = line.part
     return line.pair.levels["load"], part.name if part.name == USER else part.end, part.leg
 

@@ -21,7 +21,7 @@ from delaylab.forwarding.tables import (
     apply,
 )
 from delaylab.forwarding.walks import End, Wiring, onward
-from delaylab.verdicts.effects import Span, effects
+from delaylab.verdicts.effects import ChangeSpan, effects
 
 NODES = "abcd"
 TO = "10.0.0.4"
@@ -174,9 +174,9 @@ def test_each_event_has_the_changes_until_the_next_one() -> None:
         TableChange(205, "c", WIDE, None),
     ]
     first, second, third = effects(changes, [100, 200, 300])
-    assert first.changes == Span(110, 170, 3)
+    assert first.changes == ChangeSpan(110, 170, 3)
     assert (first.first_after_ns, first.last_after_ns) == (10, 70)
-    assert first.routers == {"b": Span(110, 170, 2), "a": Span(130, 130, 1)}
+    assert first.routers == {"b": ChangeSpan(110, 170, 2), "a": ChangeSpan(130, 130, 1)}
     assert first.timelines["b"] == [110, 170]
     assert first.lost == {"c"}
     assert second.last_after_ns == 5

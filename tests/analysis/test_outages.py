@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.during import During
 from delaylab.forwarding.fates import Fates, Interval
-from delaylab.forwarding.service import Outage, acted, carriers_lost_ns
+from delaylab.forwarding.service import ServiceOutage, acted, carriers_lost_ns
 from delaylab.forwarding.tables import Change, LinkChange, TableChange
 from delaylab.forwarding.verified import TablesVerdict
 from delaylab.verdicts.outcome import Outcome, Trouble, course, outcome
@@ -89,7 +89,7 @@ def test_packets_are_lost_from_the_order_on_and_not_from_the_carriers_fall() -> 
 
 def test_an_outcome_has_the_trouble_that_it_is_given() -> None:
     before = Interval(TO, "black hole", frozenset("c"), 10, 90)
-    lost = Outage("a", TO, 10, 90)
+    lost = ServiceOutage("a", TO, 10, 90)
     seen = course(50, 100, "abcd", (), [], [before], Detours())
     found: Outcome = outcome(
         "up c-d", seen, [], Trouble([before], [lost], 52), TablesVerdict(90), None

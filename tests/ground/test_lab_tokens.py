@@ -9,7 +9,7 @@ import pytest
 from delaylab.kinds import KINDS
 from delaylab.machines import lab_token
 from delaylab.plan.build import build
-from delaylab.plan.cabling.outward import Groups, LanPort, Tunnel
+from delaylab.plan.cabling.outward import LanPort, MulticastGroups, Tunnel
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan
 from delaylab.resolve.load import lab_from
@@ -45,7 +45,7 @@ def on_networks(of: Plan) -> set[str]:
                 *each.own,
                 *(mac for peer in each.peers for mac in peer.macs),
             }
-        elif isinstance(each, Groups):
+        elif isinstance(each, MulticastGroups):
             found |= {each.mac, *each.groups}
     return found
 

@@ -37,7 +37,7 @@ MOST_LABELS = 10_000
 
 
 @dataclass(frozen=True)
-class Part:
+class PartOfTable:
     """A part of a table that was checked: its rows, where they begin, and the texts of columns."""
 
     rows: int
@@ -88,7 +88,7 @@ class Found:
     missing: bool = False
 
 
-def check(schema: Schema, part: bytes) -> Part:
+def check(schema: Schema, part: bytes) -> PartOfTable:
     """Return what the header of one part of a table says; raise ValueError if it is damaged.
 
     The part is given without the table's name. Its columns are those of the table's schema, and it
@@ -105,7 +105,7 @@ def check(schema: Schema, part: bytes) -> Part:
     most = min(MOST_BYTES, _HEADER + _HEADER_OF_ROW * most_rows)
     header = read_object(part[_LENGTH.size : begin], most)
     texts = _columns(header.get("columns"), schema, most_rows)
-    return Part(_rows(header.get("rows"), rest, width(schema)), begin, texts)
+    return PartOfTable(_rows(header.get("rows"), rest, width(schema)), begin, texts)
 
 
 def raw_columns(schema: Schema, part: bytes) -> Iterator[RawColumn]:

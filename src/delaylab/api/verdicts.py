@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.verdicts.downtimes import LinkDowntime
-from delaylab.verdicts.effects import ChangesAfter, Span
+from delaylab.verdicts.effects import ChangesAfter, ChangeSpan
 from delaylab.verdicts.lateness import Lateness
 from delaylab.verdicts.links import MEDIAN_LATE_NS, MEDIAN_OF, P99_LATE_NS, P99_OF, RateCheck
 from delaylab.verdicts.links import Verdict as LinkVerdict
@@ -18,6 +18,7 @@ __all__ = [
     "MOST_WAITED",
     "P99_LATE_NS",
     "P99_OF",
+    "ChangeSpan",
     "ChangesAfter",
     "Lateness",
     "LinkDowntime",
@@ -26,7 +27,6 @@ __all__ = [
     "RateCheck",
     "RouterState",
     "ShareCheck",
-    "Span",
     "judge_links",
     "states_of",
 ]

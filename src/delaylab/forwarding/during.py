@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from delaylab.forwarding.fates import Interval
-from delaylab.forwarding.service import Outage
+from delaylab.forwarding.service import ServiceOutage
 
-Trouble = TypeVar("Trouble", Interval, Outage)
+Trouble = TypeVar("Trouble", Interval, ServiceOutage)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class During:
         """
         return [self._clipped(each) for each in troubles if self._is_there(each)]
 
-    def _is_there(self, interval: Interval | Outage) -> bool:
+    def _is_there(self, interval: Interval | ServiceOutage) -> bool:
         lasted = interval.end_ns is None or interval.end_ns >= self.at_ns
         return lasted and not self._nodes(interval) & {*self.off}
 
@@ -41,6 +41,6 @@ class During:
             return replace(trouble, begin_ns=self.at_ns)
         return trouble
 
-    def _nodes(self, interval: Interval | Outage) -> set[str]:
+    def _nodes(self, interval: Interval | ServiceOutage) -> set[str]:
         own = interval.nodes if isinstance(interval, Interval) else {interval.source}
         return {*own, self.owners.get(interval.destination, "")}

@@ -13,7 +13,7 @@ from ipaddress import ip_address, ip_network
 from itertools import groupby
 from typing import Literal
 
-from delaylab.forwarding.service import Outage
+from delaylab.forwarding.service import ServiceOutage
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange
 from delaylab.forwarding.walks import End, Loop, Wiring, covering, longest, loops_of, step
 
@@ -112,7 +112,7 @@ class Fates:
         self._wiring = wiring
         self._down = set(down)
         self._ended: list[Interval] = []
-        self._outages: list[Outage] = []
+        self._outages: list[ServiceOutage] = []
         self.pairs = pairs
         every = list(dict.fromkeys(destinations))
         self._concerned: dict[str, list[_Destination]] = {}
@@ -155,10 +155,10 @@ class Fates:
             key=lambda it: (it.begin_ns or 0, it.destination, it.kind, sorted(it.nodes)),
         )
 
-    def outages(self) -> list[Outage]:
+    def outages(self) -> list[ServiceOutage]:
         """Return when nodes were without service to a destination, with `pairs`."""
         now = [
-            Outage(source, destination.address, begin_ns, None)
+            ServiceOutage(source, destination.address, begin_ns, None)
             for destination in self._destinations
             for source, begin_ns in destination.without.items()
         ]
@@ -265,6 +265,6 @@ class Fates:
         now = destination.sources(self._wiring.routers)
         for source in destination.without.keys() - now:
             begin_ns = destination.without.pop(source)
-            self._outages.append(Outage(source, destination.address, begin_ns, at_ns))
+            self._outages.append(ServiceOutage(source, destination.address, begin_ns, at_ns))
         for source in now - destination.without.keys():
             destination.without[source] = at_ns

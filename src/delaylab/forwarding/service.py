@@ -10,7 +10,7 @@ from delaylab.forwarding.walks import End
 
 
 @dataclass(frozen=True)
-class Outage:
+class ServiceOutage:
     """A time in which some packets of a node did not get to an address, by the tables of all.
 
     `begin_ns` is None if it was so at the start, `end_ns` if it is so still.

@@ -15,7 +15,7 @@ from delaylab.lab.cpus import check_cpus
 from delaylab.lab.neighbours import note_on_neighbours
 from delaylab.lab.running import LiveLab
 from delaylab.machines import LOCAL, Keeper, LabRecord, Machine, lab_token
-from delaylab.machines.building import JointKeeper, Part, build_all
+from delaylab.machines.building import JointKeeper, LabPart, build_all
 from delaylab.machines.cluster_files import forget
 from delaylab.machines.clusters import ClusterLab, remember
 from delaylab.machines.lab_parts import ClusterFile, part_file
@@ -122,7 +122,7 @@ def _start(
     ]
     progress(f"starting {len(spec.nodes)} nodes on {len(by_machine)} machines", 0)
     wanted = [
-        Part(machines[key], part_plan, record.model_copy(update={"machine": key}))
+        LabPart(machines[key], part_plan, record.model_copy(update={"machine": key}))
         for key, part_plan in by_machine.items()
     ]
     built, joint = build_all(wanted)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class LabPart:
     """The part of a lab that one machine carries."""
 
     machine: Machine
@@ -68,7 +68,7 @@ class JointKeeper(Keeper):
                     keeper.release()
 
 
-def build_all(parts: Sequence[Part]) -> tuple[list[BuildDone], JointKeeper]:
+def build_all(parts: Sequence[LabPart]) -> tuple[list[BuildDone], JointKeeper]:
     """Carry out all plans completely; return the answers, and the keepers as one.
 
     On failure undo all of it, and raise DelaylabError that names the machine.
@@ -88,7 +88,7 @@ def build_all(parts: Sequence[Part]) -> tuple[list[BuildDone], JointKeeper]:
     return built, JointKeeper(parts[0].plan.lab, keepers)
 
 
-def _begin(part: Part, keeper: Keeper) -> Result[BuildDone]:
+def _begin(part: LabPart, keeper: Keeper) -> Result[BuildDone]:
     request = Build(
         lab=part.plan.lab,
         dir=str(part.machine.folder(part.plan.lab)),
@@ -102,7 +102,7 @@ def _begin(part: Part, keeper: Keeper) -> Result[BuildDone]:
         raise _explained(part, error) from None
 
 
-def _finish(parts: Sequence[Part], keepers: Sequence[tuple[Machine, Keeper]]) -> None:
+def _finish(parts: Sequence[LabPart], keepers: Sequence[tuple[Machine, Keeper]]) -> None:
     """Wait until all parts are built; raise at once if one fails."""
     loop, left = Loop(), set(range(len(parts)))
 
@@ -124,7 +124,7 @@ def _finish(parts: Sequence[Part], keepers: Sequence[tuple[Machine, Keeper]]) ->
         raise DelaylabError(f"not built in time on: {slow}", f"lab {parts[0].plan.lab}")
 
 
-def _explained(part: Part, error: AgentError) -> DelaylabError:
+def _explained(part: LabPart, error: AgentError) -> DelaylabError:
     """Return the error of a part's agent as the user sees it; say where room lacks."""
     explained = part.machine.explained(error)
     if os.strerror(errno.ENOSPC) in explained.what and not explained.fix:
@@ -133,7 +133,7 @@ def _explained(part: Part, error: AgentError) -> DelaylabError:
     return explained
 
 
-def _checked(part: Part, result: Result[BuildDone]) -> BuildDone:
+def _checked(part: LabPart, result: Result[BuildDone]) -> BuildDone:
     """Return a keeper's answer; raise DelaylabError if it is not of the plan that it got."""
     try:
         built = result.done

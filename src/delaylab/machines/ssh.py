@@ -28,7 +28,7 @@ from delaylab.agent.wire.machines import (
 )
 from delaylab.agent.wire.sessions import BuildDone, Exec, Hello
 from delaylab.errors import DelaylabError, NotHere
-from delaylab.machines.building import Part, build_all
+from delaylab.machines.building import LabPart, build_all
 from delaylab.machines.connection import Connection
 from delaylab.machines.identity import MachineIdentity, identity_by
 from delaylab.machines.keeper import Keeper
@@ -290,7 +290,7 @@ class SshMachine(Machine):
 
         On failure undo all of it and raise DelaylabError.
         """
-        (built,), kept = build_all([Part(self, plan, record)])
+        (built,), kept = build_all([LabPart(self, plan, record)])
         return DescribedLab(plan.lab, self, self.access(plan.lab, built), record, built), kept
 
     def explained(self, error: DelaylabError) -> DelaylabError:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from delaylab.plan.cabling.outward import Groups, LanPort, Tunnel
+from delaylab.plan.cabling.outward import LanPort, MulticastGroups, Tunnel
 from delaylab.plan.model import Agent, DomainCable, Operation, Plan, TapDevice, Veth
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -61,7 +61,7 @@ def _addressed(
     operation: Operation, addresses: Mapping[str, str], interfaces: Mapping[str, str]
 ) -> Operation:
     """Return an operation with the addresses and interfaces of the machines that it names."""
-    if isinstance(operation, LanPort | Groups) and not operation.by:
+    if isinstance(operation, LanPort | MulticastGroups) and not operation.by:
         return replace(operation, by=interfaces[operation.machine])
     if not isinstance(operation, Tunnel):
         return operation

@@ -10,7 +10,7 @@ from delaylab.forwarding.tables import Change, Lost, TableChange
 
 
 @dataclass(frozen=True)
-class Span:
+class ChangeSpan:
     """The changes of tables in a time: the first, the last, and how many."""
 
     first_ns: int
@@ -27,8 +27,8 @@ class ChangesAfter:
     """
 
     at_ns: int
-    changes: Span | None = None
-    routers: dict[str, Span] = field(default_factory=dict)
+    changes: ChangeSpan | None = None
+    routers: dict[str, ChangeSpan] = field(default_factory=dict)
     timelines: dict[str, list[int]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
 
@@ -64,9 +64,9 @@ def effects(changes: Iterable[Change], events_ns: Sequence[int]) -> list[Changes
         if every:
             first_ns = min(each.first_ns for each in every)
             last_ns = max(each.last_ns for each in every)
-            effect.changes = Span(first_ns, last_ns, sum(each.count for each in every))
+            effect.changes = ChangeSpan(first_ns, last_ns, sum(each.count for each in every))
     return found
 
 
-def _span(times: Sequence[int]) -> Span:
-    return Span(times[0], times[-1], len(times))
+def _span(times: Sequence[int]) -> ChangeSpan:
+    return ChangeSpan(times[0], times[-1], len(times))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.fates import Interval
-from delaylab.forwarding.service import Outage
+from delaylab.forwarding.service import ServiceOutage
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
 from delaylab.forwarding.verified import TablesVerdict
 from delaylab.verdicts.effects import ChangesAfter, effects
@@ -68,7 +68,7 @@ class Trouble:
     """
 
     intervals: Sequence[Interval] = ()
-    outages: Sequence[Outage] | None = None
+    outages: Sequence[ServiceOutage] | None = None
     carriers_ns: int | None = None
 
 
@@ -94,7 +94,7 @@ class Outcome:
     lost: tuple[str, ...]
     waited: Waited | None
     course: Course
-    outages: tuple[Outage, ...] | None = None
+    outages: tuple[ServiceOutage, ...] | None = None
     carriers_ns: int | None = None
 
     @property

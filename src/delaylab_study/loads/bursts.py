@@ -10,7 +10,7 @@ from delaylab.api.agents import Discarded
 from delaylab.api.names import node_agent
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.generator import Generator, GeneratorResult
-from delaylab_study.loads.streams import Arrived, Sink, Stream, streams
+from delaylab_study.loads.streams import Arrived, ArrivingFlow, Sink, streams
 from delaylab_study.study_file.loads import FramesLoad
 
 WARMING_PER_S, WARMING_S = 1000, 0.2
@@ -46,7 +46,9 @@ class SentBurst:
         return max(0.0, late_ns / 1e9) if self.clocked else 0.0
 
 
-def behind_s(flows: Sequence[Stream], per_s: float, done: SentBurst, at_rest_s: float) -> float:
+def behind_s(
+    flows: Sequence[ArrivingFlow], per_s: float, done: SentBurst, at_rest_s: float
+) -> float:
     """Return the seconds for which frames still arrived after sending ended.
 
     The flow furthest behind counts, at the rate `per_s` of each flow, less the delay configured for
@@ -78,7 +80,7 @@ class Sending:
     """A generator and a sink of a load of frames, and the flows between them."""
 
     def __init__(self, lab: LiveLab, load: FramesLoad) -> None:
-        self.flows: list[Stream] = streams(lab, load)
+        self.flows: list[ArrivingFlow] = streams(lab, load)
         self.sink = Sink(lab, load.to, self.flows)
         self.generator = Generator(lab, load, self.flows, self.sink.port)
         self._clocked = lab.clock(node_agent(load.on)) == lab.clock(node_agent(load.to))

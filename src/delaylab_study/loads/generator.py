@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from delaylab.api.agents import Generate, GenerateDone, Session
 from delaylab.api.running import LiveLab
 from delaylab_study.loads.programs import START_DEADLINE_S, STOP_DEADLINE_S
-from delaylab_study.loads.streams import Stream
+from delaylab_study.loads.streams import ArrivingFlow
 from delaylab_study.study_file.loads import CHECK_SEQUENCE, FramesLoad
 
 WITHOUT_END = (1 << 32) - 1
@@ -40,7 +40,9 @@ class GeneratorResult:
 class Generator:
     """A generator that sends frames of several flows in turn."""
 
-    def __init__(self, lab: LiveLab, load: FramesLoad, flows: list[Stream], port: int) -> None:
+    def __init__(
+        self, lab: LiveLab, load: FramesLoad, flows: list[ArrivingFlow], port: int
+    ) -> None:
         self.session: Session = lab.node_session(load.on)
         self._load, self._flows, self._port = load, flows, port
 

@@ -37,7 +37,7 @@ A virtual machine that waits for a CPU may still have them in its queues.
 
 
 @dataclass(frozen=True)
-class Stream:
+class ArrivingFlow:
     """One flow, named by the link by which it arrives.
 
     `limited` is True if a link on its path is configured to lose frames or to limit their rate.
@@ -58,7 +58,7 @@ class Stream:
         return FrameFlow(self.interface, self.to_mac, self.source, self.target)
 
 
-def streams(lab: LiveLab, load: FramesLoad) -> list[Stream]:
+def streams(lab: LiveLab, load: FramesLoad) -> list[ArrivingFlow]:
     """Return the flows of a load of frames, in the order in which they take turns."""
     return [
         _stream(lab, node_path(lab.plan, lab.spec, load.on, load.to, over))
@@ -66,11 +66,11 @@ def streams(lab: LiveLab, load: FramesLoad) -> list[Stream]:
     ]
 
 
-def _stream(lab: LiveLab, way: NodePath) -> Stream:
+def _stream(lab: LiveLab, way: NodePath) -> ArrivingFlow:
     """Return the flow of one path, whose frames are addressed to the next node's card."""
     hops = list(zip(way.links, way.nodes, way.nodes[1:], strict=False))
     near, far = (lab.plan.attachment(node, way.links[0]) for node in way.nodes[:2])
-    return Stream(
+    return ArrivingFlow(
         link=way.links[-1],
         interface=near.device,
         to_mac=far.mac,
@@ -106,7 +106,7 @@ def _conditions(lab: LiveLab, hops: Iterable[Crossing]) -> list[Conditions]:
     ]
 
 
-def judged(flows: Iterable[Stream]) -> list[str]:
+def judged(flows: Iterable[ArrivingFlow]) -> list[str]:
     """Return the links whose flows decide: those that nothing limits, or else all."""
     every = list(flows)
     return [flow.link for flow in every if not flow.limited] or [flow.link for flow in every]
@@ -137,7 +137,7 @@ class Arrived:
 class Sink:
     """A receiver of frames at a node, which answers none and counts arrivals by its links."""
 
-    def __init__(self, lab: LiveLab, node: str, flows: Iterable[Stream]) -> None:
+    def __init__(self, lab: LiveLab, node: str, flows: Iterable[ArrivingFlow]) -> None:
         self._lab, self._node = lab, node
         self._session = lab.node_session(node)
         links = [flow.link for flow in flows]
@@ -219,7 +219,7 @@ class Sink:
 
 
 def counted(
-    flows: list[Stream],
+    flows: list[ArrivingFlow],
     sent: int,
     before: Arrived,
     after: Arrived,

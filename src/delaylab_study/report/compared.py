@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.claims.doubted import ClaimDoubt
-from delaylab_study.analysis.compared.lines import Line
+from delaylab_study.analysis.compared.lines import ComparedLine
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.compared.two_sides import ComparedSides
@@ -102,7 +102,7 @@ def _place(side: Side) -> str:
     return side.name if side.factor else str(side.study.directory)
 
 
-def _line(line: Line) -> JsonObject:
+def _line(line: ComparedLine) -> JsonObject:
     part = line.part
     return {
         "levels": line.pair.levels,

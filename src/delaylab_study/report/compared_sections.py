@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, Line
+from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, ComparedLine
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.measured import AT_WORK, ROUND_TRIP, USER
 from delaylab_study.analysis.compared.two_sides import ComparedSides
@@ -143,7 +143,11 @@ def _lines(found: ComparedSides) -> Iterator[v.Part]:
 
 
 def _table(
-    found: ComparedSides, lines: Sequence[Line], on: v.Forms, title: str = "", caption: str = ""
+    found: ComparedSides,
+    lines: Sequence[ComparedLine],
+    on: v.Forms,
+    title: str = "",
+    caption: str = "",
 ) -> v.Table:
     factor = found.before.factor
     ends = (found.before.short, found.after.short) if factor else ("before", "after")
@@ -162,7 +166,7 @@ def _table(
     return v.Table(columns, [_row(line) for line in lines], title, caption, on=on)
 
 
-def _row(line: Line) -> v.Row:
+def _row(line: ComparedLine) -> v.Row:
     """Return a line of a comparison; a doubt names what undermines its verdict."""
     way = "" if line.part.direction in (ROUND_TRIP, AT_WORK) else f", {line.part.direction}"
     part = f"{line.part.name}{f' ({line.part.at})' if line.part.at else ''}{way}"
@@ -189,7 +193,7 @@ def _row(line: Line) -> v.Row:
     ]
 
 
-def _values(line: Line) -> list[v.Value]:
+def _values(line: ComparedLine) -> list[v.Value]:
     """Return both sides, the change, and the least change that would have been seen."""
     value, difference, change = _hows(line)
     least = written.number(lambda sees: difference(sees).removeprefix("+"))
@@ -201,7 +205,7 @@ def _values(line: Line) -> list[v.Value]:
     ]
 
 
-def _hows(line: Line) -> tuple[written.How, Callable[[float], str], written.How]:
+def _hows(line: ComparedLine) -> tuple[written.How, Callable[[float], str], written.How]:
     """Return how a value, a difference, and a difference with its interval are written."""
 
     def of_points(share: float) -> str:

@@ -25,7 +25,7 @@ from delaylab_study.loads.held_rate import (
     judge,
     search,
 )
-from delaylab_study.loads.streams import Arrived, Stream, judged
+from delaylab_study.loads.streams import Arrived, ArrivingFlow, judged
 
 TOLERANCE = 0.0005
 LINKS = ["out-1", "out-2"]
@@ -182,7 +182,7 @@ def test_a_queue_is_seen_however_late_the_receiver_is_read(
     missing: int, remaining: int, lag_s: float, late_s: float, at_rest_s: float
 ) -> None:
     """Frames at 10 000/s for a second, read 10 ms before its end and `lag_s` after it."""
-    flow = Stream("out-1", "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", False)
+    flow = ArrivingFlow("out-1", "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", False)
     second, read = 10**9, 10**9 - 10**7
     sent = GeneratorResult(10_000, 0, 1.0, 0.0, 0, second)
     before, during, after = (
@@ -204,8 +204,8 @@ def test_a_queue_is_seen_however_late_the_receiver_is_read(
 
 
 def test_flows_over_links_that_limit_them_are_not_judged_unless_all_are() -> None:
-    def stream(link: str, *, limited: bool) -> Stream:
-        return Stream(link, "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", limited)
+    def stream(link: str, *, limited: bool) -> ArrivingFlow:
+        return ArrivingFlow(link, "eth0", "02:00:00:00:00:01", "10.0.0.1", "10.0.1.1", limited)
 
     free, shaped = stream("out-1", limited=False), stream("out-2", limited=True)
     assert judged([free, shaped]) == ["out-1"]

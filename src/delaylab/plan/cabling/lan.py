@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from delaylab.plan.cabling.outward import Groups, LanPort
+from delaylab.plan.cabling.outward import LanPort, MulticastGroups
 from delaylab.plan.cabling.tunnels import group_mac, groups
 from delaylab.plan.stacks import NodeStacks, short
 from delaylab.resolve.agent_names import wire_agent
@@ -55,12 +55,14 @@ class Lan:
         loads[chosen] += self._needs[port.link]
         return chosen
 
-    def groups(self) -> Iterator[Groups]:
+    def groups(self) -> Iterator[MulticastGroups]:
         """Yield what each machine joins by each of its interfaces."""
         for (machine, by), joined in self._joined.items():
             wire = wire_agent(None if machine == LOCAL_MACHINE else machine)
             name = short(f"groups.{by}" if by else "groups")
-            yield Groups(wire, name, self._stacks.mac(wire, name), machine, tuple(joined), by)
+            yield MulticastGroups(
+                wire, name, self._stacks.mac(wire, name), machine, tuple(joined), by
+            )
 
     def settings(self, machine: str | None) -> dict[str, str]:
         """Return settings of a wire by which its kernel joins groups, and does nothing else there.

@@ -63,7 +63,7 @@ class LanPort:
 
 
 @dataclass(frozen=True)
-class Groups:
+class MulticastGroups:
     """The multicast groups of links on a LAN, which `machine` joins by its interface `by`."""
 
     agent: str
@@ -74,7 +74,7 @@ class Groups:
     by: str = ""
 
 
-Outward = Tunnel | LanPort | Groups
+Outward = Tunnel | LanPort | MulticastGroups
 
 
 def outward_message(operation: Outward) -> JsonObject:
@@ -118,7 +118,7 @@ def _lan_port_message(port: LanPort) -> JsonObject:
     }
 
 
-def _groups_message(groups: Groups) -> JsonObject:
+def _groups_message(groups: MulticastGroups) -> JsonObject:
     return {
         "do": "groups",
         "in": groups.agent,

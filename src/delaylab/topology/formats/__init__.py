@@ -19,7 +19,7 @@ from delaylab.topology.formats import (
     rocketfuel,
     sndlib,
 )
-from delaylab.topology.formats.shares import Share, is_yaml, share
+from delaylab.topology.formats.shares import FittingLines, is_yaml, share
 from delaylab.topology.model import Map
 from delaylab.topology.options import Options
 from delaylab.topology.source import LATENCIES, WEIGHTS, Source, lines_that_count
@@ -33,7 +33,7 @@ class Format:
     """A format: how a text of it is recognised, and its reader."""
 
     name: str
-    fits: Callable[[str], bool | Share]
+    fits: Callable[[str], bool | FittingLines]
     """Return True for a text with the format's signature; without one, the share of its lines."""
     read: Callable[[Source, Options], Map]
 
@@ -43,7 +43,7 @@ class Recognised:
     """The format that a source is taken for, and what the guess rests on, if it is one."""
 
     format: Format
-    guess: Share | None = None
+    guess: FittingLines | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Recognised:
         return (f"the format is a guess: {self.format.name}; {lines} (--format)",)
 
 
-def _each_line(fits: Callable[[str], bool]) -> Callable[[str], Share]:
+def _each_line(fits: Callable[[str], bool]) -> Callable[[str], FittingLines]:
     """Return a test of a whole text: the share of the lines that fit."""
     return lambda text: share(fits, lines_that_count(text))
 
@@ -92,12 +92,12 @@ def read(source: Source, options: Options, name: str | None = None) -> Map:
 
 def recognised(source: Source) -> Recognised:
     """Return the format of a source, by its content; raise BadInput if no format fits."""
-    nearest: tuple[Share, str] | None = None
+    nearest: tuple[FittingLines, str] | None = None
     for each in FORMATS.values():
         fit = each.fits(source.text)
         if fit is True:
             return Recognised(each)
-        if isinstance(fit, Share):
+        if isinstance(fit, FittingLines):
             if fit.fitting and each.name == ROCKETFUEL and source.name.endswith(ROCKETFUELS):
                 return Recognised(each)  # the name of the file says so
             if fit.nearly_all:

@@ -17,7 +17,7 @@ from delaylab.errors import BadInput
 from delaylab.extras import needed
 from delaylab.topology.builder import Builder
 from delaylab.topology.edges import Edge
-from delaylab.topology.formats.shares import Share, share
+from delaylab.topology.formats.shares import FittingLines, share
 from delaylab.topology.model import Map
 from delaylab.topology.numbers import doubt, scaled
 from delaylab.topology.options import Options, Shape
@@ -48,20 +48,20 @@ class _Cell:
 Cells = dict[tuple[str, str], _Cell]
 
 
-def fits(text: str) -> Share:
+def fits(text: str) -> FittingLines:
     """Return the share of rows whose first cell is a name of the first row, and that row itself."""
     lines = list(islice(lines_that_count(text), MOST_NAMES + 1))
     try:
         rows = [row for _, row in _rows(lines)]
     except csv.Error:
-        return Share(0, len(lines))
+        return FittingLines(0, len(lines))
     if len(rows) < 2 or len(rows[0]) < 3:
-        return Share(0, len(lines))
+        return FittingLines(0, len(lines))
     names = {cell.strip() for cell in rows[0][1:]}
     if rows[1][0].strip() not in names:
-        return Share(0, len(rows))
+        return FittingLines(0, len(rows))
     found = share(lambda name: name in names, (row[0].strip() for row in rows[1:]))
-    return Share(found.fitting + 1, found.all + 1)
+    return FittingLines(found.fitting + 1, found.all + 1)
 
 
 def read(source: Source, options: Options) -> Map:

@@ -14,7 +14,7 @@ FIELD = re.compile(r"""(?:---|\.\.\.|[]}\[{]|-\s|["']?[A-Za-z_][\w.-]*["']?\s*:(
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class FittingLines:
     """The number of lines that fit a format, and of all lines."""
 
     fitting: int
@@ -26,11 +26,11 @@ class Share:
         return self.fitting > 0 and (self.all - self.fitting) * ONE_IN <= self.all
 
 
-def share(fits: Callable[[str], bool], lines: Iterable[str]) -> Share:
+def share(fits: Callable[[str], bool], lines: Iterable[str]) -> FittingLines:
     """Return how many lines fit; of very many, lines at equal distances are looked at."""
     looked_at = list(lines)
     looked_at = looked_at[:: max(1, len(looked_at) // MOST_LOOKED_AT)]
-    return Share(sum(map(fits, looked_at)), len(looked_at))
+    return FittingLines(sum(map(fits, looked_at)), len(looked_at))
 
 
 def is_yaml(lines: Iterable[str]) -> bool:

@@ -126,14 +126,14 @@ GENERATORS: dict[str, Generator] = {
 
 
 @dataclass(frozen=True)
-class Span:
+class QuantityRange:
     """A quantity, or a range that each link draws its own from."""
 
     low: int
     high: int
 
     @classmethod
-    def parse(cls, text: str, kind: type[Quantity], what: str) -> Span:
+    def parse(cls, text: str, kind: type[Quantity], what: str) -> QuantityRange:
         """Read `10ms` or `1ms..10ms`; raise BadInput if it is neither."""
         first, dots, last = text.partition("..")
         try:
@@ -220,8 +220,8 @@ def words(shape: str, said: Sequence[str]) -> dict[str, object]:
 
 
 def _with_conditions(links: Sequence[MapLink], request: NetworkRequest) -> list[MapLink]:
-    delay = None if request.delay is None else Span.parse(request.delay, Duration, "delay")
-    rate = None if request.rate is None else Span.parse(request.rate, Rate, "rate")
+    delay = None if request.delay is None else QuantityRange.parse(request.delay, Duration, "delay")
+    rate = None if request.rate is None else QuantityRange.parse(request.rate, Rate, "rate")
     step = MICROSECOND if delay is not None and delay.low >= MICROSECOND else 1
     return [
         replace(

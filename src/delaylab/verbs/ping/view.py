@@ -23,7 +23,7 @@ LISTED_NS = 10_000_000
 """Shortest interval at which each packet has a line on a terminal; nobody can read faster ones."""
 
 
-class Picture:
+class PingPicture:
     """The round trips so far, drawn for a terminal."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class View:
     """A ping on a terminal: lines of packets, and the picture below them."""
 
     def __init__(self, console: Console, interval_ns: int, address: str = "") -> None:
-        self._picture = Picture()
+        self._picture = PingPicture()
         self._listed = interval_ns >= LISTED_NS
         self._address = address
         self._console = console

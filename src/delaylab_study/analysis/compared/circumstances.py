@@ -16,7 +16,7 @@ NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferingCircumstance:
     """A circumstance that is not the same in both datasets."""
 
     name: str
@@ -44,7 +44,7 @@ OF_TRIALS: dict[str, Callable[[TrialRecord], str]] = {
 
 def circumstances(
     before: Study, after: Study, pairs: list[tuple[Group, Group]]
-) -> list[Difference]:
+) -> list[DifferingCircumstance]:
     """Return what differs between the machines, and between trials that are compared.
 
     Trials differ in what they recorded, or in any field that the study files configured for them.
@@ -53,14 +53,14 @@ def circumstances(
     told = all(each.machine.provenance for each in (before.record, after.record))
     one, other = (_of_study(study, software=told) for study in (before, after))
     found = [
-        Difference(name, *values)
+        DifferingCircumstance(name, *values)
         for name in dict.fromkeys([*one, *other])
         if len(set(values := (one.get(name, NOT_KNOWN), other.get(name, NOT_KNOWN)))) > 1
     ]
     for name, of in OF_TRIALS.items():
         for ours, theirs in pairs:
             values = (_joined(of, ours), _joined(of, theirs))
-            difference = Difference(f"{name}, {ours.label}", *values)
+            difference = DifferingCircumstance(f"{name}, {ours.label}", *values)
             if values[0] != values[1] and difference not in found:
                 found.append(difference)
     return [*found, *_of_files(before, after, pairs)]
@@ -68,16 +68,16 @@ def circumstances(
 
 def _of_files(
     before: Study, after: Study, pairs: list[tuple[Group, Group]]
-) -> Iterator[Difference]:
+) -> Iterator[DifferingCircumstance]:
     """Yield the fields of the study files that differ; one that does in all pairs is named once."""
     sides = configured(before), configured(after)
-    of_pairs: dict[Difference, list[str]] = {}
+    of_pairs: dict[DifferingCircumstance, list[str]] = {}
     for ours, theirs in pairs:
         one, other = (_of(group, side) for group, side in zip((ours, theirs), sides, strict=True))
         for name in dict.fromkeys([*one, *other]) if one and other else ():
             values = one.get(name, NOT_SET), other.get(name, NOT_SET)
             if values[0] != values[1]:
-                of_pairs.setdefault(Difference(name, *values), []).append(ours.label)
+                of_pairs.setdefault(DifferingCircumstance(name, *values), []).append(ours.label)
     for difference, labels in of_pairs.items():
         everywhere = len(labels) == len(pairs)
         for label in [""] if everywhere else labels:

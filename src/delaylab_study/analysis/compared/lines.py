@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-from delaylab_study.analysis.compared.measured import AT_WORK, ROUND_TRIP, SHARE, USER, Part
+from delaylab_study.analysis.compared.measured import (
+    AT_WORK,
+    ROUND_TRIP,
+    SHARE,
+    USER,
+    ComparedQuantity,
+)
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.statistics.effects import Effect
 
@@ -14,13 +20,13 @@ Verdict = Literal[
     "slower", "faster", "more lost", "fewer lost", "more", "less", "no difference seen"
 ]
 NONE: Verdict = "no difference seen"
-LOST = Part("packets lost", ROUND_TRIP, unit=SHARE)
+LOST = ComparedQuantity("packets lost", ROUND_TRIP, unit=SHARE)
 OF_FAIR = "of the fair share"
 """Unit of a node's share of work: 1 is its fair share."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ComparedTrials:
     """The trials of one combination of levels on both sides; `doubts` undermine verdicts."""
 
     sides: tuple[Side, Side]
@@ -35,7 +41,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ComparedLine:
     """The difference of one statistic of one part under one combination of levels, after − before.
 
     `statistic` is `median`, `p99`, `share` or, of work, `mean`. Delays are in µs, the packets lost
@@ -44,8 +50,8 @@ class Line:
     packets of both sides, or for work the trials.
     """
 
-    pair: Pair
-    part: Part
+    pair: ComparedTrials
+    part: ComparedQuantity
     statistic: str
     before: float
     after: float
@@ -81,20 +87,20 @@ class Line:
 
 
 def line(
-    pair: Pair,
-    part: Part,
+    pair: ComparedTrials,
+    part: ComparedQuantity,
     statistic: str,
     values: tuple[float, float],
     effect: Effect,
     n: tuple[int, int],
-) -> Line:
+) -> ComparedLine:
     """Return a line with its verdict, which the effect's interval gives; `values` are of both."""
     low, high = effect.interval
     up, down = _words(part)
     verdict = up if low > 0 else down if high < 0 else NONE
     sees = max(effect.value - low, high - effect.value)
     before, after = values
-    return Line(
+    return ComparedLine(
         pair=pair,
         part=part,
         statistic=statistic,
@@ -107,7 +113,7 @@ def line(
     )
 
 
-def _words(part: Part) -> tuple[Verdict, Verdict]:
+def _words(part: ComparedQuantity) -> tuple[Verdict, Verdict]:
     """Return the verdicts on an increase and on a decrease."""
     if part == LOST:
         return "more lost", "fewer lost"

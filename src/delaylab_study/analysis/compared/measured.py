@@ -25,7 +25,7 @@ US, SHARE = "us", "share"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ComparedQuantity:
     """A quantity that two datasets can have in common: the user RTT, a segment (one way), or work.
 
     Segments are the same if they lie between the same points and have the same layer, and their
@@ -53,9 +53,9 @@ class MeasuredParts:
     the order of the packet's way, the user RTT first.
     """
 
-    delays: dict[Part, dict[int, Floats]] = field(default_factory=dict)
+    delays: dict[ComparedQuantity, dict[int, Floats]] = field(default_factory=dict)
     lost: dict[int, Floats] = field(default_factory=dict)
-    bounds: dict[Part, float] = field(default_factory=dict)
+    bounds: dict[ComparedQuantity, float] = field(default_factory=dict)
 
 
 def measured(study: Study, trials: list[TrialRecord]) -> MeasuredParts:
@@ -72,9 +72,11 @@ def measured(study: Study, trials: list[TrialRecord]) -> MeasuredParts:
 
 def _add_all(parts: MeasuredParts, repeat: int, packets: TrialPackets) -> None:
     user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
-    _keep(parts, repeat, Part(USER, ROUND_TRIP), user / 1000)
+    _keep(parts, repeat, ComparedQuantity(USER, ROUND_TRIP), user / 1000)
     slip = packets.packets.scheduled["slip_ns"].drop_nulls().to_numpy()
-    _keep(parts, repeat, Part(SLIP, "sending", "request", "intended", "sent"), slip / 1000)
+    _keep(
+        parts, repeat, ComparedQuantity(SLIP, "sending", "request", "intended", "sent"), slip / 1000
+    )
     fates = _fates(packets.packets.scheduled)
     if len(fates):
         parts.lost[repeat] = fates
@@ -85,7 +87,7 @@ def _add_segments(parts: MeasuredParts, repeat: int, packets: TrialPackets, way:
         if each.merged:
             continue
         ends = each.leg, each.start, each.end, each.at
-        part = Part(each.layer, each.direction, *ends, way=way)
+        part = ComparedQuantity(each.layer, each.direction, *ends, way=way)
         _keep(parts, repeat, part, each.delay_ns / 1000)
         if each.bound_ns:
             most = max(parts.bounds.get(part, 0.0), each.bound_ns / 1000)
@@ -98,6 +100,6 @@ def _fates(table: pl.DataFrame) -> Floats:
     return sent["outcome"].is_in(NO_REPLY).cast(pl.Float64).to_numpy()
 
 
-def _keep(parts: MeasuredParts, repeat: int, part: Part, values: Floats) -> None:
+def _keep(parts: MeasuredParts, repeat: int, part: ComparedQuantity, values: Floats) -> None:
     if len(values):
         parts.delays.setdefault(part, {})[repeat] = np.asarray(values, dtype=np.float64)

@@ -10,8 +10,8 @@ import numpy as np
 from delaylab_study.analysis.claims.claim import ENOUGH
 from delaylab_study.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab_study.analysis.compared.blocks import Sample, common_blocks, shift_of
-from delaylab_study.analysis.compared.circumstances import Difference, circumstances
-from delaylab_study.analysis.compared.lines import LOST, Line, Pair, line
+from delaylab_study.analysis.compared.circumstances import DifferingCircumstance, circumstances
+from delaylab_study.analysis.compared.lines import LOST, ComparedLine, ComparedTrials, line
 from delaylab_study.analysis.compared.measured import MeasuredParts, measured
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.compared.work import work_lines, worked
@@ -40,13 +40,13 @@ class ComparedSides:
 
     before: Side
     after: Side
-    lines: list[Line]
+    lines: list[ComparedLine]
     unlike: list[str]
-    circumstances: list[Difference]
+    circumstances: list[DifferingCircumstance]
     doubts: tuple[tuple[ClaimDoubt, ...], tuple[ClaimDoubt, ...]]
 
     @property
-    def seen(self) -> list[Line]:
+    def seen(self) -> list[ComparedLine]:
         """Return the lines in which a difference was seen."""
         return [line for line in self.lines if line.differs]
 
@@ -56,7 +56,7 @@ class ComparedSides:
         return len(self.repeated) < len(self.lines)
 
     @property
-    def repeated(self) -> list[Line]:
+    def repeated(self) -> list[ComparedLine]:
         """Return the lines with several trials on a side, which show how runs differ."""
         return [line for line in self.lines if max(line.pair.trials) > 1]
 
@@ -79,7 +79,7 @@ def compare_sides(before: Side, after: Side) -> ComparedSides:
     """
     sides = before, after
     pairs, unlike = matched(sides)
-    lines: list[Line] = []
+    lines: list[ComparedLine] = []
     for ours, theirs in pairs:
         with usable(f"{after.study.directory}: {theirs.label}"):
             found_lines, why_not = _compared(sides, ours, theirs)
@@ -95,7 +95,7 @@ def compare_sides(before: Side, after: Side) -> ComparedSides:
     )
 
 
-def _compared(sides: Sides, ours: Group, theirs: Group) -> tuple[list[Line], list[str]]:
+def _compared(sides: Sides, ours: Group, theirs: Group) -> tuple[list[ComparedLine], list[str]]:
     """Return the lines of two groups of the same levels, and what of them is not compared."""
     before, after = sides
     undermining = tuple(
@@ -105,7 +105,7 @@ def _compared(sides: Sides, ours: Group, theirs: Group) -> tuple[list[Line], lis
         if doubt.undermines
     )
     common = {k: v for k, v in before.levels(ours).items() if k in after.levels(theirs)}
-    pair = Pair(sides, common, (len(ours.trials), len(theirs.trials)), undermining)
+    pair = ComparedTrials(sides, common, (len(ours.trials), len(theirs.trials)), undermining)
     works = worked(before.study, ours.trials), worked(after.study, theirs.trials)
     lines, unlike = work_lines(pair, *works)
     unlike = [f"{theirs.label}: {why}" for why in unlike]
@@ -185,7 +185,9 @@ def _parts_of_one(
             yield f"{pair[place].label}: {parts}, because only {side.name} has it"
 
 
-def _lines(pair: Pair, before: MeasuredParts, after: MeasuredParts) -> Iterator[Line]:
+def _lines(
+    pair: ComparedTrials, before: MeasuredParts, after: MeasuredParts
+) -> Iterator[ComparedLine]:
     if before.lost and after.lost:
         yield _lost(pair, before.lost, after.lost)
     for part, ours in before.delays.items():
@@ -204,7 +206,9 @@ def _lines(pair: Pair, before: MeasuredParts, after: MeasuredParts) -> Iterator[
             yield line(pair, part, name, (found.before, found.after), effect, (n[0], n[1]))
 
 
-def _lost(pair: Pair, before: dict[int, Floats], after: dict[int, Floats]) -> Line:
+def _lost(
+    pair: ComparedTrials, before: dict[int, Floats], after: dict[int, Floats]
+) -> ComparedLine:
     """Return the difference of the shares of packets lost."""
     common = common_blocks(before, after) if pair.in_blocks else []
     ours, theirs = ([run[repeat] for repeat in common or run] for run in (before, after))
@@ -214,7 +218,7 @@ def _lost(pair: Pair, before: dict[int, Floats], after: dict[int, Floats]) -> Li
     return line(pair, LOST, "share", shares, effect, (len(whole[0]), len(whole[1])))
 
 
-def _rank(line: Line) -> tuple[bool, int, float]:
+def _rank(line: ComparedLine) -> tuple[bool, int, float]:
     """Return the sort key: differences first, of these the packets lost, then work, then delays.
 
     The largest comes first, of work the largest in relation to what it was before.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from delaylab_study.analysis.compared.blocks import common_blocks
-from delaylab_study.analysis.compared.lines import OF_FAIR, Line, Pair, line
-from delaylab_study.analysis.compared.measured import AT_WORK, Part
+from delaylab_study.analysis.compared.lines import OF_FAIR, ComparedLine, ComparedTrials, line
+from delaylab_study.analysis.compared.measured import AT_WORK, ComparedQuantity
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.statistics.effects import UNKNOWN, Effect
 from delaylab_study.analysis.statistics.two_runs import among_trials
@@ -42,10 +42,10 @@ def worked(study: Study, trials: Sequence[TrialRecord]) -> dict[str, Worked]:
 
 
 def work_lines(
-    pair: Pair, before: dict[str, Worked], after: dict[str, Worked]
-) -> tuple[list[Line], list[str]]:
+    pair: ComparedTrials, before: dict[str, Worked], after: dict[str, Worked]
+) -> tuple[list[ComparedLine], list[str]]:
     """Return the lines of all work that is alike in both, and why other work is not compared."""
-    lines: list[Line] = []
+    lines: list[ComparedLine] = []
     unlike: list[str] = []
     for name in dict.fromkeys([*before, *after]):
         why = _why_not(name, before, after, pair.sides)
@@ -75,18 +75,22 @@ def _why_not(
     return ""
 
 
-def _lines(pair: Pair, name: str, before: Worked, after: Worked) -> Iterator[Line]:
+def _lines(
+    pair: ComparedTrials, name: str, before: Worked, after: Worked
+) -> Iterator[ComparedLine]:
     for node in before.rates:
         for what, unit, ours, theirs in (
             (f"work {name} of {node}, rate", before.unit, before.rates, after.rates),
             (f"work {name} of {node}, share", OF_FAIR, before.shares, after.shares),
         ):
             if node in ours and node in theirs:
-                part = Part(what, AT_WORK, unit=unit)
+                part = ComparedQuantity(what, AT_WORK, unit=unit)
                 yield _line(pair, part, ours[node], theirs[node])
 
 
-def _line(pair: Pair, part: Part, before: dict[int, float], after: dict[int, float]) -> Line:
+def _line(
+    pair: ComparedTrials, part: ComparedQuantity, before: dict[int, float], after: dict[int, float]
+) -> ComparedLine:
     """Return the difference of the means of trials."""
     common = common_blocks(before, after) if pair.in_blocks else []
     ours = np.array([before[repeat] for repeat in common or before])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from delaylab.api.forwarding import Interval, Kind
-from delaylab.api.verdicts import MOST_WAITED, ChangesAfter, RouterState, Span, states_of
+from delaylab.api.verdicts import MOST_WAITED, ChangesAfter, ChangeSpan, RouterState, states_of
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.sample_times import by_local_clock
@@ -172,10 +172,10 @@ def changes_of_tables(event_ns: int, by_router: Mapping[str, list[int]]) -> Chan
     effect = ChangesAfter(event_ns)
     for router, times in by_router.items():
         effect.timelines[router] = times
-        effect.routers[router] = Span(times[0], times[-1], len(times))
+        effect.routers[router] = ChangeSpan(times[0], times[-1], len(times))
     every = [at_ns for times in by_router.values() for at_ns in times]
     if every:
-        effect.changes = Span(min(every), max(every), len(every))
+        effect.changes = ChangeSpan(min(every), max(every), len(every))
     return effect
 
 
