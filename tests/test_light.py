@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
 from delaylab.extras import PACKAGES
+from tests.light import SMALL, light
 from tests.rooms import STUDY, modules, package_of, targets_of
 
 NEED_MORE = {
@@ -85,3 +87,46 @@ def test_labs_import_packages_of_studies_only_where_they_say_what_needs_them() -
 def test_an_import_of_such_a_package_is_seen(source: str, needs_more: bool) -> None:
     given = {"delaylab.drawing.stress": {"scipy.linalg"}, "a": unguarded(source, "delaylab")}
     assert ("a" in needing_more(given)) == needs_more
+
+
+MATRIX = ",a,b,c\na,0,10,20\nb,10,0,15\nc,20,15,0\n"
+FREE = """\
+lab: free
+place: auto
+hosts: {x: {}, y: {}}
+nodes: {a: {}, b: {}}
+links: [{between: [a, b]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "what"),
+    [
+        ("run quickstart", "`delaylab run`"),
+        ("show x", "`delaylab show`"),
+        ("compare x y", "`delaylab compare`"),
+        ("place free.yaml --by exact", "`exact`, as a method of placement,"),
+        ("import map.csv --as star --round-trip", "a star of a matrix"),
+        ("graph lab.yaml --svg -", "a picture of a lab whose nodes have no place (`at`)"),
+    ],
+)
+def test_what_needs_more_is_one_line(argv: str, what: str, tmp_path: Path) -> None:
+    for name, text in (("map.csv", MATRIX), ("free.yaml", FREE), ("lab.yaml", SMALL)):
+        (tmp_path / name).write_text(text)
+    said = light(tmp_path, *argv.split(), code=3)
+    assert said.startswith(f"delaylab: {what} needs the Python package ")
+    assert said.endswith(", which is not installed (pip install 'delaylab[study]')\n")
+    assert said.count("\n") == 1
+
+
+def test_a_picture_needs_no_more_where_the_file_has_places(tmp_path: Path) -> None:
+    placed = "nodes: {a: {at: {x: 0, y: 0}}, b: {at: {x: 1, y: 1}}}"
+    (tmp_path / "lab.yaml").write_text(SMALL.replace("nodes: {a: {}, b: {}}", placed))
+    assert light(tmp_path, "graph", "lab.yaml", "--svg", "-").startswith("<svg")
+
+
+def test_maps_and_places_need_no_more(tmp_path: Path) -> None:
+    (tmp_path / "map.csv").write_text(MATRIX)
+    (tmp_path / "free.yaml").write_text(FREE)
+    assert "delay: 7.5ms" in light(tmp_path, "import", "map.csv", "--as", "mesh", "--round-trip")
+    assert "100% of the links' bandwidth" in light(tmp_path, "place", "free.yaml")
