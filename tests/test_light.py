@@ -16,8 +16,7 @@ from tests.rooms import STUDY, modules, package_of, targets_of
 NEED_MORE = {
     "delaylab.drawing.stress",
     "delaylab.placement.exact",
-    "delaylab.plan.routes.aggregates",
-    "delaylab.plan.routes.many",
+    "delaylab.plan.routes.quick_costs",
 }
 """Modules of labs that import packages of the extra `study`."""
 

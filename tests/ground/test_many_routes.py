@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import sys
 import tracemalloc
-from collections import defaultdict
-from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -14,8 +14,8 @@ import yaml
 
 from delaylab.errors import BadInput
 from delaylab.plan.model import Route
-from delaylab.plan.routes import least_cost
 from delaylab.plan.routes import many as many_routes
+from delaylab.plan.routes import next_hops
 from delaylab.plan.routes.networks import Table
 from delaylab.resolve.addresses import POOL4
 from tests.ground.test_routers import planned
@@ -34,9 +34,9 @@ def test_a_lab_with_too_many_pairs_for_its_routes_is_refused_with_what_to_do(
     routers = 150
     text = line(routers)
     networks = routers - 1 + routers
-    monkeypatch.setattr(least_cost, "MOST", routers * networks)
+    monkeypatch.setattr(many_routes, "MOST", routers * networks)
     planned(text)
-    monkeypatch.setattr(least_cost, "MOST", routers * networks - 1)
+    monkeypatch.setattr(many_routes, "MOST", routers * networks - 1)
     with pytest.raises(BadInput) as refused:
         planned(text)
     assert refused.value.what == f"{routers} routers need routes to {networks} networks each"
@@ -76,11 +76,34 @@ def test_the_routes_are_the_same_however_many_stacks_are_worked_on_at_a_time(
     assert routes_of(grid(13)) == whole
 
 
+@pytest.mark.parametrize("multipath", [False, True])
+@pytest.mark.parametrize("costs", ["of-links", "alike"])
+def test_the_routes_are_the_same_with_and_without_scipy(
+    costs: str, multipath: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = json.loads(grid(13))
+    for link in lab["links"] if costs == "alike" else ():
+        del link["cost"]
+    # Another part, which is out of reach, and a host with a choice of routers.
+    lab["nodes"] |= {"s1": {"forwards": True}, "s2": {"forwards": True}, "h": {}}
+    lab["links"] += [{"between": ["s1", "s2"]}, {"join": ["h", "r0-0", "r1-1"], "name": "lan"}]
+    text = json.dumps(lab | {"multipath": multipath})
+    monkeypatch.setattr(next_hops, "QUICK_FROM", 0)
+    quick = routes_of(text)
+    monkeypatch.setattr(next_hops, "has", {"scipy": False}.__getitem__)
+    assert "delaylab.plan.routes.quick_costs" in sys.modules
+    assert routes_of(text) == quick
+
+
+@pytest.mark.parametrize("scipy", [True, False])
 def test_few_bytes_are_held_for_each_pair_of_a_router_and_a_network(
-    monkeypatch: pytest.MonkeyPatch,
+    scipy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four of them are the cost from the router to the network; the rest are routes."""
-    side = 20
+    monkeypatch.setattr(next_hops, "QUICK_FROM", 0)
+    monkeypatch.setattr(next_hops, "has", {"scipy": scipy}.__getitem__)
+    import_module("delaylab.plan.routes.quick_costs")  # its own bytes are not of the pairs
+    side = 16
     pairs = side**2 * (2 * side * (side - 1) + side**2)
     monkeypatch.setattr(many_routes, "AT_A_TIME", pairs // 50)
     tables, peaks = many_routes.tables, list[int]()
@@ -116,45 +139,3 @@ def test_a_network_of_the_file_is_reached_over_the_same_router_as_others() -> No
     assert [len(route.via) for route in first] == [1]
     assert {"10.7.0.0/24"} < {*first[0].to}
     assert any(ipaddress.ip_network(to).overlaps(POOL4) for to in first[0].to)
-
-
-Prefix = tuple[int, int, int]
-"""The IP version, the length, and the bits of a prefix."""
-
-
-@pytest.mark.parametrize("multipath", [False, True])
-def test_without_scipy_packets_take_the_same_ways(
-    multipath: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A light install has a route for each network; else the longest prefix that fits counts."""
-    lab = json.loads(grid(13))
-    ends = enumerate(lab["links"][5]["between"], 1)
-    lab["links"][5]["addresses"] = {node: f"10.7.0.{at}/24" for at, node in ends}
-    text = json.dumps(lab | {"multipath": multipath})
-    shared = _by_prefix(routes_of(text))
-    monkeypatch.setattr(least_cost, "has", {"scipy": False}.__getitem__)
-    alone = _by_prefix(routes_of(text))
-    assert sum(map(len, shared.values())) < sum(map(len, alone.values())) / 2
-    for stack, table in alone.items():
-        lengths = sorted({(version, length) for version, length, _ in shared[stack]}, reverse=True)
-        for (version, length, bits), via in table.items():
-            wider = (
-                shared[stack].get((version, each, bits >> length - each))
-                for of, each in lengths
-                if of == version and each <= length
-            )
-            assert next(filter(None, wider)) == via, (stack, bits)
-
-
-def _by_prefix(routes: list[Route]) -> dict[str, dict[Prefix, tuple[str, ...]]]:
-    found: dict[str, dict[Prefix, tuple[str, ...]]] = defaultdict(dict)
-    for route in routes:
-        found[route.agent] |= {_prefix(to): route.via for to in route.to}
-    return found
-
-
-@cache
-def _prefix(text: str) -> Prefix:
-    network = ipaddress.ip_network(text)
-    bits = int(network.network_address) >> network.max_prefixlen - network.prefixlen
-    return network.version, network.prefixlen, bits

@@ -4,50 +4,44 @@ A kernel takes some microseconds for each route, so that a million of them take 
 of a large lab. Draves, King, Venkatachary and Zill, "Constructing optimal IP routing tables"
 (INFOCOM 1999), show how to find the fewest prefixes. Addresses that nobody has may go anywhere.
 
-Many tables are worked out at once: a row of numpy's is a prefix, a column a table.
+Many tables are worked out at once: a whole number has a bit for each of them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import or_
 
-import numpy as np
-from numpy.typing import NDArray
-
-Sets = NDArray[np.unsignedinteger]
-"""Sets of choices: bit i is choice i."""
 MOST_CHOICES = 63
-"""The most choices of a table. A set of all bits is kept for "any choice"."""
-WIDTHS = (np.uint8, np.uint16, np.uint32, np.uint64)
+"""The most choices of a table."""
+ANY = 0
+"""The choice of a destination that a table needs no route to: any other one will do."""
+Planes = list[int]
+"""For each choice from `ANY` on the tables, as bits, that it is open to; for `ANY` all are open."""
+_BITS = [bytes(b"01"[each in (ANY, choice)] for each in range(256)) for choice in range(256)]
+"""For each choice: a translation of choices to digits, 1 where it is open."""
 
 
-def sets(choices: NDArray[np.integer], most: int) -> Sets:
-    """Return each choice below `most` as a set in the fewest bits; all bits for a negative one.
+def planes(choices: bytes, most: int) -> Planes:
+    """Return the choices of a destination, one for each table, the last table's first, as planes.
 
-    A negative one is a destination that a table needs no route to: any choice will do.
+    They are at most `most`.
     """
-    width = next(each for each in WIDTHS if most < np.iinfo(each).bits)
-    bits = width(1) << np.maximum(choices, 0).astype(width)
-    return np.where(choices < 0, np.iinfo(width).max, bits).astype(width, copy=False)
-
-
-@dataclass(frozen=True)
-class Routes:
-    """Routes of many tables: each of a prefix (its number in the tree), a table and a choice."""
-
-    prefix: NDArray[np.intp]
-    table: NDArray[np.intp]
-    choice: NDArray[np.intp]
+    there = {*choices, ANY}
+    any_ = int(choices.translate(_BITS[ANY]), 2)
+    return [
+        int(choices.translate(_BITS[choice]), 2) if choice in there else any_
+        for choice in range(most + 1)
+    ]
 
 
 class Tree:
     """The tree of some destinations: each is a leaf, and two subtrees have a prefix in common.
 
     `prefixes` has the first address and the length of every node, the destinations first, in rising
-    order.
+    order; both children of a node come before it.
     """
 
     def __init__(self, destinations: Sequence[tuple[int, int]], bits: int) -> None:
@@ -57,68 +51,55 @@ class Tree:
         self.prefixes = [destinations[at] for at in self.order]
         self._bits = bits
         self._children: list[tuple[int, int]] = []
-        self._levels: dict[int, list[int]] = defaultdict(list)
-        """Height above the lowest leaf -> the inner nodes there."""
-        self._root, _ = self._join(0, len(destinations)) if destinations else (0, 0)
+        if destinations:
+            self._join(0, len(destinations))
 
-    def _join(self, low: int, high: int) -> tuple[int, int]:
-        """Make the tree of the leaves from `low` to `high`; return its node and its height."""
+    def _join(self, low: int, high: int) -> int:
+        """Make the tree of the leaves from `low` to `high`; return its node."""
         if high - low == 1:
-            return low, 0
+            return low
         first, last = self.prefixes[low][0], self.prefixes[high - 1][0]
         below = (first ^ last).bit_length()
         prefix = first >> below << below
         middle = bisect_left(self.prefixes, (prefix | 1 << below - 1, 0), low, high)
-        (left, one), (right, other) = self._join(low, middle), self._join(middle, high)
+        children = self._join(low, middle), self._join(middle, high)
         self.prefixes.append((prefix, self._bits - below))
-        self._children.append((left, right))
-        height = max(one, other) + 1
-        self._levels[height].append(len(self.prefixes) - 1)
-        return len(self.prefixes) - 1, height
+        self._children.append(children)
+        return len(self.prefixes) - 1
 
-    def routes(self, choices: Sets) -> Routes:
-        """Return the fewest routes of some tables.
+    def routes(self, choices: Sequence[Planes]) -> Iterator[tuple[int, int, int]]:
+        """Yield the fewest routes of some tables, by prefix (its node) and choice.
 
-        `choices` is the set of choices for each leaf (rows) in each table (columns).
+        The third of each is the tables that have this route, as bits. `choices` are those of each
+        leaf.
         """
-        best = self._best(choices)
-        every = np.iinfo(best.dtype).max
-        inherited = np.zeros_like(best)
-        found: list[Routes] = []
-        for nodes in [*reversed(self._inner()), np.arange(len(self.order))]:
-            here, above = best[nodes], inherited[nodes]
+        best = [*choices]
+        for left, right in self._children:
+            one, other = best[left], best[right]
+            both = [*map(int.__and__, one, other)]
+            alike = reduce(or_, both)
+            best.append([b | (a | o) & ~alike for b, a, o in zip(both, one, other, strict=True)])
+        inherited = [[0] * len(each) for each in best]
+        for node in reversed(range(len(best))):
+            here, above = best[node], inherited[node]
             # Where every choice will do there is nothing to send.
-            needed = ((here & above) == 0) & (here != every)
-            first = here & (~here + here.dtype.type(1))
-            row, table = np.nonzero(needed)
-            choice = np.frexp(first[row, table].astype(np.float64))[1] - 1
-            found.append(Routes(nodes[row], table, choice.astype(np.intp)))
-            if nodes[0] >= len(self.order):
-                below = np.where(needed, first, above)
-                for children in self._of(nodes):
-                    inherited[children] = below
-        return Routes(
-            *(
-                np.concatenate([getattr(each, name) for each in found])
-                for name in ("prefix", "table", "choice")
-            )
-        )
+            served = reduce(or_, map(int.__and__, here, above), here[ANY])
+            new, open_ = [0], ~served
+            for choice in range(1, len(here)):
+                new.append(here[choice] & open_)
+                open_ &= ~here[choice]
+                if new[choice]:
+                    yield node, choice, new[choice]
+            if node >= len(self.order):
+                below = [n | a & served for n, a in zip(new, above, strict=True)]
+                for child in self._children[node - len(self.order)]:
+                    inherited[child] = below
 
-    def _best(self, choices: Sets) -> Sets:
-        """Return for each node the choices with which its subtree needs the fewest routes."""
-        best = np.empty((len(self.prefixes), choices.shape[1]), choices.dtype)
-        best[: len(choices)] = choices
-        for nodes in self._inner():
-            left, right = (best[children] for children in self._of(nodes))
-            both = left & right
-            best[nodes] = np.where(both != 0, both, left | right)
-        return best
 
-    def _inner(self) -> list[NDArray[np.intp]]:
-        """Return the inner nodes, level by level from the leaves up."""
-        return [np.array(self._levels[height]) for height in sorted(self._levels)]
-
-    def _of(self, nodes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the left and the right children of inner nodes."""
-        both = np.array(self._children)[nodes - len(self.order)]
-        return both[:, 0], both[:, 1]
+def ones(number: int) -> Iterator[int]:
+    """Yield the places of the ones of a number."""
+    digits = bin(number)[:1:-1]
+    at = digits.find("1")
+    while at >= 0:
+        yield at
+        at = digits.find("1", at + 1)

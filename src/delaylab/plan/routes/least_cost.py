@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from delaylab.errors import BadInput
-from delaylab.extras import has, needed
 from delaylab.plan.model import Route
 from delaylab.plan.routes.networks import Addresses, Table
 from delaylab.plan.routes.reach import NextHops, Stacks
@@ -15,11 +13,8 @@ from delaylab.resolve.addresses import POOL4, POOL6
 AGGREGATED_FROM = 150
 """The number of stacks that forward from which on routes to several networks are made one.
 
-Of fewer routers the plan takes longer with numpy and scipy loaded than without. A light install
-has neither; its routes lead packets the same ways, and are more.
+Fewer routers have so few routes that each network may have its own.
 """
-MOST = 100_000_000
-"""The largest number of pairs of a router and a network."""
 
 
 def routes(stacks: Stacks, machine: str | None, *, multipath: bool = False) -> Iterator[Route]:
@@ -36,14 +31,11 @@ def routes(stacks: Stacks, machine: str | None, *, multipath: bool = False) -> I
     addresses = Addresses(stacks)
     edges = stacks.edges(except_for=[machine] if machine else [])
     inner = stacks.without(edges)
-    _check_pairs(len(inner.forwarding), len(inner.on))
     tables: dict[str, Table]
-    if len(stacks.forwarding) < AGGREGATED_FROM or not has("scipy"):
+    if len(stacks.forwarding) < AGGREGATED_FROM:
         tables = _tables(inner, addresses, multipath=multipath)
     else:
-        with needed("a lab with many routers"):
-            # Takes longer to load than all of a small lab.
-            from delaylab.plan.routes.many import tables as of_many  # noqa: PLC0415
+        from delaylab.plan.routes.many import tables as of_many  # noqa: PLC0415  few labs need it
 
         tables = of_many(inner, addresses, machine, multipath=multipath)
     for stack, table in _to_gateways(stacks, addresses, edges).items():
@@ -53,13 +45,6 @@ def routes(stacks: Stacks, machine: str | None, *, multipath: bool = False) -> I
     for stack in stacks.links:
         for via, networks in tables.get(stack, {}).items():
             yield Route(stack, tuple(networks), via)
-
-
-def _check_pairs(routers: int, networks: int) -> None:
-    """Raise BadInput for a lab that is too large."""
-    if routers * networks > MOST:
-        what = f"{routers} routers need routes to {networks} networks each"
-        raise BadInput(what, fix="say `routes: none` and let routing daemons summarise them")
 
 
 def routes_of_hosts(stacks: Stacks, machine: str | None) -> Iterator[Route]:
