@@ -12,7 +12,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from delaylab.cli import whole
-from delaylab.cli.groups import GROUPS, Heading
+from delaylab.cli.groups import GROUPS, HelpGroup
 from delaylab.cli.options import Json, NamesLab, in_order
 
 OPTIONS = {"--down": "down", "--up": "up"}
@@ -85,8 +85,8 @@ def test_help_lists_all_verbs_in_groups() -> None:
         group: [line.split()[1] for line in part.splitlines() if re.match("│ [a-z]", line)]
         for group, part in re.findall(r"─ ([A-Z][^─]*?) ─+╮\n(.*?)╰", said, re.DOTALL)
     }
-    assert [*found] == ["Options", *Heading]
+    assert [*found] == ["Options", *HelpGroup]
     verbs = {name.split()[0] for name, _ in commands(get_command(whole()))}
-    assert sorted(verb for group in Heading for verb in found[group]) == sorted(verbs)
+    assert sorted(verb for group in HelpGroup for verb in found[group]) == sorted(verbs)
     for group, own in GROUPS.items():
         assert found[group][: len(own)] == [*own], "verbs of other packages follow"

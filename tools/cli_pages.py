@@ -12,7 +12,7 @@ from typer.cli import get_docs_for_click
 from typer.main import get_command
 
 from delaylab.cli import whole
-from delaylab.cli.groups import Heading
+from delaylab.cli.groups import HelpGroup
 
 FOLDER = Path(__file__).parent.parent / "docs" / "cli"
 NAMES = """\
@@ -26,7 +26,7 @@ def pages() -> dict[str, str]:
     group = get_command(whole())
     assert isinstance(group, typer.core.TyperGroup)
     made = {}
-    rows: dict[str, list[str]] = {each: [] for each in Heading}
+    rows: dict[str, list[str]] = {each: [] for each in HelpGroup}
     for name, command in commands(group):
         page = f"{name.replace(' ', '-')}.md"
         made[page] = _page(name, command)

@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from delaylab.errors import BadInput
 
 
-class Group(StrEnum):
+class Additions(StrEnum):
     """A group of entry points: what it adds, and what each of them names."""
 
     VERBS = "delaylab.verbs"
@@ -26,12 +26,12 @@ class Group(StrEnum):
     """Pictures for a verb: a function as that verb describes it."""
 
 
-def names(group: Group) -> list[str]:
+def names(group: Additions) -> list[str]:
     """Return the names of a group's entry points, sorted."""
     return sorted(_found(group))
 
 
-def load(group: Group, name: str) -> object | None:
+def load(group: Additions, name: str) -> object | None:
     """Return what an entry point names, None if there is none of this name.
 
     Raise BadInput if two packages add the same name.
@@ -40,12 +40,12 @@ def load(group: Group, name: str) -> object | None:
     return None if entry is None else entry.load()
 
 
-def load_all(group: Group) -> list[object]:
+def load_all(group: Additions) -> list[object]:
     """Return what all entry points of a group name, in the order of their names."""
     return [_found(group)[name].load() for name in names(group)]
 
 
-def _found(group: Group) -> dict[str, EntryPoint]:
+def _found(group: Additions) -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
         other = found.setdefault(entry.name, entry)

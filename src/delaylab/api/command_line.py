@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from delaylab.cli.groups import Heading
+from delaylab.cli.groups import HelpGroup
 from delaylab.cli.options import INTERRUPTED, Json, NamesLab, app, console, print_found, print_json
 from delaylab.io.terminal import print_error
 
 __all__ = [
     "INTERRUPTED",
-    "Heading",
+    "HelpGroup",
     "Json",
     "NamesLab",
     "app",

@@ -91,8 +91,8 @@ def add_others(verb: str = "") -> None:
     # Most verbs are the laboratory's, and to look for others takes 10 ms.
     from delaylab import extensions
 
-    if extensions.load(extensions.Group.VERBS, verb) is None:
-        extensions.load_all(extensions.Group.VERBS)
+    if extensions.load(extensions.Additions.VERBS, verb) is None:
+        extensions.load_all(extensions.Additions.VERBS)
 
 
 def _of_system(error: OSError) -> str:

@@ -76,11 +76,11 @@ def _examine_machine(
 
 
 def _examine_study(name: str, *, as_json: bool) -> None:
-    from delaylab.extensions import Group, load
+    from delaylab.extensions import Additions, load
     from delaylab.extras import INSTALL
     from delaylab.verbs.checks import Forecast
 
-    forecast = load(Group.FORECASTS, "study")
+    forecast = load(Additions.FORECASTS, "study")
     if forecast is None:
         raise NotHere("the package of studies is not installed", "--study", INSTALL)
     cast("Forecast", forecast)(name, as_json=as_json)

@@ -8,7 +8,7 @@ import typer
 from typer.main import get_command_name
 
 
-class Heading(StrEnum):
+class HelpGroup(StrEnum):
     """A group's heading, in the order of `--help`; verbs of other packages name theirs."""
 
     LABS = "Labs"
@@ -21,12 +21,12 @@ class Heading(StrEnum):
 
 
 GROUPS = {
-    Heading.LABS: ("up", "ps", "down", "plan", "graph"),
-    Heading.INSIDE: ("exec", "shell", "cp", "logs"),
-    Heading.LINKS: ("link", "node", "converge", "watch"),
-    Heading.MEASUREMENTS: ("ping",),
-    Heading.FILES: ("import", "generate", "place", "schema"),
-    Heading.MACHINE: ("doctor", "image"),
+    HelpGroup.LABS: ("up", "ps", "down", "plan", "graph"),
+    HelpGroup.INSIDE: ("exec", "shell", "cp", "logs"),
+    HelpGroup.LINKS: ("link", "node", "converge", "watch"),
+    HelpGroup.MEASUREMENTS: ("ping",),
+    HelpGroup.FILES: ("import", "generate", "place", "schema"),
+    HelpGroup.MACHINE: ("doctor", "image"),
 }
 """The verbs of the laboratory; those of other packages follow in their groups."""
 
@@ -43,8 +43,8 @@ def put_into_groups(app: typer.Typer) -> None:
 
 def place(name: str, heading: object) -> tuple[int, int]:
     """Return the place of a verb in `--help`: of its group, and within it."""
-    headings = list(map(str, Heading))
-    names = GROUPS.get(Heading(heading), ()) if heading in headings else ()
+    headings = list(map(str, HelpGroup))
+    names = GROUPS.get(HelpGroup(heading), ()) if heading in headings else ()
     return (
         headings.index(str(heading)) if heading in headings else len(headings),
         names.index(name) if name in names else len(names),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from delaylab.cli.groups import Heading
+from delaylab.cli.groups import HelpGroup
 from delaylab.cli.numbers import duration, whole
 from delaylab.cli.options import Json, NamesLab, app, console, print_found, print_json
 from delaylab.errors import BadInput
@@ -15,7 +15,7 @@ from delaylab.errors import BadInput
 MOST_CALLS = 10**12
 
 
-@app.command(cls=NamesLab, rich_help_panel=Heading.INSIDE)
+@app.command(cls=NamesLab, rich_help_panel=HelpGroup.INSIDE)
 def record(
     words: Annotated[
         list[str],
@@ -63,7 +63,7 @@ def record(
     print_found(folder, verb.as_json, verb.print_recording, as_json=as_json)
 
 
-@app.command(context_settings={"ignore_unknown_options": True}, rich_help_panel=Heading.INSIDE)
+@app.command(context_settings={"ignore_unknown_options": True}, rich_help_panel=HelpGroup.INSIDE)
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a recording.")],
     words: Annotated[

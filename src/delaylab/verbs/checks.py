@@ -31,7 +31,7 @@ class Check:
 
 
 class MoreChecks(Protocol):
-    """Checks that another package adds to `doctor` (`extensions.Group.CHECKS`)."""
+    """Checks that another package adds to `doctor` (`extensions.Additions.CHECKS`)."""
 
     @property
     def GROUP(self) -> str:  # noqa: N802  a module's constant

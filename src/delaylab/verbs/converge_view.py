@@ -11,7 +11,7 @@ from rich.table import Table
 
 from delaylab import extensions, extras
 from delaylab.errors import BadInput, NotHere
-from delaylab.extensions import Group
+from delaylab.extensions import Additions
 from delaylab.forwarding.fates import Interval
 from delaylab.io.values import JsonObject
 from delaylab.lab.running import LiveLab
@@ -83,7 +83,7 @@ def draw(lab: LiveLab, outcomes: Sequence[Outcome], targets: Targets, console: C
     if targets == Targets():
         return
     with extras.needed(PICTURE):
-        drawer = extensions.load(Group.PICTURES, "convergence")
+        drawer = extensions.load(Additions.PICTURES, "convergence")
     if drawer is None:
         raise NotHere("the package that draws events is not installed", fix=extras.INSTALL)
     picture = cast("Drawer", drawer)(lab.name, outcomes)

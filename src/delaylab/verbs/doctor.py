@@ -16,7 +16,7 @@ from delaylab import extensions
 from delaylab.agent.binary import agent_path
 from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import BadInput, DelaylabError
-from delaylab.extensions import Group
+from delaylab.extensions import Additions
 from delaylab.io.values import JsonObject
 from delaylab.kinds import KINDS
 from delaylab.machines import LOCAL, Machine
@@ -249,4 +249,4 @@ def print_checks(checks: list[Check], console: Console) -> None:
 
 def _more() -> list[MoreChecks]:
     """Return the checks that other packages add."""
-    return [cast("MoreChecks", each) for each in extensions.load_all(Group.CHECKS)]
+    return [cast("MoreChecks", each) for each in extensions.load_all(Additions.CHECKS)]

@@ -7,7 +7,7 @@ from typing import cast
 
 from delaylab import extensions
 from delaylab.errors import BadInput
-from delaylab.extensions import Group
+from delaylab.extensions import Additions
 from delaylab.io.values import JsonObject
 from delaylab.spec.lab import LabSpec
 from delaylab.topology.generators import GENERATORS, Generator, Parameter
@@ -31,9 +31,9 @@ def schema(name: str) -> JsonObject:
     """
     if name == LAB:
         return with_dialect(LabSpec.model_json_schema(by_alias=True))
-    added = extensions.load(Group.SCHEMAS, name)
+    added = extensions.load(Additions.SCHEMAS, name)
     if added is None:
-        known = ", ".join([LAB, *extensions.names(Group.SCHEMAS)])
+        known = ", ".join([LAB, *extensions.names(Additions.SCHEMAS)])
         raise BadInput(f"no file format {name!r}", fix=f"one of {known}")
     return cast("Callable[[], JsonObject]", added)()
 

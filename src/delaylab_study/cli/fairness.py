@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from delaylab.api.command_line import Heading, Json, NamesLab, app, console, print_found
+from delaylab.api.command_line import HelpGroup, Json, NamesLab, app, console, print_found
 from delaylab.api.errors import BadInput
 
 
-@app.command(cls=NamesLab, rich_help_panel=Heading.MACHINE)
+@app.command(cls=NamesLab, rich_help_panel=HelpGroup.MACHINE)
 def fair(
     lab_name: Annotated[
         str | None,

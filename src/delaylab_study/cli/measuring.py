@@ -12,7 +12,7 @@ import typer
 
 from delaylab.api.command_line import (
     INTERRUPTED,
-    Heading,
+    HelpGroup,
     Json,
     app,
     console,
@@ -24,7 +24,7 @@ from delaylab.api.errors import BadInput
 from delaylab_study.cli.options import OF_DATA, Claims, CsvTable, Only, Paper, Scale
 
 
-@app.command(rich_help_panel=Heading.MEASUREMENTS)
+@app.command(rich_help_panel=HelpGroup.MEASUREMENTS)
 def run(
     study: Annotated[
         str | None,
@@ -146,7 +146,7 @@ def _list_studies(*, as_json: bool) -> None:
     print_found(known, lambda them: [*map(vars, them)], study_plans.print_list, as_json=as_json)
 
 
-@app.command(rich_help_panel=Heading.DATASETS)
+@app.command(rich_help_panel=HelpGroup.DATASETS)
 def report(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
@@ -171,7 +171,7 @@ def report(
     check_intact(study)
 
 
-@app.command(rich_help_panel=Heading.DATASETS)
+@app.command(rich_help_panel=HelpGroup.DATASETS)
 def charts(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
@@ -212,7 +212,7 @@ def charts(
     check_intact(study)
 
 
-@app.command(rich_help_panel=Heading.DATASETS)
+@app.command(rich_help_panel=HelpGroup.DATASETS)
 def show(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
@@ -257,7 +257,7 @@ def show(
     check_intact(study)
 
 
-@app.command(rich_help_panel=Heading.DATASETS)
+@app.command(rich_help_panel=HelpGroup.DATASETS)
 def compare(
     given: Annotated[
         list[str],

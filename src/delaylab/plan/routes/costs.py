@@ -43,7 +43,7 @@ class Routers:
         return cls(near, on)
 
 
-class Costs(Protocol):
+class PathCosts(Protocol):
     """The least costs from each router to each link, 0 if the router is on the link."""
 
     def choices(self, gateways: Sequence[tuple[int, int]], *, multipath: bool) -> Choices:
@@ -65,7 +65,7 @@ class PlainCosts:
         ]
 
     def choices(self, gateways: Sequence[tuple[int, int]], *, multipath: bool) -> Choices:
-        """Return the best of some gateways to each link, as `Costs` says."""
+        """Return the best of some gateways to each link, as `PathCosts` says."""
         if not gateways:
             return [], array("i", [OUT_OF_REACH]) * self._links
         rows = [[far + cost for far in self._least[router]] for router, cost in gateways]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from delaylab.extras import has, needed
-from delaylab.plan.routes.costs import Costs, PlainCosts, Routers
+from delaylab.plan.routes.costs import PathCosts, PlainCosts, Routers
 from delaylab.plan.routes.reach import Gateway, Stacks
 
 QUICK_FROM = 350
@@ -42,7 +42,7 @@ def every(
     forwarding = [stack for stack in stacks.links if stack in stacks.forwarding]
     number = {stack: at for at, stack in enumerate(forwarding)}
     routers = Routers.of(stacks, links, number)
-    costs: Costs
+    costs: PathCosts
     if len(forwarding) >= QUICK_FROM and has("scipy"):
         with needed("a lab with many routers"):
             from delaylab.plan.routes.quick_costs import QuickCosts  # noqa: PLC0415  slow to load

@@ -36,7 +36,7 @@ class QuickCosts:
             )
 
     def choices(self, gateways: Sequence[tuple[int, int]], *, multipath: bool) -> Choices:
-        """Return the best of some gateways to each link, as `Costs` says."""
+        """Return the best of some gateways to each link, as `PathCosts` says."""
         if not gateways:
             return [], array("i", [OUT_OF_REACH]) * self._least.shape[1]
         costs = self._least[[router for router, _ in gateways]]

@@ -10,7 +10,7 @@ from delaylab.plan.ways.probe_way import (
     SAME_AS_UPLINK,
     ProbeWay,
 )
-from delaylab.plan.ways.probed import Probed
+from delaylab.plan.ways.probed import ProbedPackets
 from delaylab.points import SOCKET_POINTS
 from delaylab.resolve.agent_names import node_agent
 
@@ -20,7 +20,7 @@ NO_VIF = "the node has no virtual interface: it is in its host's stack"
 OWN_INTERFACE = "the sender's own interface leads outside: `stack` is there"
 
 
-def outside_way(plan: KeptPlan, probe: Probed, interface: str) -> ProbeWay:
+def outside_way(plan: KeptPlan, probe: ProbedPackets, interface: str) -> ProbeWay:
     """Return the way of a probe whose packets leave the sender's stack by an interface.
 
     Raises BadInput if the address is that of a node.

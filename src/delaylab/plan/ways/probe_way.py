@@ -12,7 +12,7 @@ from delaylab.plan.attachment import Attachment, TapPoint
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.ways.path import MOST_PATHS, NodePath, node_paths
 from delaylab.plan.ways.probe_end import ProbeEnd
-from delaylab.plan.ways.probed import Probed
+from delaylab.plan.ways.probed import ProbedPackets
 from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, TUNNEL, WIRE, location, role
 from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.lab import Lab
@@ -99,7 +99,7 @@ class ProbeWay:
         return tuple(point for point in SOCKET_POINTS if f"sender.{point}" in there)
 
 
-def probe_way(plan: KeptPlan, lab: Lab, probe: Probed) -> ProbeWay:
+def probe_way(plan: KeptPlan, lab: Lab, probe: ProbedPackets) -> ProbeWay:
     """Return the way of a probe; raise BadInput if there is no path between its nodes."""
     there = node_paths(plan, lab, probe.sender, probe.to, probe.over)
     _check_announced(lab, probe, there[0])
@@ -116,7 +116,7 @@ def probe_way(plan: KeptPlan, lab: Lab, probe: Probed) -> ProbeWay:
     return replace(found, beside=tuple(beside))
 
 
-def _check_announced(lab: Lab, probe: Probed, path: NodePath) -> None:
+def _check_announced(lab: Lab, probe: ProbedPackets, path: NodePath) -> None:
     """Raise BadInput if a probe names a link, and routers do not know the addresses of its ends."""
     if probe.over is None or len(path.links) == 1:
         return
@@ -128,7 +128,7 @@ def _check_announced(lab: Lab, probe: Probed, path: NodePath) -> None:
             raise BadInput(what, fix=fix)
 
 
-def _beside(plan: KeptPlan, lab: Lab, probe: Probed) -> Iterator[TapPoint]:
+def _beside(plan: KeptPlan, lab: Lab, probe: ProbedPackets) -> Iterator[TapPoint]:
     """Yield taps at every interface of a router by which packets of a probe can leave it or come.
 
     Links that lead to one router alone, and to neither end of the probe, are left out.
@@ -145,14 +145,16 @@ def _beside(plan: KeptPlan, lab: Lab, probe: Probed) -> Iterator[TapPoint]:
                 yield from _at_router(attachment, crossed, wire=True)
 
 
-def _at_end(end: ProbeEnd, probe: Probed) -> Iterator[TapPoint]:
+def _at_end(end: ProbeEnd, probe: ProbedPackets) -> Iterator[TapPoint]:
     """Yield the taps of an end of a probe at one of its links."""
     yield from end.taps()
     if end.role == RESPONDER and probe.protocol in NO_SOCKET and end.has_cable:
         yield TapPoint(end.agent, end.attachment.device, "responder.stack")
 
 
-def way_over(plan: KeptPlan, lab: Lab, probe: Probed, path: NodePath, back: NodePath) -> ProbeWay:
+def way_over(
+    plan: KeptPlan, lab: Lab, probe: ProbedPackets, path: NodePath, back: NodePath
+) -> ProbeWay:
     """Return the way of a probe whose requests take one path and whose replies take another."""
     out = _PathPoints.of(plan, lab, path)
     same_way_back = back.links == path.links[::-1]
@@ -252,7 +254,7 @@ class _PathPoints:
         return [tap.point for tap in self.between]
 
 
-def _by_sender(probe: Probed, sender: ProbeEnd) -> tuple[tuple[str, ...], dict[str, str]]:
+def _by_sender(probe: ProbedPackets, sender: ProbeEnd) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the points that the sender stamps itself, and the reasons for those it does not."""
     if not probe.connects:
         return SOCKET_POINTS, {}
@@ -320,7 +322,7 @@ def _at_router(attachment: Attachment, crossed: _Crossed, *, wire: bool = False)
     ]
 
 
-def _loopback(plan: KeptPlan, lab: Lab, probe: Probed, node: str) -> str | None:
+def _loopback(plan: KeptPlan, lab: Lab, probe: ProbedPackets, node: str) -> str | None:
     """Return the address of a router's loopback if packets of a probe go to it and from it.
 
     They do not if the probe names a link, or the lab sets no routes that lead there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 
-class Probed(Protocol):
+class ProbedPackets(Protocol):
     """A probe whose way is asked for, such as that of a study file."""
 
     @property
