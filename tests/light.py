@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIGHT = """
+WITHOUT = """
 import sys
 from delaylab.extras import PACKAGES
 
@@ -16,9 +16,8 @@ class Refused:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Refused())
-from delaylab.__main__ import main
-main()
 """
+VERB = f"{WITHOUT}from delaylab.__main__ import main; main()"
 SMALL = """\
 lab: small
 nodes: {a: {}, b: {}}
@@ -29,7 +28,12 @@ links:
 
 def light(folder: Path, *argv: str, code: int = 0) -> str:
     """Run a verb in a folder; return what it printed, of one that must fail its complaint."""
-    command = [sys.executable, "-c", LIGHT, *argv]
+    return python(folder, VERB, *argv, code=code)
+
+
+def python(folder: Path, program: str, *argv: str, code: int = 0) -> str:
+    """Run a program in a folder, as `light` runs a verb."""
+    command = [sys.executable, "-c", program, *argv]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert ran.returncode == code, ran.stderr
     return ran.stderr if code else ran.stdout

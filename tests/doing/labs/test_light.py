@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.light import SMALL, light
+from tests.light import SMALL, WITHOUT, light, python
 
 pytestmark = pytest.mark.root
 ROUTED = """\
@@ -50,3 +50,22 @@ def test_routers_are_waited_for_broken_and_watched(tmp_path: Path) -> None:
     assert json.loads(light(tmp_path, "ps", "--json")), "it is as it was"
     light(tmp_path, "watch", "--for", "1s")
     light(tmp_path, "down", "routed")
+
+
+PROGRAM = f"""{WITHOUT}
+import delaylab
+with delaylab.up("lab.yaml") as running:
+    assert running.node("a").run(["echo", "here"]).stdout == "here\\n"
+    assert running.node("a").ping(running.node("b"), count=3, interval="10ms").sent == 3
+assert len(delaylab.generate("ring", {{"nodes": 4}}).lab.nodes) == 4
+try:
+    delaylab.read
+except delaylab.NotHere as error:
+    print(error)
+"""
+
+
+def test_a_program_brings_a_lab_up_and_pings(tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text(SMALL)
+    said = python(tmp_path, PROGRAM)
+    assert said.startswith("delaylab.read needs the Python package ")
