@@ -79,7 +79,8 @@ from delaylab_study.charts.boxes import (
 )
 from delaylab_study.charts.delays import all_charts as delay_charts
 from delaylab_study.charts.held_rates import table as held_rates
-from delaylab_study.charts.layer_table import DelayCell, Part, Published
+from delaylab_study.charts.layer_table import DelayCell as Cell
+from delaylab_study.charts.layer_table import Part, Published
 from delaylab_study.charts.layer_table import layers as layer_table
 from delaylab_study.charts.lazy import alt
 from delaylab_study.charts.tables import Cells, Table
@@ -100,11 +101,11 @@ __all__ = [
     "UNKNOWN",
     "WHISKERS_SAID",
     "Burst",
+    "Cell",
     "Cells",
     "Chart",
     "Claim",
     "Criterion",
-    "DelayCell",
     "Design",
     "DomainTime",
     "Effect",

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import starmap
 
 from delaylab_study.analysis.packets.rtt import LINK
-from delaylab_study.charts.layer_table import DelayCell as Delay
-from delaylab_study.charts.layer_table import layers
+from delaylab_study.charts.layer_table import DelayCell, layers
 from delaylab_study.papers import calls
 from delaylab_study.report import value as v
 from delaylab_study.report.sections.section import Report, quantile
@@ -58,7 +57,7 @@ def _parts(report: Report) -> Iterator[v.Part]:
     yield v.for_scripts("layers", lambda: starmap(_values, cells))
 
 
-def _values(kind: str, load: str, term: str, found: Delay) -> Iterator[v.Value]:
+def _values(kind: str, load: str, term: str, found: DelayCell) -> Iterator[v.Value]:
     """Yield a cell as values, with the paper's words beside them."""
     yield from v.values({"kind": kind, "load": load, "term": term})
     yield from v.values({"paper_median": found.paper, "paper_p99": found.paper_p99})
@@ -68,7 +67,7 @@ def _values(kind: str, load: str, term: str, found: Delay) -> Iterator[v.Value]:
         yield quantile("p99_us", found.found.p99)
 
 
-def _cell(delay: Delay) -> v.Cell:
+def _cell(delay: DelayCell) -> v.Cell:
     said: list[str | v.Span] = [f"{delay.here} ", v.Span(delay.here_p99, "small")]
     if delay.paper:
         said += [v.Span("\n"), v.Span(delay.paper, "paper"), " ", v.Span(delay.paper_p99, "small")]
