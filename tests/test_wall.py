@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from delaylab.extensions import Additions
+from delaylab_study.papers.registry import GROUP
 from tests.rooms import (
     PAPERS,
     SOURCE,
@@ -130,3 +132,9 @@ def test_nobody_names_record_and_replay() -> None:
 def names_replaying(source: str) -> bool:
     """Return True if a source names the room of record and replay."""
     return re.search(r"\breplaying\b[. ]", source) is not None
+
+
+def test_the_page_of_the_api_has_each_group_of_additions() -> None:
+    page = (SOURCE.parents[1] / "docs" / "api.md").read_text()
+    groups = re.findall(r"^\| `(delaylab\.\w+)` \|", page, re.MULTILINE)
+    assert groups == [*map(str, Additions), GROUP]

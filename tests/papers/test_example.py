@@ -13,6 +13,7 @@ from delaylab.errors import DelaylabError
 from delaylab_study.dataset.store import read_study, resume_command
 from delaylab_study.papers import toolkit
 from delaylab_study.papers.loading import given
+from delaylab_study.papers.registry import GROUP
 from delaylab_study.papers.studies import find, names
 from delaylab_study.report.html import write_report
 from delaylab_study.report.show import as_json
@@ -110,6 +111,7 @@ def test_the_page_on_papers_has_the_example_and_the_toolkit() -> None:
     rows = re.findall(r"^\| (`.*?) \|", table, re.M)
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert sorted(named) == sorted(toolkit.__all__)
+    assert f'[project.entry-points."{GROUP}"]' in page
     quoted = re.findall(r"```python\n# examples/mypaper/(\w+\.py)\n(.*?)```", page, re.S)
     assert quoted
     for file, text in quoted:
