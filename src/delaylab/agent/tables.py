@@ -74,7 +74,7 @@ class RawColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ColumnFacts:
     """Facts that decide whether a column is right; missing values count for no other fact.
 
     `between` are the least and the most number, None without any and for fractions, which may only
@@ -123,7 +123,7 @@ def raw_columns(schema: Schema, part: bytes) -> Iterator[RawColumn]:
         yield RawColumn(name, column, flags, part[begin:end], checked.texts.get(name, []))
 
 
-def check_values(raw: RawColumn, found: Found) -> None:
+def check_values(raw: RawColumn, found: ColumnFacts) -> None:
     """Raise ValueError if a column has values that its schema does not allow."""
     column, why = raw.column, ""
     least, most = found.between or (column.least, column.least)
@@ -180,7 +180,7 @@ def decode(schema: Schema, part: bytes) -> Rows:
             _add_texts(rows, raw)
         elif raw.column.kind == "f64":
             values = _in_order(array("d", raw.data))
-            check_values(raw, Found(finite=all(map(math.isfinite, values))))
+            check_values(raw, ColumnFacts(finite=all(map(math.isfinite, values))))
             rows.fractions[raw.name] = values
         else:
             _add_numbers(rows, raw)
@@ -196,7 +196,9 @@ def _add_numbers(rows: Rows, raw: RawColumn) -> None:
     # The others may be any that their bytes can say.
     ranged = column.kind == "i64" or column.least or column.most is not None
     between = (min(known), max(known)) if ranged and known else None
-    check_values(raw, Found(between=between, flags=not (flags or b"").translate(None, b"\0\1")))
+    check_values(
+        raw, ColumnFacts(between=between, flags=not (flags or b"").translate(None, b"\0\1"))
+    )
     if flags is None:
         rows.numbers[raw.name] = numbers
     elif known is numbers:
@@ -211,7 +213,7 @@ def _add_texts(rows: Rows, raw: RawColumn) -> None:
     missing = MISSING in numbers
     there = filter(MISSING.__ne__, numbers) if missing else numbers
     largest = max(there, default=-1)
-    check_values(raw, Found(text=largest, missing=missing))
+    check_values(raw, ColumnFacts(text=largest, missing=missing))
     if raw.column.nullable:
         text_of = dict[int, str | None](enumerate(raw.texts)) | {MISSING: None}
         rows.some_texts[raw.name] = [text_of[each] for each in numbers]

@@ -10,7 +10,15 @@ from delaylab.agent.result import MOST_KEPT, AgentError, NoAnswer, Result, Unrea
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.agent.table_schemas import Schema
-from delaylab.agent.tables import MISSING, Form, Found, RawColumn, check_values, raw_columns, twice
+from delaylab.agent.tables import (
+    MISSING,
+    ColumnFacts,
+    Form,
+    RawColumn,
+    check_values,
+    raw_columns,
+    twice,
+)
 from delaylab.agent.watched import Watched, wait_watching
 from delaylab.agent.wire.loads import (
     ComputeDone,
@@ -40,6 +48,7 @@ __all__ = [
     "MOST_KEPT",
     "AgentError",
     "Clock",
+    "ColumnFacts",
     "Compute",
     "ComputeDone",
     "Counters",
@@ -50,7 +59,6 @@ __all__ = [
     "ExecDone",
     "FindRoute",
     "Form",
-    "Found",
     "Frame",
     "FrameFlow",
     "FrameKind",

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 from delaylab.api.agents import (
     MISSING,
+    ColumnFacts,
     Form,
-    Found,
     RawColumn,
     Result,
     Schema,
@@ -73,9 +73,9 @@ def _numbers(raw: RawColumn) -> pl.Series:
     known = values if flags is None else values[flags != 0]
     right = flags is None or int(flags.max(initial=0)) <= 1
     if raw.column.kind == "f64":
-        check_values(raw, Found(flags=right, finite=bool(np.isfinite(known).all())))
+        check_values(raw, ColumnFacts(flags=right, finite=bool(np.isfinite(known).all())))
     else:
-        check_values(raw, Found(flags=right, between=_between(known)))
+        check_values(raw, ColumnFacts(flags=right, between=_between(known)))
     series = pl.Series(raw.name, values.view("?") if raw.column.kind == "bool" else values)
     return series if flags is None else series.set(pl.Series(flags == 0), None)
 
@@ -89,7 +89,7 @@ def _texts(raw: RawColumn) -> pl.Series:
     missing = numbers == MISSING
     there = numbers[~missing]
     largest = int(there.max()) if len(there) else -1
-    check_values(raw, Found(text=largest, missing=bool(missing.any())))
+    check_values(raw, ColumnFacts(text=largest, missing=bool(missing.any())))
     found = pl.Series(raw.name, [*raw.texts, None], dtype=pl.String)
     texts = found.gather(np.where(missing, np.uint32(len(raw.texts)), numbers))
     return texts.cast(pl.Categorical) if raw.column.kind == "label" else texts
