@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.verdicts import shares
 from delaylab_study.analysis.packets.outliers import outliers, robust_scale
 from delaylab_study.analysis.statistics import effects
 from delaylab_study.analysis.statistics.effects import estimate, estimate_of_few, mean_of_few
@@ -19,18 +18,6 @@ from tests.synthetic import queue
 
 def autocorrelated(seed: int, n: int, correlation: float = 0.5) -> Floats:
     return queue(100, correlation)(np.random.default_rng(seed), n)
-
-
-@settings(max_examples=50)
-@given(st.integers(1, 2_000_000), st.data(), st.sampled_from([shares.SHOWN, shares.JUDGED]))
-def test_an_exact_interval_is_the_same_without_scipy(
-    n: int, data: st.DataObject, level: float
-) -> None:
-    count = data.draw(st.one_of(st.integers(0, min(n, 9)), st.integers(0, n), st.just(n)))
-    with_scipy = shares.exact(count, n, level)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shares, "has", {"scipy": False}.__getitem__)
-        assert shares.exact(count, n, level) == pytest.approx(with_scipy, rel=1e-7, abs=1e-12)
 
 
 def test_a_summary_gives_the_order_statistics_in_microseconds() -> None:

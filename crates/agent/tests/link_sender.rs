@@ -6,18 +6,21 @@ use common::links::{Lab, number, plan};
 use common::stolen_ms;
 use serde_json::{Value, json};
 
-/// A script that sends UDP packets of 1000 bytes of payload by a blocking socket, as many as requested, and
-/// prints the time in ms until the last one left the socket's buffer.
+/// A script that sends UDP packets of 1000 bytes of payload by a blocking socket, as many as requested. It
+/// prints the time in ms until the last one left the socket's buffer, and for how many of these ms it was
+/// ready to run and had no CPU.
 const SENDER: &str = r#"
 import fcntl, socket, struct, sys, termios, time
 count, to = int(sys.argv[1]), ("10.9.0.2", 9)
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-began = time.monotonic()
+def without_cpu_ms():
+    return int(open("/proc/self/schedstat").read().split()[1]) / 1e6
+waited, began = without_cpu_ms(), time.monotonic()
 for _ in range(count):
     sender.sendto(b"x" * 1000, to)
 while struct.unpack("i", fcntl.ioctl(sender, termios.TIOCOUTQ, b"    "))[0]:
     time.sleep(0.0001)
-print((time.monotonic() - began) * 1e3)
+print((time.monotonic() - began) * 1e3, without_cpu_ms() - waited)
 "#;
 /// The bits of one packet on the medium: with headers of UDP, IPv4 and Ethernet, and framing.
 const BITS: f64 = (1000.0 + 8.0 + 20.0 + 14.0 + 24.0) * 8.0;
@@ -45,13 +48,14 @@ fn set(lab: &Lab, conditions: Value) -> Value {
 const TRIES: usize = 5;
 
 /// Send and wait for the last frame. Return the time in ms, the ms by which it may be late because the
-/// machine did not run, and the number of lost frames.
+/// machine or the sender did not run, and the number of lost frames.
 fn send(lab: &Lab, count: u32) -> (f64, f64, u64) {
     lab.ask(json!({"op": "links", "reset": true}));
     let before_ms = stolen_ms();
     let said = lab.run("n1", &["python3", "-c", SENDER, &count.to_string()]);
-    let ms = said.trim().parse().unwrap_or_else(|_| panic!("{said}"));
-    let stolen = stolen_ms() - before_ms;
+    let printed: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [ms, waited_ms] = printed[..] else { panic!("{said}") };
+    let stolen = stolen_ms() - before_ms + waited_ms;
     let links = lab.settled();
     let way = &links["directions"][0];
     let arrived = number(way, "/out/frames");

@@ -54,12 +54,13 @@ def test_routers_are_waited_for_broken_and_watched(tmp_path: Path) -> None:
 
 PROGRAM = f"""{WITHOUT}
 import delaylab
+import delaylab_study
 with delaylab.up("lab.yaml") as running:
     assert running.node("a").run(["echo", "here"]).stdout == "here\\n"
     assert running.node("a").ping(running.node("b"), count=3, interval="10ms").sent == 3
 assert len(delaylab.generate("ring", {{"nodes": 4}}).lab.nodes) == 4
 try:
-    delaylab.read
+    delaylab_study.read
 except delaylab.NotHere as error:
     print(error)
 """
@@ -68,4 +69,4 @@ except delaylab.NotHere as error:
 def test_a_program_brings_a_lab_up_and_pings(tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(SMALL)
     said = python(tmp_path, PROGRAM)
-    assert said.startswith("delaylab.read needs the Python package ")
+    assert said.startswith("delaylab_study.read needs the Python package ")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
 
 import polars as pl
 import pytest
 
 from delaylab.agent import measuring_requests
 from delaylab.agent.result import Result
+from delaylab.agent.tables import Form
 from delaylab.agent.wire.measuring import ProbeDone
 from delaylab.units import Duration
 from delaylab_study.trial.rate_search import CLOSE_ENOUGH, TRIES, search
 
+T = TypeVar("T")
 RTT_NS = 50_000
 NO_REQUEST = measuring_requests.Probe(
     probe=1, protocol="icmp", to="", count=1, interval_ns=1, size=56, linger_ns=0, late_ns=0
@@ -27,8 +30,8 @@ class Tables(Result[ProbeDone]):
         super().__init__(NO_REQUEST)
         self.tables = tables
 
-    def table(self, name: str) -> pl.DataFrame:
-        return self.tables[name]
+    def read(self, name: str, read: Callable[[Form, Sequence[bytes]], T]) -> T:
+        return cast("T", self.tables[name])
 
 
 def lab(limit_ns: int, *, loses: bool = False, late_ns: int = 0) -> Send:
