@@ -14,11 +14,14 @@ from tools.profile_table import PAGE, table
 
 from delaylab.cli import whole
 from delaylab.kinds import KINDS
+from delaylab.plan.kind import PACKAGES
 from delaylab.resolve.load import lab_from
 from delaylab.spec.conditions.directions import conditions_of
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import FACTS, FIELDS_OF_KINDS, NodeSpec
 from delaylab.spec.source import parse
+from delaylab.verbs.kind_round_trips import TABLE_US
+from delaylab_study.charts.vega import KINDS as COLOURS
 from tests.plain import plain
 from tests.test_architecture import ORDER, ORDER_OF_STUDY
 
@@ -110,6 +113,29 @@ def test_every_kind_has_its_page(kind: str) -> None:
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
     for field, kinds in FIELDS_OF_KINDS.items():
         assert (field in named) == (kind in kinds), field
+
+
+PAGES_BY_KIND = ("README", "docs/security", "docs/links", "docs/benchmarks", "docs/architecture")
+"""The pages with a table that has a row for each kind of node."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_in_the_tables_by_kind(kind: str) -> None:
+    for page in PAGES_BY_KIND:
+        rows = [line for line in (ROOT / f"{page}.md").read_text().splitlines() if line[:1] == "|"]
+        assert any(f"`{kind}`" in row for row in rows), page
+    assert kind in COLOURS, "its colour in charts"
+    assert kind in TABLE_US, "its round trip, for forecasts"
+
+
+def test_set_up_installs_what_kinds_need_and_says_so() -> None:
+    script = (ROOT / "tools/setup.sh").read_text()
+    entries = re.search(r"^kind_tools=\((.*?)\)", script, re.MULTILINE | re.DOTALL)
+    assert entries is not None
+    assert set(entries[1].split()) == {f"{program}:{PACKAGES[program]}" for program in PACKAGES}
+    for page in ("set-up", "security"):
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        assert [package for package in PACKAGES.values() if package not in text] == [], page
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,8 @@ import pytest
 
 import delaylab
 import delaylab_study
+from delaylab.lab.attach import attach
+from delaylab.lab.programs.programs import states
 from tests.doing.conftest import (
     Run,
     as_json,
@@ -269,3 +271,13 @@ def test_a_study_runs_and_is_read_back(tmp_path: Path, run_directory: Path) -> N
     assert (both["delay_ns"] == both["rtt_user_ns"]).all()
     (claim,) = again.claims()
     assert claim.verdict == "not testable here"
+
+
+def test_programs_of_a_node_with_copies_of_folders_are_known(run_directory: Path) -> None:
+    """Such a node keeps the state of programs that start later in its own `/run`."""
+    nodes = {"a": {"files": {"/etc/delaylab-test": "x"}}, "b": {}}
+    lab = {"lab": "later", "nodes": nodes, "links": [{"between": ["a", "b"]}]}
+    with delaylab.up(delaylab.load(lab)) as running:
+        running.node("a").start(["sleep", "1000"], name="late")
+        assert [each.name for each in states(attach(None))["a"]] == ["late"]
+    assert left_behind(run_directory) == []

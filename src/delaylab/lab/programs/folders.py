@@ -28,5 +28,5 @@ def with_programs(lab: LiveLab) -> list[str]:
     return [
         name
         for name, node in lab.plan.nodes.items()
-        if node.programs or node.own_root or name in kept
+        if node.programs or node.own_root or node.own_folders or name in kept
     ]
