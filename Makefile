@@ -139,15 +139,16 @@ bench: kinds
 coverage: setup
 	$(VENV)/python -m tools.coverage
 
+# The agent's bounds come first: the models that other pages are made from import them.
 docs: setup
+	$(VENV)/python -m tools.engine_bounds
+	$(VENV)/python -m tools.message_types
 	$(VENV)/python -m tools.cli_pages
 	$(VENV)/python -m tools.man_page
 	$(VENV)/python -m tools.profile_table
 	$(VENV)/python -m tools.points_table
 	$(VENV)/python -m tools.claims_page
 	$(VENV)/python -m tools.schema_pages
-	$(VENV)/python -m tools.message_types
-	$(VENV)/python -m tools.engine_bounds
 	$(VENV)/python -m tools.api_page
 
 site: light

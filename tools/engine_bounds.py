@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tools.agent_protocol import protocol
 from tools.message_types import HEAD, formatted
-from tools.protocol_page import protocol
 
 MODULE = Path("src/delaylab/spec/conditions/bounds.py")
 

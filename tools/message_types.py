@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import fill, indent
 
-from tools.protocol_page import Schema, protocol
+from tools.agent_protocol import Schema, protocol
 
 FOLDER = Path("src/delaylab/agent/wire")
 GROUPS = {

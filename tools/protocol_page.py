@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from textwrap import fill
-from typing import Any
 
-from delaylab.agent.binary import agent_path
+from tools.agent_protocol import Schema, protocol
 from tools.field_tables import row_of, table_of
 
-Schema = dict[str, Any]
-"""A JSON Schema, or an object of the agent's description of its protocol."""
 WORDS = {"string": "text", "boolean": "true or false", "number": "number", "null": "null"}
 FIELDS = ("field", "type", "left out", "meaning")
-
-
-def protocol() -> Schema:
-    """Return the agent's description of its protocol (`delaylab-agent protocol`)."""
-    ran = subprocess.run([str(agent_path()), "protocol"], capture_output=True, check=True)
-    described: Schema = json.loads(ran.stdout)
-    return described
 
 
 def named(reference: Schema, types: Schema) -> Schema:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from delaylab.spec.conditions import engine
+import pytest
+
+from delaylab.spec.conditions import engine, words
 from delaylab.spec.conditions.words import APART, FIELDS, one_line
 
 OF_FILES = {"table", "runs", "points", "routes", "at_ns", "period_ns"}
@@ -18,6 +20,11 @@ def test_each_field_of_a_part_has_words() -> None:
     named = {name for kind in parts() for name in kind.model_fields}
     assert named - FIELDS.keys() - APART - OF_FILES == set()
     assert set(FIELDS) <= named
+
+
+def test_a_number_that_is_no_share_needs_words_of_its_own() -> None:
+    with pytest.raises(TypeError, match="no words for delay_per_byte_ns"):
+        words._word("delay_per_byte_ns", 8)
 
 
 def test_the_weight_of_red_is_told() -> None:

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 import pytest
 from hypothesis import given, settings
 from pydantic import BaseModel
-from tools.protocol_page import protocol
+from tools.agent_protocol import protocol
 
 from delaylab.agent import (
     link_reports,

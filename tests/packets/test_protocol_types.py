@@ -6,9 +6,10 @@ from dataclasses import fields
 
 import pytest
 from pydantic import BaseModel
+from tools.agent_protocol import Schema, protocol
 from tools.engine_bounds import MODULE, bounds
 from tools.message_types import FOLDER, GROUPS, NOT_FROM_PYTHON, modules
-from tools.protocol_page import Schema, named, protocol
+from tools.protocol_page import named
 
 from delaylab.agent.events import Event
 from delaylab.agent.failures import FailureKind

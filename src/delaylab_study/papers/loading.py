@@ -141,7 +141,9 @@ def _imported(run: Callable[[], ModuleType], where: str, place: Path | None) -> 
         return run()
     except (Exception, SystemExit) as error:
         what = f"the paper cannot be imported: {one_line(error)}"
-        moved = isinstance(error, ModuleNotFoundError) and error.name == TOOLKIT_OF_0_1
+        # An old folder of compiled files is a package, too: then the toolkit itself is missing.
+        missing = isinstance(error, ModuleNotFoundError) and (error.name or "")
+        moved = missing and f"{missing}.".startswith(f"{TOOLKIT_OF_0_1}.")
         raise BadInput(what, _place(error, place) or where, MOVED if moved else "") from error
 
 

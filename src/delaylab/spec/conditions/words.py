@@ -64,6 +64,8 @@ def _word(key: str, value: object) -> str:
         return f"{value.kind} over time, {len(value.points)} points"
     if isinstance(value, Opportunities):
         return f"{value.kind} over time, {len(value.at_ns)} points"
+    if isinstance(value, int):
+        raise TypeError(f"no words for {key}: {value}")
     if not isinstance(value, EngineForm):
         return value if isinstance(value, str) else str(Share.of(float(str(value))))
     said = _condition(value)
