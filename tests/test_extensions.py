@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from delaylab import extensions
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
 from delaylab.extensions import Additions
 
 
@@ -45,5 +46,26 @@ def test_one_name_of_two_packages_is_refused(
 ) -> None:
     installed(tmp_path, "mine", "[delaylab.verbs]\nshow = mine.verbs\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(BadInput, match="two packages add 'show': mine"):
+    with pytest.raises(BadInput, match="two additions are named 'show': mine"):
         extensions.load(Additions.VERBS, "run")
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("import nobody", "ModuleNotFoundError: No module named 'nobody'"),
+        ("", "AttributeError: module 'mine' has no attribute 'schema'"),
+    ],
+)
+def test_an_addition_that_cannot_be_loaded_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, why: str
+) -> None:
+    installed(tmp_path, "mine", "[delaylab.schemas]\nmap = mine:schema\n")
+    (tmp_path / "mine.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    said = rf"^mine:schema: 'map' of another package cannot be loaded: {why} \(correct or"
+    with pytest.raises(DelaylabError, match=said):
+        extensions.load(Additions.SCHEMAS, "map")
+    sys.modules.pop("mine", None)

@@ -26,7 +26,17 @@ DOOR = "delaylab.api"
 MEANING = {"analysis", "charts", "papers", "report"}
 MEANING_MAY_USE = MEANING | {"study_file", "dataset"}
 DOORS_OF_MEANING = {
-    *("errors", "progress", "files", "units", "documents", "points", "records", "verdicts"),
+    *(
+        "additions",
+        "errors",
+        "progress",
+        "files",
+        "units",
+        "documents",
+        "points",
+        "records",
+        "verdicts",
+    ),
     *("models", "names", "lab", "kinds", "conditions", "timeline", "cpus", "forwarding", "drawing"),
 }
 """The laboratory's doors for rooms that need no machine, no agent and no running lab."""

@@ -10,10 +10,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 
-from delaylab.errors import BadInput
+from delaylab.errors import BadInput, DelaylabError
+from delaylab.extras import is_extra
+
+WHAT = "additions"
 
 
 class Additions(StrEnum):
@@ -31,46 +35,77 @@ class Additions(StrEnum):
     """Pictures for a verb: a function as that verb describes it."""
 
 
+@dataclass(frozen=True)
+class EntryPoint:
+    """An entry point of an installed package: its name, and where to find what it names."""
+
+    name: str
+    value: str
+    """`MODULE:ATTRIBUTE`, or a module alone."""
+
+    @property
+    def module(self) -> str:
+        """Return the module."""
+        return self.value.partition(":")[0]
+
+    @property
+    def attribute(self) -> str:
+        """Return the name in the module, empty for the module itself."""
+        return self.value.partition(":")[2]
+
+    def load(self) -> object:
+        """Return what it names; raise DelaylabError if that cannot be imported.
+
+        ModuleNotFoundError stays one for packages that `extras.needed` explains.
+        """
+        try:
+            module = import_module(self.module)
+            return getattr(module, self.attribute) if self.attribute else module
+        except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and is_extra(error):
+                raise
+            why = f"{type(error).__name__}: {(str(error) or 'no reason given').splitlines()[0]}"
+            what = f"{self.name!r} of another package cannot be loaded: {why}"
+            raise DelaylabError(what, self.value, "correct or uninstall that package") from error
+
+
 def names(group: Additions) -> list[str]:
     """Return the names of a group's entry points, sorted."""
-    return sorted(_found(group))
+    return sorted(entry_points(group, WHAT))
 
 
 def load(group: Additions, name: str) -> object | None:
-    """Return what an entry point names, None if there is none of this name.
+    """Return the addition of this name, None if no package has one.
 
-    Raise BadInput if two packages add the same name.
+    Raise BadInput if two packages have one, DelaylabError if it cannot be loaded.
     """
-    place = _found(group).get(name)
-    return None if place is None else _loaded(place)
+    entry = entry_points(group, WHAT).get(name)
+    return None if entry is None else entry.load()
 
 
 def load_all(group: Additions) -> list[object]:
-    """Return what all entry points of a group name, in the order of their names."""
-    return [_loaded(place) for _, place in sorted(_found(group).items())]
+    """Return all additions of a group in the order of their names, as `load` does."""
+    return [entry.load() for _, entry in sorted(entry_points(group, WHAT).items())]
 
 
-def _found(group: Additions) -> dict[str, str]:
-    """Return the entry points of a group: a module, or `MODULE:NAME`, by name."""
-    found: dict[str, str] = {}
-    for name, place in entries(group):
-        if (other := found.setdefault(name, place)) != place:
-            both = f"{other} and {place}"
-            raise BadInput(f"two packages add {name!r}: {both}", fix="uninstall one")
+def entry_points(group: str, things: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name; `things` says what they are.
+
+    Raise BadInput if two packages have one of the same name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for name, value in entries(group):
+        if (other := found.setdefault(name, EntryPoint(name, value))).value != value:
+            both = f"{other.value} and {value}"
+            raise BadInput(f"two {things} are named {name!r}: {both}", fix="uninstall one")
     return found
 
 
-def _loaded(place: str) -> object:
-    module, _, name = place.partition(":")
-    found = import_module(module)
-    return getattr(found, name) if name else found
-
-
 def entries(group: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and places of a group's entry points in all installed packages."""
+    """Yield the names and values of a group's entry points in all installed packages."""
     for file in _files():
         try:
-            with open(file, encoding="utf-8") as lines:  # noqa: PTH123  pathlib takes 3 ms
+            with open(file, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123  pathlib takes 3 ms
                 yield from _of_group(lines, group)
         except OSError:
             continue  # most packages have none
@@ -95,6 +130,6 @@ def _of_group(lines: Iterator[str], group: str) -> Iterator[tuple[str, str]]:
         if line.startswith("["):
             inside = line == f"[{group}]"
         elif inside and "=" in line and not line.startswith(("#", ";")):
-            name, _, place = line.partition("=")
+            name, _, value = line.partition("=")
             # An extra that the entry point needs may follow: `module:name [extra]`.
-            yield name.strip(), place.partition("[")[0].strip()
+            yield name.strip(), value.partition("[")[0].strip()

@@ -27,10 +27,18 @@ def needed(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in PACKAGES:
+        if not is_extra(error):
             raise
-        raise _lacking(what, package) from None
+        raise _lacking(what, _package(error)) from None
+
+
+def is_extra(error: ModuleNotFoundError) -> bool:
+    """Return True if one of the packages is missing."""
+    return _package(error) in PACKAGES
+
+
+def _package(error: ModuleNotFoundError) -> str:
+    return (error.name or "").partition(".")[0]
 
 
 def require(what: str, *packages: str) -> None:

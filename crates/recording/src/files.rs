@@ -78,7 +78,7 @@ impl Files {
         Some(is_cut(&head[..read]))
     }
 
-    /// Return the variables by which a program loads the library, and the library finds the log.
+    /// Return environment variables for a program: they load the library, and name the log to it.
     pub fn variables(&self) -> [(String, String); 2] {
         [(PRELOAD, &self.library), (RECORD, &self.calls)]
             .map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned()))

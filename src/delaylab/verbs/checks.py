@@ -38,7 +38,7 @@ class MoreChecks(Protocol):
         """Return the group of the checks."""
 
     def checks(self, kinds: Iterable[Check]) -> list[Check]:
-        """Return the checks; `kinds` are those of the kinds of nodes, which were tried before."""
+        """Return the checks. `kinds` has a check for each kind of node, which was tried before."""
 
     def print_checks(self, found: Iterable[Check], console: Console) -> None:
         """Print the checks of the group."""

@@ -298,7 +298,7 @@ def _segments_of(packets: TrialPackets, way: str) -> pl.DataFrame:
 
 
 def read(directory: File, *, paper: File | None = None) -> Dataset:
-    """Return a dataset that `delaylab run` or `delaylab.run` wrote.
+    """Return a dataset that `delaylab run` or `delaylab_study.run` wrote.
 
     `paper` is a paper's folder, whose code is then imported, or the name of an installed paper; by
     default the installed one that the study names. Trials with a damaged table have failed, with

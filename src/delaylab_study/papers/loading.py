@@ -7,12 +7,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from delaylab.api.additions import EntryPoint
 from delaylab.api.errors import BadInput
 from delaylab_study.analysis.claims.claim import Claim
 from delaylab_study.papers.paper import Paper
@@ -51,7 +51,7 @@ def load(entry: EntryPoint) -> Paper:
     """Return an installed paper; raise BadInput if it cannot be imported or is none."""
     where = f"installed paper {entry.name}"
     module = _imported(lambda: import_module(entry.module), where, folder(entry))
-    paper = _checked(module, entry.attr, where)
+    paper = _checked(module, entry.attribute, where)
     if paper.name != entry.name:
         raise BadInput(f"its entry point is named {entry.name!r}, it {paper.name!r}", where)
     return paper

@@ -7,24 +7,17 @@ paper but its package's `__init__.py` is imported until its claims or its report
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from delaylab.api.errors import BadInput
+from delaylab.api.additions import EntryPoint, entry_points
 
 GROUP = "delaylab.papers"
 
 
 def installed() -> dict[str, EntryPoint]:
     """Return all installed papers by name; raise BadInput if two have the same name."""
-    found: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=GROUP)):
-        other = found.setdefault(entry.name, entry)
-        if other.value != entry.value:
-            both = f"{other.value} and {entry.value}"
-            raise BadInput(f"two papers are named {entry.name!r}: {both}", fix="uninstall one")
-    return found
+    return dict(sorted(entry_points(GROUP, "papers").items()))
 
 
 def folder(entry: EntryPoint) -> Path | None:

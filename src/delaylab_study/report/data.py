@@ -28,7 +28,7 @@ NOTE = "note"
 
 
 def records(sections: Iterable[Section]) -> dict[str, list[Record]]:
-    """Return the rows of all tables that have a key; those of one key together."""
+    """Return the rows of tables by their key; tables without one are left out."""
     found: dict[str, list[Record]] = {}
     for section in sections:
         for table in _tables(section.parts):

@@ -18,7 +18,7 @@ class ProbedPackets(Protocol):
 
     @property
     def over(self) -> str | None:
-        """Return the link by which requests have to arrive; None for the routes' choice."""
+        """Return the last link of a request's path; None if the routes decide."""
 
     @property
     def protocol(self) -> str:
