@@ -1,4 +1,4 @@
-"""Additions of other packages to the command line, found by entry points; studies are one.
+"""Additions of other packages to the command line, such as studies, found by entry points.
 
 Nothing of an added package is imported until it is asked for. The files of entry points are read
 here, since to import `importlib.metadata` takes a tenth of the time of `delaylab --help`

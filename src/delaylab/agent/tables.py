@@ -75,10 +75,11 @@ class RawColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFacts:
-    """Facts that decide whether a column is right; missing values count for no other fact.
+    """The facts about a column by which `check_values` decides.
 
-    `between` are the least and the most number, None without any and for fractions, which may only
-    not be infinite. `text` is the largest number of a text. `flags` is False if one is not 0 or 1.
+    `between` has the least and the largest number; it is None for fractions, which only have to be
+    `finite`, and for a column without numbers. `text` is the largest number of a text. None of them
+    counts missing values. `flags` is False if a flag is not 0 or 1.
     """
 
     between: tuple[int, int] | None = None

@@ -1,4 +1,4 @@
-"""Drawing: pictures that verbs write, letters, XML, and what a page may load."""
+"""Drawing: pictures, the font and its widths, XML, and the content policy of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and values of JSON: read and written whole, without a trace of what was given up."""
+"""Files, written whole or not at all, and the types of JSON values."""
 
 from __future__ import annotations
 

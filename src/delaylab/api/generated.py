@@ -1,4 +1,4 @@
-"""Labs that are made of maps, or generated."""
+"""Labs made from maps and by generators."""
 
 from __future__ import annotations
 

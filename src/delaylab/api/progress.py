@@ -1,4 +1,4 @@
-"""Reports of how far a long task is."""
+"""Progress of long tasks, as they report it."""
 
 from __future__ import annotations
 

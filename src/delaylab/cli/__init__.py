@@ -87,7 +87,7 @@ def whole() -> typer.Typer:
 
 
 def add_others(verb: str = "") -> None:
-    """Register a verb that another package adds; all of them if none has this name."""
+    """Register the verb of this name that another package adds; without one, register all."""
     # Most verbs are the laboratory's, and to look for others takes 10 ms.
     from delaylab import extensions
 

@@ -19,7 +19,9 @@ MOST_CHOICES = 63
 ANY = 0
 """The choice of a destination that a table needs no route to: any other one will do."""
 Planes = list[int]
-"""For each choice from `ANY` on the tables, as bits, that it is open to; for `ANY` all are open."""
+"""For each choice, from `ANY` on, the tables that may take it, as bits.
+
+A table that may take `ANY` may take every choice."""
 _BITS = [bytes(b"01"[each in (ANY, choice)] for each in range(256)) for choice in range(256)]
 """For each choice: a translation of choices to digits, 1 where it is open."""
 
