@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 
 import pytest
 
@@ -84,8 +85,7 @@ def test_the_laboratory_knows_no_studies() -> None:
     }
 
 
-def test_the_door_only_names_what_is_inside() -> None:
-    """A module of the door that other modules of the laboratory use would be a second house."""
+def test_no_room_of_the_laboratory_uses_its_door() -> None:
     users = {
         name
         for name, targets in imports().items()
@@ -93,6 +93,41 @@ def test_the_door_only_names_what_is_inside() -> None:
         and not name.startswith((DOOR, STUDY.name))
     }
     assert users <= {"delaylab"}
+
+
+WITH_CODE = {f"{DOOR}.{name}" for name in ("labs", "loading", "maps", "pings")}
+"""The modules that are what `import delaylab` has."""
+
+
+def names_alone(source: str) -> set[str]:
+    """Return the names that a module imports and lists; ValueError if it does anything else."""
+    imported_names: set[str] = set()
+    for node in ast.parse(source).body:
+        match node:
+            case ast.ImportFrom(module="__future__") | ast.Expr(value=ast.Constant()):
+                continue
+            case ast.ImportFrom(names=names):
+                imported_names |= {each.asname or each.name for each in names}
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List() as listed):
+                if set(ast.literal_eval(listed)) != imported_names:
+                    raise ValueError("__all__ has other names than it imports")
+            case _:
+                raise ValueError(ast.unparse(node))
+    return imported_names
+
+
+def test_the_door_only_names_what_is_inside_and_studies_use_all_of_it() -> None:
+    with pytest.raises(ValueError, match="def up"):
+        names_alone("from a import b\n__all__ = ['b']\ndef up(): ...")
+    used: dict[str, set[str]] = defaultdict(set)
+    for path in STUDY.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"{DOOR}."):
+                used[str(node.module)] |= {each.name for each in node.names}
+    doors = {name for name in modules() if name.startswith(f"{DOOR}.")} - WITH_CODE
+    assert len(doors) > 20
+    unused = {name: names_alone(modules()[name].read_text()) - used[name] for name in doors}
+    assert {name: names for name, names in unused.items() if names} == {}
 
 
 def test_papers_import_the_toolkit_and_their_neighbours_only() -> None:
