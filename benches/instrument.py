@@ -18,7 +18,7 @@ from delaylab_study.analysis.packets.segments import aligned
 from delaylab_study.analysis.packets.trial import TrialPackets
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.records.ways import Way
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.instruments import listening, stop, switch_taps, tap
 from delaylab_study.trial.rest import alternate, schedule
 from delaylab_study.trial.sender import Sender

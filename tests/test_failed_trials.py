@@ -14,7 +14,7 @@ from delaylab.agent.result import AgentError
 from delaylab.lab.running import LiveLab
 from delaylab_study.dataset import store
 from delaylab_study.dataset.intact import set_lost_aside
-from delaylab_study.dataset.records.tables import COMPARISONS, PROGRESS
+from delaylab_study.dataset.records.tables import ANSWERS, COMPARISONS, PROGRESS
 from delaylab_study.dataset.records.trial import Measurement, Repeats
 from delaylab_study.study import executor, runner
 from delaylab_study.study.order import begin, plan_trials
@@ -41,6 +41,7 @@ def recorded(**columns: pl.Expr) -> Recording:
         of_routers={},
         stamps=stamps.with_columns(**columns),
         probes=probes,
+        answers=pl.DataFrame(schema=ANSWERS),
         comparisons=pl.DataFrame(schema=COMPARISONS),
     )
 

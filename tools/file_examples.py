@@ -36,7 +36,8 @@ from delaylab.spec.routing.static_routes import RouteSpec
 from delaylab.spec.timeline.model import MomentSpec
 from delaylab_study.study_file.claims import ClaimSpec, LimitsSpec
 from delaylab_study.study_file.loads import LoadSpec
-from delaylab_study.study_file.model import ProbeSpec, StudySpec
+from delaylab_study.study_file.model import StudySpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.work import FigureSpec, WorkSpec
 
 _TEXTS: dict[type[BaseModel], str] = {

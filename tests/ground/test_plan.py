@@ -28,7 +28,7 @@ from delaylab.spec.this_machine import LOCAL_MACHINE
 from delaylab_study.papers.studies import find
 from delaylab_study.study_file.combine import combinations
 from delaylab_study.study_file.load import load_study
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from tests.ground.timelines import changes_of_links
 from tests.plain import plain
 

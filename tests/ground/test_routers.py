@@ -28,7 +28,7 @@ from delaylab.spec.source import Document, parse
 from delaylab_study.study_file.combine import combinations
 from delaylab_study.study_file.load import study_from
 from delaylab_study.study_file.loads import FramesLoad, LoadSpec
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from tests.ground.timelines import changes_of_links
 
 FAN = """

@@ -28,7 +28,7 @@ from delaylab.resolve.load import lab_from
 from delaylab.routing import router
 from delaylab.routing.adjacencies import changes
 from delaylab.spec.source import parse
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 
 SQUARE = """
 lab: square

@@ -19,7 +19,7 @@ from delaylab_study.papers.studies import find, names
 from delaylab_study.study_file.combine import combinations
 from delaylab_study.study_file.load import load_study, study_from
 from delaylab_study.study_file.loads import LoadSpec
-from delaylab_study.study_file.model import ClosedLoop, ProbeSpec
+from delaylab_study.study_file.probe import ClosedLoop, ProbeSpec
 
 LAB = """\
 lab: testbed

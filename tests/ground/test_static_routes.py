@@ -13,7 +13,7 @@ from delaylab.plan.ways.probe_way import probe_way
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 
 LAB = """
 lab: routed

@@ -59,8 +59,9 @@ def test_one_packet_is_under_way_at_a_time(joined: Pair, protocol: str, ip: int)
         if port:
             reflect = {"op": "reflect", "protocol": protocol, "port": port, "ip": ip}
             responder.start(reflect | {"stamps": protocol == "udp"})
+        asked: dict[str, Any] = {"ask": {}} if protocol == "http" else {}
         answer = sender.run(
-            closed(protocol=protocol, to=address(ip, 2), port=port, ident=ident, count=300)
+            closed(protocol=protocol, to=address(ip, 2), port=port, ident=ident, count=300, **asked)
         )
     assert answer.done is not None
     assert answer.done["replied"] >= 290, "a busy machine may lose some handshakes"

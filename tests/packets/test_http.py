@@ -7,16 +7,18 @@ from typing import Any
 import polars as pl
 import pytest
 
+from delaylab_study.trial.segments import stamped
 from tests.packets.agents import Pair, address, probe
 from tests.packets.paths import REPLY, REQUEST, SENDER_PATH, assert_whole_and_ordered
 from tests.packets.test_tap import tap
 from tests.packets.test_tcp import FIRST, PORT, sockets
 
 
-def requests(**fields: Any) -> dict[str, Any]:
+def requests(*, ask: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
     """A request for a probe by HTTP."""
     stamps = ["app", "stack"]
-    return probe(protocol="http", port=PORT, ident=FIRST, size=0, stamps=stamps) | fields
+    known = {"protocol": "http", "port": PORT, "ident": FIRST, "size": 0, "stamps": stamps}
+    return probe(**known, ask=ask or {}) | fields
 
 
 @pytest.mark.parametrize("ip", [4, 6])
@@ -29,7 +31,7 @@ def test_a_request_is_stamped_by_program_kernel_and_tap(joined: Pair, ip: int) -
     ):
         reflect = {"op": "reflect", "protocol": "http", "port": PORT, "ip": ip, "stamps": True}
         responder.start(reflect)
-        watcher.start(tap("far", "right", filter=wanted))
+        watcher.start(tap("far", "right", filter=wanted, segments=1000))
         answer = sender.run(requests(to=address(ip, 2), live=True))
         seen = watcher.stop()
         left = sockets(joined.left)
@@ -43,9 +45,10 @@ def test_a_request_is_stamped_by_program_kernel_and_tap(joined: Pair, ip: int) -
     assert seen.done is not None
     (far,) = seen.done["interfaces"]
     assert (far["packets"], far["unparsed"]) == (100, 0)
+    of_tap = stamped(seen.tables["segments"], answer.tables["exchanges"])
     both = pl.concat(
         table.with_columns(pl.col("point").cast(pl.String))
-        for table in (answer.tables["stamps"], seen.tables["stamps"])
+        for table in (answer.tables["stamps"], of_tap)
     )
     app, stack = SENDER_PATH[0], SENDER_PATH[2]
     back = SENDER_PATH[3:]
@@ -68,6 +71,6 @@ def test_a_closed_port_is_named(joined: Pair) -> None:
 @pytest.mark.parametrize("fields", [{"path": "/a b"}, {"path": ""}, {"host": "a\r\nb: c"}])
 def test_a_request_cannot_be_split(joined: Pair, fields: dict[str, Any]) -> None:
     with joined.agent(joined.left) as sender:
-        answer = sender.run(requests(**fields))
+        answer = sender.run(requests(ask=fields))
     assert answer.error is not None
     assert "not those of an HTTP request" in answer.error["why"]

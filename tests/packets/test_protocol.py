@@ -87,10 +87,10 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(
             probe=7,
-            protocol="icmp",
+            protocol="http",
             to="10.9.0.2",
             source="10.9.0.1",
-            port=0,
+            port=80,
             ident=0,
             count=3,
             interval_ns=1_000_000,
@@ -111,8 +111,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             resolve=True,
             hops=0,
             tcx=False,
-            path="/",
-            host="",
+            ask=measuring.Ask(path="/"),
             parts_ns=1,
         ),
         "reflect": measuring_requests.Reflect(

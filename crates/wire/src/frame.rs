@@ -44,12 +44,25 @@ pub fn parse(frame: &[u8]) -> Result<Sighting, NotAProbe> {
     sighting(&packet_in(frame)?)
 }
 
-/// Parse the TCP segment in an Ethernet frame, which may be cut after the TCP header; a segment with data must
-/// have some of it. Checksums are not verified. Fail if the frame carries none.
+/// Parse the TCP segment in an Ethernet frame, which may be cut after the TCP header. Checksums are not verified. Fail
+/// if the frame carries none.
 pub fn parse_tcp(frame: &[u8]) -> Result<TcpSegment, NotAProbe> {
     let packet = packet_in(frame)?;
     match packet.protocol()? {
-        Protocol::Tcp => Ok(TcpSegment::parse(&TcpView::new(packet.payload())?, packet.ttl())),
+        Protocol::Tcp => {
+            let view = TcpView::new(packet.payload())?;
+            Ok(TcpSegment::parse(&view, packet.payload_length(), packet.ttl()))
+        }
+        _ => Err(NotAProbe::Other),
+    }
+}
+
+/// Parse the header of the UDP datagram in an Ethernet frame, which may be cut after it. Return it with the remaining
+/// time to live or hop limit. Fail if the frame carries none.
+pub fn parse_datagram(frame: &[u8]) -> Result<(UdpRepr, u8), NotAProbe> {
+    let packet = packet_in(frame)?;
+    match packet.protocol()? {
+        Protocol::Udp => Ok((UdpRepr::parse(&UdpView::new(packet.payload())?), packet.ttl())),
         _ => Err(NotAProbe::Other),
     }
 }

@@ -159,6 +159,11 @@ impl<'a> IpView<'a> {
         &self.bytes[..self.payload]
     }
 
+    /// Return the length of the payload behind all headers, also if it was not captured.
+    pub fn payload_length(&self) -> usize {
+        self.total - self.payload
+    }
+
     /// Return the payload behind all headers, as far as it was captured, without padding of the link layer.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.payload..self.total.min(self.bytes.len())]

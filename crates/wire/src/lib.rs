@@ -3,11 +3,11 @@
 
 mod be;
 mod checksum;
+pub mod dns;
 mod echo;
 mod ethernet;
 mod frame;
 mod header;
-pub mod http;
 mod intact;
 mod ip;
 pub mod pcapng;
@@ -17,7 +17,7 @@ mod udp;
 pub use checksum::{Sum, pseudo_header};
 pub use echo::{ECHO_HEADER, EchoRepr, EchoView};
 pub use ethernet::{ETHERNET_HEADER, EtherType, EthernetRepr, EthernetView, VLAN_TAG};
-pub use frame::{Leg, NotAProbe, Sighting, Transport, parse, parse_ip, parse_tcp};
+pub use frame::{Leg, NotAProbe, Sighting, Transport, parse, parse_datagram, parse_ip, parse_tcp};
 pub use header::{MAGIC, PROBE_HEADER, ProbeRepr, ProbeView, VERSION};
 pub use intact::{icmp_is_intact, is_corrupted};
 pub use ip::{IPV4_HEADER, IPV6_HEADER, IpRepr, IpView, Protocol};

@@ -49,6 +49,11 @@ impl<'a> TcpView<'a> {
         self.bytes[13]
     }
 
+    /// Return the sequence number of the first byte of data, or of the SYN or FIN (RFC 9293, section 3.1).
+    pub fn sequence(&self) -> u32 {
+        be::u32(self.bytes, 4)
+    }
+
     /// Return the payload behind the header and its options, as far as it was captured.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header..]
@@ -64,17 +69,30 @@ pub struct TcpSegment {
     pub to_port: u16,
     /// The flags, of which CWR is the highest bit and FIN the lowest.
     pub flags: u8,
-    /// True if the segment carries data.
-    pub has_data: bool,
+    /// The sequence number of the first byte of data; that of a SYN is one less than that of the first data.
+    pub sequence: u32,
+    /// The bytes of data that the segment carries, also if they were not captured.
+    pub length: u32,
     /// The remaining time to live or hop limit of its packet.
     pub ttl: u8,
 }
 
 impl TcpSegment {
-    /// Read the fields of a captured segment.
-    pub fn parse(view: &TcpView<'_>, ttl: u8) -> Self {
-        let (from_port, to_port) = (view.from_port(), view.to_port());
-        Self { from_port, to_port, flags: view.flags(), has_data: !view.payload().is_empty(), ttl }
+    /// Read the fields of a captured segment of `total` bytes, with its header, in a packet with this time to live.
+    pub fn parse(view: &TcpView<'_>, total: usize, ttl: u8) -> Self {
+        let (from_port, to_port, flags) = (view.from_port(), view.to_port(), view.flags());
+        let length = u32::try_from(total.saturating_sub(view.header)).unwrap_or(u32::MAX);
+        Self { from_port, to_port, flags, sequence: view.sequence(), length, ttl }
+    }
+
+    /// Return true if the segment carries data.
+    pub fn has_data(&self) -> bool {
+        self.length > 0
+    }
+
+    /// Return true if the segment opens a connection or answers one that does.
+    pub fn is_syn(&self) -> bool {
+        self.flags & SYN != 0
     }
 
     /// Return the leg of a segment that opens a connection to the responder's port: its SYN is the request, the
@@ -89,12 +107,12 @@ impl TcpSegment {
         }
     }
 
-    /// Return the leg of a segment with data: to the responder's port it is the request, from there the reply.
-    /// Return `None` for segments without data.
-    pub fn leg_of_exchange(&self, responder_port: u16) -> Option<Leg> {
-        match self.has_data {
-            true if self.to_port == responder_port => Some(Leg::Request),
-            true if self.from_port == responder_port => Some(Leg::Reply),
+    /// Return the leg of a segment by its direction: to the responder's port it is the request, from there the
+    /// reply.
+    pub fn direction(&self, responder_port: u16) -> Option<Leg> {
+        match responder_port {
+            port if port == self.to_port => Some(Leg::Request),
+            port if port == self.from_port => Some(Leg::Reply),
             _ => None,
         }
     }
@@ -130,9 +148,15 @@ mod tests {
     #[test]
     fn a_syn_is_these_bytes() {
         let view = TcpView::new(LINUX_SYN).unwrap();
-        let segment = TcpSegment::parse(&view, 63);
-        let expected =
-            TcpSegment { from_port: 40000, to_port: 443, flags: SYN, has_data: false, ttl: 63 };
+        let segment = TcpSegment::parse(&view, LINUX_SYN.len(), 63);
+        let expected = TcpSegment {
+            from_port: 40000,
+            to_port: 443,
+            flags: SYN,
+            sequence: 0x1d2c_3b4a,
+            length: 0,
+            ttl: 63,
+        };
         assert_eq!(segment, expected);
         assert!(view.payload().is_empty());
     }
@@ -150,7 +174,8 @@ mod tests {
     #[test]
     fn only_a_syn_and_its_answers_have_a_leg() {
         let leg = |from_port, to_port, flags| {
-            TcpSegment { from_port, to_port, flags, has_data: false, ttl: 64 }.leg_of_handshake(443)
+            let (sequence, length, ttl) = (1, 0, 64);
+            TcpSegment { from_port, to_port, flags, sequence, length, ttl }.leg_of_handshake(443)
         };
         const ECN: u8 = 0xc0;
         for (flags, request, reply) in [
@@ -171,28 +196,29 @@ mod tests {
     }
 
     #[test]
-    fn only_a_segment_with_data_belongs_to_an_exchange() {
-        let leg = |from_port, to_port, has_data| {
-            TcpSegment { from_port, to_port, flags: ACK, has_data, ttl: 64 }.leg_of_exchange(80)
+    fn the_port_says_the_direction() {
+        let leg = |from_port, to_port| {
+            let (flags, sequence, length, ttl) = (ACK, 1, 10, 64);
+            TcpSegment { from_port, to_port, flags, sequence, length, ttl }.direction(80)
         };
-        assert_eq!(leg(40000, 80, true), Some(Leg::Request));
-        assert_eq!(leg(80, 40000, true), Some(Leg::Reply));
-        assert_eq!(leg(40000, 40001, true), None);
-        assert_eq!(leg(40000, 80, false), None);
+        assert_eq!(leg(40000, 80), Some(Leg::Request));
+        assert_eq!(leg(80, 40000), Some(Leg::Reply));
+        assert_eq!(leg(40000, 40001), None);
     }
 
     proptest! {
         #[test]
         fn fields_are_read_back(
-            from_port: u16, to_port: u16, flags: u8, words in 5u8..16, ttl: u8,
-            payload in proptest::collection::vec(any::<u8>(), 0..40),
+            from_port: u16, to_port: u16, sequence: u32, flags: u8, words in 5u8..16, ttl: u8,
+            payload in proptest::collection::vec(any::<u8>(), 0..40), uncaptured in 0usize..2000,
         ) {
-            let bytes = [header(from_port, to_port, words, flags), payload.clone()].concat();
+            let mut bytes = [header(from_port, to_port, words, flags), payload.clone()].concat();
+            bytes[4..8].copy_from_slice(&sequence.to_be_bytes());
             let view = TcpView::new(&bytes).unwrap();
             prop_assert_eq!(view.payload(), &payload[..]);
-            let has_data = !payload.is_empty();
-            let expected = TcpSegment { from_port, to_port, flags, has_data, ttl };
-            prop_assert_eq!(TcpSegment::parse(&view, ttl), expected);
+            let length = (payload.len() + uncaptured) as u32;
+            let expected = TcpSegment { from_port, to_port, flags, sequence, length, ttl };
+            prop_assert_eq!(TcpSegment::parse(&view, bytes.len() + uncaptured, ttl), expected);
             let end = usize::from(words) * 4 - 1;
             prop_assert_eq!(TcpView::new(&bytes[..end]).unwrap_err(), NotAProbe::Truncated("TCP"));
         }

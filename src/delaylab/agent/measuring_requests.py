@@ -38,14 +38,18 @@ class Probe(wire.Probe):
     """The request to send a probe's packets; its tables are of these."""
 
     # A packet that counted as lost gets another row if its reply comes late.
-    keys: ClassVar[Mapping[str, Sequence[str]]] = {"packets": ("probe", "seq")}
+    keys: ClassVar[Mapping[str, Sequence[str]]] = {
+        "packets": ("probe", "seq"),
+        "exchanges": ("probe", "seq"),
+    }
     stamps: Sequence[str] = SOCKET_POINTS
 
     def most_rows(self, table: str, after_s: float) -> int | None:
         """Return the rows of a table: two of a packet's fate, one of each of its stamps."""
         del after_s
         stamps = len(LEGS) * len(self.stamps) * self.count
-        return {"packets": 2 * self.count, "stamps": stamps}.get(table)
+        most = {"packets": 2 * self.count, "stamps": stamps, "exchanges": self.count}
+        return most.get(table)
 
     def schema(self, table: str) -> Schema:
         """Return the schema of a table of the packets that are sent."""
@@ -85,7 +89,8 @@ class Tap(wire.Tap):
         """Return the rows of a table: one of each packet by leg and point, and so many repeats."""
         del after_s
         stamps = len(LEGS) * len(self.interfaces) * self.filter.packets or MOST_STAMPS
-        return {"stamps": stamps, "repeats": self.repeats}.get(table)
+        most = {"stamps": stamps, "repeats": self.repeats, "segments": self.segments}
+        return most.get(table)
 
     def schema(self, table: str) -> Schema:
         """Return the schema of a table of the probe's packets at the points of its interfaces."""

@@ -30,10 +30,12 @@ from delaylab.agent.wire.loads import (
 )
 from delaylab.agent.wire.loads import Flow as FrameFlow
 from delaylab.agent.wire.measuring import (
+    Ask,
     Clock,
     Counters,
     FindRoute,
     ProbeDone,
+    Question,
     ReflectDone,
     TapDone,
     TapFilter,
@@ -42,11 +44,14 @@ from delaylab.agent.wire.measuring import (
     WatchPlace,
 )
 from delaylab.agent.wire.sessions import Exec, ExecDone, Hello, Terminal
+from delaylab.agent.wire.words import Protocol as AgentProtocol
 
 __all__ = [
     "MISSING",
     "MOST_KEPT",
     "AgentError",
+    "AgentProtocol",
+    "Ask",
     "Clock",
     "ColumnFacts",
     "Compute",
@@ -69,6 +74,7 @@ __all__ = [
     "NoAnswer",
     "Probe",
     "ProbeDone",
+    "Question",
     "RawColumn",
     "Reflect",
     "ReflectDone",

@@ -11,8 +11,9 @@ from delaylab.spec.conditions.files import with_files
 from delaylab.spec.lab import IpVersion, LabSpec
 from delaylab.spec.machine import MachineSpec
 from delaylab.spec.names import Names as NamesInFile
-from delaylab.spec.names import links_of, named_links
+from delaylab.spec.names import links_of, named_links, origins
 from delaylab.spec.names import names as names_in
+from delaylab.spec.programs import BoundUdp, ListensTcp
 from delaylab.spec.routing.model import RoutingSpec
 from delaylab.spec.sysctls import CONGESTION_CONTROL
 from delaylab.verbs.schema import generated as schema_of_generated
@@ -21,8 +22,10 @@ from delaylab.verbs.schema import with_dialect
 __all__ = [
     "CONGESTION_CONTROL",
     "OF_STUDIES",
+    "BoundUdp",
     "IpVersion",
     "LabSpec",
+    "ListensTcp",
     "MachineSpec",
     "NamesInFile",
     "RoutingSpec",
@@ -31,6 +34,7 @@ __all__ = [
     "links_of",
     "named_links",
     "names_in",
+    "origins",
     "refuse_foreign",
     "resolve",
     "says_lab",

@@ -26,6 +26,7 @@ class DoubtKind(StrEnum):
     WORK_FAILED = "work-failed"
     CAPTURE_CUT = "capture-cut"
     FOREIGN_PACKETS = "foreign-packets"
+    FAILED_REQUESTS = "failed-requests"
     CONDITIONS_CHANGED = "conditions-changed"
     FEW_SAMPLES = "few-samples"
     LONG_MEMORY = "long-memory"

@@ -6,6 +6,7 @@ One directory per study::
     trials/ID/trial.json             one finished trial: factors, status, warnings, points
     trials/ID/hosts.parquet
     trials/ID/{stamps,probes}.parquet only if the trial has a probe
+    trials/ID/answers.parquet        only if its packets are requests to a service
     trials/ID/progress.parquet       only if the trial has work that showed progress
     trials/ID/{changes,wrong,fates}.parquet only if the lab has routing daemons
     trials/ID/comparisons.parquet    only if its machines have several clocks
@@ -78,6 +79,10 @@ class Study:
     def probes(self, trial: str) -> pl.DataFrame:
         """Return the trial's schedule: one row per scheduled packet, lost ones included."""
         return self._table(trial, "probes")
+
+    def answers(self, trial: str) -> pl.DataFrame:
+        """Return what is known of a service's answers; no rows unless the packets are requests."""
+        return self._optional(trial, "answers")
 
     def hosts(self, trial: str) -> pl.DataFrame:
         """Return the state of the trial's hosts in long form, sampled at 10 Hz."""

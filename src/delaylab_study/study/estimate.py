@@ -12,7 +12,7 @@ from delaylab.api.units import Duration
 from delaylab_study.study.block_rates import Key, key
 from delaylab_study.study.order import Planned
 from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad
-from delaylab_study.study_file.model import Pace, ProbeSpec
+from delaylab_study.study_file.probe import Pace, ProbeSpec
 from delaylab_study.study_file.work import ORDER, CpuWork, MpiWork, ScpWork, TcpWork
 from delaylab_study.trial.rest import schedule
 from delaylab_study.trial.without_probe import REST_S

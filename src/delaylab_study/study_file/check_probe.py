@@ -7,9 +7,18 @@ from dataclasses import replace
 
 from delaylab.api.documents import Document, Location, validate
 from delaylab.api.lab import Lab, round_trip_ns
-from delaylab.api.lab_files import LabSpec, NamesInFile, links_of, named_links, names_in
+from delaylab.api.lab_files import (
+    BoundUdp,
+    LabSpec,
+    ListensTcp,
+    NamesInFile,
+    links_of,
+    named_links,
+    names_in,
+    origins,
+)
 from delaylab.api.units import Duration
-from delaylab_study.study_file.model import LATE, ProbeSpec
+from delaylab_study.study_file.probe import LATE, STREAMS, USUAL_PORTS, ProbeSpec
 
 PROBE = "probe"
 
@@ -33,7 +42,40 @@ def probe_of(
     if not probe.outside and probe.ip not in lab.ip:
         what = f"the probe wants IPv{probe.ip}, the lab has none"
         raise document.refuse(what, (PROBE, "ip"), "say `ip:` in the lab")
-    return probe
+    return _with_responder(probe, lab, said)
+
+
+def _with_responder(probe: ProbeSpec, lab: LabSpec, document: Document) -> ProbeSpec:
+    """Return the probe with who answers it, and the port of a service.
+
+    Raises BadInput if a program of the lab has the port of delaylab's responder, or if it is not
+    said where a service listens.
+    """
+    if probe.protocol == "icmp":
+        return probe
+    wanted = probe.port or USUAL_PORTS.get(probe.protocol)
+    program = None if probe.outside else _listening(probe, wanted, lab)
+    if program is not None and probe.responder == "delaylab":
+        what = f"program {program!r} of {probe.to!r} has port {wanted}, which the probe is for"
+        raise document.refuse(what, (PROBE, "responder"), "say `responder: own`, or another port")
+    if program is None and not probe.answered_by_service:
+        return probe.model_copy(update={"responder": "delaylab"})
+    if wanted is None:
+        what = f"`port` is missing: the one that the service listens at in {probe.to!r}"
+        raise document.refuse(what, (PROBE,), "say `port:`")
+    return probe.model_copy(update={"responder": "own", "port": wanted})
+
+
+def _listening(probe: ProbeSpec, port: int | None, lab: LabSpec) -> str | None:
+    """Return the program of the probed node that says it is ready at a port; None if none does."""
+    for program in lab.nodes[origins(lab)[probe.to]].start:
+        ready = program.ready
+        tcp = probe.protocol in ("tcp", *STREAMS)
+        if tcp and isinstance(ready, ListensTcp) and ready.tcp == port:
+            return program.called
+        if not tcp and isinstance(ready, BoundUdp) and ready.udp == port:
+            return program.called
+    return None
 
 
 def patient(probe: ProbeSpec, lab: Lab) -> ProbeSpec:

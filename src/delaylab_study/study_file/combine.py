@@ -23,8 +23,9 @@ from delaylab_study.study_file.check_probe import is_counted, known_node, one_of
 from delaylab_study.study_file.check_work import work_of
 from delaylab_study.study_file.expand_jobs import expand_loads
 from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad, LoadSpec, PairLoad
-from delaylab_study.study_file.model import ProbeSpec, StudySpec
+from delaylab_study.study_file.model import StudySpec
 from delaylab_study.study_file.needs import needs
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.scale import changeable, scaled
 from delaylab_study.study_file.trial_counts import check_trials
 from delaylab_study.study_file.work import WorkSpec

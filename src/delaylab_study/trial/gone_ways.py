@@ -12,7 +12,7 @@ from dataclasses import replace
 from delaylab.api.lab import Lab
 from delaylab.api.plans import KeptPlan, NodePath, ProbeWay, way_over
 from delaylab_study.dataset.records.ways import MOST_WAYS
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.stamps import SEPARATOR, Passed
 
 

@@ -21,10 +21,11 @@ from delaylab.api.plans import ProbeWay
 from delaylab.api.points import LEGS
 from delaylab.api.records import Doubt, TapRecord
 from delaylab.api.running import LiveLab
-from delaylab_study.study_file.model import ProbeSpec
-from delaylab_study.trial import captures
+from delaylab_study.study_file.probe import ProbeSpec
+from delaylab_study.trial import captures, segments
 from delaylab_study.trial.machine_states import READY_S, MachineStates, recording_machines
 from delaylab_study.trial.ports import identifier, port
+from delaylab_study.trial.requested import agent_protocol
 
 MOST_TIMES, MOST_AGAIN = 64, 1 << 22
 """Times that a packet can come again, in a loop; and the most rows of all packets' repeats, unless
@@ -58,14 +59,14 @@ def listening(lab: LiveLab, probe: ProbeSpec, probe_id: int) -> Iterator[Instrum
     """Run the reflector (but for ICMP) and the machines' record, ready when the block begins."""
     with recording_machines(lab) as machines:
         instruments = Instruments(machines)
-        if probe.protocol != "icmp" and not probe.outside:
+        if probe.protocol != "icmp" and not probe.answered_by_service:
             reflector = lab.node_session(probe.to)
             reflect = Reflect(
                 port=port(probe),
                 ip=probe.ip,
                 stamps=True,
                 probe=probe_id,
-                protocol=probe.protocol,
+                protocol=agent_protocol(probe),
                 packets=probe.packets,
             )
             instruments.reflector[reflector] = reflector.start(reflect)
@@ -87,7 +88,7 @@ def tap(
     memory, and send them at the end: meanwhile they would be load on the network.
     """
     packets = TapFilter(
-        protocol=probe.protocol,
+        protocol=agent_protocol(probe),
         ip=probe.ip,
         probe=probe_id,
         ident=identifier(probe, probe_id),
@@ -103,6 +104,7 @@ def tap(
             filter=packets,
             tcx=not probe.outside,
             repeats=_repeats(probe, len(wanted)),
+            segments=_segments(probe, len(wanted)),
         )
         session = lab.session(agent)
         # Taps of guests give stamps alone.
@@ -120,7 +122,13 @@ def tap(
         wanted = [TapInterface(tap.interface, tap.point) for tap in taps]
         session = lab.session(agent)
         repeats = _repeats(probe, len(wanted))
-        request = Tap(interfaces=wanted, filter=packets, together=True, repeats=repeats)
+        request = Tap(
+            interfaces=wanted,
+            filter=packets,
+            together=True,
+            repeats=repeats,
+            segments=_segments(probe, len(wanted)),
+        )
         instruments.taps[session] = session.start(request)
     for session in instruments.taps:
         session.event(READY_S)
@@ -155,6 +163,11 @@ def _repeats(probe: ProbeSpec, interfaces: int) -> int:
     """Return how many times in all a tap keeps packets that it has seen before."""
     once_each = len(LEGS) * interfaces * probe.packets
     return max(once_each, min(MOST_TIMES * probe.packets, MOST_AGAIN))
+
+
+def _segments(probe: ProbeSpec, interfaces: int) -> int:
+    """Return how many segments of TCP streams a tap keeps; 0 for packets of other protocols."""
+    return segments.room(probe.packets, interfaces) if probe.is_stream else 0
 
 
 def _is_here(lab: LiveLab, agent: str) -> bool:

@@ -27,11 +27,12 @@ from delaylab_study.dataset.records.trial import (
 )
 from delaylab_study.dataset.records.ways import Hop, Way
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ClosedLoop, ProbeSpec
+from delaylab_study.study_file.probe import ClosedLoop, ProbeSpec
 from delaylab_study.trial import changed_links, clock_readings, phases, stamps
 from delaylab_study.trial.comparisons import ClockComparisons, comparing
 from delaylab_study.trial.gone_ways import with_gone_ways
 from delaylab_study.trial.instruments import cut_captures
+from delaylab_study.trial.ports import port
 from delaylab_study.trial.recording import (
     Recording,
     clock_doubts,
@@ -77,6 +78,7 @@ def measure(
         of_routers=done.under_load.events.tables,
         stamps=table,
         probes=done.packets,
+        answers=done.sender.answers,
         comparisons=compared.table,
     )
 
@@ -125,7 +127,9 @@ def _measurement(
         sender=_endpoint(combination, probe.sender),
         responder=_far_end(combination, probe),
         protocol=probe.protocol,
-        size_bytes=0 if probe.connects else probe.size,
+        answered_by=probe.responder,
+        port=port(probe) if probe.protocol != "icmp" else None,
+        size_bytes=0 if probe.by_port else probe.size,
         interval_ns=0 if isinstance(pace, ClosedLoop) else pace.ns,
         timeout_ns=pace.timeout.ns if isinstance(pace, ClosedLoop) else None,
         rate_search=done.search,
@@ -171,7 +175,7 @@ def _counted(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 def _warnings(lab: LiveLab, done: phases.Phases, before: _Around, after: _Around) -> list[Doubt]:
     taps = done.instruments.tapped
     return [
-        *done.sender.warnings,
+        *done.sender.doubts,
         *lab.warnings,
         *_tap_warnings(taps),
         *_foreign(taps, done.instruments.reflector.values()),

@@ -16,7 +16,7 @@ from delaylab_study import loads
 from delaylab_study.dataset.records.rates import Search
 from delaylab_study.dataset.records.trial import RestBlock
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import Pace, ProbeSpec
+from delaylab_study.study_file.probe import Pace, ProbeSpec
 from delaylab_study.trial import events, rate_search
 from delaylab_study.trial.instruments import Instruments, listening, stop, switch_taps, tap
 from delaylab_study.trial.rest import alternate, schedule

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from delaylab_study.study_file.model import FIRST_SOURCE_PORT, ProbeSpec
+from delaylab_study.study_file.probe import FIRST_SOURCE_PORT, USUAL_PORTS, ProbeSpec
 
 PORT = 8462
-"""The responder's UDP port, and its TCP port unless the probe has one."""
+"""The port of delaylab's responder, unless the probe has one."""
 
 
 def identifier(probe: ProbeSpec, probe_id: int) -> int:
     """Return a probe's ICMP identifier or UDP source port, from 33000 to 52999.
 
-    No such port is privileged. By TCP and HTTP it is the first of the probe's source ports.
+    No such port is privileged. Where ports tell packets apart it is that of the first packet.
     """
-    return FIRST_SOURCE_PORT if probe.connects else 33_000 + probe_id % 20_000
+    return FIRST_SOURCE_PORT if probe.by_port else 33_000 + probe_id % 20_000
 
 
 def port(probe: ProbeSpec) -> int:
-    """Return the responder's port."""
-    return probe.port or PORT
+    """Return the port that packets are sent to."""
+    usual = USUAL_PORTS.get(probe.protocol) if probe.answered_by_service else None
+    return probe.port or usual or PORT

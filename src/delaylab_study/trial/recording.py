@@ -37,12 +37,18 @@ class Recording(Recorded):
 
     stamps: pl.DataFrame
     probes: pl.DataFrame
+    answers: pl.DataFrame
     comparisons: pl.DataFrame
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
-        own = {"stamps": self.stamps, "probes": self.probes, "comparisons": self.comparisons}
+        own = {
+            "stamps": self.stamps,
+            "probes": self.probes,
+            "answers": self.answers,
+            "comparisons": self.comparisons,
+        }
         return {**super().tables, **own}
 
 

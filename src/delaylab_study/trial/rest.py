@@ -11,7 +11,7 @@ from random import Random
 
 from delaylab.api.units import Duration
 from delaylab_study.dataset.records.trial import RestBlock
-from delaylab_study.study_file.model import Pace
+from delaylab_study.study_file.probe import Pace
 from delaylab_study.trial.sender import Sender
 
 FEWEST, MOST = 4, 10

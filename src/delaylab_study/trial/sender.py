@@ -11,12 +11,18 @@ from delaylab.api.plans import ProbeWay
 from delaylab.api.records import Doubt
 from delaylab.api.running import LiveLab
 from delaylab.api.units import Duration
-from delaylab_study.study_file.model import ClosedLoop, Pace, ProbeSpec
+from delaylab_study.dataset.records.tables import ANSWERS
+from delaylab_study.study_file.probe import ClosedLoop, Pace, ProbeSpec
 from delaylab_study.trial.asked import asked_packets
 from delaylab_study.trial.frames import frame
 from delaylab_study.trial.instruments import Instruments
 from delaylab_study.trial.machine_states import READY_S
 from delaylab_study.trial.ports import identifier, port
+from delaylab_study.trial.requested import (
+    agent_protocol,
+    ask,
+    failed,
+)
 
 TEST_BURST_BIT = 1 << 31
 """The bit that marks the probe ids of trial bursts; ids of a trial's own probes count from 1."""
@@ -39,6 +45,8 @@ class Sender:
         self._next = 0
         self.stamps: list[pl.DataFrame] = []
         self.packets: list[pl.DataFrame] = []
+        self.exchanges: list[pl.DataFrame] = []
+        self._asked: list[pl.DataFrame] = []
         self.warnings: list[Doubt] = []
         self.clock = ""
 
@@ -58,7 +66,21 @@ class Sender:
         known = {warning.message for warning in self.warnings}
         self.warnings += [each for each in done.warnings if each.message not in known]
         self.stamps.append(frame(result, "stamps"))
-        self.packets.append(_of_phase(phase, asked_packets(result)))
+        packets = asked_packets(result)
+        self._asked.append(packets)
+        self.packets.append(_of_phase(phase, packets))
+        self.exchanges.append(frame(result, "exchanges"))
+
+    @property
+    def answers(self) -> pl.DataFrame:
+        """Return what is known of the answers to all requests; no rows if they are no requests."""
+        return pl.concat(self.exchanges).select(*ANSWERS)
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """Return the doubts of the agent, and that requests to a service failed."""
+        asks = self._asked and ask(self._probe) is not None
+        return [*self.warnings, *(failed(pl.concat(self._asked)) if asks else ())]
 
     def burst(self, count: int, interval: Duration) -> Result[ProbeDone]:
         """Send packets that are not part of the trial and that the taps ignore.
@@ -66,7 +88,7 @@ class Sender:
         They have a probe id of their own. A handshake carries no id: its source port is below those
         of the trial.
         """
-        below = count if self._probe.connects else 0
+        below = count if self._probe.by_port else 0
         return self._send(self._id | TEST_BURST_BIT, 0, count, interval, (), below)
 
     def _send(
@@ -81,7 +103,7 @@ class Sender:
         closed = isinstance(pace, ClosedLoop)
         request = Probe(
             probe=probe,
-            protocol=self._probe.protocol,
+            protocol=agent_protocol(self._probe),
             to=self._path.target,
             source=self._path.source,
             port=port(self._probe),
@@ -95,7 +117,7 @@ class Sender:
             linger_ns=self._probe.late.ns,
             late_ns=self._probe.late.ns,
             stamps=self._path.by_sender,
-            path=self._probe.path,
+            ask=ask(self._probe),
             realtime=self._probe.realtime,
             # Programs would hand a reply over before the sender's own stack had it.
             tcx=not closed,

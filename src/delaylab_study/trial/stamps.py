@@ -15,6 +15,7 @@ from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.trial import Repeats
 from delaylab_study.trial.frames import frame
 from delaylab_study.trial.instruments import Instruments
+from delaylab_study.trial.segments import stamped
 from delaylab_study.trial.sender import Sender
 
 SEPARATOR = " "
@@ -30,17 +31,16 @@ def taken(
     With `again` they include those that taps took of packets that they had seen before, by which
     loops are found.
     """
-    own = _of_clock(sender.clock)
+    own, exchanges = _of_clock(sender.clock), pl.concat(sender.exchanges)
     parts = [stamps.with_columns(_prefixed(SENDER), own) for stamps in sender.stamps]
     for reflector, reflected in instruments.reflector.items():
         clock = _of_clock(lab.clock(reflector.label))
         parts.append(frame(reflected, "stamps").with_columns(_prefixed(RESPONDER), clock))
     for session, result in instruments.taps.items():
         clock = _of_clock(lab.clock(session.label))
-        parts += [
-            frame(result, name).with_columns(pl.col("point").cast(pl.String), clock)
-            for name in ("stamps", "repeats")[: 2 if again else 1]
-        ]
+        tables = [frame(result, name) for name in ("stamps", "repeats")[: 2 if again else 1]]
+        tables.append(stamped(frame(result, "segments"), exchanges))
+        parts += [table.with_columns(pl.col("point").cast(pl.String), clock) for table in tables]
     legs = pl.col("leg").replace_strict(dict(enumerate(LEGS)), return_dtype=pl.String)
     return (
         pl.concat(parts)

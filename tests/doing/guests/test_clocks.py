@@ -20,7 +20,7 @@ from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets import segments
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 from tests.doing.conftest import skip_unless_runnable
 

@@ -21,7 +21,7 @@ from delaylab.resolve.resolve import lab_from_data
 from delaylab_study import loads
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import LoadSpec
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 from tests.doing.conftest import our_processes
 from tests.stamped import columns, packets

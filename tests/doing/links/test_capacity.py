@@ -19,7 +19,7 @@ from delaylab.resolve.resolve import lab_from_data
 from delaylab_study.loads import running as loaded
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import LoadSpec
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import Run, Up, as_json, our_processes

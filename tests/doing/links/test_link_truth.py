@@ -18,7 +18,7 @@ from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.records.ways import Way
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import LoadSpec
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import skip_unless_runnable

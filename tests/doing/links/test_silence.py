@@ -22,7 +22,7 @@ from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 from delaylab_study.trial.recording import Recording
 

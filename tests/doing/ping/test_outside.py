@@ -18,7 +18,7 @@ from delaylab.resolve.resolve import lab_from_data
 from delaylab_study.analysis.packets.named import named
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import Run, as_json, measured, only_line
 from tests.stamped import columns, narrow, packets
@@ -207,8 +207,8 @@ def test_an_address_of_a_node_is_named() -> None:
 @pytest.mark.parametrize(
     ("probe", "says"),
     [
-        ("to: 192.0.2.1, protocol: udp", "nobody at 192.0.2.1 sends UDP packets back"),
-        ("to: 192.0.2.1, protocol: tcp", "`port` is missing: the one to connect to at 192.0.2.1"),
+        ("to: 192.0.2.1, protocol: udp", "nobody at 192.0.2.1 sends delaylab's datagrams back"),
+        ("to: 192.0.2.1, protocol: tcp", "`port` is missing: the one to send to at 192.0.2.1"),
         ("to: '2001:db8::1'", "2001:db8::1 is an IPv6 address, `ip` is 4"),
         ("to: 192.0.2.1, over: lan", "has no `over`"),
         ("to: 224.0.0.1", "224.0.0.1 is no host to probe: it is a multicast address"),

@@ -15,7 +15,7 @@ from delaylab_study.analysis.packets.astray import astray
 from delaylab_study.analysis.packets.ways import parted
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.work import WorkSpec
 from delaylab_study.trial.measure import measure
 from delaylab_study.trial.recording import Recording

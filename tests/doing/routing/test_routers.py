@@ -14,7 +14,7 @@ from delaylab.resolve.resolve import lab_from_data
 from delaylab.spec.source import parse
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import LoadSpec
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 from delaylab_study.trial.recording import Recording
 from tests.stamped import column, packets

@@ -18,7 +18,7 @@ from delaylab.spec.source import parse
 from delaylab_study.analysis.packets.ways import parted
 from delaylab_study.dataset.records.ways import Hop, Way
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.work import WorkSpec
 from delaylab_study.trial import phases
 from delaylab_study.trial import stamps as stamps_of

@@ -12,7 +12,7 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.resolve.resolve import lab_from_data
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from tests.doing.conftest import measured
 
 pytestmark = pytest.mark.root

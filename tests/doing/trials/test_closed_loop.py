@@ -8,7 +8,7 @@ import pytest
 
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.dataset.store import read_study
-from delaylab_study.study_file.model import CLOSED_LOOP
+from delaylab_study.study_file.probe import CLOSED_LOOP
 from tests.doing.conftest import Run, as_json
 from tests.grouped import of_packets
 

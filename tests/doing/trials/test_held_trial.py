@@ -21,7 +21,7 @@ from delaylab_study.loads.frames import READINGS, find_rate
 from delaylab_study.loads.held_rate import BEHIND_S, LONG_S, LOWEST_PER_S
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 
 pytestmark = pytest.mark.root

@@ -15,7 +15,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.resolve.resolve import lab_from_data
 from delaylab_study import loads
 from delaylab_study.study_file.combine import Combination
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from tests.doing.conftest import measured
 from tests.stamped import columns, packets
 

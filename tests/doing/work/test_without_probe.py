@@ -21,7 +21,7 @@ from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import LoadSpec
-from delaylab_study.study_file.model import ProbeSpec
+from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.work import WorkSpec
 from delaylab_study.trial import measure, without_probe
 from delaylab_study.trial.recording import Recorded

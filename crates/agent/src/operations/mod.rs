@@ -17,6 +17,7 @@ mod programs;
 mod reflect;
 mod reply_log;
 mod seen;
+mod stream_bytes;
 mod tables;
 mod tap;
 mod transport;

@@ -41,6 +41,10 @@ pub(super) fn serve(request: Reflect, session: &mut Session) -> Result<ReflectDo
         Protocol::Udp => echo(&request, session),
         Protocol::Tcp | Protocol::Http => serve_connections(&request, local(&request), session),
         Protocol::Icmp => Err(Failure::new("reflect ICMP", "the kernel itself answers echoes")),
+        Protocol::Https | Protocol::Dns | Protocol::Datagram => Err(Failure::new(
+            "reflect",
+            "a probe by HTTPS, DNS or one's own datagrams is answered by a service",
+        )),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use delaylab_proto::{Failure, Frame, Kind, Table};
 use delaylab_wire::Leg;
 
+use super::stream_bytes::Run;
 use crate::protocol::measuring::Outcome;
 use crate::session::Session;
 use crate::timing::test_clock::shown;
@@ -45,6 +46,46 @@ pub(super) struct Packet<'a> {
     pub reordered: bool,
     /// The reason why it was lost or refused, if known.
     pub error: Option<&'a str>,
+}
+
+/// The facts about one request to a service and its answer: a row of the table `exchanges`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ExchangeRow {
+    /// The number of the packet's probe.
+    pub probe: u32,
+    /// The packet's sequence number within the probe.
+    pub seq: u32,
+    /// The source port.
+    pub port: u16,
+    /// The TCP sequence numbers of the request's last byte, and of the answer's first and last byte.
+    pub asked: Option<u32>,
+    pub first: Option<u32>,
+    pub last: Option<u32>,
+    /// The time in which the connection was opened for it, and that in which TLS was then agreed on.
+    pub handshake_ns: Option<i64>,
+    pub tls_ns: Option<i64>,
+    /// The time from the request to the last byte of the answer.
+    pub whole_ns: Option<i64>,
+    /// The status code of HTTP, or the response code of DNS.
+    pub status: Option<u16>,
+    /// The bytes of the answer's body, or of its datagram.
+    pub bytes: u64,
+}
+
+/// Bytes of a TCP stream that were seen at a point for the first time: a row of the table `segments`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SegmentRow {
+    /// The number of the probe.
+    pub probe: u32,
+    /// The port at the sender's end.
+    pub port: u16,
+    pub leg: Leg,
+    /// The TCP sequence number of the first byte, and the number of bytes.
+    pub run: Run,
+    /// The vantage point, by its place in the list of points.
+    pub point: u32,
+    /// The time of the bytes at the point, in ns since the Unix epoch.
+    pub time_ns: i64,
 }
 
 /// Send the table `stamps`, or the rest of it.
@@ -106,6 +147,45 @@ fn packets_table(rows: &[Packet]) -> Table {
         .numbers("duplicates", rows.iter().map(|row| row.duplicates))
         .flags("reordered", rows.iter().map(|row| row.reordered))
         .texts("error", rows.iter().map(|row| row.error))
+}
+
+/// Send the table `exchanges`.
+pub(super) fn send_exchanges(
+    session: &mut Session,
+    rows: impl Iterator<Item = ExchangeRow>,
+) -> Result<(), Failure> {
+    in_parts(session, rows, |rows| {
+        Table::new("exchanges", rows.len())
+            .numbers("probe", rows.iter().map(|row| row.probe))
+            .numbers("seq", rows.iter().map(|row| row.seq))
+            .numbers("port", rows.iter().map(|row| row.port))
+            .optional("asked", rows.iter().map(|row| row.asked))
+            .optional("first", rows.iter().map(|row| row.first))
+            .optional("last", rows.iter().map(|row| row.last))
+            .optional("handshake_ns", rows.iter().map(|row| row.handshake_ns))
+            .optional("tls_ns", rows.iter().map(|row| row.tls_ns))
+            .optional("whole_ns", rows.iter().map(|row| row.whole_ns))
+            .optional("status", rows.iter().map(|row| row.status))
+            .numbers("bytes", rows.iter().map(|row| row.bytes.min(i64::MAX as u64) as i64))
+    })
+}
+
+/// Send the table `segments`: where bytes of streams were seen first.
+pub(super) fn send_segments(
+    session: &mut Session,
+    points: &[impl AsRef<str>],
+    rows: impl Iterator<Item = SegmentRow>,
+) -> Result<(), Failure> {
+    in_parts(session, rows, |rows| {
+        Table::new("segments", rows.len())
+            .numbers("probe", rows.iter().map(|row| row.probe))
+            .numbers("port", rows.iter().map(|row| row.port))
+            .numbers("leg", rows.iter().map(|row| row.leg as u8))
+            .numbers("sequence", rows.iter().map(|row| row.run.sequence))
+            .numbers("length", rows.iter().map(|row| row.run.length))
+            .labels("point", points, rows.iter().map(|row| row.point))
+            .numbers("time_ns", rows.iter().map(|row| shown(row.time_ns)))
+    })
 }
 
 /// Return a time in whole nanoseconds.

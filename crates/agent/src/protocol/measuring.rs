@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::asking::Ask;
+
 /// The protocol of a probe's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -17,8 +19,14 @@ pub(crate) enum Protocol {
     Udp,
     /// Handshakes with a TCP port, each from a source port of its own.
     Tcp,
-    /// Requests of HTTP/1.1, each on a connection of its own.
+    /// Requests of HTTP/1.1.
     Http,
+    /// The same over TLS.
+    Https,
+    /// Queries of DNS over UDP, each from a source port of its own.
+    Dns,
+    /// Datagrams with a payload of one's own, each from a source port of its own.
+    Datagram,
 }
 
 /// The way in which packets are passed to the kernel.
@@ -156,12 +164,9 @@ pub(crate) struct Probe {
     /// True if programs at the interface may be used.
     #[serde(default = "yes")]
     pub tcx: bool,
-    /// The path of HTTP requests, with its query if any.
-    #[serde(default = "root")]
-    pub path: String,
-    /// The field `Host` of HTTP requests; empty for address and port.
+    /// The request to a service; for the protocols that make one.
     #[serde(default)]
-    pub host: String,
+    pub ask: Option<Box<Ask>>,
     /// The least time between two parts of the tables that are sent while the probe runs; none if left out.
     #[serde(default)]
     pub parts_ns: Option<i64>,
@@ -172,10 +177,6 @@ pub(crate) struct Probe {
 
 fn yes() -> bool {
     true
-}
-
-fn root() -> String {
-    "/".into()
 }
 
 /// The end of a probe.
@@ -280,6 +281,9 @@ pub(crate) struct Tap {
     /// The most rows of the table `repeats`.
     #[serde(default = "most_repeats")]
     pub repeats: u32,
+    /// The most rows of the table `segments`, which a tap of HTTP or HTTPS gives in place of stamps.
+    #[serde(default)]
+    pub segments: u32,
 }
 
 fn most_repeats() -> u32 {
@@ -301,7 +305,7 @@ pub(crate) struct TapFilter {
     #[serde(default)]
     pub probe: u32,
     pub protocol: Protocol,
-    /// The ICMP identifier; by TCP the source port of the packet with sequence number 0.
+    /// The ICMP identifier, or the source port of the packet with sequence number 0 where ports tell packets apart.
     #[serde(default)]
     pub ident: u16,
     /// The IP version, 4 or 6.
@@ -318,6 +322,11 @@ impl TapFilter {
     /// Return true if the probe sends a packet with this sequence number.
     pub(crate) fn sends(&self, seq: u32) -> bool {
         self.packets == 0 || seq < self.packets
+    }
+
+    /// Return true if the probe sends from this port, by which its packets are known.
+    pub(crate) fn sends_from(&self, port: u16) -> bool {
+        port.checked_sub(self.ident).is_some_and(|seq| self.sends(seq.into()))
     }
 }
 
@@ -340,7 +349,7 @@ pub(crate) struct TapCounts {
     pub unparsed: u64,
     /// Packets that were seen before at the same interface.
     pub repeated: u64,
-    /// Those of them for which the table `repeats` had no room.
+    /// Those of them for which the table `repeats` had no room, and segments for which `segments` had none.
     pub unkept: u64,
     /// Packets with the probe's number and a sequence number that the probe does not use. They have no stamp.
     pub unsent: u64,
@@ -356,8 +365,16 @@ pub(crate) struct TapCounts {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LivePacket<'a> {
     pub seq: u32,
-    /// The time in which the connection of an HTTP request was opened.
+    /// The time in which the TCP connection of an HTTP request was opened; null on one that was open already.
     pub handshake_ns: Option<i64>,
+    /// The time in which TLS was agreed on, after that.
+    pub tls_ns: Option<i64>,
+    /// The time from a request to the last byte of its answer.
+    pub whole_ns: Option<i64>,
+    /// The status code of an HTTP answer, or the response code of one of DNS.
+    pub status: Option<u16>,
+    /// The bytes of an answer's body, or of its datagram.
+    pub bytes: Option<u64>,
     /// The round trip between the program's own stamps.
     pub rtt_app_ns: Option<i64>,
     /// The round trip between the kernel's stamps.

@@ -2,6 +2,7 @@
 //!
 //! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
 //! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
+//! - [`asking`]: what a probe asks of a service.
 //! - [`crossing`]: those that try whether frames get from one machine to another.
 //! - [`observing`]: the request for the forwarding tables of nodes.
 //! - [`starting`]: those about a node's files and long-lived programs.
@@ -12,6 +13,7 @@
 //! - [`schema`]: all of it as JSON Schema, from which the tables of docs/protocol.md and Python's types are made.
 
 pub(crate) mod agent_network;
+pub(crate) mod asking;
 pub(crate) mod built;
 pub(crate) mod crossing;
 pub(crate) mod generating;

@@ -87,13 +87,13 @@ operations! {
     "scheduled": Scheduled => ScheduledDone, events [], tables [];
     "record": Record => RecordDone, events ["ready", "used"], tables [];
     "compute": Compute => ComputeDone, events ["ready"], tables ["progress"];
-    "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets"];
+    "probe": Probe => ProbeDone, events ["ready", "packet"], tables ["stamps", "packets", "exchanges"];
     "generate": Generate => GenerateDone, events ["ready"], tables [];
     "discard": Discard => DiscardDone, events ["ready"], tables [];
     "send-frames": SendFrames => SendFramesDone, events ["ready"], tables [];
     "await-frames": AwaitFrames => AwaitFramesDone, events ["ready"], tables [];
     "reflect": Reflect => ReflectDone, events ["ready"], tables ["stamps"];
-    "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats"];
+    "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats", "segments"];
     "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];
     "observe": Observe => ObserveDone, events ["ready"], tables ["texts", "hops", "changes"];
     "counters": Counters => CountersDone, events [], tables [];

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrStorage, accept4, bind, listen,
-    recv, send, setsockopt, socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrStorage, accept4, bind,
+    listen, recv, send, setsockopt, shutdown, socket, sockopt,
 };
 
 use super::connect_to;
@@ -18,11 +18,9 @@ use super::option::{pending_error, set_option};
 pub const SYN_RETRANSMISSION_NS: i64 = 1_000_000_000;
 
 /// Open a TCP socket bound to `local` (port 0: chosen by the system when it connects), for this IP version only.
-/// It does not block. Closing it sends a reset, so that neither end keeps a connection in `TIME_WAIT`. Fails
-/// with `EADDRINUSE` if the port is taken.
+/// It does not block. Fails with `EADDRINUSE` if the port is taken.
 pub fn unconnected(local: SocketAddr) -> io::Result<OwnedFd> {
     let fd = open(local)?;
-    end_by_reset(fd.as_fd())?;
     set_option(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32)?;
     // An unbound socket gets its port on connecting, when that need not be free for all destinations.
     if local.port() != 0 || !local.ip().is_unspecified() {
@@ -118,8 +116,14 @@ pub fn reset(fd: OwnedFd) -> io::Result<()> {
     end_by_reset(fd.as_fd())
 }
 
-/// Make closing a socket send a reset (`SO_LINGER` of 0 s, socket(7)).
-fn end_by_reset(fd: BorrowedFd<'_>) -> io::Result<()> {
+/// Send no more data on a connection; what the other end sends still arrives (shutdown(2)).
+pub fn finish(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(shutdown(fd.as_raw_fd(), Shutdown::Write)?)
+}
+
+/// Make closing a socket send a reset, so that neither end keeps a connection in `TIME_WAIT` (`SO_LINGER` of 0 s,
+/// socket(7)).
+pub fn end_by_reset(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(setsockopt(&fd, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 })?)
 }
 
@@ -136,6 +140,7 @@ mod tests {
     /// Connect to a port of this host and return the result.
     fn connected(to: SocketAddr) -> (OwnedFd, io::Result<()>) {
         let fd = unconnected((HERE, 0).into()).unwrap();
+        end_by_reset(fd.as_fd()).unwrap();
         start(fd.as_fd(), to).unwrap();
         poll::wait(&[(fd.as_fd(), Interest::Write)], Some(Duration::from_secs(5))).unwrap();
         let result = result(fd.as_fd());

@@ -29,8 +29,10 @@ pub struct Match {
 pub enum Transport {
     /// ICMP or ICMPv6 echo request and reply with this identifier.
     Icmp(u16),
-    /// UDP with this source or destination port.
+    /// UDP with this source or destination port, and a probe's header.
     Udp(u16),
+    /// All UDP datagrams with this source or destination port.
+    Datagrams(u16),
     /// TCP handshakes with this source or destination port: segments with SYN or RST.
     Tcp(u16),
     /// All TCP segments with this source or destination port.
@@ -41,7 +43,7 @@ impl Match {
     /// Return the IP protocol number of the transport.
     pub(crate) fn protocol(&self) -> u32 {
         match (self.transport, self.ip) {
-            (Transport::Udp(_), _) => 17,
+            (Transport::Udp(_) | Transport::Datagrams(_), _) => 17,
             (Transport::Tcp(_) | Transport::TcpData(_), _) => 6,
             (Transport::Icmp(_), 4) => 1,
             (Transport::Icmp(_), _) => 58,
@@ -207,7 +209,9 @@ impl Program {
                 // There is no payload to check.
                 return;
             }
-            Transport::TcpData(port) => return self.either_port(network, port),
+            Transport::TcpData(port) | Transport::Datagrams(port) => {
+                return self.either_port(network, port);
+            }
         }
         self.load(LOAD_U32 | libc::BPF_IND, network + MAGIC);
         self.require(wanted.magic);

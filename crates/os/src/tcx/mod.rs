@@ -48,7 +48,7 @@ impl Settings {
         let (ident, port) = match wanted.transport {
             Transport::Icmp(ident) => (ident, 0),
             Transport::Udp(port) => (sender.port, port),
-            Transport::Tcp(_) | Transport::TcpData(_) => {
+            Transport::Tcp(_) | Transport::TcpData(_) | Transport::Datagrams(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
         };

@@ -35,6 +35,39 @@ class ProbeDone(Reply):
     neighbour_ns: Count | None = None
 
 
+@dataclass(frozen=True)
+class Question(Message):
+    """The question of a DNS query."""
+
+    # The name that is asked for.
+    name: str
+    # The number of the record's type, such as 1 for A (RFC 1035).
+    record: int
+
+
+@dataclass(frozen=True)
+class Ask(Message):
+    """The request that a probe makes of a service, by the protocol that it has."""
+
+    # The path of HTTP requests, with its query if any.
+    path: str = "/"
+    # The name or address of the server, as HTTP requests and TLS state it, without a port; empty
+    # for `to`.
+    host: str = ""
+    # True if HTTP requests follow each other on a connection; else each has one of its own.
+    keep_alive: bool = False
+    # The certificates, in PEM, of those who may vouch for a server; if left out, no certificate
+    # is checked.
+    trusted: str | None = None
+    # The question of DNS queries.
+    question: Question | None = None
+    # The payload of datagrams of one's own, in hexadecimal digits.
+    payload: str = ""
+    # The pattern of the answer to a datagram of one's own, in hexadecimal digits, with `*` for
+    # any bytes; an empty one fits any answer.
+    answer: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Probe(Request[ProbeDone]):
     """Send a probe's packets on a schedule, and record the outcome of each."""
@@ -89,10 +122,8 @@ class Probe(Request[ProbeDone]):
     hops: int = 0
     # True if programs at the interface may be used.
     tcx: bool = True
-    # The path of HTTP requests, with its query if any.
-    path: str = "/"
-    # The field `Host` of HTTP requests; empty for address and port.
-    host: str = ""
+    # The request to a service; for the protocols that make one.
+    ask: Ask | None = None
     # The least time between two parts of the tables that are sent while the probe runs; none if
     # left out.
     parts_ns: int | None = None
@@ -152,7 +183,8 @@ class TapFilter(Message):
     # The IP version, 4 or 6.
     ip: int
     probe: int = 0
-    # The ICMP identifier; by TCP the source port of the packet with sequence number 0.
+    # The ICMP identifier, or the source port of the packet with sequence number 0 where ports
+    # tell packets apart.
     ident: int = 0
     # The responder's UDP or TCP port.
     port: int = 0
@@ -182,6 +214,9 @@ class Tap(Request[TapDone]):
     together: bool = False
     # The most rows of the table `repeats`.
     repeats: int = 1048576
+    # The most rows of the table `segments`, which a tap of HTTP or HTTPS gives in place of
+    # stamps.
+    segments: int = 0
 
 
 class WatchDone(Reply):

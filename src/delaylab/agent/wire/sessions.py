@@ -147,8 +147,17 @@ class LivePacket(Reply):
     """
 
     seq: Count
-    # The time in which the connection of an HTTP request was opened.
+    # The time in which the TCP connection of an HTTP request was opened; null on one that was
+    # open already.
     handshake_ns: Span | None = None
+    # The time in which TLS was agreed on, after that.
+    tls_ns: Span | None = None
+    # The time from a request to the last byte of its answer.
+    whole_ns: Span | None = None
+    # The status code of an HTTP answer, or the response code of one of DNS.
+    status: Count | None = None
+    # The bytes of an answer's body, or of its datagram.
+    bytes: Count | None = None
     # The round trip between the program's own stamps.
     rtt_app_ns: Span | None = None
     # The round trip between the kernel's stamps.

@@ -19,7 +19,7 @@ Outcome = Literal[
     "replied", "lost", "unsent", "closed", "late", "refused", "expired", "mismatched", "under-way"
 ]
 """The outcome of a scheduled packet."""
-Protocol = Literal["icmp", "udp", "tcp", "http"]
+Protocol = Literal["icmp", "udp", "tcp", "http", "https", "dns", "datagram"]
 """The protocol of a probe's packets."""
 RecordingState = Literal["whole", "cut"]
 """The state of a recording that is under way."""

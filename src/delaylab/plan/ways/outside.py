@@ -33,7 +33,7 @@ def outside_way(plan: KeptPlan, probe: ProbedPackets, interface: str) -> ProbeWa
     if not in_host:
         absent["sender.uplink"] = OWN_INTERFACE
     sockets: tuple[str, ...] = SOCKET_POINTS
-    if probe.connects:
+    if probe.by_port:
         absent["sender.qdisc"] = NO_QUEUE_STAMP
         sockets = ("app",) if in_host else ("app", "stack")
         absent |= {"sender.stack": SAME_AS_UPLINK} if in_host else {}

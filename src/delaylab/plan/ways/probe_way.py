@@ -22,11 +22,12 @@ NO_SOCKET = {
     "tcp": "the kernel answers a SYN itself: there is no socket to stamp",
     "http": "the reflector takes no stamps of connections",
 }
-"""The reason for absent points of the responder, by protocol."""
+"""The reason for absent points of delaylab's responder, by protocol."""
+OF_SERVICE = "a service answers: it takes no stamps"
 ONE_HOST = "both nodes are on one host: no {what} is between them"
 OWN_LINK = "this end's link is on one host: no {what} is on it"
-NO_QUEUE_STAMP = "the kernel takes no stamp of a TCP segment when it enters the queue"
-SAME_AS_UPLINK = "a TCP segment is stamped at the interface: that is the uplink"
+NO_QUEUE_STAMP = "no stamp is taken of such a packet when it enters the queue"
+SAME_AS_UPLINK = "such a packet is stamped at the interface: that is the uplink"
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def _beside(plan: KeptPlan, lab: Lab, probe: ProbedPackets) -> Iterator[TapPoint
 def _at_end(end: ProbeEnd, probe: ProbedPackets) -> Iterator[TapPoint]:
     """Yield the taps of an end of a probe at one of its links."""
     yield from end.taps()
-    if end.role == RESPONDER and probe.protocol in NO_SOCKET and end.has_cable:
+    if end.role == RESPONDER and _no_socket(probe) and end.has_cable:
         yield TapPoint(end.agent, end.attachment.device, "responder.stack")
 
 
@@ -171,7 +172,7 @@ def way_over(
     if not out.crossed[-1].hosts:
         absent[WIRE] = one_host.format(what="wire")
     sockets = SOCKET_POINTS
-    no_socket = NO_SOCKET.get(probe.protocol)
+    no_socket = _no_socket(probe)
     if no_socket:
         sockets = ("stack",) if responder.has_cable else ()
         absent |= {
@@ -187,7 +188,7 @@ def way_over(
     sending, answering = list(by_sender), list(sockets)
     # Stamps of taps, unlike those of sockets, need nothing of the driver.
     for side, node, points in (
-        (SENDER, probe.sender, [] if probe.connects else sending),
+        (SENDER, probe.sender, [] if probe.by_port else sending),
         (RESPONDER, probe.to, [] if no_socket else answering),
     ):
         why = plan.nodes[node].no_send_stamp
@@ -254,9 +255,14 @@ class _PathPoints:
         return [tap.point for tap in self.between]
 
 
+def _no_socket(probe: ProbedPackets) -> str | None:
+    """Return why no socket stamps at the responder; None if one does."""
+    return OF_SERVICE if probe.answered_by_service else NO_SOCKET.get(probe.protocol)
+
+
 def _by_sender(probe: ProbedPackets, sender: ProbeEnd) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the points that the sender stamps itself, and the reasons for those it does not."""
-    if not probe.connects:
+    if not probe.by_port:
         return SOCKET_POINTS, {}
     absent = {"sender.qdisc": NO_QUEUE_STAMP}
     if sender.uplink_is_own:

@@ -22,11 +22,18 @@ class ProbedPackets(Protocol):
 
     @property
     def protocol(self) -> str:
-        """Return `icmp`, `udp`, `tcp` or `http`."""
+        """Return `icmp`, `udp`, `tcp`, or that of a service."""
 
     @property
-    def connects(self) -> bool:
-        """Return True if each packet has a TCP connection of its own."""
+    def by_port(self) -> bool:
+        """Return True if packets are known by their source port: the sender stamps them by a ring.
+
+        Others have a probe header, and are stamped by the sender's socket.
+        """
+
+    @property
+    def answered_by_service(self) -> bool:
+        """Return True if a service answers, which takes no stamps itself."""
 
     @property
     def ip(self) -> Literal[4, 6]:

@@ -30,6 +30,8 @@ ADDRESSES = "addresses"
 """A field whose keys are names of nodes, so they are never taken for readers."""
 NODE_FILES = "files"
 """The field of a node's files, by path; each may take its text from a file."""
+TRUST = "trust"
+"""The field of a probe with certificates, which may be taken from a file."""
 
 
 def with_files(document: Document) -> Document:
@@ -50,6 +52,8 @@ def _read_all(data: object, at: Location, document: Document) -> object:
             found[key] = value
         elif key == NODE_FILES:
             found[key] = _texts(value, (*at, key), document)
+        elif key.rsplit(".", 1)[-1] == TRUST:
+            found[key] = _trusted(value, (*at, key), document)
         elif reader and _names_a_file(value):
             found[key] = _read(reader, value, (*at, key), document)
         else:
@@ -62,6 +66,12 @@ def _texts(files: object, at: Location, document: Document) -> object:
     if not isinstance(files, dict):
         return files
     return {path: _text(file, (*at, path), document) for path, file in files.items()}
+
+
+def _trusted(value: object, at: Location, document: Document) -> object:
+    """Return the certificates that a probe trusts, read from the file that it names, if any."""
+    found = _text(value, at, document) if isinstance(value, dict) and len(value) == 1 else value
+    return found["content"] if isinstance(found, dict) and "content" in found else found
 
 
 def _text(file: object, at: Location, document: Document) -> object:

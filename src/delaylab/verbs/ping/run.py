@@ -16,6 +16,7 @@ from rich.console import Console
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
+from delaylab.agent.wire.measuring import Ask
 from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.printable import printable
 from delaylab.machines import LOCAL
@@ -37,7 +38,6 @@ WAIT = Duration(10_000_000_000)
 """The wait for replies after the last packet if none has come, as ping(8) has it."""
 PARTS = Duration.parse("1s")
 """The time between two reports of a ping that nobody watches."""
-HTTP_PORT = 80
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,9 @@ def request(options: PingOptions, address: str) -> Probe:
         interface=options.origin.interface,
         tos=options.tos,
         port=options.port,
-        path=options.path,
-        host=host_field(options),
+        ask=Ask(path=options.path, host=options.host.partition("%")[0])
+        if options.protocol == "http"
+        else None,
         count=options.count or AT_MOST,
         interval_ns=options.interval.ns,
         size=options.size,
@@ -268,13 +269,3 @@ def _reporting(asked: Probe, *, live: bool) -> Probe:
     An agent that is killed has then lost only what came since the last report.
     """
     return replace(asked, live=live, parts_ns=None if live else PARTS.ns)
-
-
-def host_field(options: PingOptions) -> str:
-    """Return the field `Host` of HTTP requests: the name that was given, with its port.
-
-    A zone means nothing to the server, so it is left out (RFC 6874, section 4).
-    """
-    host = options.host.partition("%")[0]
-    name = f"[{host}]" if ":" in host else host
-    return name if options.port in (0, HTTP_PORT) else f"{name}:{options.port}"

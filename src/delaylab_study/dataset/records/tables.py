@@ -30,6 +30,15 @@ PROBES = {
     "duplicates": pl.UInt16,
     "reordered": pl.Boolean,
 }
+ANSWERS = {
+    "probe": pl.UInt32,
+    "seq": pl.UInt32,
+    "handshake_ns": pl.Int64,
+    "tls_ns": pl.Int64,
+    "whole_ns": pl.Int64,
+    "status": pl.UInt16,
+    "bytes": pl.Int64,
+}
 HOSTS = {
     "time_ns": pl.Int64,
     "machine": pl.String,
@@ -72,17 +81,20 @@ TABLES: dict[str, Schema] = {
     "wrong": WRONG,
     "fates": FATES,
     "comparisons": COMPARISONS,
+    "answers": ANSWERS,
 }
 ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
-OPTIONAL = frozenset({"progress", "comparisons"}) | OF_ROUTERS
+OPTIONAL = frozenset({"answers", "progress", "comparisons"}) | OF_ROUTERS
 """Tables that a trial has only if there is something in them."""
 OF_PROBE = frozenset({"stamps", "probes"})
 """Tables that a trial without a probe does not have."""
-NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns"})
-"""Columns that may be null: of a packet that was not sent, and of what has not ended."""
+OF_ANSWERS = frozenset({"handshake_ns", "tls_ns", "whole_ns", "status"})
+"""Columns that are null where an answer has no such thing."""
+NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns"}) | OF_ANSWERS
+"""Columns that may be null: of a packet that was not sent, of what has not ended, of answers."""
 EPOCH = "since the Unix epoch"
 MEANINGS: dict[str, dict[str, str]] = {
     "stamps": {
@@ -158,6 +170,17 @@ MEANINGS: dict[str, dict[str, str]] = {
         "arrived_ns": f"When it reached the other kernel, by the clock, {EPOCH}.",
         "left_ns": f"When that kernel sent the answer, by the clock, {EPOCH}.",
         "back_ns": f"When the answer came back, by the reference, {EPOCH}.",
+    },
+    "answers": {
+        "probe": "The number of the probe.",
+        "seq": "The packet's sequence number: that of the request.",
+        "handshake_ns": "How long it took to open the TCP connection for this request; null if it "
+        "was open already, or there is none.",
+        "tls_ns": "How long it then took to agree on TLS; null without.",
+        "whole_ns": "The time from sending the request to the last byte of its answer, by the "
+        "sender's program; null if the answer was not whole.",
+        "status": "The status code of HTTP, or the response code of DNS; null without an answer.",
+        "bytes": "The bytes of the answer's body so far as it came, or of its datagram.",
     },
 }
 """Meaning of each column, as docs/dataset.md prints it."""

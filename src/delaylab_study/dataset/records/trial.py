@@ -154,10 +154,19 @@ class Measurement(Record):
     )
     responder: Endpoint | None = Field(None, description="The node that answers them.")
     protocol: Text | None = Field(
-        None, description="The protocol of the probe: `icmp`, `udp`, `tcp` or `http`."
+        None,
+        description="The protocol of the probe: `icmp`, `udp`, `tcp`, `http`, `https` or `dns`.",
+    )
+    answered_by: Text | None = Field(
+        None,
+        description="Who answered: `own` (a service of the study's author) or `delaylab` (its "
+        "responder); null for the kernel, and in datasets of earlier versions.",
+    )
+    port: Count | None = Field(
+        None, description="The port that packets were sent to; null for ICMP and earlier versions."
     )
     size_bytes: Count | None = Field(
-        None, description="The payload after the ICMP or UDP header; 0 for TCP and HTTP."
+        None, description="The payload after the ICMP or UDP header; 0 for other protocols."
     )
     interval_ns: Count | None = Field(
         None,

@@ -1,5 +1,6 @@
 //! The loop of a probe: send due packets, receive replies, wait.
 
+use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 
@@ -14,7 +15,7 @@ use super::live::Live;
 use super::log::Log;
 use super::parts::Parts;
 use super::schedule::Schedule;
-use crate::protocol::measuring::{By, Probe, Warning};
+use crate::protocol::measuring::{By, Probe, Warning, WarningKind};
 use crate::session::Session;
 use crate::timing::clock_steps::ClockSteps;
 use crate::timing::pace::{REST, RealTimeBudget};
@@ -34,10 +35,28 @@ pub(super) trait ProbePath {
     fn gives_up_at(&self) -> Option<Monotonic> {
         None
     }
+    /// Return true if it is still at work although each packet has a reply: on the rest of an answer.
+    fn is_busy(&self) -> bool {
+        false
+    }
     /// Return the source of the kernel's stamps: `tcx`, `ring` or `socket`.
     fn by(&self) -> By;
     /// Add doubts about the measurement.
     fn warn(&self, warnings: &mut Vec<Warning>);
+}
+
+/// Add the doubt that a probe without sockets that stamp could not watch its interface, if it was to do so.
+pub(super) fn warn_without_stamps(
+    request: &Probe,
+    error: Option<&io::Error>,
+    warnings: &mut Vec<Warning>,
+) {
+    let Some(error) = error.filter(|_| request.wanted().stack) else { return };
+    warnings.push(Warning::new(
+        WarningKind::NoKernelStamps,
+        format!("no stamps of the kernel were taken: {error}"),
+        "a probe by TCP, HTTP, DNS or one's own datagrams has them with CAP_NET_RAW: run it as root",
+    ));
 }
 
 /// The time from `ready` to the first packet: 1 ms.
@@ -82,7 +101,10 @@ pub(super) fn run(
             continue;
         }
         path.collect(log)?;
-        let end = schedule.end(request, log, now);
+        let mut end = schedule.end(request, log, now);
+        if end.is_some_and(|end| now >= end) && path.is_busy() {
+            end = path.gives_up_at();
+        }
         if end.is_some_and(|end| now >= end) {
             live.finish(log, session)?;
             return Ok(());

@@ -34,7 +34,7 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(request: &Probe) -> Self {
-        let only = request.protocol.connects().then(|| request.to.clone());
+        let only = request.protocol.by_port().then(|| request.to.clone());
         Self { late: Span::from_ns(request.late_ns), only, undecided: 0, reported: NEVER }
     }
 
@@ -137,9 +137,14 @@ impl Live {
         let between = |from: Monotonic, to: Monotonic| {
             (from != NEVER && to != NEVER).then(|| (to - from).ns())
         };
+        let exchange = log.exchanges.get(place as usize);
         LivePacket {
             seq: log.seq(place),
             handshake_ns: entry.handshake().map(Span::ns),
+            tls_ns: exchange.and_then(|known| known.tls).map(Span::ns),
+            whole_ns: exchange.and_then(|known| known.whole).map(Span::ns),
+            status: exchange.and_then(|known| known.status),
+            bytes: exchange.filter(|_| entry.replied != NEVER).map(|known| known.bytes),
             rtt_app_ns: between(entry.requested(), entry.replied),
             rtt_stack_ns: log.stack_rtt(place).map(Span::ns),
             slip_ns: between(entry.intended, entry.sent),

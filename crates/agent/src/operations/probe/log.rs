@@ -1,6 +1,7 @@
 //! The record of every scheduled packet. All memory is allocated before the first packet is sent.
 
 use super::entry::{Entry, NEVER, NONE, ROW};
+use super::exchange::Exchange;
 use crate::protocol::measuring::{Outcome, Point, Probe};
 use crate::timing::clock_steps::ClockSteps;
 use delaylab_os::clock::{Monotonic, Realtime, Span};
@@ -43,6 +44,8 @@ pub(super) struct Log {
     given_up: u32,
     /// The time at which the last reply reached user space.
     pub last_reply: Monotonic,
+    /// The facts about each request to a service and its answer, by place; empty for other probes.
+    pub exchanges: Vec<Exchange>,
     /// The largest RTT in user space so far.
     pub largest_rtt: Span,
     /// The places settled since the last live event; only for `live` probes.
@@ -75,6 +78,11 @@ impl Log {
             given_up_before: 0,
             given_up: 0,
             last_reply: NEVER,
+            exchanges: if request.protocol.asks() {
+                vec![Exchange::default(); count]
+            } else {
+                Vec::new()
+            },
             largest_rtt: Span::ZERO,
             settled: request.live.then(|| VecDeque::with_capacity(count.min(1 << 16))),
             under_way_since: None,
@@ -164,6 +172,21 @@ impl Log {
         entry.reordered = place < self.next_expected;
         self.next_expected = self.next_expected.max(place + 1);
         self.replied += 1;
+        self.settle(place);
+    }
+
+    /// Record the first byte of a reply that may go on; [`Self::note_reply_ended`] follows.
+    pub(super) fn note_reply_begun(&mut self, place: u32, now: Monotonic) {
+        let settled = self.settled.take();
+        self.note_reply(place, None, None, now);
+        self.settled = settled;
+    }
+
+    /// Record that a reply is over, and what is wrong with it, if anything.
+    pub(super) fn note_reply_ended(&mut self, place: u32, flaw: Option<&str>) {
+        if let Some(flaw) = flaw {
+            self.note_flaw(place, flaw);
+        }
         self.settle(place);
     }
 
@@ -262,7 +285,7 @@ impl Log {
     }
 
     /// Record what is wrong with a reply that has come.
-    pub(super) fn note_flaw(&mut self, place: u32, what: &str) {
+    fn note_flaw(&mut self, place: u32, what: &str) {
         let error = self.error(what);
         let entry = &mut self.entries[place as usize];
         entry.error = error;

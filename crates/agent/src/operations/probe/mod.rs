@@ -1,11 +1,15 @@
 //! `probe`: a schedule of packets to a responder, with the sender's own stamps.
 
 mod connections;
+mod datagrams;
 mod engine;
 mod entry;
 mod exchange;
+mod handshake;
+mod icmp_errors;
 mod live;
 mod log;
+mod next_socket;
 mod observer;
 mod packet;
 mod parts;
@@ -15,13 +19,14 @@ mod route;
 mod rows;
 mod schedule;
 mod socket;
+mod streams;
 
 use delaylab_os::process::memory::Locked;
 use delaylab_os::process::scheduling::RealTime;
 use delaylab_os::stamps;
 use delaylab_proto::{Context, Failure};
 
-use super::tables::{send_packets, send_stamps};
+use super::tables::{send_exchanges, send_packets, send_stamps};
 use crate::protocol::measuring::{Mode, Probe, ProbeDone, Warning, WarningKind};
 use crate::protocol::running::Event;
 use crate::session::Session;
@@ -36,6 +41,14 @@ const PRIORITY: i32 = 10;
 pub(super) fn serve(request: Probe, session: &mut Session) -> Result<ProbeDone, Failure> {
     let request = request.checked()?;
     match request.mode {
+        _ if request.protocol.has_streams() => {
+            let path = streams::PathByStreams::open(&request)?;
+            measure(&request, path, session)
+        }
+        _ if request.protocol.has_datagrams() => {
+            let path = datagrams::PathByDatagrams::open(&request)?;
+            measure(&request, path, session)
+        }
         _ if request.protocol.connects() => {
             let path = connections::PathByConnections::open(&request)?;
             measure(&request, path, session)
@@ -82,6 +95,7 @@ fn measure(
     }
     send_stamps(session, &log::POINTS, log.stamps(log.places()))?;
     send_packets(session, log.packets(log.places()))?;
+    send_exchanges(session, log.exchanges(log.places()))?;
     Ok(ProbeDone {
         sent: log.sent,
         replied: log.replied,

@@ -15,7 +15,7 @@ use delaylab_os::stamps::{self, Wanted};
 use delaylab_os::tcx::SenderSettings;
 use delaylab_os::tcx::sender::TcxSender;
 use delaylab_proto::Failure;
-use delaylab_wire::{EthernetView, IpRepr, IpView, Leg, MAGIC, is_corrupted, parse, parse_tcp};
+use delaylab_wire::{EthernetView, IpRepr, IpView, Leg, MAGIC, is_corrupted, parse};
 use nix::errno::Errno;
 
 use super::log::Log;
@@ -150,7 +150,7 @@ fn open_programs(
     let (transport, port) = match request.protocol {
         Protocol::Icmp => (Transport::Icmp(ident), 0),
         Protocol::Udp => (Transport::Udp(to.port()), ident),
-        Protocol::Tcp | Protocol::Http => return None,
+        _ => return None,
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
     let wanted = Match { transport, ip, probe: request.probe, magic: MAGIC, snap: 128 };
@@ -206,10 +206,11 @@ pub(super) fn take_replies(programs: &mut TcxSender, log: &mut Log) -> usize {
 }
 
 /// The number of packets in the ring, and the bytes of each: an Ethernet frame's, so that checksums can be checked.
-const SEGMENT_RING: usize = 4096;
-const BYTES: usize = 1600;
+pub(super) const SEGMENT_RING: usize = 4096;
+pub(super) const BYTES: usize = 1600;
 
-/// The stamps of a probe's TCP segments at the interface, by a packet ring: the kernel stamps no SYN on a socket.
+/// The stamps of packets at the interface that are known by their source port, by a packet ring: the kernel stamps no
+/// SYN on a socket.
 #[derive(Debug)]
 pub(super) struct InterfaceStamps {
     ring: FrameRing,
@@ -254,18 +255,17 @@ fn note_segment(
     port: u16,
     places: &[u32],
 ) {
-    let Ok(segment) = parse_tcp(frame.data) else { return };
-    let Some(leg) = protocol.leg(&segment, port) else { return };
+    let Ok(Some(packet)) = protocol.packet_in(frame.data, port) else { return };
     if !frame.outgoing && is_corrupted(frame.data) {
         // The kernel drops it, and awaits another one.
         return;
     }
-    let Some(place) = places[usize::from(segment.sender_port(leg))].checked_sub(1) else { return };
-    match (leg, frame.outgoing) {
+    let Some(place) = places[usize::from(packet.port)].checked_sub(1) else { return };
+    match (packet.leg, frame.outgoing) {
         (Leg::Request, true) if log.awaits(place, Step::Stack, frame.time) => {
             log.note_transmit(place, Step::Stack, frame.time);
         }
-        (Leg::Reply, false) => log.note_arrival(place, frame.time, segment.ttl),
+        (Leg::Reply, false) => log.note_arrival(place, frame.time, packet.ttl),
         _ => {}
     }
 }

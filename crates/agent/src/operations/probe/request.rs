@@ -10,6 +10,7 @@ use delaylab_os::stamps::Wanted;
 use delaylab_proto::Failure;
 use delaylab_wire::PROBE_HEADER;
 
+use crate::protocol::asking::Ask;
 use crate::protocol::measuring::{Mode, Point, Probe, Protocol};
 
 /// Return true for a path that fits one segment and cannot end the request's first line.
@@ -36,7 +37,7 @@ impl Probe {
     pub(crate) fn checked(self) -> Result<Self, Failure> {
         let mut request = self;
         let refuse = |why: String| Err(Failure::new("read the request `probe`", why));
-        let sized = !request.protocol.connects();
+        let sized = !request.protocol.by_port();
         if sized && !(PROBE_HEADER..=MAX_SIZE).contains(&request.size) {
             return refuse(format!("size must be {PROBE_HEADER} to {MAX_SIZE} bytes"));
         }
@@ -66,19 +67,17 @@ impl Probe {
             return refuse("tos needs mode \"socket\"".into());
         }
         if request.protocol != Protocol::Icmp && request.port == 0 {
-            return refuse("a probe by UDP, TCP or HTTP needs a port".into());
+            return refuse("a probe by anything but ICMP needs a port".into());
         }
-        if request.protocol.connects() {
+        if request.protocol.by_port() {
             if request.mode == Mode::Packet || request.hops > 0 {
-                return refuse("a probe by TCP or HTTP has mode \"socket\" and no hops".into());
+                return refuse("a probe by TCP, HTTP, DNS or one's own datagrams has mode \"socket\" and no hops".into());
             }
             if request.ident != 0 && request.last_source_port().is_none() {
                 return refuse("ident + first_seq + count must be at most 65536".into());
             }
-            if !is_path(&request.path) || !is_host(&request.host) {
-                return refuse("path or host are not those of an HTTP request".into());
-            }
         }
+        request.check_asked()?;
         let to = request.destination()?;
         if let Err(error) = request.named_interface(to) {
             let name = request.interface.as_deref().unwrap_or_default();
@@ -93,6 +92,35 @@ impl Probe {
             batch => batch.min(1024),
         };
         Ok(request)
+    }
+
+    /// Check what is asked of a service: it is there if the protocol asks one, and not otherwise.
+    fn check_asked(&self) -> Result<(), Failure> {
+        let refuse = |why: String| Err(Failure::new("read the request `probe`", why));
+        let Some(ask) = &self.ask else {
+            return match self.protocol.asks() {
+                true => refuse("a probe of a service needs ask".into()),
+                false => Ok(()),
+            };
+        };
+        if !self.protocol.asks() {
+            return refuse("only a probe of a service has ask".into());
+        }
+        if self.protocol.has_streams() && (!is_path(&ask.path) || !is_host(&ask.host)) {
+            return refuse("path or host are not those of an HTTP request".into());
+        }
+        if ask.payload.len() > 2 * MAX_SIZE {
+            return refuse(format!("payload must be {MAX_SIZE} bytes at most"));
+        }
+        Ok(())
+    }
+
+    /// Return what is asked of a service.
+    ///
+    /// # Panics
+    /// Panics unless the protocol asks one; see [`Self::checked`].
+    pub(super) fn asked(&self) -> &Ask {
+        self.ask.as_deref().expect("the request was checked")
     }
 
     /// Return the destination address; the port is 0 for ICMP. The zone of an IPv6 address is the name or the index

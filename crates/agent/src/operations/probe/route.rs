@@ -58,7 +58,7 @@ impl ProbeRoute {
                 (fd, Flavour::Udp, port)
             }
             Protocol::Icmp => socket::icmp(request.local(to.ip())).map_err(failure)?,
-            Protocol::Tcp | Protocol::Http => {
+            _ => {
                 return Err(failure(std::io::ErrorKind::Unsupported.into()));
             }
         };
@@ -144,7 +144,8 @@ pub(super) fn filter(
         Protocol::Icmp => Transport::Icmp(ident),
         Protocol::Udp => Transport::Udp(ident),
         Protocol::Tcp => Transport::Tcp(request.port),
-        Protocol::Http => Transport::TcpData(request.port),
+        Protocol::Http | Protocol::Https => Transport::TcpData(request.port),
+        Protocol::Dns | Protocol::Datagram => Transport::Datagrams(request.port),
     };
     let ip = if to.is_ipv4() { 4 } else { 6 };
     Program::frames(&Match { transport, ip, probe, magic, snap })

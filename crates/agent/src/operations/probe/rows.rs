@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use delaylab_os::clock::Monotonic;
+use delaylab_os::clock::{Monotonic, Span};
 use delaylab_wire::Leg;
 
 use super::entry::{Entry, NEVER, ROW};
 use super::log::Log;
-use crate::operations::tables::{Packet, Stamp};
+use crate::operations::tables::{ExchangeRow, Packet, Stamp};
 
 impl Log {
     /// Return true if it is known what became of a packet; one without an answer is taken for lost after
@@ -56,6 +56,26 @@ impl Log {
             duplicates: entry.duplicates,
             reordered: entry.reordered,
             error: self.error_of(entry),
+        })
+    }
+
+    /// Return the rows of the table `exchanges`: of the packets that were sent to a service.
+    pub(super) fn exchanges(&self, places: Range<u32>) -> impl Iterator<Item = ExchangeRow> {
+        let entries = places.clone().zip(&self.entries).zip(&self.exchanges);
+        entries.filter(|((_, entry), _)| entry.sent != NEVER).map(|((place, entry), known)| {
+            ExchangeRow {
+                probe: self.probe,
+                seq: self.seq(place),
+                port: known.port,
+                asked: known.asked,
+                first: known.first,
+                last: known.last,
+                handshake_ns: entry.handshake().map(Span::ns),
+                tls_ns: known.tls.map(Span::ns),
+                whole_ns: known.whole.map(Span::ns),
+                status: known.status,
+                bytes: known.bytes,
+            }
         })
     }
 

@@ -64,7 +64,7 @@ impl PathBySocket {
                 Failure::new("open ICMP socket", error)
                     .fix("sysctl -w net.ipv4.ping_group_range='0 2147483647', or run as root")
             })?,
-            Protocol::Tcp | Protocol::Http => {
+            _ => {
                 return Err(Failure::new("open a socket", "TCP has one per packet"));
             }
         };

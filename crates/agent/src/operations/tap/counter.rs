@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use delaylab_os::ring::Captured;
-use delaylab_wire::{Leg, NotAProbe, is_corrupted, parse, parse_tcp};
+use delaylab_wire::{Leg, NotAProbe, is_corrupted, parse};
 
 use crate::operations::seen::Seen;
-use crate::operations::tables::Stamp;
-use crate::operations::transport::SYN_GIVEN_UP;
+use crate::operations::stream_bytes::SeenBytes;
+use crate::operations::tables::{SegmentRow, Stamp};
+use crate::operations::transport::{SYN_GIVEN_UP, stream_segment_in};
 use crate::protocol::measuring::{Protocol, TapFilter};
 
 /// The counter of the packets of one interface, which finds their stamps.
@@ -26,6 +27,8 @@ pub(super) struct PacketCounter {
     pub unsent: u64,
     /// The times of the SYNs of a probe by TCP, by sequence number, until they are answered.
     unanswered: HashMap<u32, i64>,
+    /// The bytes that were seen of streams, by the sender's port and the leg.
+    streams: HashMap<(u16, Leg), SeenBytes>,
 }
 
 impl PacketCounter {
@@ -41,8 +44,8 @@ impl PacketCounter {
             self.unparsed += 1;
             return None;
         }
-        if filter.protocol.connects() {
-            let (seq, leg) = self.segment(frame, filter)?;
+        if filter.protocol.by_port() {
+            let (seq, leg) = self.by_port(frame, filter)?;
             return Some(Stamp { probe: filter.probe, seq, leg, point, time_ns });
         }
         let sighting = self.parsed(parse(frame.data))?;
@@ -51,17 +54,49 @@ impl PacketCounter {
         Some(Stamp { probe, seq, leg, point, time_ns })
     }
 
-    /// Return the sequence number and the leg of a TCP segment.
-    fn segment(&mut self, frame: &Captured<'_>, filter: &TapFilter) -> Option<(u32, Leg)> {
-        let segment = self.parsed(parse_tcp(frame.data))?;
-        let leg = filter.protocol.leg(&segment, filter.port)?;
-        let seq = u32::from(segment.sender_port(leg).checked_sub(filter.ident)?);
+    /// Pass the bytes of a stream that a captured frame carries, and that were not seen before, to `new`.
+    pub(super) fn segments(
+        &mut self,
+        frame: &Captured<'_>,
+        point: u32,
+        filter: &TapFilter,
+        mut new: impl FnMut(SegmentRow),
+    ) {
+        if is_corrupted(frame.data) {
+            self.unparsed += 1;
+            return;
+        }
+        let parsed = self.parsed(stream_segment_in(frame.data, filter.port)).flatten();
+        let Some(segment) = parsed.filter(|found| filter.sends_from(found.packet.port)) else {
+            return;
+        };
+        let (port, leg, probe) = (segment.packet.port, segment.packet.leg, filter.probe);
+        let seen = self.streams.entry((port, leg)).or_default();
+        if segment.opens {
+            *seen = SeenBytes::default();
+        }
+        if segment.run.length == 0 {
+            return;
+        }
+        let time_ns = frame.time.ns();
+        let mut any = false;
+        seen.add(segment.run, |run| {
+            any = true;
+            new(SegmentRow { probe, port, leg, run, point, time_ns });
+        });
+        *(if any { &mut self.packets } else { &mut self.repeated }) += 1;
+    }
+
+    /// Return the sequence number and the leg of a packet that is known by its source port.
+    fn by_port(&mut self, frame: &Captured<'_>, filter: &TapFilter) -> Option<(u32, Leg)> {
+        let packet = self.parsed(filter.protocol.packet_in(frame.data, filter.port))??;
+        let leg = packet.leg;
         // Another program's connection.
-        if !filter.sends(seq) {
+        if !filter.sends_from(packet.port) {
             return None;
         }
+        let seq = u32::from(packet.port - filter.ident);
         match leg {
-            // What is sent again within an exchange belongs to its round trip.
             _ if filter.protocol != Protocol::Tcp => {}
             Leg::Request => {
                 self.unanswered.entry(seq).or_insert(frame.time.ns());

@@ -2,6 +2,7 @@
 
 mod capture;
 mod counter;
+mod sightings;
 mod source;
 mod together;
 
@@ -19,12 +20,13 @@ use delaylab_proto::{Context, Failure, Frame, Kind};
 use delaylab_wire::Leg;
 use nix::errno::Errno;
 
-use super::tables::{Stamp, offer_stamps, send_repeats, send_stamps};
+use super::tables::{Stamp, offer_stamps};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
 use capture::Capture;
 use counter::PacketCounter;
+use sightings::Sightings;
 use source::Source;
 
 /// The longest time in which a busy kernel is expected to hand over the last packets of a ring.
@@ -55,38 +57,6 @@ struct Tapped {
     down: bool,
 }
 
-/// The packets seen at the points of a request.
-struct Sightings {
-    /// The first sighting of each packet at each point.
-    stamps: Vec<Stamp>,
-    /// The number of them that the client has.
-    given: usize,
-    /// The further ones.
-    repeats: Vec<Stamp>,
-    /// The most of the further ones that are kept.
-    most_repeats: usize,
-}
-
-impl Sightings {
-    fn new(most_repeats: u32) -> Self {
-        let stamps = Vec::with_capacity(1 << 16);
-        Self { stamps, given: 0, repeats: Vec::new(), most_repeats: most_repeats as usize }
-    }
-
-    /// Keep a sighting of a packet that the probe sends, as far as there is room; count the others.
-    fn note(&mut self, stamp: Stamp, counter: &mut PacketCounter, filter: &TapFilter) {
-        if !filter.sends(stamp.seq) {
-            counter.unsent += 1;
-        } else if counter.is_new(&stamp) {
-            self.stamps.push(stamp);
-        } else if self.repeats.len() < self.most_repeats {
-            self.repeats.push(stamp);
-        } else {
-            counter.unkept += 1;
-        }
-    }
-}
-
 /// The source of packets that all taps of a request have.
 struct Capturing {
     filter: TapFilter,
@@ -112,6 +82,7 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
     let filter = request.filter;
     let frames = capture.is_some() || filter.has_no_legs();
     let capturing = Capturing { filter, tcx: request.tcx, frames };
+    let seen = Sightings::new(&request);
     let mut taps = request
         .interfaces
         .into_iter()
@@ -119,7 +90,7 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
         .collect::<Result<Vec<_>, _>>()?;
     stamps::settle().context("switch on receive stamps")?;
     session.event(&Event::READY)?;
-    let mut seen = Sightings::new(request.repeats);
+    let mut seen = seen;
     let mut parts = Parts {
         points: &points,
         every: request.parts_ns.map(Duration::from_nanos),
@@ -136,8 +107,7 @@ pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Fail
     let queues = taps.iter().map(Tapped::queues_now).collect::<Result<Vec<_>, _>>()?;
     let counts = taps.iter_mut().zip(queues).map(|(tap, now)| tap.counts(now));
     let interfaces = counts.collect::<Result<Vec<_>, _>>()?;
-    send_stamps(session, &points, seen.stamps.into_iter().skip(seen.given))?;
-    send_repeats(session, &points, seen.repeats.into_iter())?;
+    seen.send(&points, session)?;
     Ok(TapDone { interfaces, uncaptured })
 }
 
@@ -309,28 +279,23 @@ impl Tapped {
         capture: &mut Option<Capture>,
     ) -> Result<(), Failure> {
         let Self { source: Some(source), counter, down, .. } = self else { return Ok(()) };
-        let mut take = |seen: Seen<'_>| {
-            let stamp = match seen {
-                Seen::Packet { probe, seq, reply, time } => {
-                    let leg = if reply { Leg::Reply } else { Leg::Request };
-                    Some(Stamp { probe, seq, leg, point, time_ns: time.ns() })
-                }
-                Seen::Frame(frame) => {
-                    if let Some(capture) = capture {
-                        capture.write(point, &frame);
-                    }
-                    counter.parse(&frame, point, filter)
-                }
-                Seen::Corrupted(frame) => {
-                    if let (Some(capture), Some(frame)) = (&mut *capture, &frame) {
-                        capture.write(point, frame);
-                    }
-                    counter.unparsed += 1;
-                    None
-                }
-            };
-            if let Some(stamp) = stamp {
+        let mut take = |seen: Seen<'_>| match seen {
+            Seen::Packet { probe, seq, reply, time } => {
+                let leg = if reply { Leg::Reply } else { Leg::Request };
+                let stamp = Stamp { probe, seq, leg, point, time_ns: time.ns() };
                 sightings.note(stamp, counter, filter);
+            }
+            Seen::Frame(frame) => {
+                if let Some(capture) = capture {
+                    capture.write(point, &frame);
+                }
+                sightings.note_frame(&frame, point, counter, filter);
+            }
+            Seen::Corrupted(frame) => {
+                if let (Some(capture), Some(frame)) = (&mut *capture, &frame) {
+                    capture.write(point, frame);
+                }
+                counter.unparsed += 1;
             }
         };
         let drained = match source.drain(&mut take) {

@@ -124,7 +124,8 @@ impl TapFilter {
             Protocol::Icmp => Transport::Icmp(self.ident),
             Protocol::Udp => Transport::Udp(self.port),
             Protocol::Tcp => Transport::Tcp(self.port),
-            Protocol::Http => Transport::TcpData(self.port),
+            Protocol::Http | Protocol::Https => Transport::TcpData(self.port),
+            Protocol::Dns | Protocol::Datagram => Transport::Datagrams(self.port),
         };
         let (ip, probe) = (self.ip, self.probe);
         let snap = if self.protocol.connects() { WHOLE_SEGMENT } else { WHOLE };

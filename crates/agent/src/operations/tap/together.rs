@@ -14,8 +14,8 @@ use delaylab_os::stamps;
 use delaylab_proto::{Context, Failure};
 
 use super::counter::PacketCounter;
-use super::{LONGEST_RETIRE, Sightings, queues};
-use crate::operations::tables::{send_repeats, send_stamps};
+use super::sightings::Sightings;
+use super::{LONGEST_RETIRE, queues};
 use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::protocol::running::{Event, Order};
 use crate::session::Session;
@@ -40,15 +40,13 @@ struct Interfaces {
 /// Serve one request: stamp packets at all of its interfaces until the client stops it.
 pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
     let points: Vec<String> = request.interfaces.iter().map(|tap| tap.point.clone()).collect();
-    let most_repeats = request.repeats;
+    let mut seen = Sightings::new(&request);
     let mut ring = Interfaces::open(request)?;
     stamps::settle().context("switch on receive stamps")?;
     session.event(&Event::READY)?;
-    let mut seen = Sightings::new(most_repeats);
     ring.run(&mut seen, session)?;
     let interfaces = ring.counts()?;
-    send_stamps(session, &points, seen.stamps.into_iter())?;
-    send_repeats(session, &points, seen.repeats.into_iter())?;
+    seen.send(&points, session)?;
     Ok(TapDone { interfaces, uncaptured: 0 })
 }
 
@@ -106,10 +104,7 @@ impl Interfaces {
         let Self { ring, tapped, numbers, filter } = self;
         let drained = ring.drain(|frame| {
             let Some(&point) = numbers.get(&frame.interface) else { return };
-            let counter = &mut tapped[point as usize].counter;
-            if let Some(stamp) = counter.parse(&frame, point, filter) {
-                seen.note(stamp, counter, filter);
-            }
+            seen.note_frame(&frame, point, &mut tapped[point as usize].counter, filter);
         });
         drained.map(|_| ()).context("tap all interfaces")
     }
