@@ -11,7 +11,9 @@ from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import NextHop
 from delaylab.forwarding.topology import NO_FAULTS, Faults
-from delaylab.plan.routed_topology import topology, why_unforeseen_with
+from delaylab.plan.foreseen import until_with
+from delaylab.plan.routed_topology import topology
+from delaylab.routing import costs
 from tests.ground.test_routing import both_ends, config, planned
 
 PASSIVE = """
@@ -89,15 +91,15 @@ def test_the_right_tables_are_not_known_once_the_backbone_is_torn(by: str) -> No
     lab, plan = planned(AREAS.replace("BY", by))
     network = topology(lab, plan)
     whole = [NO_FAULTS, Faults(down=both_ends(lab, "a12")), Faults(nodes={"r4"})]
-    assert [why_unforeseen_with(network, each) for each in whole] == [None, None, None]
+    assert [until_with(lab, network, each).why for each in whole] == [None, None, None]
     torn = [
         Faults(down=both_ends(lab, "b13")),
         Faults(silent=both_ends(lab, "b32")),
         Faults(nodes={"r3"}),
     ]
-    assert all("RFC 3509" in (why_unforeseen_with(network, each) or "") for each in torn)
+    assert all("RFC 3509" in (until_with(lab, network, each).why or "") for each in torn)
     one_border = Faults(nodes={"r2"}, down=both_ends(lab, "b13"))
-    assert why_unforeseen_with(network, one_border) is None, "r1 alone is of both areas"
+    assert until_with(lab, network, one_border).why is None, "r1 alone is of both areas"
 
 
 def test_the_holds_that_decide_a_convergence_are_those_of_the_file() -> None:
@@ -120,3 +122,61 @@ def test_links_of_a_lab_with_daemons_can_be_taken_down() -> None:
     assert kernel.conditioned == []
     _, static = planned(PASSIVE.replace("routing: {ospf: {}}\n", ""))
     assert static.conditioned == []
+
+
+COSTS = """
+lab: costs
+ip: [4, 6]
+routing: {ospf: {}}
+nodes: {r: {forwards: true, count: 3}, b: {forwards: true, routing: {by: bird}}}
+links:
+  - {between: [r-1, r-2], name: a, cost: {r-1: 10, r-2: 100}}
+  - {between: [r-2, r-3], name: c}
+  - {between: [r-3, r-1], name: d, cost: 20}
+  - {join: [r-1, b], name: lan, cost: {b: 7}}
+"""
+
+
+def test_each_end_of_a_link_has_its_cost() -> None:
+    lab, plan = planned(COSTS)
+    assert "interface a\n ip ospf area 0.0.0.0\n ip ospf network point-to-point\n" in config(
+        COSTS, "r-1"
+    )
+    assert " ip ospf cost 10\n" in config(COSTS, "r-1")
+    assert " ip ospf cost 100\n" in config(COSTS, "r-2")
+    assert "      cost 7;" in config(COSTS, "b")
+    network = topology(lab, plan)
+    tables = expected_tables(network)
+    to_1, to_2 = (plan.nodes[node].loopbacks[0] for node in ("r-1", "r-2"))
+    assert {hop.device for hop in tables["r-1"][to_2]} == {"a"}, "10, not 21"
+    assert {hop.device for hop in tables["r-2"][to_1]} == {"c"}, "21, not 100"
+    now = expected_tables(network, Faults(costs={("r-2", "a"): 1, ("r-1", "a"): 50}))
+    assert {hop.device for hop in now["r-2"][to_1]} == {"a"}
+    assert {hop.device for hop in now["r-1"][to_2]} == {"d"}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("cost: 20", "cost: 0"), "cost"),
+        (("cost: 20", "cost: {r-3: 70000}"), "70000"),
+        (("r-2: 100", "b: 100"), "lab.yaml:7: 'b' is not on this link"),
+        (("routing: {ospf: {}}\n", ""), "`cost` of one end is for routing daemons, and delaylab"),
+    ],
+)
+def test_what_a_cost_cannot_be_is_refused(change: tuple[str, str], told: str) -> None:
+    text = COSTS.replace(*change).replace(", b: {forwards: true, routing: {by: bird}}", ", b: {}")
+    with pytest.raises(BadInput) as caught:
+        planned(text)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_daemons_are_told_a_cost_and_their_configuration_says_it_too() -> None:
+    lab, _ = planned(COSTS)
+    frr = costs.script(lab.routers["r-1"], (4, 6), "a", "a", 5)
+    assert "s/^ ip ospf cost .*/ ip ospf cost 5/' /etc/frr/*.conf" in frr
+    assert "-c 'interface a' -c 'ip ospf cost 5' -c 'ipv6 ospf6 cost 5'" in frr
+    bird = costs.script(lab.routers["b"], (4,), "lan", "lan", 5)
+    assert "s/^      cost .*;/      cost 5;/' /etc/bird/bird.conf" in bird
+    assert costs.told("a 5\nlan 7\na 9\nhalf") == {"a": 9, "lan": 7}

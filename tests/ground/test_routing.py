@@ -18,9 +18,10 @@ from delaylab.forwarding.verified import Verified
 from delaylab.kinds import KINDS
 from delaylab.lab.routing.ready import Converged
 from delaylab.plan.build import build
+from delaylab.plan.foreseen import why_unforeseen
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Route
-from delaylab.plan.routed_topology import judged, topology, why_unforeseen
+from delaylab.plan.routed_topology import judged, topology
 from delaylab.plan.ways.path import node_paths
 from delaylab.plan.ways.probe_way import probe_way
 from delaylab.resolve.lab import Lab

@@ -64,5 +64,5 @@ def links(found: MapLab) -> Links:
         back = link.sent_from[b].delay if b in link.sent_from else link.delay
         ends = [(label[a], str(link.delay)), (label[b], str(back))]
         (one, there), (other, here) = sorted(ends)
-        rows.append((one, other, there, here, str(link.bandwidth), link.cost))
+        rows.append((one, other, there, here, str(link.bandwidth), link.cost_of(a)))
     return sorted(rows)

@@ -50,7 +50,7 @@ class Routers:
                 link = links[each.link]
                 for interface in each.interfaces():
                     delay = int(link.delay or 0)
-                    self._owner[int(interface.ip)] = (name, link.cost, delay)
+                    self._owner[int(interface.ip)] = (name, link.cost_of(name), delay)
         self._tables: dict[str, dict[int, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
         for route in plan.operations:
             if isinstance(route, Route) and len(route.via) == 1:

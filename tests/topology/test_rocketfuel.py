@@ -81,7 +81,7 @@ def test_weights_alone_have_no_delays(tmp_path: Path) -> None:
 
 def test_latencies_alone_give_costs_of_delays(tmp_path: Path) -> None:
     found = links(made(tmp_path, None, LATENCIES))
-    assert found["newyo3-paris1"].cost > found["paris1-rome2"].cost * 4
+    assert found["newyo3-paris1"].cost_of("") > found["paris1-rome2"].cost_of("") * 4
 
 
 def test_costs_may_be_hops(tmp_path: Path) -> None:

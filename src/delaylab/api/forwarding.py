@@ -9,6 +9,7 @@ from delaylab.forwarding.judged import JudgedPrefixes
 from delaylab.forwarding.service import acted
 from delaylab.forwarding.tables import Change, Hops, LinkChange, Lost, Table, TableChange, apply
 from delaylab.forwarding.topology import End, Faults
+from delaylab.forwarding.until import Until, quiet_words
 from delaylab.forwarding.verified import TablesVerdict, Verified
 from delaylab.forwarding.wrong import Row, WrongRoutes
 
@@ -28,9 +29,11 @@ __all__ = [
     "Table",
     "TableChange",
     "TablesVerdict",
+    "Until",
     "Verified",
     "WrongRoutes",
     "acted",
     "apply",
     "expected_tables",
+    "quiet_words",
 ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
+from delaylab.plan.foreseen import noticed_ns, patience_ns, until_of, until_with
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.model import Plan
 from delaylab.plan.routed_topology import judged as judged_routes
-from delaylab.plan.routed_topology import slowest_s, topology, why_unforeseen, why_unforeseen_with
+from delaylab.plan.routed_topology import topology
 from delaylab.plan.ways.outside import outside_way
 from delaylab.plan.ways.path import NodePath, node_path
 from delaylab.plan.ways.probe_way import PlannedHop, ProbeWay, probe_way, way_over
@@ -24,12 +25,13 @@ __all__ = [
     "destinations",
     "judged_routes",
     "node_path",
+    "noticed_ns",
     "outside_way",
+    "patience_ns",
     "probe_way",
-    "slowest_s",
     "topology",
+    "until_of",
+    "until_with",
     "way_over",
-    "why_unforeseen",
-    "why_unforeseen_with",
     "wiring",
 ]

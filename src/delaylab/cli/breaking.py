@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from delaylab.cli.numbers import duration
+from delaylab.cli.numbers import duration, rule
 from delaylab.cli.options import (
     InOrder,
     Json,
@@ -119,6 +119,14 @@ def converge(
     up: Annotated[
         list[str] | None, typer.Option(metavar="LINK", help="Take this link up; may be repeated.")
     ] = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK[:NODE]=COST",
+            help="Tell the daemons another cost of this link, or of the end of one node; may be "
+            "repeated.",
+        ),
+    ] = None,
     stop: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Freeze this node; may be repeated.")
     ] = None,
@@ -136,6 +144,14 @@ def converge(
         str,
         typer.Option(metavar="DURATION", help="The longest wait for the tables after each event."),
     ] = "2min",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="The end of each wait: `right`, all tables are the shortest paths, or `quiet:5s`, "
+            "no table has changed for so long. Left out, `right` where that is known.",
+        ),
+    ] = None,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the routers over time, as SVG; `-`: print it."),
@@ -151,11 +167,12 @@ def converge(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Break what is named in a running lab, and watch its routers until they forward rightly.
+    """Break what is named in a running lab, and watch its routers until they have converged.
 
     The options act one after the other, in the order of the command line; what one option names
     that is repeated at once changes at one moment. A forwarding table is right if it has exactly
-    the shortest paths of the network as it then is.
+    the shortest paths of the network as it then is. Where that is not known, or with
+    `--until quiet:5s`, the network has converged with the last change before a quiet time.
     """
     from delaylab.lab.attach import attach
     from delaylab.verbs import converge as verb
@@ -170,6 +187,7 @@ def converge(
         ("--down", "down", down),
         ("--silence", "silent", silence),
         ("--up", "up", up),
+        ("--cost", "cost", cost),
         ("--stop", "stop", stop),
         ("--kill", "kill", kill),
         ("--start", "start", start),
@@ -183,12 +201,13 @@ def converge(
     if targets != Targets() and not events:
         raise BadInput("there is no event to draw", fix="name one, such as --down LINK")
     lab = attach(lab_name)
-    found = verb.converge(lab, events, duration(timeout, "--timeout"))
+    converged = verb.converge(lab, events, duration(timeout, "--timeout"), rule(until))
+    found = converged.outcomes
     # What else is printed must not end up in a file that takes the SVG or the JSON.
     words = console(stderr=True) if targets.prints_svg else console()
-    print_json(json_of(found)) if as_json else print_outcomes(lab, found, words)
+    print_json(json_of(found)) if as_json else print_outcomes(lab, converged.until, found, words)
     draw(lab, found, targets, console(stderr=True) if as_json else words)
-    if any(each.right_ns is None and not each.verdict.unforeseen for each in found):
+    if any(each.converged_ns is None for each in found):
         raise typer.Exit(1)
 
 

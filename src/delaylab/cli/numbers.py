@@ -54,6 +54,19 @@ def duration(text: str, option: str) -> Duration:
         raise BadInput(str(error), option) from None
 
 
+def rule(text: str | None, option: str = "--until") -> str | None:
+    """Return the rule by which a network has converged; raise BadInput if it is none."""
+    if text is None or text == "right":
+        return text
+    from delaylab.spec.routing.expect import quiet_of
+
+    try:
+        quiet_of(text)
+    except ValueError:
+        raise BadInput(f"{option} is `right`, `quiet` or `quiet:5s`, got {text!r}") from None
+    return text
+
+
 def rate(text: str, option: str) -> Rate:
     """Return an option's rate with its unit; raise BadInput if it is none."""
     try:

@@ -172,16 +172,19 @@ def link_show(
     between, closed = underlays.measured_now(lab, name), underlays.closed_now(lab, name)
     reports = links.shown(lab, name, reset=reset)
     of_hosts = interfaces.reports(lab, name)
+    costs = links.costs(lab, name)
     if as_json:
         found = {"interfaces": [asdict(each) for each in of_hosts]} if of_hosts else {}
         if between:
             found["underlays"] = [each.model_dump(mode="json") for each in between]
         if closed:
             found["closed"] = [each.model_dump(mode="json") for each in closed]
-        print_json({"engines": links.as_json(reports, between, closed), **found})
+        told = {"costs": costs} if costs else {}
+        print_json({"engines": links.as_json(reports, between, closed), **found, **told})
     else:
         links.print_links(reports, console(), between, closed)
         links.print_interfaces(of_hosts, console())
+        links.print_costs(costs, console())
 
 
 @link.command("set", cls=NamesLab)
@@ -191,7 +194,9 @@ def link_set(
     conditions: Annotated[
         list[str],
         typer.Argument(
-            metavar="CONDITION=VALUE …", help="Conditions as in a lab file; `none` removes one."
+            metavar="CONDITION=VALUE …",
+            help="Conditions as in a lab file; `none` removes one. `cost=100` tells the routing "
+            "daemons of the link another cost.",
         ),
     ],
     node: Annotated[
@@ -211,11 +216,14 @@ def link_set(
     from delaylab.verbs import link_change, links
 
     given = link_change.words(conditions)
-    reports = link_change.change(attach(lab_name), name, node, given, to=to)
+    lab = attach(lab_name)
+    reports = link_change.change(lab, name, node, given, to=to)
+    costs = {} if given.cost is None else links.costs(lab, name)
     if as_json:
-        print_json({"engines": links.as_json(reports)})
+        print_json({"engines": links.as_json(reports), **({"costs": costs} if costs else {})})
     else:
         links.print_links(reports, console())
+        links.print_costs(costs, console())
 
 
 @app.command(cls=NamesLab)

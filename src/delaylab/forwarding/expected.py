@@ -92,11 +92,12 @@ class _Network:
             for prefix in port.networks:
                 if _is_of(prefix, version):
                     if port.spoken and not port.hidden:
-                        area.advertised[prefix][port.node] = segment.cost
+                        area.advertised[prefix][port.node] = faults.cost(port, segment.link)
                     self._connected[port.node][prefix] = frozenset({NextHop(port.device)})
         heard = [each for each in ports if each.heard and faults.exchanges(each.node, segment.link)]
         for port in heard:
-            area.edges[port.node] += _edges(segment, port, heard, version)
+            cost = faults.cost(port, segment.link)
+            area.edges[port.node] += _edges(cost, port, heard, version)
 
     def tables(self, nodes: Iterable[str]) -> Iterator[tuple[str, Table]]:
         """Yield the table of each of these nodes."""
@@ -247,11 +248,11 @@ def _keep_least(
             table[prefix] = cost, least[1] | hops
 
 
-def _edges(segment: RouterLink, port: Port, ports: Iterable[Port], version: int) -> Iterator[_Edge]:
+def _edges(cost: int, port: Port, ports: Iterable[Port], version: int) -> Iterator[_Edge]:
     for other in ports:
         gateway = port.gateway(other, version)
         if other.node != port.node and gateway is not None:
-            yield _Edge(segment.cost, other.node, NextHop(port.device, gateway))
+            yield _Edge(cost, other.node, NextHop(port.device, gateway))
 
 
 def _is_of(prefix: str, version: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 
@@ -15,7 +15,8 @@ class Port:
     ones as usual. With `keeps_address` the router announces the addresses of a port without carrier
     (RFC 2328, section 12.4.1.1, state Loopback). A port that is `hidden` has networks and addresses
     that the router does not announce (RFC 6860). One that is not `spoken` has them too, and one
-    that is not `heard` exchanges no routes: it announces its network and no more.
+    that is not `heard` exchanges no routes: it announces its network and no more. `cost` is that of
+    what the router sends.
     """
 
     node: str
@@ -28,6 +29,7 @@ class Port:
     hidden: bool = False
     spoken: bool = True
     heard: bool = True
+    cost: int = 1
 
     def gateway(self, to: Port, version: int) -> str | None:
         """Return this router's next-hop address for another one; None if it has none."""
@@ -37,13 +39,9 @@ class Port:
 
 @dataclass(frozen=True)
 class RouterLink:
-    """A link with the routers on it; its cost counts for each router that sends onto it.
-
-    Routers on it in the same `area` exchange routes over it.
-    """
+    """A link with the routers on it; those in the same `area` exchange routes over it."""
 
     link: str
-    cost: int
     ports: tuple[Port, ...]
     area: str = ""
 
@@ -90,6 +88,8 @@ class Faults:
     `mute` are routers that speak no routing protocol any more, since their daemons do not run; they
     still forward, by the tables that they have.
 
+    `costs` are those of ends that were told another one than the lab file says.
+
     An end is silent if what it sends vanishes although its carrier is there: it exchanges no routes
     any more, and its prefix stays where it is.
     """
@@ -98,6 +98,11 @@ class Faults:
     silent: Collection[End] = frozenset()
     nodes: Collection[str] = frozenset()
     mute: Collection[str] = frozenset()
+    costs: Mapping[End, int] = field(default_factory=dict)
+
+    def cost(self, port: Port, link: str) -> int:
+        """Return the cost of a router's end of a link."""
+        return self.costs.get((port.node, link), port.cost)
 
     def speaks(self, node: str) -> bool:
         """Return True if a router takes part in routing."""

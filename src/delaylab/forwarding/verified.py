@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from delaylab.forwarding.judged import JudgedPrefixes
 from delaylab.forwarding.tables import Change, Difference, Hops, Table, TableChange, differences
+from delaylab.forwarding.until import Until
 
 NAMED = 3
 """The most wrong routes that are named."""
@@ -19,11 +20,20 @@ class TablesVerdict:
 
     `right_ns` is when they became right, None if they did not; then `wrong` names some of the
     routes that were wrong to the end. `unforeseen` says why it is not known which ones are right.
+    With `quiet_ns` the rule is that no table changes for so long, whatever is right; `is_quiet`
+    says whether that came in time.
     """
 
     right_ns: int | None = None
     wrong: str | None = None
     unforeseen: str | None = None
+    quiet_ns: int | None = None
+    is_quiet: bool = True
+
+    @property
+    def until(self) -> Until:
+        """Return the rule by which the network had converged."""
+        return Until(self.quiet_ns, self.unforeseen)
 
     def __str__(self) -> str:
         """Return why the tables did not become right; nothing if they did."""

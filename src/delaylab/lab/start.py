@@ -160,11 +160,13 @@ def _begin(lab: LiveLab, daemons: Mapping[str, NodePrograms], progress: Progress
         else:
             # The engine started before the guest, and could not tell it.
             link_changes.start_timeline(lab)
-    if not daemons and not any(node.files or node.start for node in lab.spec.nodes.values()):
+    routed = lab.spec.has_daemons
+    given = any(node.files or node.start for node in lab.spec.nodes.values())
+    if not daemons and not routed and not given:
         return
     from delaylab.lab.programs import first  # noqa: PLC0415  most labs have none
 
-    if not daemons:
+    if not routed:
         first.start_programs(lab, daemons)
         return
     from delaylab.lab.routing import converged, untaken  # noqa: PLC0415  most labs have no daemons

@@ -111,7 +111,7 @@ def _port(
         attachment.device,
         attachment.link,
         attachment.addresses,
-        link.cost,
+        link.cost_of(attachment.node),
         _network(link, routed[attachment.node]),
         peers,
         off=frozenset(one for one in HELLO if link.spoken(one, attachment.node) is False),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from ipaddress import ip_interface, ip_network
 
-from delaylab.forwarding.expected import is_torn
 from delaylab.forwarding.judged import JudgedPrefixes
-from delaylab.forwarding.topology import Faults, Port, RouterLink, Topology
+from delaylab.forwarding.topology import Port, RouterLink, Topology
 from delaylab.plan.attachment import Attachment
+from delaylab.plan.foreseen import areas_of
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
 from delaylab.resolve.lab import Lab, Link
-from delaylab.routing.writers import has_own_configuration
 from delaylab.spec.lab import Protocol, Spoken
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec
 from delaylab.spec.routing.static_routes import DEFAULT
@@ -24,7 +24,7 @@ def topology(lab: Lab, plan: KeptPlan) -> Topology:
     With BGP alone every link costs 1: the shortest path has the fewest AS numbers.
     """
     routed, links = lab.routers, lab.links
-    areas = {area for routing in routed.values() for area in _areas(routing)}
+    areas = {area for routing in routed.values() for area in areas_of(routing)}
     segments = tuple(
         _segment(link, plan.on_link(name), routed)
         for name, link in links.items()
@@ -40,51 +40,6 @@ def topology(lab: Lab, plan: KeptPlan) -> Topology:
             if routing.ospf
         },
     )
-
-
-def why_unforeseen(lab: Lab) -> str | None:
-    """Return why the right forwarding tables of a lab's daemons are not known; None if they are."""
-    routed = lab.routers
-    spoken = {tuple(routing.protocols) for routing in routed.values()}
-    if len(spoken) > 1 or any(len(protocols) > 1 for protocols in spoken):
-        return "its routers speak several protocols"
-    given = [routing.bgp.as_number for routing in routed.values() if routing.bgp]
-    numbers = [number for number in given if number is not None]
-    if len(numbers) != len(set(numbers)):
-        return "several routers have one AS number"
-    areas = {area for routing in routed.values() for area in _areas(routing)}
-    if 6 in lab.ip and len(areas) > 1 and any(each.by == "frr" for each in routed.values()):
-        return "FRR's OSPFv3 takes other paths between areas than RFC 5340 says"
-    if any(routing.added for routing in routed.values()):
-        return "`added` may change the routes"
-    if any(
-        has_own_configuration(routing.by, lab.nodes[node].files) for node, routing in routed.items()
-    ):
-        return "its routers have configuration files of their own"
-    return None
-
-
-def why_unforeseen_with(network: Topology, faults: Faults) -> str | None:
-    """Return why the right tables of a network with these faults are not known; None if they are.
-
-    Of areas, FRR and BIRD have rules of their own once the backbone is torn.
-    """
-    if is_torn(network, faults):
-        return "the backbone is torn, and daemons differ about areas then (RFC 3509)"
-    return None
-
-
-def slowest_s(lab: Lab) -> float:
-    """Return the seconds in which the routers of a lab notice all that they will notice."""
-    times = [0]
-    for routing in lab.routers.values():
-        if routing.ospf:
-            times.append(routing.ospf.dead.ns)
-        if routing.isis:
-            times.append(routing.isis.hello.ns * routing.isis.multiplier)
-        if routing.bgp:
-            times.append(routing.bgp.hold.ns)
-    return max(times) / 1e9
 
 
 def judged(lab: Lab, plan: KeptPlan) -> JudgedPrefixes:
@@ -115,24 +70,23 @@ def _spoken_links(plan: KeptPlan, links: Mapping[str, Link], node: str) -> Itera
             yield each.link
 
 
-def _areas(routing: RoutingSpec) -> Iterator[str]:
-    if routing.ospf:
-        yield routing.ospf.area
-        yield from routing.ospf.areas.values()
-
-
 def _segment(
     link: Link, ends: tuple[Attachment, ...], routed: dict[str, RoutingSpec]
 ) -> RouterLink:
     here = [each for each in ends if each.node in routed]
     first = routed[here[0].node]
     area = first.ospf.area_of(link.name) if first.ospf else ""
-    cost = 1 if first.protocols == ["bgp"] else link.cost
     said = {each.node: _spoken(link, first, each.node) for each in here}
     heard = list(said.values()) == [True] * len(link.members)
     transit = link.is_pair and heard
-    ports = tuple(_port(each, routed[each.node], said[each.node], transit=transit) for each in here)
-    return RouterLink(link.name, cost, ports, area)
+    ports = tuple(
+        replace(
+            _port(each, routed[each.node], said[each.node], transit=transit),
+            cost=1 if first.protocols == ["bgp"] else link.cost_of(each.node),
+        )
+        for each in here
+    )
+    return RouterLink(link.name, ports, area)
 
 
 def _spoken(link: Link, routing: RoutingSpec, node: str) -> Spoken:

@@ -44,7 +44,7 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
     received = _by_each(lab, link.received_by, all_names)
     spoken: dict[str, object] = {
         protocol: _by_each(lab, said, all_names) if isinstance(said, dict) else said
-        for protocol, said in (("ospf", link.ospf), ("isis", link.isis))
+        for protocol, said in (("ospf", link.ospf), ("isis", link.isis), ("cost", link.cost))
     }
     if link.join is not None:
         members = [each for member in link.join for each in all_names[member]]

@@ -23,7 +23,7 @@ def with_daemons(lab: LabSpec) -> LabSpec:
     A node with an image of its own keeps it: that image has the daemons, or the node fails.
     """
     found = {name: routing_of(lab, name) for name in lab.nodes}
-    if not any(found.values()):
+    if lab.routing is None and not any(found.values()):
         return lab
     nodes = {name: _with(spec, found[name]) for name, spec in lab.nodes.items()}
     links = [_that_can_fail(lab, link) for link in lab.links]

@@ -22,6 +22,7 @@ from delaylab.spec.lab import (
     Protocol,
     Routes,
     Spoken,
+    cost_of,
     engine_on,
     spoken,
 )
@@ -81,7 +82,7 @@ class Link:
     is_pair: bool
     mtu: int
     mtu_stated: bool
-    cost: int
+    cost_by_end: int | Mapping[str, int]
     bandwidth_bps: int | None
     interfaces: Mapping[str, str]
     sent: Mapping[str, Direction]
@@ -89,6 +90,16 @@ class Link:
     conditioned: bool
     speaks: Mapping[Protocol, Spoken | Mapping[str, Spoken]]
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> int:
+        """Return the cost of crossing the link; of ends that differ, the largest."""
+        said = self.cost_by_end
+        return said if isinstance(said, int) else max(map(self.cost_of, self.members))
+
+    def cost_of(self, node: str) -> int:
+        """Return the cost of what a node sends over the link."""
+        return cost_of(self.cost_by_end, node)
 
     def spoken(self, protocol: Protocol, node: str) -> Spoken:
         """Return whether a node speaks a protocol on this link."""
@@ -159,6 +170,11 @@ class Lab:
     def has_daemons(self) -> bool:
         """Return True if a node of the lab has routing daemons."""
         return self.routing is not None or any(spec.has_daemons for spec in self.nodes.values())
+
+    @property
+    def expect(self) -> str | None:
+        """Return what the file expects of the routers' tables (`routing: {expect: …}`)."""
+        return None if self.routing is None else self.routing.expect
 
     @property
     def sets_routes(self) -> bool:

@@ -107,7 +107,7 @@ def _link(
         is_pair=spec.is_pair,
         mtu=USUAL if mtu is None else mtu,
         mtu_stated=mtu is not None,
-        cost=spec.cost,
+        cost_by_end=spec.cost,
         bandwidth_bps=None if spec.bandwidth is None else spec.bandwidth.bps,
         interfaces=spec.interfaces,
         sent=sent(spec, first, timeline),

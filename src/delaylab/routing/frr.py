@@ -11,7 +11,8 @@ from delaylab.routing.router import LOOPBACK_COST, ZEBRA, Peer, Router, RouterPo
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, seconds
 
-CONFIG = "/etc/frr/frr.conf"
+FOLDER = "/etc/frr"
+CONFIG = f"{FOLDER}/frr.conf"
 VTYSH = "/etc/frr/vtysh.conf"
 OWNER = "frr:frr"
 SOCKETS = "/run/frr"
@@ -59,7 +60,7 @@ def programs(router: Router, own: str | None = None) -> NodePrograms:
 
 def file_of(daemon: str) -> str:
     """Return the file that a daemon reads: the lines of `frr.conf` that are for it."""
-    return f"/etc/frr/{daemon}.conf"
+    return f"{FOLDER}/{daemon}.conf"
 
 
 def _daemons(router: Router) -> list[str]:

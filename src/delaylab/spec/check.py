@@ -208,12 +208,20 @@ def _check_members(
             f"an address for {stranger!r}, which is not on this link",
             (*where, "addresses", stranger),
         )
-    for field, said in (("ospf", link.ospf), ("isis", link.isis)):
+    by_end = {"ospf": link.ospf, "isis": link.isis, "cost": link.cost}
+    if isinstance(link.cost, dict) and not _has_daemons(lab):
+        what = "`cost` of one end is for routing daemons, and delaylab sets the routes of this lab"
+        raise document.refuse(what, (*where, "cost"), "say one cost, or add `routing:`")
+    for field, said in by_end.items():
         for node in said if isinstance(said, dict) else ():
             if node not in joined and node not in link.members:
                 fix = f"members: {', '.join(link.members)}"
                 raise document.refuse(f"{node!r} is not on this link", (*where, field, node), fix)
     _check_counted(lab, link, document, where)
+
+
+def _has_daemons(lab: LabSpec) -> bool:
+    return lab.routing is not None or any(spec.has_daemons for spec in lab.nodes.values())
 
 
 def _check_mtu(lab: LabSpec, link: LinkSpec, document: Document, at: Location) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,6 +24,8 @@ AddressesBy = Literal["names", "places"]
 DataPlane = Literal["vxlan", "ethernet"]
 VXLAN_PORT = 4789
 """The UDP port of VXLAN (RFC 7348, section 5)."""
+LinkCost = Annotated[int, Field(ge=1, le=65535)]
+"""The cost of a link, or of one end of it, as OSPF has it (RFC 2328, appendix C.3)."""
 Spoken = bool | Literal["passive"]
 """The part of routers in a protocol on a link; `passive` announces its network alone."""
 Protocol = Literal["ospf", "isis"]
@@ -149,11 +151,11 @@ class LinkSpec(ConditionsSpec):
         description="The maximum transmission unit of the link, in bytes. Left out, it is the "
         "lab's.",
     )
-    cost: int = Field(
+    cost: LinkCost | dict[Name, LinkCost] = Field(
         1,
-        ge=1,
-        le=65535,
-        description="The cost of crossing the link. Routes take the path of the least total cost.",
+        description="The cost of crossing the link, 1 to 65535. Routes take the path of the least "
+        "total cost. `{r1: 10, r2: 100}` is that of each end for what it sends, where routing "
+        "daemons set the routes; a node that is not named has 1.",
     )
     bandwidth: Rate | None = Field(
         None,
@@ -219,9 +221,18 @@ class LinkSpec(ConditionsSpec):
             for node, given in self.addresses.items()
         }
 
+    def cost_of(self, node: str) -> int:
+        """Return the cost of what a node sends over the link."""
+        return cost_of(self.cost, node)
+
     def spoken(self, protocol: Protocol, node: str) -> Spoken:
         """Return whether a node speaks a protocol on this link."""
         return spoken(self.ospf if protocol == "ospf" else self.isis, node)
+
+
+def cost_of(said: int | Mapping[str, int], node: str) -> int:
+    """Return the cost of a node's end of a link, by the entry `cost` of the link."""
+    return said.get(node, 1) if isinstance(said, Mapping) else said
 
 
 def spoken(said: Spoken | Mapping[str, Spoken], node: str) -> Spoken:

@@ -1,10 +1,11 @@
-"""Verb `delaylab converge`: break a running lab, and watch its routers until all is right."""
+"""Verb `delaylab converge`: break a running lab, and watch until its routers have converged."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.forwarding.detours import detours
@@ -14,12 +15,15 @@ from delaylab.forwarding.fates import Fates
 from delaylab.forwarding.service import acted, carriers_lost_ns
 from delaylab.forwarding.tables import Change, LinkChange, Table
 from delaylab.forwarding.topology import Topology
+from delaylab.forwarding.until import SECOND_NS, Until
 from delaylab.forwarding.verified import TablesVerdict, Verified
 from delaylab.forwarding.wrong import WrongRoutes
 from delaylab.lab import node_events
 from delaylab.lab.links import link_changes
 from delaylab.lab.node_events import NodeDeed
+from delaylab.lab.routing import link_costs
 from delaylab.lab.routing.faults import faults
+from delaylab.lab.routing.link_costs import CostChange
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.routers import (
     adjacencies,
@@ -29,13 +33,8 @@ from delaylab.lab.routing.routers import (
     waits,
 )
 from delaylab.lab.running import LiveLab
-from delaylab.plan.routed_topology import (
-    judged,
-    slowest_s,
-    topology,
-    why_unforeseen,
-    why_unforeseen_with,
-)
+from delaylab.plan.foreseen import noticed_ns, until_of, until_with, why_unforeseen
+from delaylab.plan.routed_topology import judged, topology
 from delaylab.plan.wiring import destinations, wiring
 from delaylab.units import Duration
 from delaylab.verbs.events import LinkDeed, change_links
@@ -47,12 +46,14 @@ from delaylab.verdicts.outcome import (
     waited_between,
 )
 
-Deed = LinkDeed | NodeDeed
+Deed = LinkDeed | NodeDeed | Literal["cost"]
 STEP_S = 0.2
 """Seconds that are waited for changes before the time is looked at."""
 QUIET_S = 1.0
 """Seconds without a change after which all changes of an event are taken to have come."""
 
+RIGHT = "right"
+"""The word for the rule that all tables are right."""
 MENDING = ("up", "start", "restart")
 """The deeds for a lab whose tables are wrong, which may become right by them."""
 MOST_IN_PAIRS = 200
@@ -61,7 +62,10 @@ MOST_IN_PAIRS = 200
 
 @dataclass(frozen=True)
 class Break:
-    """A thing to do to a lab: to links or to nodes, or to programs of nodes, at one moment."""
+    """A thing to do to a lab: to links or to nodes, or to programs of nodes, at one moment.
+
+    Of `cost` the names are those of links, each with its cost: `l12=100`, `l12:r1=100`.
+    """
 
     do: Deed
     names: tuple[str, ...]
@@ -75,10 +79,14 @@ class Break:
 
 
 class EventWatch:
-    """A running lab whose forwarding tables are watched and compared with the right ones."""
+    """A running lab whose forwarding tables are watched, and compared with the right ones.
 
-    def __init__(self, lab: LiveLab, observer: Observer) -> None:
-        self._lab, self._observer = lab, observer
+    `until` says when it has converged: `asked`, or by its faults. Without right tables to compare
+    with none is wrong.
+    """
+
+    def __init__(self, lab: LiveLab, observer: Observer, asked: Until) -> None:
+        self._lab, self._observer, self._asked = lab, observer, asked
         self._topology: Topology = topology(lab.spec, lab.plan)
         self.faults = faults(lab)
         self._routers = [name for name, spec in lab.spec.nodes.items() if spec.forwards]
@@ -94,15 +102,38 @@ class EventWatch:
             down,
             pairs=len(lab.spec.nodes) <= MOST_IN_PAIRS,
         )
-        self.unforeseen, wanted = self._right_tables()
+        self.until, wanted = self._right_tables()
         self._verified = Verified(wanted, observer.tables, judged(lab.spec, lab.plan))
 
-    def _right_tables(self) -> tuple[str | None, dict[str, Table]]:
-        """Return why the right tables are not known, if so, and those that are compared."""
-        why = why_unforeseen_with(self._topology, self.faults)
-        return why, {} if why else expected_tables(self._topology, self.faults)
+    def _right_tables(self) -> tuple[Until, dict[str, Table]]:
+        """Return the rule by which the lab has converged, and the tables that are compared."""
+        until = self._asked
+        if until.quiet_ns is None:
+            until = until_with(self._lab.spec, self._topology, self.faults)
+        if until.quiet_ns is not None:
+            return until, {}
+        return until, expected_tables(self._topology, self.faults)
 
-    def require_right(self, *, mends: bool) -> None:
+    def settle(self, timeout_s: float, *, mends: bool, events: bool) -> None:
+        """Wait until the tables are quiet, or without `events` until all are right.
+
+        Raises BadInput if a table is wrong before the first event, unless that `mends` the lab, and
+        DelaylabError if the tables change all the time.
+        """
+        if self.until.quiet_ns is None:
+            if not events:
+                self._until_right(timeout_s)
+            self._require_right(mends=mends)
+            return
+        quiet_s = self.until.quiet_ns / SECOND_NS
+        end_s = time.monotonic() + timeout_s
+        while time.monotonic() < end_s:
+            if not self._observer.changes(quiet_s):
+                return
+        what = f"before the event the tables change all the time: never quiet for {quiet_s:g} s"
+        raise DelaylabError(what, fix="take a shorter time: delaylab converge --until quiet:1s")
+
+    def _require_right(self, *, mends: bool) -> None:
         """Raise BadInput if a table is wrong before the first event, unless that `mends` the lab.
 
         Raises DelaylabError if a part of the lab is dead, of which that may come.
@@ -116,7 +147,7 @@ class EventWatch:
             what = f"before the event {self._verified.in_words}"
             raise BadInput(what, fix="wait until the daemons are done: delaylab converge LAB")
 
-    def until_right(self, timeout_s: float) -> bool:
+    def _until_right(self, timeout_s: float) -> bool:
         """Wait until all tables are right; return False after a time."""
         end_s = time.monotonic() + timeout_s
         while not self._verified.is_right and time.monotonic() < end_s:
@@ -124,7 +155,7 @@ class EventWatch:
         return self._verified.is_right
 
     def after(self, what: Break, timeout_s: float) -> Outcome:
-        """Do something to the lab, and follow what comes of it until all tables are right."""
+        """Do something to the lab, and follow what comes of it until it has converged."""
         lab = self._lab
         addresses, watched = self._addresses, self._watched
         were = set(self.faults.nodes)
@@ -142,8 +173,9 @@ class EventWatch:
         self.faults = now
         changes: list[Change] = [*unseen]
         wrong = WrongRoutes(self._verified)
-        self.unforeseen, wanted = self._right_tables()
-        became = self._follow(wanted, wrong, changes, event_ns, timeout_s)
+        self.until, wanted = self._right_tables()
+        noticed_s = noticed_ns(lab.spec, [what.do]) / SECOND_NS
+        became, in_time = self._follow(wanted, wrong, changes, event_ns, timeout_s, noticed_s)
         until_ns = time.time_ns()
         watched.take(acted(changes, cut, event_ns))
         without = were | set(now.nodes)
@@ -164,8 +196,10 @@ class EventWatch:
             ways=detoured,
         )
         changes = [change for change in changes if change not in unseen]
-        known_ns = None if self.unforeseen else became
-        verdict = TablesVerdict(known_ns, self._verified.in_words, self.unforeseen)
+        known_ns = became if self.until.quiet_ns is None else None
+        verdict = TablesVerdict(
+            known_ns, self._verified.in_words, self.until.why, self.until.quiet_ns, is_quiet=in_time
+        )
         return outcome(
             what.words,
             over_time,
@@ -183,22 +217,32 @@ class EventWatch:
         changes: list[Change],
         event_ns: int,
         timeout_s: float,
-    ) -> int | None:
-        """Add what changes until tables are right and nothing has changed for a while."""
+        noticed_s: float,
+    ) -> tuple[int | None, bool]:
+        """Add what changes until tables are right and nothing has changed for a while.
+
+        Return when they became right, and whether that was, or they were quiet, in time.
+        """
         self._verified.expect(wanted)
         wrong.note(event_ns, self._routers)
         became = event_ns if self._verified.is_right else None
-        end_s = time.monotonic() + timeout_s
-        # If it is not known what is right, that nothing comes any more is the only sign of the end.
-        quiet_s = QUIET_S + (slowest_s(self._lab.spec) if self.unforeseen else 0)
-        while time.monotonic() < end_s:
-            more = self._observer.changes(quiet_s if became is not None else STEP_S)
-            if not more and became is not None:
-                break
+        began_s = heard_s = time.monotonic()
+        end_s = began_s + timeout_s
+        quiet_ns, from_s = self.until.quiet_ns, began_s
+        quiet_s = QUIET_S
+        if quiet_ns is not None:
+            # Nothing but silence says that it is over, and that only once routers had to notice.
+            quiet_s, from_s = quiet_ns / SECOND_NS, began_s + noticed_s
+        while (now_s := time.monotonic()) < end_s:
+            if became is not None and now_s >= max(heard_s, from_s) + quiet_s:
+                return became, True
+            more = self._observer.changes(STEP_S)
+            if more:
+                heard_s = time.monotonic()
             changes += more
             right_ns = wrong.take(more)
             became = right_ns or (became if self._verified.is_right else None)
-        return became
+        return became, quiet_ns is None and became is not None
 
 
 def _ways(
@@ -215,6 +259,10 @@ def _require(lab: LiveLab, what: Break) -> None:
         for link in what.names:
             link_changes.require(lab, link)
         return
+    if what.do == "cost":
+        for text in what.names:
+            link_costs.require(lab.spec, CostChange.parse(text))
+        return
     for node in what.names:
         node_events.require(lab, node, what.programs)
 
@@ -225,6 +273,9 @@ def _do(lab: LiveLab, what: Break) -> int:
     match what.do:
         case "down" | "up" | "silent":
             times += [each.began_ns for each in change_links(lab, what.names, what.do)]
+        case "cost":
+            began_ns, _ = link_costs.change(lab, map(CostChange.parse, what.names))
+            times.append(began_ns)
         case deed:
             acted = (node_events.act(lab, node, deed, what.programs) for node in what.names)
             times += [each.began_ns for each in acted]
@@ -234,22 +285,52 @@ def _do(lab: LiveLab, what: Break) -> int:
     return min(began)
 
 
-def converge(lab: LiveLab, events: Sequence[Break], timeout: Duration) -> list[Outcome]:
+@dataclass(frozen=True)
+class Convergence:
+    """The rule by which a lab had converged before the first event, and what followed each."""
+
+    until: Until
+    outcomes: list[Outcome]
+
+
+def converge(
+    lab: LiveLab, events: Sequence[Break], timeout: Duration, until: str | None = None
+) -> Convergence:
     """Do things to a lab one after the other; return what followed each.
 
-    Without events, wait until all tables are right. Raises BadInput if they are not before the
-    first event, unless it mends the lab; for what the lab does not have; and without daemons.
+    `until` is `right`, `quiet` or `quiet:5s`; None takes what the lab's file says, or what is
+    known. Without events, wait until the lab has converged. Raises BadInput if its tables are not
+    right before the first event, unless it mends the lab; for what the lab does not have; and
+    without routing.
     """
     for each in events:
         _require(lab, each)
-    why = why_unforeseen(lab.spec) if lab.spec.has_daemons else "it has no routing daemons"
-    if why is not None:
-        raise BadInput(f"the right forwarding tables of lab {lab.name!r} are not known: {why}")
+    asked = _rule(lab, until)
     with observing(lab) as observer:
-        watch = EventWatch(lab, observer)
-        if not events:
-            watch.until_right(timeout.ns / 1e9)
-        watch.require_right(mends=bool(events) and events[0].do in MENDING)
+        watch = EventWatch(lab, observer, asked)
+        mends = bool(events) and events[0].do in MENDING
+        watch.settle(timeout.ns / 1e9, mends=mends, events=bool(events))
+        at_first = watch.until
         if events:
             print_adjacencies(lab)
-        return [watch.after(each, timeout.ns / 1e9) for each in events]
+        return Convergence(at_first, [watch.after(each, timeout.ns / 1e9) for each in events])
+
+
+def _rule(lab: LiveLab, asked: str | None) -> Until:
+    """Return the rule that is asked for, or that of the lab; raise BadInput if it has none."""
+    if not any(spec.forwards for spec in lab.spec.nodes.values()):
+        raise BadInput(f"lab {lab.name!r} has no router", fix="say `forwards: true` of a node")
+    if asked not in (None, RIGHT):
+        return until_of(lab.spec, asked)
+    if not lab.spec.has_daemons:
+        what = (
+            f"lab {lab.name!r} has no `routing`, so which forwarding tables are right is not known"
+        )
+        fix = "watch daemons of your own with `--until quiet:5s`"
+        raise BadInput(what, fix=fix)
+    if asked == RIGHT:
+        if (why := why_unforeseen(lab.spec)) is not None:
+            what = f"the right forwarding tables of lab {lab.name!r} are not known: {why}"
+            raise BadInput(what, fix="take `--until quiet:5s`, or vouch with `expect: shortest`")
+        return Until()
+    return until_of(lab.spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import cast
 
@@ -13,6 +13,7 @@ from delaylab import extensions, extras
 from delaylab.errors import BadInput, NotHere
 from delaylab.extensions import Additions
 from delaylab.forwarding.fates import Interval
+from delaylab.forwarding.until import SECOND_NS, Until
 from delaylab.io.values import JsonObject
 from delaylab.lab.running import LiveLab
 from delaylab.plan.wiring import destinations
@@ -25,6 +26,8 @@ Drawer = Callable[[str, Sequence[Outcome]], Picture | None]
 OPTIONAL = ("carriers fell after", "without service")
 """The rows that are left out where there is nothing to say."""
 PICTURE = "a picture of routers over time"
+NEVER_QUIET = "not in time: tables still changed"
+"""The words for a network that did not become quiet."""
 SHOWN = 5
 """The most sets of routers with black holes, and with loops, that are printed."""
 
@@ -38,6 +41,8 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
             "detected_s": outcome.after_s(outcome.detected_ns),
             "first_change_s": _seconds(outcome.effect.first_after_ns),
             "last_change_s": _seconds(outcome.effect.last_after_ns),
+            "until": until_json(outcome.until),
+            "converged_s": outcome.after_s(outcome.converged_ns),
             "right_s": outcome.after_s(outcome.right_ns),
             "wrong": outcome.verdict.wrong,
             "unforeseen": outcome.verdict.unforeseen,
@@ -66,6 +71,13 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
         }
         for outcome in outcomes
     ]
+
+
+def until_json(until: Until) -> JsonObject:
+    """Return the rule by which a network had converged, for `--json`."""
+    if until.quiet_ns is None:
+        return {"rule": "right"}
+    return {"rule": "quiet", "quiet_s": until.quiet_ns / SECOND_NS}
 
 
 def require(targets: Targets) -> None:
@@ -120,10 +132,16 @@ def _seconds(ns: int | None) -> float | None:
     return None if ns is None else ns / 1e9
 
 
-def print_outcomes(lab: LiveLab, outcomes: Sequence[Outcome], console: Console) -> None:
-    """Print what followed each event: times, black holes and loops, the routers that changed."""
+def print_outcomes(
+    lab: LiveLab, until: Until, outcomes: Sequence[Outcome], console: Console
+) -> None:
+    """Print what followed each event: times, black holes and loops, the routers that changed.
+
+    `until` is the rule by which the lab had converged before the first event.
+    """
     if not outcomes:
-        console.print(f"{lab.name}: all forwarding tables are right")
+        state = "right" if until.quiet_ns is None else until.words
+        console.print(f"{lab.name}: all forwarding tables are {state}")
     owners = destinations(lab.plan)
     for each in outcomes:
         console.print(f"{each.event}", style="bold", soft_wrap=True)
@@ -146,7 +164,7 @@ def _rows(outcome: Outcome) -> list[tuple[str, str]]:
         ("detected after", _words(outcome.after_s(outcome.detected_ns))),
         ("first route changed", _words(_seconds(effect.first_after_ns))),
         ("last route changed", _words(_seconds(effect.last_after_ns))),
-        ("all tables right", str(outcome.verdict) or _words(outcome.after_s(outcome.right_ns))),
+        *_ends(outcome),
         ("changes", f"{count} routes of {len(effect.routers)} routers"),
         ("black holes", _count(outcome.holes)),
         ("loops", _count(outcome.loops)),
@@ -164,6 +182,21 @@ def _rows(outcome: Outcome) -> list[tuple[str, str]]:
         )
         rows.append(("waited for a CPU", f"at most {most}{verdict}"))
     return rows
+
+
+def _ends(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Yield when the network had converged, with the rule of that if it is not right tables."""
+    if outcome.until.quiet_ns is None:
+        right = str(outcome.verdict) or _words(outcome.after_s(outcome.right_ns))
+        yield "all tables right", right
+        return
+    if outcome.until.why is not None:
+        yield "all tables right", str(outcome.verdict)
+    after = _words(outcome.after_s(outcome.converged_ns))
+    yield (
+        "converged",
+        f"{after}, until {outcome.until.words}" if outcome.verdict.is_quiet else NEVER_QUIET,
+    )
 
 
 def _words(seconds: float | None) -> str:

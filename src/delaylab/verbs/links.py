@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -66,6 +66,26 @@ def print_interfaces(reports: list[InterfaceReport], console: Console) -> None:
         )
     console.print(table)
     console.print("interfaces count from the start of the lab on", soft_wrap=True)
+
+
+def costs(lab: LiveLab, link: str | None) -> dict[str, dict[str, int]]:
+    """Return what routers' daemons have as the costs of their ends of links, by link."""
+    if not lab.spec.has_daemons:
+        return {}
+    from delaylab.lab.routing import link_costs  # noqa: PLC0415  most labs have no daemons
+
+    return link_costs.now(lab, link)
+
+
+def print_costs(found: Mapping[str, Mapping[str, int]], console: Console) -> None:
+    """Print the costs of links that differ from 1, the cost of a link that states none."""
+    for link, ends in found.items():
+        if set(ends.values()) == {1}:
+            continue
+        same = len(set(ends.values())) == 1
+        said = [f"{cost} from {node}" for node, cost in ends.items()]
+        text = str(next(iter(ends.values()))) if same else ", ".join(said)
+        console.print(f"cost of {link}: {text}", soft_wrap=True)
 
 
 def as_json(

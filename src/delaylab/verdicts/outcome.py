@@ -9,6 +9,7 @@ from delaylab.forwarding.detours import Detours
 from delaylab.forwarding.fates import Interval
 from delaylab.forwarding.service import ServiceOutage
 from delaylab.forwarding.tables import Change, LinkChange, Lost, TableChange
+from delaylab.forwarding.until import Until
 from delaylab.forwarding.verified import TablesVerdict
 from delaylab.verdicts.effects import ChangesAfter, effects
 from delaylab.verdicts.states import RouterState, states_of
@@ -77,7 +78,8 @@ class Outcome:
     """The changes that followed an event; times are in ns since 1970, by the clock of stamps.
 
     `event_ns` is when the event began. `detected_ns` is the first change that a router saw: of a
-    carrier, of an adjacency, or of a table. `verdict` says when all tables were right: at
+    carrier, of an adjacency, or of a table. `verdict` says by which rule the network had
+    converged, and when all tables were right: at
     `event_ns` if the event made none of them wrong.
     `holes` and `loops` are those that there were after it; those that began before it have that
     beginning. `outages` and `carriers_ns` are as in `Trouble`. `lost` are routers of which changes
@@ -98,6 +100,24 @@ class Outcome:
     carriers_ns: int | None = None
 
     @property
+    def until(self) -> Until:
+        """Return the rule by which the network had converged."""
+        return self.verdict.until
+
+    @property
+    def converged_ns(self) -> int | None:
+        """Return when the network had converged by the rule; None if it did not in time.
+
+        With a quiet time that is the last change of a table, and the event if none changed.
+        """
+        if self.until.quiet_ns is None:
+            return self.right_ns
+        if not self.verdict.is_quiet:
+            return None
+        changes = self.effect.changes
+        return self.event_ns if changes is None else max(changes.last_ns, self.event_ns)
+
+    @property
     def right_ns(self) -> int | None:
         """Return the time of the change that made all tables right; None if they never were."""
         return self.verdict.right_ns
@@ -105,9 +125,9 @@ class Outcome:
     @property
     def is_cpu_bound(self) -> bool:
         """Return True if waiting for CPUs may explain more than a tenth of the convergence."""
-        if self.waited is None or self.right_ns is None:
+        if self.waited is None or self.converged_ns is None:
             return False
-        return self.waited.longest_ns > MOST_WAITED * (self.right_ns - self.event_ns)
+        return self.waited.longest_ns > MOST_WAITED * (self.converged_ns - self.event_ns)
 
     def after_s(self, at_ns: int | None) -> float | None:
         """Return a time as seconds since the event; None stays None."""

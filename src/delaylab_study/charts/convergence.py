@@ -30,6 +30,10 @@ CAPTION = (
     "killed. A dashed line is the first change of {detected}, a solid one the time from which "
     "all tables were right."
 )
+QUIET = (
+    " Of events whose right tables are not known, green says only that no packet went in circles "
+    "there, and the solid line is the last change before a quiet time."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +49,9 @@ class DrawnEvent:
     states: Sequence[RouterState]
     detected_s: float | None
     last_change_s: float | None
-    right_s: float | None
+    converged_s: float | None
     until_s: float
+    by_quiet: bool
 
 
 def timeline_of_events(groups: list[Group]) -> Chart | None:
@@ -79,8 +84,9 @@ def _of_trial(title: str, trial: SeenTrial, event: SeenEvent) -> DrawnEvent:
         states=states,
         detected_s=event.detected_s,
         last_change_s=event.last_change_s,
-        right_s=event.right_s,
+        converged_s=event.by_rule_s,
         until_s=event.after_s(event.record.until_ns) or 0.0,
+        by_quiet=event.record.quiet_ns is not None,
     )
 
 
@@ -93,8 +99,9 @@ def _of_outcome(outcome: Outcome) -> DrawnEvent:
         states=outcome.course.states,
         detected_s=outcome.after_s(outcome.detected_ns),
         last_change_s=outcome.after_s(last_ns),
-        right_s=outcome.after_s(outcome.right_ns),
+        converged_s=outcome.after_s(outcome.converged_ns),
         until_s=outcome.after_s(outcome.course.until_ns) or 0.0,
+        by_quiet=outcome.until.quiet_ns is not None,
     )
 
 
@@ -104,12 +111,13 @@ def _chart(drawn: Sequence[DrawnEvent], detected: str, which: str) -> Chart | No
     if not panels:
         return None
     more = len(drawn) - PANELS
+    quiet = QUIET if any(each.by_quiet for each in drawn[:PANELS]) else ""
     said = f" {PANELS} of {len(drawn)} events, {which}." if more > 0 else ""
     whole = alt.concat(*panels, columns=2 if len(panels) > 1 else 1, spacing=26)
     return render(
         "convergence",
         "Routers after each event",
-        CAPTION.format(detected=detected) + said,
+        CAPTION.format(detected=detected) + quiet + said,
         whole.resolve_scale(x="independent"),
     )
 
@@ -145,10 +153,10 @@ def _short(title: str) -> str:
 
 def _end_s(event: DrawnEvent) -> float:
     """Return the time after the event that is drawn: until the last change, and a little more."""
-    known = (event.right_s, event.last_change_s, event.detected_s)
+    known = (event.converged_s, event.last_change_s, event.detected_s)
     last = max((at_s for at_s in known if at_s is not None), default=0.0)
     whole = max(event.until_s, SHORTEST_S)
-    if event.right_s is None:
+    if event.converged_s is None:
         return whole
     return min(max(last * BEYOND, SHORTEST_S), whole)
 
@@ -195,7 +203,7 @@ def _in_order(rows: list[dict[str, object]]) -> list[str]:
 
 def _lines(event: DrawnEvent) -> Iterator[alt.Chart]:
     """Yield the lines of detection and of the time from which all was right."""
-    for at_s, dash in ((event.detected_s, [4, 3]), (event.right_s, [1, 0])):
+    for at_s, dash in ((event.detected_s, [4, 3]), (event.converged_s, [1, 0])):
         if at_s is not None:
             yield (
                 alt.Chart(inline([{"at": at_s}]))

@@ -84,13 +84,22 @@ def cells(outcome: Outcome) -> list[str]:
         outcome.event,
         _after(outcome, outcome.detected_ns),
         _after(outcome, last_ns),
-        str(outcome.verdict) or _after(outcome, outcome.right_ns),
+        _converged(outcome),
         _intervals(outcome.holes),
         _intervals(outcome.loops),
         ", ".join(outcome.lost) or "none",
         waited,
         "yes" if outcome.is_cpu_bound else "no",
     ]
+
+
+def _converged(outcome: Outcome) -> str:
+    """Return when the network had converged, with the rule if that is a quiet time."""
+    if outcome.until.quiet_ns is None:
+        return str(outcome.verdict) or _after(outcome, outcome.right_ns)
+    if outcome.converged_ns is None:
+        return "not in time: tables still changed"
+    return f"{_after(outcome, outcome.converged_ns)}, until {outcome.until.words}"
 
 
 def _way(way: NodesPassed | None) -> str:

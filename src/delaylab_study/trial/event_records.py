@@ -86,6 +86,7 @@ def _record(
         right_ns=None if last.right_ns is None else max(last.right_ns, event_ns),
         wrong=last.wrong,
         unforeseen=last.unforeseen,
+        quiet_ns=last.quiet_ns,
         waited=_waited(*spent) if spent else None,
     )
 

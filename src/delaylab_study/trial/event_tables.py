@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -20,6 +20,7 @@ from delaylab.api.forwarding import (
     Table,
     TableChange,
     TablesVerdict,
+    Until,
     Verified,
     WrongRoutes,
     acted,
@@ -32,10 +33,13 @@ from delaylab_study.dataset.records.tables import TABLES
 
 @dataclass(frozen=True)
 class RightTables:
-    """The right tables after a step; without them, `unforeseen` says why they are not known."""
+    """The right tables after a step, and the rule by which the network has converged.
+
+    If that is a quiet time there are none.
+    """
 
     tables: Mapping[str, Table]
-    unforeseen: str | None = None
+    until: Until = field(default_factory=Until)
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def replayed(
             if isinstance(change, TableChange):
                 apply(tables, change)
                 became = wrong.take([change])
-                if ended and not ended[-1].unforeseen:
+                if ended and ended[-1].quiet_ns is None:
                     before_ns = ended[-1].right_ns if verified.is_right else None
                     ended[-1] = TablesVerdict(became or before_ns)
         if ended:
@@ -79,8 +83,10 @@ def replayed(
         if until_ns is not None:
             following = wanted[number + 1]
             verified.expect(following.tables)
-            known = verified.is_right and not following.unforeseen
-            ended.append(TablesVerdict(until_ns if known else None, None, following.unforeseen))
+            until = following.until
+            known = verified.is_right and until.quiet_ns is None
+            right_ns = until_ns if known else None
+            ended.append(TablesVerdict(right_ns, None, until.why, until.quiet_ns))
             wrong.note(until_ns, sorted(tables))
     return ended, wrong.rows
 

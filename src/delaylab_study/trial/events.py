@@ -1,7 +1,7 @@
 """The events of a trial: the lab's timeline, and its routers' tables watched until they are right.
 
 A trial begins with right tables, and its part under load ends once they are right again after the
-last event.
+last event. Where it is not known what is right, the tables are quiet instead.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import polars as pl
 
 from delaylab.api.agents import Loop, Session
 from delaylab.api.errors import DelaylabError
-from delaylab.api.forwarding import Change, Faults, Verified, expected_tables
-from delaylab.api.lab import Lab, Step
-from delaylab.api.lab_files import RoutingSpec
+from delaylab.api.forwarding import Change, Faults, Until, Verified, expected_tables
+from delaylab.api.lab import Step
 from delaylab.api.plans import (
     judged_routes,
-    slowest_s,
+    noticed_ns,
+    patience_ns,
     topology,
-    why_unforeseen,
-    why_unforeseen_with,
+    until_of,
+    until_with,
 )
 from delaylab.api.running import (
     Happened,
@@ -42,6 +42,7 @@ from delaylab.api.running import (
     timeline_at_rest,
     waits,
 )
+from delaylab.api.timeline import LinkEventSpec, NodeEventSpec
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.tables import TABLES
 from delaylab_study.trial.event_records import event_records, moments
@@ -49,6 +50,7 @@ from delaylab_study.trial.event_tables import RightTables, Seen, replayed, table
 
 STEP_S = 0.2
 """Seconds that are waited for changes before the time is looked at."""
+SECOND_NS = 10**9
 QUIET_S = 1.0
 """Seconds without a change after which all changes of an event are taken to have come."""
 
@@ -120,11 +122,8 @@ class RunningEvents:
 
 @contextmanager
 def running(lab: LiveLab) -> Iterator[RunningEvents]:
-    """Prepare a trial's events; `begin` starts them. The tables of a lab with daemons are watched.
-
-    Tables are watched if it is known which ones are right.
-    """
-    if not lab.spec.has_daemons or why_unforeseen(lab.spec) is not None:
+    """Prepare a trial's events; `begin` starts them. Tables of a lab with daemons are watched."""
+    if not lab.spec.has_daemons:
         yield RunningEvents(lab, None)
         return
     with observing(lab) as observer:
@@ -175,7 +174,7 @@ class _Watch(threading.Thread):
         self._lab, self._timeline = lab, timeline
         self._observer, self._at_first = at_first.observer, at_first.seen
         self._moments = moments(lab.spec, [self._planned(step) for step in timeline.steps], None)
-        self._topology = topology(lab.spec, lab.plan)
+        self._topology, self._until = topology(lab.spec, lab.plan), until_of(lab.spec)
         self._judged = judged_routes(lab.spec, lab.plan)
         self._wanted = [
             self._right_tables(now)
@@ -228,14 +227,32 @@ class _Watch(threading.Thread):
         return Happened(step, self._timeline.planned_ns(step), None, None)
 
     def _right_tables(self, now: Faults) -> RightTables:
-        why = why_unforeseen_with(self._topology, now)
-        return RightTables({} if why else expected_tables(self._topology, now), why)
+        until = self._until
+        if until.quiet_ns is None:
+            until = until_with(self._lab.spec, self._topology, now)
+        if until.quiet_ns is not None:
+            return RightTables({}, until)
+        return RightTables(expected_tables(self._topology, now), Until())
+
+    def _quiet_s(self, passed: int) -> float:
+        """Return the time without a change after which the tables are at rest.
+
+        `passed` steps of the timeline have happened.
+        """
+        quiet_ns = self._wanted[passed].until.quiet_ns
+        if quiet_ns is None:
+            return QUIET_S
+        # Nothing else says that it is over, and not before routers had to notice.
+        places = self._timeline.steps[passed - 1].events if passed else ()
+        happened = [self._lab.spec.timeline[place] for place in places]
+        deeds = [each.did for each in happened if isinstance(each, LinkEventSpec | NodeEventSpec)]
+        return (quiet_ns + noticed_ns(self._lab.spec, deeds)) / SECOND_NS
 
     def _follow(self) -> None:
         planned = [self._timeline.planned_ns(step) for step in self._timeline.steps]
         verified = Verified(self._wanted[0].tables, self._observer.tables, self._judged)
         passed, heard_s = 0, time.monotonic()
-        end_ns = max(planned, default=self._timeline.began_ns) + _patience_ns(self._lab.spec)
+        end_ns = max(planned, default=self._timeline.began_ns) + patience_ns(self._lab.spec)
         while not self._ended.is_set():
             more = self._observer.changes(STEP_S)
             now_ns = time.time_ns()
@@ -247,10 +264,7 @@ class _Watch(threading.Thread):
             if due != passed:
                 passed, heard_s = due, time.monotonic()
                 verified.expect(self._wanted[passed].tables)
-            quiet_s = QUIET_S
-            if self._wanted[passed].unforeseen:
-                # Nothing says that it is over but that nothing comes any more.
-                quiet_s += slowest_s(self._lab.spec)
+            quiet_s = self._quiet_s(passed)
             settled = verified.is_right and time.monotonic() - heard_s >= quiet_s
             self._read_waits(now_ns, settled=settled)
             if passed == len(planned) and (settled or now_ns > end_ns):
@@ -268,9 +282,3 @@ class _Watch(threading.Thread):
         is_last_moment = ends_ns is not None and now_ns >= ends_ns
         if (now_ns > moment.last_ns and settled) or is_last_moment:
             self._waits.append(waits(self._lab))
-
-
-def _patience_ns(lab: Lab) -> int:
-    """Return how long tables may take to become right after the last event, in ns."""
-    given = [each.routing for each in lab.nodes.values() if isinstance(each.routing, RoutingSpec)]
-    return max(each.timeout.ns for each in given)

@@ -129,7 +129,7 @@ def test_isis_announces_changes_as_often_as_the_file_says() -> None:
         assert lab.converged.after_s < LSP_DEFAULT_S
         down, up = converge(
             lab, [Break("down", ("a",)), Break("up", ("a",))], Duration.parse("2min")
-        )
+        ).outcomes
         for each in (down, up):
             assert each.after_s(each.right_ns) is not None
             assert (each.after_s(each.right_ns) or 0) < LSP_DEFAULT_S / 2

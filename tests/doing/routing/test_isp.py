@@ -36,6 +36,6 @@ def test_tables_are_right_after_each_of_many_failures() -> None:
     with temporary(lab) as running:
         assert running.converged is not None
         assert running.converged.routers == len(lab.nodes)
-        found = converge(running, events, TIMEOUT)
+        found = converge(running, events, TIMEOUT).outcomes
     assert [each.event for each in found if each.right_ns is None] == []
     assert len(found) == 2 * (LINKS + ROUTERS)

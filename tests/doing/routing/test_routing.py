@@ -70,7 +70,7 @@ def test_up_returns_when_every_table_is_right(daemon: str) -> None:
         wanted = expected_tables(topology(lab.spec, lab.plan))
         assert differences(wanted, everywhere(lab)) == []
         assert any(len(hops) == 2 for hops in wanted["r-1"].values())
-        down, up = converge(lab, [Break("down", ("a",)), Break("up", ("a",))], TIMEOUT)
+        down, up = converge(lab, [Break("down", ("a",)), Break("up", ("a",))], TIMEOUT).outcomes
         assert down.right_ns is not None
         assert up.right_ns is not None
         assert down.effect.routers.keys() == {"r-1", "r-2", "r-3", "r-4"}
@@ -169,7 +169,7 @@ def test_bird_of_a_large_lab_is_not_told_of_the_routes_that_it_sets(
         assert bool(groups_of(lab, "r-2") & OF_ROUTES) == (many == 5)
         down, _, start = converge(
             lab, [Break("down", ("a",)), Break("kill", ("r-2",)), Break("start", ("r-2",))], TIMEOUT
-        )
+        ).outcomes
         assert down.right_ns is not None
         assert start.right_ns is not None
         assert start.outages is not None
@@ -197,7 +197,7 @@ def test_routers_whose_links_are_not_announced_reach_each_other_by_loopbacks() -
     with temporary(lab_from(parse(text, "ring.yaml"))) as lab:
         wanted = expected_tables(topology(lab.spec, lab.plan))
         assert differences(wanted, everywhere(lab)) == []
-        (down,) = converge(lab, [Break("down", ("b",))], TIMEOUT)
+        (down,) = converge(lab, [Break("down", ("b",))], TIMEOUT).outcomes
         assert down.right_ns is not None
         for version in (4, 6):
             found = lab.plan.nodes["r-3"].loopback(version)

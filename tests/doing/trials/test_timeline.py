@@ -17,6 +17,7 @@ from delaylab_study.dataset import store
 from delaylab_study.dataset.records.events import EventRecord
 from tests.doing.conftest import (
     Run,
+    as_json,
     left_to_slow,
     our_processes,
     skip_unless_runnable,
@@ -109,6 +110,28 @@ def ran(delaylab: Run, folder: Path, events: str) -> store.Study:
     (folder / "s.yaml").write_text(RING.replace("TIMELINE", events))
     delaylab("run", "s.yaml", "--out", "out")
     return store.read_study(folder / "out")
+
+
+def test_a_trial_of_a_lab_that_expects_quiet_waits_for_it(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    """Its record says the rule: such a time is not that until all tables were right."""
+    text = RING.replace("{ospf: {", "{expect: 'quiet:1s', ospf: {retransmit: 1s, ")
+    (tmp_path / "s.yaml").write_text(text.replace("TIMELINE", "{at: 200ms, down: north}"))
+    delaylab("run", "s.yaml", "--out", "out")
+    study = store.read_study(tmp_path / "out")
+    (trial,) = study.trials
+    (down,) = trial.events
+    assert (down.quiet_ns, down.right_ns, down.unforeseen) == (10**9, None, None)
+    tables = of_kind(study.changes(trial.id), down, "table")["time_ns"]
+    last_ns = tables.max()
+    assert isinstance(last_ns, int)
+    assert down.until_ns - last_ns >= 10**9
+    shown = delaylab("show", "out").stdout
+    assert "quiet for 1 s)" in " ".join(shown.split())
+    (found,) = as_json(delaylab("show", "out", "--json"))["trials"][0]["events"]
+    assert found["until"] == {"rule": "quiet", "quiet_s": 1.0}
+    assert found["converged_s"] == pytest.approx((last_ns - down.event_ns) / 1e9)
 
 
 def of_kind(table: pl.DataFrame, event: EventRecord, what: str) -> pl.DataFrame:

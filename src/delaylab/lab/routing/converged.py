@@ -1,4 +1,8 @@
-"""Readiness of routing daemons: every forwarding table equals the shortest paths of the network."""
+"""Readiness of routing daemons: their forwarding tables are right, or change no more.
+
+A table is right if it equals the shortest paths of the network. Where it is not known what is
+right, the wait is for a time without a change.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,19 @@ from dataclasses import dataclass
 
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
-from delaylab.forwarding.tables import Table
+from delaylab.forwarding.tables import Change, Table, TableChange
 from delaylab.forwarding.topology import Topology, parts
+from delaylab.forwarding.until import SECOND_NS, Until
 from delaylab.forwarding.verified import Verified
 from delaylab.lab.programs import programs
 from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.ready import Converged
 from delaylab.lab.running import LiveLab
-from delaylab.plan.routed_topology import (
-    judged,
-    topology,
-    why_unforeseen,
-    why_unforeseen_with,
-)
+from delaylab.plan.foreseen import found_ns, patience_ns, until_of, until_with
+from delaylab.plan.routed_topology import judged, topology
 from delaylab.progress import Progress, silent
-from delaylab.spec.routing.model import RoutingSpec
+from delaylab.spec.routing.expect import NOTHING
 
 LOOK_EVERY_S = 1.0
 """Seconds without a change after which daemons are asked whether they live."""
@@ -64,19 +65,25 @@ class Awaited:
         self._wanted = expected_tables(network, faults(lab, daemons=False))
         self._watch = _ProgramWatch(lab)
 
-    def wait(self, deadline_s: float) -> None:
+    def wait(self, began_s: float, deadline_s: float) -> Converged:
         """Return when the tables of all routers are right.
 
         Raises DelaylabError if a daemon has ended, or if they are not right in time.
         """
         if self._few is None:
             self._follow(self._verified(self._observer, self._wanted), deadline_s)
-            return
+            return self._converged(began_s)
         few = {node: table for node, table in self._wanted.items() if node in self._few}
         nearly = sum(map(len, few.values())) * NEARLY
         self._follow(self._verified(self._observer, few), deadline_s, nearly)
         with observing(self._lab) as observer:
             self._follow(self._verified(observer, self._wanted), deadline_s)
+        return self._converged(began_s)
+
+    def _converged(self, began_s: float) -> Converged:
+        after_s = time.monotonic() - began_s
+        cut = tuple(tuple(sorted(each)) for each in parts(self._network))
+        return Converged(len(self._wanted), after_s, parts=cut)
 
     def _verified(self, observer: Observer, wanted: Mapping[str, Table]) -> _ComparedTables:
         compared = judged(self._lab.spec, self._lab.plan)
@@ -89,72 +96,129 @@ class Awaited:
             if not changed and compared.verified.wrong < nearly:
                 return
 
-    @property
-    def routers(self) -> int:
-        """Return the number of routers whose tables are compared."""
-        return len(self._wanted)
 
-    @property
-    def parts(self) -> tuple[tuple[str, ...], ...]:
-        """Return the nodes of each part of the network, one unless it is cut."""
-        return tuple(tuple(sorted(each)) for each in parts(self._network))
+class Quiet:
+    """The tables of a lab's routers, which are awaited until they change no more.
+
+    Like `Awaited`, it observes `few` of the routers at first. `at_start` says that the daemons have
+    no routes yet: quiet has no meaning before the first.
+    """
+
+    def __init__(
+        self,
+        lab: LiveLab,
+        until: Until,
+        observer: Observer,
+        few: Collection[str] | None,
+        *,
+        at_start: bool,
+    ) -> None:
+        self._lab, self._until, self._observer, self._few = lab, until, observer, few
+        routers = sum(spec.forwards for spec in lab.spec.nodes.values())
+        self._waits_for_first = at_start and routers > 1
+        self._watch = _ProgramWatch(lab)
+
+    def wait(self, began_s: float, deadline_s: float) -> Converged:
+        """Return when no table has changed for a time, once daemons could have found each other.
+
+        Raises DelaylabError if a daemon has ended, or if tables still change in the end where the
+        lab's file says `expect: quiet`.
+        """
+        last_s = self._follow(self._observer, began_s, deadline_s)
+        if self._few is not None and last_s is not None:
+            with observing(self._lab) as observer:
+                later_s = self._follow(observer, began_s, deadline_s)
+            last_s = None if later_s is None else max(last_s, later_s)
+        never = last_s is not None and self._waits_for_first
+        routers = sum(spec.forwards for spec in self._lab.spec.nodes.values())
+        quiet_s = (self._until.quiet_ns or 0) / SECOND_NS
+        if last_s is None and self._lab.spec.expect is not None:
+            what = f"the tables still changed in the end: never quiet for {quiet_s:g} s"
+            fix = "give the daemons more time: `routing: {timeout: 5min}`, or say `expect: none`"
+            raise DelaylabError(what, fix=fix)
+        after_s = None if last_s is None else max(0.0, last_s - began_s)
+        is_quiet = last_s is not None
+        return Converged(
+            routers, after_s or 0.0, self._until.why, (), quiet_s, is_quiet=is_quiet, no_route=never
+        )
+
+    def _follow(self, observer: Observer, began_s: float, deadline_s: float) -> float | None:
+        """Return when the last table changed (monotonic); None if they still changed in the end."""
+        quiet_s = (self._until.quiet_ns or 0) / SECOND_NS
+        last_s, from_s = began_s, began_s + found_ns(self._lab.spec) / SECOND_NS
+        while (now_s := time.monotonic()) < deadline_s:
+            over_s = max(last_s, from_s) + quiet_s
+            if now_s >= over_s and not self._waits_for_first:
+                return last_s
+            left_s = (deadline_s if self._waits_for_first else min(over_s, deadline_s)) - now_s
+            changes = observer.changes(max(0.0, min(LOOK_EVERY_S, left_s)))
+            if any(isinstance(change, TableChange) for change in changes):
+                last_s = time.monotonic()
+                # Routes to a router's own networks come from the kernel, not from its daemons.
+                self._waits_for_first &= not any(map(_leads_on, changes))
+            elif not changes:
+                self._watch.look()
+        self._watch.look(last=True)
+        return last_s if self._waits_for_first else None
 
 
 @contextmanager
-def awaiting(lab: LiveLab) -> Iterator[Awaited | None]:
-    """Observe a lab's routers, whose daemons may start later; None if no tables are foreseen.
+def awaiting(lab: LiveLab, *, at_start: bool = True) -> Iterator[Awaited | Quiet | None]:
+    """Observe a lab's routers, whose daemons may start later; None if nothing is awaited.
 
     Call it before the daemons start: they would compete with its first reading for the CPUs.
     """
-    if not _settings(lab) or _why_unforeseen(lab) is not None:
+    if not lab.spec.has_daemons or lab.spec.expect == NOTHING:
         yield None
         return
-    network = topology(lab.spec, lab.plan)
-    few = _spread(list(network.loopbacks))
+    until, network = _until(lab), topology(lab.spec, lab.plan)
+    few = _spread([name for name, spec in lab.spec.nodes.items() if spec.forwards])
     with observing(lab, only=few) as observer:
-        yield Awaited(lab, network, observer, few)
+        if until.quiet_ns is None:
+            yield Awaited(lab, network, observer, few)
+        else:
+            yield Quiet(lab, until, observer, few, at_start=at_start)
 
 
 def await_converged(lab: LiveLab, progress: Progress = silent) -> None:
-    """Wait until the tables of all routers with daemons are right."""
-    with awaiting(lab) as awaited:
+    """Wait until the tables of all routers with daemons are right, or quiet."""
+    with awaiting(lab, at_start=False) as awaited:
         converged(lab, awaited, time.monotonic(), progress)
 
 
 def converged(
-    lab: LiveLab, awaited: Awaited | None, began_s: float, progress: Progress = silent
+    lab: LiveLab, awaited: Awaited | Quiet | None, began_s: float, progress: Progress = silent
 ) -> Converged | None:
-    """Wait until the tables of all routers with daemons are right; None if there are none.
+    """Wait until the tables of all routers with daemons are right, or quiet; None without daemons.
 
     `began_s` is the monotonic time at which the daemons were started. Raises DelaylabError if a
     daemon has ended, or if the tables are not right in time.
     """
-    settings = _settings(lab)
-    if not settings:
+    if not lab.spec.has_daemons:
         return None
+    routers = len(lab.spec.routers) or sum(spec.forwards for spec in lab.spec.nodes.values())
     if awaited is None:
-        return Converged(len(settings), 0.0, _why_unforeseen(lab))
-    progress(f"waiting for the routes of {len(settings)} routers", 0)
-    awaited.wait(began_s + max(each.timeout.ns for each in settings) / 1e9)
-    return Converged(awaited.routers, time.monotonic() - began_s, parts=awaited.parts)
+        return Converged(routers, 0.0, "the lab says `expect: none`")
+    progress(f"waiting for the routes of {routers} routers", 0)
+    return awaited.wait(began_s, began_s + patience_ns(lab.spec) / SECOND_NS)
 
 
-def _why_unforeseen(lab: LiveLab) -> str | None:
-    """Return why the right tables are not known while all daemons run; None if they are."""
-    why = why_unforeseen(lab.spec)
-    if why is not None:
-        return why
-    return why_unforeseen_with(topology(lab.spec, lab.plan), faults(lab, daemons=False))
-
-
-def _settings(lab: LiveLab) -> list[RoutingSpec]:
-    nodes = lab.spec.nodes.values()
-    return [spec.routing for spec in nodes if isinstance(spec.routing, RoutingSpec)]
+def _until(lab: LiveLab) -> Until:
+    """Return the rule by which a lab is ready while all its daemons run."""
+    until = until_of(lab.spec)
+    if until.quiet_ns is not None:
+        return until
+    return until_with(lab.spec, topology(lab.spec, lab.plan), faults(lab, daemons=False))
 
 
 def _spread(routers: Sequence[str]) -> Sequence[str] | None:
     """Return some routers in place of many, from all over the lab file; None if there are few."""
     return routers[:: len(routers) // FEW] if len(routers) >= MANY else None
+
+
+def _leads_on(change: Change) -> bool:
+    """Return True for a route over another node."""
+    return isinstance(change, TableChange) and any(hop.gateway for hop in change.hops or ())
 
 
 class _ProgramWatch:

@@ -8,6 +8,7 @@ from delaylab.agent.wire.programs import ProgramsDone
 from delaylab.forwarding.topology import End, Faults
 from delaylab.lab.links import link_engines
 from delaylab.lab.programs import programs
+from delaylab.lab.routing import link_costs
 from delaylab.lab.running import LiveLab
 from delaylab.records.links import EngineReport
 from delaylab.routing.router import SPEAKERS
@@ -16,7 +17,7 @@ from delaylab.routing.router import SPEAKERS
 def faults(lab: LiveLab, *, daemons: bool = True) -> Faults:
     """Return what is out of order in a lab now, by its link engines and its nodes.
 
-    Without `daemons`, all of these are taken to run.
+    Without `daemons`, all of these are taken to run, with the costs of the lab file.
     """
     states = programs.node_states(lab)
     ends = _ends(link_engines.reports(lab))
@@ -25,6 +26,7 @@ def faults(lab: LiveLab, *, daemons: bool = True) -> Faults:
         silent=frozenset(ends["silent"]),
         nodes=frozenset(name for name, found in states.items() if found.node != "running"),
         mute=frozenset(_mute(lab, states)) if daemons else frozenset(),
+        costs=link_costs.told(lab) if daemons else {},
     )
 
 

@@ -12,7 +12,9 @@ NAMED = 3
 class Converged:
     """The routers of a lab whose tables are right, and the seconds until they were.
 
-    `unforeseen` says why the right tables are not known; then nothing was waited for. `parts` has
+    With `quiet_s`, the tables have not changed for so long, and `after_s` is when the last one
+    did; they still change if `is_quiet` is False, and with `no_route` none did. `unforeseen` says
+    why the right tables are not known; without `quiet_s` nothing was waited for then. `parts` has
     the sets of routers that no link joins to each other, the largest first.
     """
 
@@ -20,9 +22,14 @@ class Converged:
     after_s: float
     unforeseen: str | None = None
     parts: tuple[tuple[str, ...], ...] = ()
+    quiet_s: float | None = None
+    is_quiet: bool = True
+    no_route: bool = False
 
     def line(self) -> str:
         """Return it as a sentence."""
+        if self.quiet_s is not None:
+            return self._line_of_quiet(self.quiet_s)
         if self.unforeseen is not None:
             return f"the forwarding tables of the routers were not checked: {self.unforeseen}"
         line = (
@@ -30,6 +37,19 @@ class Converged:
             "after their daemons were started"
         )
         return line + self._cut()
+
+    def _line_of_quiet(self, quiet_s: float) -> str:
+        whose = f"the forwarding tables of {self.routers} routers"
+        if self.no_route:
+            return f"{whose} have not changed since their daemons were started: there are no routes"
+        why = self.unforeseen
+        known = "" if why is None else f"; which are right is not known: {why}"
+        if not self.is_quiet:
+            return f"{whose} still change{known}"
+        return (
+            f"{whose} have been quiet for {quiet_s:g} s, and changed last {self.after_s:.1f} s "
+            f"after their daemons were started{known}"
+        )
 
     def _cut(self) -> str:
         """Return that the network is in several parts, if it is."""

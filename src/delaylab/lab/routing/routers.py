@@ -62,7 +62,7 @@ def waits(lab: LiveLab) -> dict[str, int]:
     return {
         node: sum(program.waited_ns for program in states)
         for node, states in programs.states(lab).items()
-        if lab.spec.nodes[node].has_daemons
+        if lab.spec.nodes[node].has_daemons or lab.spec.nodes[node].forwards
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from delaylab.spec.lab import LabSpec
 from delaylab.spec.names import Names, named_links, names, origins
+from delaylab.spec.routing.expect import SHORTEST
 from delaylab.spec.routing.given import routing_of
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec, seconds
 from delaylab.spec.source import Document, Location, Problems
@@ -25,14 +26,17 @@ def check_routing(
     """
     found = {name: routing_of(lab, name) for name in lab.nodes}
     routers = {name: routing for name, routing in found.items() if routing is not None}
-    if lab.routing is not None and not routers:
+    own_daemons = lab.routing is not None and lab.routing.expect is not None
+    is_router = any(spec.forwards for spec in lab.nodes.values())
+    if lab.routing is not None and not routers and not (own_daemons and is_router):
         what = "`routing` is of routers, and no node of the lab is one"
         fix = "say `forwards: true` of a node"
         problems.errors.append(document.refuse(what, (*at, "routing"), fix))
-    if routers and lab.routes == "shortest":
+    if (routers or own_daemons) and lab.routes == "shortest":
         what = "`routes: shortest` sets the routes that the daemons of `routing` are to set"
         fix = "leave `routes` out, or `routing`"
         problems.errors.append(document.refuse(what, (*at, "routes"), fix))
+    problems.gather(lambda: _check_expect(lab, routers, document, at))
     if not routers:
         return
     links = {each for name, several in stands_for.items() for each in (name, *several)}
@@ -73,6 +77,21 @@ def _problems(
     for link in (*ospf.areas, *ospf.nbma) if ospf else ():
         if link not in links:
             yield f"no link {link!r}", f"links: {', '.join(sorted(links)[:8])}"
+
+
+def _check_expect(lab: LabSpec, routers: Collection[str], document: Document, at: Location) -> None:
+    """Refuse what a single node expects, and shortest paths of daemons that nobody knows."""
+    for name, spec in lab.nodes.items():
+        if isinstance(spec.routing, RoutingSpec) and spec.routing.expect is not None:
+            what = f"`expect` is of the whole lab, not of {name!r} alone"
+            where = (*at, "nodes", name, "routing")
+            raise document.refuse(what, where, "say it in the lab's `routing`")
+    if lab.routing is not None and lab.routing.expect == SHORTEST and not routers:
+        what = (
+            "`expect: shortest` is of daemons that `routing` configures, and no protocol is named"
+        )
+        fix = "say `expect: quiet` of daemons of your own, or name a protocol"
+        raise document.refuse(what, (*at, "routing"), fix)
 
 
 def _check_ids(

@@ -22,6 +22,7 @@ from pydantic_core import CoreSchema
 from delaylab.errors import Unexpected
 from delaylab.spec.base import Name, Spec, no_items
 from delaylab.spec.programs import MOST_TEXT
+from delaylab.spec.routing.expect import Expect
 from delaylab.units import Duration
 
 Daemons = Literal["frr", "bird"]
@@ -260,6 +261,15 @@ class RoutingSpec(Spec):
         description="The time in which the forwarding tables of all routers have to become right "
         "after the start.",
     )
+    expect: Expect | None = Field(
+        None,
+        description="What the tables become, for `up`, `converge` and events of studies; of the "
+        "whole lab. `shortest`: those of the shortest paths, and you vouch for that where "
+        "delaylab does not know it. `quiet`: nothing is known of them, and the network has "
+        "converged once no table has changed for a time (`quiet:5s`). `none`: the same, and `up` "
+        "does not wait. Left out, `shortest` where delaylab knows that, else `quiet`. Without a "
+        "protocol the routers' daemons are your own, which `start:` runs.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -286,10 +296,13 @@ def merged(general: RoutingSpec | None, own: NodeRouting) -> RoutingSpec | None:
     """Return the routing of a node: the lab's, with the fields that the node's own names."""
     if own == "none":
         return None
-    if general is None or own is None:
-        return own or general
-    fields = _over(_said(general), _said(own))
-    return RoutingSpec.model_validate(fields)
+    if general is None:
+        return own
+    said = {name: value for name, value in _said(general).items() if name != "expect"}
+    found = RoutingSpec.model_validate(said if own is None else _over(said, _said(own)))
+    # A lab that only says what it expects has daemons of the user's own.
+    is_empty = own is None and not found.protocols and general.expect is not None
+    return None if is_empty else found
 
 
 def _said(spec: Spec) -> dict[str, object]:

@@ -72,15 +72,32 @@ class SeenEvent:
         return self.after_s(self.record.right_ns)
 
     @property
+    def quiet_s(self) -> float | None:
+        """Return the time until the last change before a quiet time; None if that is not the rule.
+
+        It is None, too, if tables still changed before the next event, or the end.
+        """
+        quiet_ns, changes = self.record.quiet_ns, self.effect.changes
+        if quiet_ns is None:
+            return None
+        last_ns = self.record.event_ns if changes is None else changes.last_ns
+        return self.after_s(last_ns) if self.record.until_ns - last_ns >= quiet_ns else None
+
+    @property
+    def by_rule_s(self) -> float | None:
+        """Return the time until the network had converged, by the rule of the event."""
+        return self.right_s if self.record.quiet_ns is None else self.quiet_s
+
+    @property
     def held_up(self) -> float | None:
         """Return the share of the convergence that waiting for CPUs, and steal, may explain.
 
         It is None if it is not known.
         """
         waited = self.record.waited
-        if waited is None or not self.right_s:
+        if waited is None or not self.by_rule_s:
             return None
-        return waited.longest_ns / SECOND_NS / self.right_s + (self.stolen or 0.0)
+        return waited.longest_ns / SECOND_NS / self.by_rule_s + (self.stolen or 0.0)
 
     @property
     def is_cpu_bound(self) -> bool:

@@ -59,6 +59,13 @@ class EventRecord(Record):
     unforeseen: Text | None = Field(
         None, description="Why it is not known which tables are right; null if it is."
     )
+    quiet_ns: Count | None = Field(
+        None,
+        gt=0,
+        description="The time without a change of a table by which the network had converged; null "
+        "if the rule is that all tables are right. It had then converged with the last change in "
+        "`changes`, if that came so long before `until_ns`.",
+    )
     waited: WaitedForCpu | None = Field(
         None, description="What daemons waited for CPUs; null without daemons."
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import mean
 
 from delaylab.api.files import JsonObject
-from delaylab.api.forwarding import Interval
+from delaylab.api.forwarding import Interval, quiet_words
 from delaylab_study.analysis.convergence.recorded import SeenEvent
 from delaylab_study.analysis.group import Group
 from delaylab_study.charts.convergence import timeline_of_events
@@ -25,6 +25,10 @@ NOTE = (
     "also those from before the event, and the longest. Late: the most by which an event happened "
     "after its time. CPU-bound: trials in which waiting for CPUs, or a hypervisor, may explain "
     "more than a tenth of the time."
+)
+QUIET_NOTE = (
+    " Where it is not known which tables are right, *all right* is instead the time to the last "
+    "change before a quiet time, which is named: it is no time of the other kind."
 )
 COLUMNS = (
     *(v.Column(head, "flat", key=head) for head in ("trials", "event")),
@@ -45,11 +49,13 @@ def section(report: Report) -> v.Section:
     parts: list[v.Part] = [v.Line(line, "open", on=v.TERMINAL) for line in lines]
     if not rows:
         return v.Section("events", parts)
-    table = v.Table(COLUMNS, rows, "Events", NOTE, key="events")
+    quiet = any(event.record.quiet_ns for group in report.groups for event in group.events)
+    note = NOTE + QUIET_NOTE if quiet else NOTE
+    table = v.Table(COLUMNS, rows, "Events", note, key="events")
     said = [v.Line(f"{line}.", on=v.PAGE) for line in lines]
     return v.Section(
         "events",
-        [HEADING, v.Lazy(lambda _: _chart(report), on=v.PAGE), v.note(NOTE), table, *parts, *said],
+        [HEADING, v.Lazy(lambda _: _chart(report), on=v.PAGE), v.note(note), table, *parts, *said],
     )
 
 
@@ -79,20 +85,38 @@ def _notes(groups: list[Group]) -> Iterator[str]:
 
 
 def _row(group: Group, events: list[SeenEvent]) -> v.Row:
-    right = [each.right_s for each in events if each.right_s is not None]
     late_s = max(each.record.late_ns for each in events) / 1e9
-    n = v.Value("n", len(events))
     return [
         group.label,
         events[0].record.words,
         _mean("detected_s", [each.detected_s for each in events]),
         _mean("last_change_s", [each.last_change_s for each in events]),
-        (_mean("right_s", right), " (", v.Value("right_n", len(right)), " of ", n, ")"),
+        _converged(events),
         _intervals("black_holes", [one for each in events for one in each.holes], len(events)),
         _intervals("loops", [one for each in events for one in each.loops], len(events)),
         v.Value("late_s", late_s, "s"),
-        (v.Value("cpu_bound_n", sum(each.is_cpu_bound for each in events)), " of ", n),
+        (
+            v.Value("cpu_bound_n", sum(each.is_cpu_bound for each in events)),
+            " of ",
+            v.Value("n", len(events)),
+        ),
     ]
+
+
+def _converged(events: list[SeenEvent]) -> v.Words:
+    """Return when the network had converged; means are of events of one rule alone."""
+    rules = sorted({each.record.quiet_ns or 0 for each in events})
+    words: list[str | v.Value] = []
+    for quiet_ns in rules:
+        same = [each for each in events if (each.record.quiet_ns or 0) == quiet_ns]
+        known = [each.by_rule_s for each in same if each.by_rule_s is not None]
+        name = "quiet" if quiet_ns else "right"
+        rule = f", {quiet_words(quiet_ns)}" if quiet_ns else ""
+        count = v.Value(f"{name}_n", len(known))
+        n = v.Value("n" if len(rules) == 1 else f"{name}_of", len(same))
+        words += ["; "] if words else []
+        words += [_mean(f"{name}_s", known), " (", count, " of ", n, rule + ")"]
+    return tuple(words)
 
 
 def _mean(key: str, found: list[float | None] | list[float]) -> v.Value:
@@ -120,6 +144,8 @@ def _json(event: SeenEvent) -> JsonObject:
         "detected_s": event.detected_s,
         "first_change_s": event.after_s(first_ns),
         "last_change_s": event.last_change_s,
+        "until": _until(event),
+        "converged_s": event.by_rule_s,
         "right_s": event.right_s,
         "wrong": record.wrong,
         "unforeseen": record.unforeseen,
@@ -139,6 +165,11 @@ def _json(event: SeenEvent) -> JsonObject:
         "held_up": event.held_up,
         "cpu_bound": event.is_cpu_bound,
     }
+
+
+def _until(event: SeenEvent) -> JsonObject:
+    quiet_ns = event.record.quiet_ns
+    return {"rule": "quiet", "quiet_s": quiet_ns / 1e9} if quiet_ns else {"rule": "right"}
 
 
 def _interval(event: SeenEvent, each: Interval) -> JsonObject:

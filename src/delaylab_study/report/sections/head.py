@@ -147,7 +147,10 @@ def _without_packets(groups: list[Group], trials: str) -> Iterator[v.Figure]:
     jobs = sum(len(trial.work) for group in groups for trial in group.trials)
     if events:
         right = sum(event.right_s is not None for event in events)
+        quiet = sum(event.quiet_s is not None for event in events)
         note = f"{right} with right tables before the next, {trials}"
+        if any(event.record.quiet_ns for event in events):
+            note = f"{right} with right and {quiet} with quiet tables before the next, {trials}"
         yield v.Figure(str(len(events)), "events", note)
     if jobs or not events:
         yield v.Figure(str(jobs), "jobs of nodes", f"{_failed(groups)} failed, {trials}")
