@@ -32,6 +32,14 @@ from delaylab.spec.places import PlaceSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
+from delaylab.spec.routing.ospf_settings import (
+    AreaRangeSpec,
+    AreaSpec,
+    BfdSpec,
+    DefaultSpec,
+    ImportSpec,
+    OspfLinkSpec,
+)
 from delaylab.spec.routing.static_routes import RouteSpec
 from delaylab.spec.timeline.model import MomentSpec
 from delaylab_study.study_file.claims import ClaimSpec, LimitsSpec
@@ -87,6 +95,37 @@ _TEXTS: dict[type[BaseModel], str] = {
     OspfSpec: """
         routing:
           ospf: {hello: 1s, dead: 4s, areas: {lan: 1}, nbma: [frame-relay]}
+        """,
+    OspfLinkSpec: """
+        routing:
+          ospf: {links: {wan: {hello: 1s, dead: 3s, digest: {1: s3cret}}, lan: {priority: 1}}}
+        nodes:
+          r1: {forwards: true, routing: {ospf: {links: {lan: {priority: 200}}}}}
+        """,
+    ImportSpec: """
+        nodes:
+          border:
+            forwards: true
+            routing:
+              static: [{to: 10.9.0.0/16, via: r2}]
+              ospf: {imports: {static: {metric: 7, type: 1}, bgp: {}}}
+        """,
+    DefaultSpec: """
+        nodes:
+          gw: {forwards: true, routing: {ospf: {default: {always: true, metric: 40}}}}
+        """,
+    AreaSpec: """
+        routing:
+          ospf:
+            areas: {wan: 11}
+            area_settings: {11: {kind: stub, summaries: false, default_cost: 15}}
+        """,
+    AreaRangeSpec: """
+        routing:
+          ospf: {areas: {wan: 2}, area_settings: {2: {ranges: [{prefix: 10.19.0.0/16, cost: 42}]}}}
+        """,
+    BfdSpec: """
+        routing: {ospf: {}, bfd: {interval: 50ms, multiplier: 3}}
         """,
     IsisSpec: """
         routing:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, ip_network
 
 from delaylab.errors import BadInput
 from delaylab.plan.attachment import Attachment
+from delaylab.plan.routes.static import StaticRoutes
 from delaylab.resolve.lab import Lab, Link
 from delaylab.routing import router
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import Network, Peer, Router, RouterPort, of_version
+from delaylab.routing.router import DaemonRoute, Network, Peer, Router, RouterPort, of_version
 from delaylab.routing.writers import programs
 from delaylab.spec.lab import Protocol
 from delaylab.spec.routing.model import RoutingSpec
@@ -80,6 +81,7 @@ def routers(
                 if other != name and number is not None and number == numbers[name]
             ),
             prints_events=len(routed) < router.MANY,
+            static=tuple(_static(lab, attachments, name)),
         )
     _check_ids(found)
     return found
@@ -119,7 +121,23 @@ def _port(
     )
 
 
+def _static(
+    lab: Lab, attachments: Mapping[str, Sequence[Attachment]], name: str
+) -> Iterator[DaemonRoute]:
+    """Yield the static routes of a router's daemons, with nodes' names resolved."""
+    given = lab.routers[name].static
+    found = StaticRoutes(lab, attachments, {name: name}, {name: given}) if given else None
+    for route in found.given if found else ():
+        for to in route.to:
+            via = route.via[0] if route.via else route.on
+            kind = route.kind or "unicast"
+            yield DaemonRoute(to, ip_network(to).version, via, kind)
+
+
 def _network(link: Link, routing: RoutingSpec) -> Network:
+    own = routing.ospf.link(link.name).network if routing.ospf else None
+    if own is not None:
+        return own
     if link.is_pair:
         return "point-to-point"
     by_address = routing.ospf is not None and link.name in routing.ospf.nbma

@@ -42,9 +42,46 @@ def why_unforeseen(lab: Lab) -> str | None:
     )
     if 6 in lab.ip and len(areas) > 1 and any(each.by == "frr" for each in routed.values()):
         return "FRR's OSPFv3 takes other paths between areas than RFC 5340 says"
+    if (settings := _why_settings(lab)) is not None:
+        return settings
     if any(changes_routes(routing.added, routing.by) for routing in routed.values()):
         return "`added` may change the routes"
     return "its routers have configuration files of their own" if own else None
+
+
+def _why_settings(lab: Lab) -> str | None:
+    """Return why settings of routers make the right tables unknown, if one does.
+
+    Routes come from elsewhere, areas leave some out, or two ends of a link do not agree.
+    """
+    for routing in lab.routers.values():
+        ospf = routing.ospf
+        given = {
+            "static": routing.static,
+            "bgp: imports": routing.bgp and routing.bgp.imports,
+            "ospf: imports": ospf and ospf.imports,
+            "ospf: default": ospf and ospf.default,
+            "ospf: area_settings": ospf and ospf.area_settings,
+        }
+        if (name := next((name for name, value in given.items() if value), None)) is not None:
+            return f"`{name}` brings routes from elsewhere, or leaves some out"
+    for link in lab.links.values():
+        ends = [
+            (spec.link(link.name), spec.times(link.name))
+            for node in link.members
+            if node in lab.routers and link.spoken("ospf", node) is True
+            if (spec := lab.routers[node].ospf) is not None
+        ]
+        said = [(times, own.password, own.digest, own.network) for own, times in ends]
+        no_router = len(ends) > 1 and all(own.priority == 0 for own, _ in ends)
+        if any(each != said[0] for each in said) or no_router:
+            return f"the ends of link {link.name!r} do not agree about OSPF"
+        by = {lab.routers[node].by for node in link.members if node in lab.routers}
+        if 6 in lab.ip and len(by) > 1 and any(own.digest for own, _ in ends):
+            return f"FRR 8.4 and BIRD sign OSPF version 3 in ways that differ (link {link.name!r})"
+        if any(own.network == "point-to-multipoint" for own, _ in ends):
+            return f"link {link.name!r} is point-to-multipoint, which has a route to each end"
+    return None
 
 
 def _why_several(lab: Lab) -> str | None:

@@ -9,7 +9,8 @@ from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.routing.router import LOOPBACK_COST, Router, RouterPort, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
-from delaylab.spec.routing.model import SECOND, BgpSpec, OspfSpec, seconds
+from delaylab.spec.routing.model import BgpSpec, OspfSpec, seconds
+from delaylab.spec.routing.ospf_settings import SECOND, AreaSpec, OspfLinkSpec, Source
 
 CONFIG = "/etc/bird/bird.conf"
 CONTROL = "/run/bird/bird.ctl"
@@ -18,8 +19,22 @@ PRINT_EVENTS = ["birdc", "-s", CONTROL, "debug", '"ospf*"', "{ events }"]
 STARTED = "Started"
 """The sign that BIRD has read its configuration; its socket is there before."""
 MOST_PATHS = 64
-NETWORKS = {"point-to-point": "ptp", "broadcast": "bcast", "non-broadcast": "nbma"}
+NETWORKS = {
+    "point-to-point": "ptp",
+    "broadcast": "bcast",
+    "non-broadcast": "nbma",
+    "point-to-multipoint": "ptmp",
+}
 """BIRD's words for the types of OSPF's networks."""
+SOURCES: dict[Source, str] = {
+    "bgp": "source = RTS_BGP",
+    "connected": "source = RTS_DEVICE",
+    "static": "source = RTS_STATIC",
+}
+"""BIRD's words for where routes come from."""
+OF_OSPF = "source ~ [ RTS_OSPF, RTS_OSPF_IA, RTS_OSPF_EXT1, RTS_OSPF_EXT2 ]"
+METRIC = 20
+"""The metric of routes from elsewhere of which the file says none."""
 TO_KERNEL = "if source = RTS_DEVICE then reject; accept;"
 """The filter of routes to the kernel, which has those to its own networks already."""
 
@@ -47,13 +62,28 @@ def config(router: Router) -> str:
     lines = ["log stderr all;", f"router id {router.router_id};", "protocol device {}"]
     # Routes to the router's own networks come from the kernel, not from a protocol.
     lines += ["protocol direct {", *(f"  ipv{version};" for version in router.ip), "}"]
+    if routing.bfd:
+        ms = routing.bfd.interval.ns // 1_000_000
+        times = f"interval {ms} ms; multiplier {routing.bfd.multiplier};"
+        lines += ["protocol bfd {", f'  interface "*" {{ {times} }};', "}"]
     for version in router.ip:
+        lines += _static(router, version)
         lines += _kernel(router, version)
         if routing.ospf:
             lines += _ospf(router, routing.ospf, version)
     if routing.bgp:
         lines += _bgp(router, routing.bgp)
     return "\n".join(lines) + "\n" + routing.added
+
+
+def _static(router: Router, version: int) -> Iterator[str]:
+    found = [each for each in router.static if each.version == version]
+    if found:
+        yield f"protocol static static{version} {{"
+        yield f"  ipv{version};"
+        for each in found:
+            yield f"  route {each.to} {f'via {each.via}' if each.via else each.type};"
+        yield "}"
 
 
 def _kernel(router: Router, version: int) -> Iterator[str]:
@@ -80,15 +110,16 @@ def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
     if router.prints_events:
         yield "  debug { events };"
     yield f"  tick {max(1, -(-ospf.spf_hold.ns // SECOND))};"
-    yield f"  ipv{version} {{ import all; export none; }};"
+    yield f"  ipv{version} {{ import all; export {_imports(ospf)}; }};"
     yield f"  ecmp on limit {MOST_PATHS};"
     ports = [port for port in router.ports if "ospf" not in port.off]
     areas = dict.fromkeys(ospf.area_of(port.link) for port in ports)
     for area in areas or [router.area_of_loopback(ospf)]:
         yield f"  area {area} {{"
+        yield from _area(ospf.area_settings.get(area), version)
         for port in ports:
             if ospf.area_of(port.link) == area:
-                yield from _interface(ospf, port, version)
+                yield from _interface(router, ospf, port, version)
                 if router.hides(port):
                     yield from _hidden(port, version)
         if area == router.area_of_loopback(ospf):
@@ -100,6 +131,44 @@ def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
     yield "}"
 
 
+def _imports(ospf: OspfSpec) -> str:
+    """Return the filter of routes from elsewhere that OSPF announces."""
+    if not ospf.imports:
+        return "none"
+    said = ""
+    for source, given in ospf.imports.items():
+        metric = METRIC if given.metric is None else given.metric
+        said += f"if {SOURCES[source]} then {{ ospf_metric{given.type} = {metric}; accept; }} "
+    return f"filter {{ {said}reject; }}"
+
+
+def _area(own: AreaSpec | None, version: int) -> Iterator[str]:
+    """Yield the settings of an area."""
+    if own is None:
+        return
+    if own.kind != "normal":
+        yield f"    {own.kind} yes;"
+        yield f"    summary {'yes' if own.summaries else 'no'};"
+    if own.default_cost is not None:
+        yield f"    default cost {own.default_cost};"
+    ranges = [each for each in own.ranges if ip_interface(each.prefix).version == version]
+    if ranges:
+        said = (f"{each.prefix}{'' if each.announced else ' hidden'};" for each in ranges)
+        yield f"    networks {{ {' '.join(said)} }};"
+
+
+def _of_link(own: OspfLinkSpec, version: int) -> Iterator[str]:
+    """Yield the settings of a single link that are no times."""
+    if own.priority is not None:
+        yield f"      priority {own.priority};"
+    if own.password is not None:
+        yield f'      authentication simple; password "{own.password}";'
+    for number, secret in own.digest.items():
+        kind = "keyed md5" if version == 4 else "hmac sha256"
+        key = f'password "{secret}" {{ id {number}; algorithm {kind}; }};'
+        yield f"      authentication cryptographic; {key}"
+
+
 def _hidden(port: RouterPort, version: int) -> Iterator[str]:
     """Yield the lines by which the networks of a port are not announced."""
     for network in (ip_interface(text).network for text in port.addresses):
@@ -107,15 +176,19 @@ def _hidden(port: RouterPort, version: int) -> Iterator[str]:
             yield f"    stubnet {network} {{ hidden; }};"
 
 
-def _interface(ospf: OspfSpec, port: RouterPort, version: int) -> Iterator[str]:
+def _interface(router: Router, ospf: OspfSpec, port: RouterPort, version: int) -> Iterator[str]:
     yield f'    interface "{port.device}" {{'
     yield f"      cost {port.cost};"
     if not port.hearing("ospf"):
         yield "      stub;"
     yield f"      type {NETWORKS[port.network]};"
-    yield f"      hello {seconds(ospf.hello)};"
-    yield f"      dead {seconds(ospf.dead)};"
+    hello, dead = ospf.times(port.link)
+    yield f"      hello {seconds(hello)};"
+    yield f"      dead {seconds(dead)};"
     yield f"      retransmit {seconds(ospf.retransmit)};"
+    yield from _of_link(ospf.link(port.link), version)
+    if router.watched_by_bfd(port):
+        yield "      bfd yes;"
     hearing = port.hearing("ospf")
     found = [each for peer in hearing for each in of_version(peer.addresses, version)]
     if port.network == "non-broadcast" and found:
@@ -135,6 +208,8 @@ def _bgp(router: Router, bgp: BgpSpec) -> Iterator[str]:
                 number += 1
                 yield from _session(router, bgp, number, version, address, peer.as_number)
                 yield f'  interface "{port.device}"; direct;'
+                if router.routing.bfd:
+                    yield "  bfd yes;"
                 yield "}"
         for peer in router.inside:
             for address in of_version(peer.addresses, version):
@@ -163,5 +238,7 @@ def _session(
     yield f"  neighbor {address} as {as_number};"
     yield f"  keepalive time {seconds(bgp.keepalive)}; hold time {seconds(bgp.hold)};"
     yield "  connect delay time 1; connect retry time 1;"
-    exported = "if source ~ [ RTS_DEVICE, RTS_BGP ] then accept; reject;"
+    exported = "if source ~ [ RTS_DEVICE, RTS_BGP ] then accept; "
+    words = {"ospf": OF_OSPF, "static": SOURCES["static"]}
+    exported += "".join(f"if {words[each]} then accept; " for each in bgp.imports) + "reject;"
     yield f"  ipv{version} {{ import all; {more}export filter {{ {exported} }}; }};"

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from delaylab.routing import frr_ospf
 from delaylab.routing.adjacencies import ZONE
+from delaylab.routing.frr_ospf import MOST_PATHS
 from delaylab.routing.frr_parts import parts
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import LOOPBACK_COST, ZEBRA, Peer, Router, RouterPort, of_version
+from delaylab.routing.router import (
+    BFD_PROFILE,
+    LOOPBACK_COST,
+    ZEBRA,
+    Peer,
+    Router,
+    RouterPort,
+    of_version,
+)
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
-from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, seconds
+from delaylab.spec.routing.model import BgpSpec, IsisSpec, seconds
+from delaylab.spec.routing.ospf_settings import BfdSpec
 
 FOLDER = "/etc/frr"
 CONFIG = f"{FOLDER}/frr.conf"
@@ -19,6 +30,8 @@ SOCKETS = "/run/frr"
 PROGRAMS = "/usr/lib/frr"
 INSTANCE = "delaylab"
 """The name of the instance of IS-IS, which only this router sees."""
+DISCARDS = {"blackhole": "blackhole", "unreachable": "reject"}
+"""FRR's words for routes that send nothing on."""
 PLAIN_ROUTES = "no zebra nexthop kernel enable"
 """The command that keeps zebra from next-hop groups: the kernel takes a next hop out of them when a
 link goes down, and zebra 8.4 does not put it back when the link comes up."""
@@ -26,9 +39,6 @@ LAST_LINES = """\
 ! The next line is no command. That a daemon complains of it tells that it has read all others.
 end-of-file
 """
-MOST_PATHS = 64
-LSA_ARRIVAL_MS = 1000
-"""The least ms between two versions of one LSA from another router (MinLSArrival of RFC 2328)."""
 
 
 def programs(router: Router, own: str | None = None) -> NodePrograms:
@@ -67,6 +77,8 @@ def _daemons(router: Router) -> list[str]:
     routing = router.routing
     of_ospf = [name for version, name in ((4, "ospfd"), (6, "ospf6d")) if version in router.ip]
     return [
+        *(["staticd"] if router.static else []),
+        *(["bfdd"] if routing.bfd else []),
         *(of_ospf if routing.ospf else []),
         *(["isisd"] if routing.isis else []),
         *(["bgpd"] if routing.bgp else []),
@@ -101,8 +113,11 @@ def config(router: Router) -> str:
     for port in router.ports:
         lines += [f"interface {port.device}", *_of_port(router, port), "exit"]
     lines += ["interface lo", *_of_loopback(router), "exit"]
+    lines += _static(router)
+    if routing.bfd:
+        lines += _bfd(routing.bfd)
     if routing.ospf:
-        lines += _ospf(router, routing.ospf)
+        lines += frr_ospf.of_router(router, routing.ospf)
     if routing.isis:
         lines += _isis(router, routing.isis)
     if routing.bgp:
@@ -110,26 +125,29 @@ def config(router: Router) -> str:
     return "\n".join(lines) + "\n" + routing.added
 
 
+def _static(router: Router) -> Iterator[str]:
+    for each in router.static:
+        command = "ip route" if each.version == 4 else "ipv6 route"
+        yield f"{command} {each.to} {each.via or DISCARDS[each.type]}"
+
+
+def _bfd(bfd: BfdSpec) -> Iterator[str]:
+    yield "bfd"
+    yield f" profile {BFD_PROFILE}"
+    yield f"  detect-multiplier {bfd.multiplier}"
+    yield f"  transmit-interval {bfd.interval.ns // 1_000_000}"
+    yield f"  receive-interval {bfd.interval.ns // 1_000_000}"
+    yield " exit"
+    yield "exit"
+
+
 def _of_port(router: Router, port: RouterPort) -> Iterator[str]:
     routing = router.routing
     ospf = None if "ospf" in port.off else routing.ospf
-    if ospf and 4 in router.ip:
-        yield from _ospf_of_port(ospf, port, "ip ospf")
-    if ospf and 6 in router.ip:
-        yield from _ospf_of_port(ospf, port, "ipv6 ospf6")
-        if not port.hearing("ospf"):
-            yield " ipv6 ospf6 passive"
+    if ospf:
+        yield from frr_ospf.of_port(router, ospf, port)
     if routing.isis and "isis" not in port.off:
         yield from _isis_of_port(router, routing.isis, port)
-
-
-def _ospf_of_port(ospf: OspfSpec, port: RouterPort, command: str) -> Iterator[str]:
-    yield f" {command} area {ospf.area_of(port.link)}"
-    yield f" {command} network {port.network}"
-    yield f" {command} cost {port.cost}"
-    yield f" {command} hello-interval {seconds(ospf.hello)}"
-    yield f" {command} dead-interval {seconds(ospf.dead)}"
-    yield f" {command} retransmit-interval {seconds(ospf.retransmit)}"
 
 
 def _isis_of_port(router: Router, isis: IsisSpec, port: RouterPort) -> Iterator[str]:
@@ -142,6 +160,9 @@ def _isis_of_port(router: Router, isis: IsisSpec, port: RouterPort) -> Iterator[
         yield " isis network point-to-point"
     yield f" isis hello-interval {seconds(isis.hello)}"
     yield f" isis hello-multiplier {isis.multiplier}"
+    if router.routing.bfd:
+        yield " isis bfd"
+        yield f" isis bfd profile {BFD_PROFILE}"
 
 
 def _isis_on(router: Router) -> Iterator[str]:
@@ -162,42 +183,6 @@ def _of_loopback(router: Router) -> Iterator[str]:
     if router.routing.isis:
         yield from _isis_on(router)
         yield " isis passive"
-
-
-def _ospf(router: Router, ospf: OspfSpec) -> Iterator[str]:
-    times = (ospf.spf_delay, ospf.spf_hold, ospf.longest_hold)
-    delay, hold, most = (each.ns // 1_000_000 for each in times)
-    spf = f" timers throttle spf {delay} {hold} {max(delay, most)}"
-    if 4 in router.ip:
-        yield "router ospf"
-        yield f" ospf router-id {router.router_id}"
-        for port in router.ports:
-            if "ospf" not in port.off and not port.hearing("ospf"):
-                yield f" passive-interface {port.device}"
-        for port in router.ports:
-            if port.network == "non-broadcast":
-                for address in _neighbors(port, 4):
-                    yield f" neighbor {address}"
-        yield spf
-        lsa = ospf.lsa_interval.ns // 1_000_000
-        yield f" timers throttle lsa all {lsa}"
-        # A version that comes sooner after the one before it is not taken.
-        yield f" timers lsa min-arrival {min(lsa, LSA_ARRIVAL_MS)}"
-        yield f" maximum-paths {MOST_PATHS}"
-        yield " log-adjacency-changes"
-        yield "exit"
-    if 6 in router.ip:
-        yield "router ospf6"
-        yield f" ospf6 router-id {router.router_id}"
-        yield spf
-        yield f" maximum-paths {MOST_PATHS}"
-        yield " log-adjacency-changes"
-        yield "exit"
-
-
-def _neighbors(port: RouterPort, version: int) -> Iterator[str]:
-    for peer in port.hearing("ospf"):
-        yield from of_version(peer.addresses, version)
 
 
 def _isis(router: Router, isis: IsisSpec) -> Iterator[str]:
@@ -231,9 +216,15 @@ def _bgp(router: Router, bgp: BgpSpec) -> Iterator[str]:
             yield f" neighbor {address} advertisement-interval 0"
             if peer in router.inside:
                 yield f" neighbor {address} update-source lo"
+            elif router.routing.bfd:
+                yield f" neighbor {address} bfd"
+                yield f" neighbor {address} bfd profile {BFD_PROFILE}"
     for version in router.ip:
         yield f" address-family ipv{version} unicast"
         yield "  redistribute connected"
+        for source in bgp.imports:
+            # The word for OSPF's version 3 is another one.
+            yield f"  redistribute {'ospf6' if (source, version) == ('ospf', 6) else source}"
         yield f"  maximum-paths {MOST_PATHS}"
         yield f"  maximum-paths ibgp {MOST_PATHS}"
         for peer in (*outside, *router.inside):

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 DAEMONS = frozenset({"zebra", "ospfd", "ospf6d", "isisd", "bgpd"})
+"""The daemons that read what is for all; staticd and bfdd read their own lines alone."""
 _BLOCKS: Mapping[tuple[str, ...], frozenset[str]] = {
     ("interface",): DAEMONS,
     ("route-map",): DAEMONS,
@@ -26,6 +27,7 @@ _BLOCKS: Mapping[tuple[str, ...], frozenset[str]] = {
     ("router", "ospf6"): frozenset({"ospf6d"}),
     ("router", "isis"): frozenset({"isisd"}),
     ("router", "bgp"): frozenset({"bgpd"}),
+    ("bfd",): frozenset({"bfdd"}),
 }
 """The first words of a block, and the daemons of FRR 8.4 that know it."""
 _PROTOCOLS = {
@@ -34,6 +36,7 @@ _PROTOCOLS = {
     "isis": "isisd",
     "bgp": "bgpd",
     "zebra": "zebra",
+    "route": "staticd",
 }
 """The word by which a line names its protocol, and the daemon that speaks it."""
 _ENDS = ("exit", "quit")
@@ -174,4 +177,6 @@ def _of_protocol(words: Sequence[str], takers: frozenset[str]) -> frozenset[str]
     if said and said[0] == "router":
         said = said[1:]
     own = _PROTOCOLS.get(said[0]) if said else None
+    if own == "staticd":
+        return frozenset({own}) if takers == DAEMONS and words[0] != "router" else takers
     return takers if own is None or len(takers) < 2 else takers & {own}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_interface
-from typing import Literal
 
 from delaylab.spec.lab import Protocol
 from delaylab.spec.routing.model import OspfSpec, RoutingSpec
+from delaylab.spec.routing.ospf_settings import NetworkType
 
 SPEAKERS = frozenset({"ospfd", "ospf6d", "isisd", "bgpd", "bird"})
 """The names of daemons that speak a routing protocol; zebra sets what they find."""
@@ -22,8 +22,20 @@ until all know all, and each is passed on, and kept, by the agent."""
 LOOPBACK_COST = 1
 """The cost of a router's loopback in OSPF, the least that FRR takes in version 3: 0 in version 2
 and 10 in version 3 are its defaults."""
-Network = Literal["point-to-point", "broadcast", "non-broadcast"]
+Network = NetworkType
 """The types of OSPF's networks (RFC 2328, section 9)."""
+BFD_PROFILE = "delaylab"
+"""The name of the times of BFD, which only this router sees."""
+
+
+@dataclass(frozen=True)
+class DaemonRoute:
+    """A static route that a daemon sets: over a next hop, or one that discards packets (`type`)."""
+
+    to: str
+    version: int
+    via: str | None = None
+    type: str = "unicast"
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,16 @@ class Router:
     as_number: int | None = None
     inside: tuple[Peer, ...] = ()
     prints_events: bool = True
+    static: tuple[DaemonRoute, ...] = ()
+
+    def watched_by_bfd(self, port: RouterPort) -> bool:
+        """Return True if BFD watches the neighbours of OSPF at a port."""
+        ospf = self.routing.ospf
+        return (
+            self.routing.bfd is not None
+            and ospf is not None
+            and ospf.link(port.link).bfd is not False
+        )
 
     def hides(self, port: RouterPort) -> bool:
         """Return True if OSPF does not announce the networks of a port: routers alone are there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
 from delaylab.errors import BadInput
@@ -15,19 +15,24 @@ EVERYWHERE = {4: "0.0.0.0/0", 6: "::/0"}
 
 
 class StaticRoutes:
-    """The routes that the file gives, by the agent of each node's stack."""
+    """The routes that the file gives, by the agent of each node's stack.
+
+    They are the nodes' `routes`, or others that are `given`.
+    """
 
     def __init__(
         self,
         lab: Lab,
-        attachments: Mapping[str, list[Attachment]],
+        attachments: Mapping[str, Sequence[Attachment]],
         agents: Mapping[str, str],
+        given: Mapping[str, Sequence[RouteSpec]] | None = None,
     ) -> None:
+        every = {node: spec.routes for node, spec in lab.nodes.items()} if given is None else given
         self._lab, self._attachments, self._loopbacks = lab, attachments, lab.loopbacks
         self.given = [
             route
-            for node, spec in lab.nodes.items()
-            for each in spec.routes
+            for node, routes in every.items()
+            for each in routes
             for route in self._routes(node, agents[node], each)
         ]
 

@@ -10,6 +10,7 @@ from delaylab.spec.names import Names, named_links, names, origins
 from delaylab.spec.routing.expect import SHORTEST
 from delaylab.spec.routing.given import routing_of
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec, seconds
+from delaylab.spec.routing.settings_check import settings_problems
 from delaylab.spec.source import Document, Location, Problems
 
 BY_FRR_ALONE = ("isis",)
@@ -74,7 +75,8 @@ def _problems(
     if routing.by == "bird" and routing.ospf and routing.ospf.spf_hold_most:
         yield "BIRD has no `spf_hold_most`: its hold does not grow", "leave it out"
     ospf = routing.ospf
-    for link in (*ospf.areas, *ospf.nbma) if ospf else ():
+    yield from settings_problems(routing, {*lab.ip})
+    for link in (*ospf.areas, *ospf.nbma, *ospf.links) if ospf else ():
         if link not in links:
             yield f"no link {link!r}", f"links: {', '.join(sorted(links)[:8])}"
 

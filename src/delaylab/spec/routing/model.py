@@ -12,7 +12,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     GetJsonSchemaHandler,
     model_validator,
@@ -23,6 +22,17 @@ from delaylab.errors import Unexpected
 from delaylab.spec.base import Name, Spec, no_items
 from delaylab.spec.programs import MOST_TEXT
 from delaylab.spec.routing.expect import Expect
+from delaylab.spec.routing.ospf_settings import (
+    SECOND,
+    Area,
+    AreaSpec,
+    Bfd,
+    DefaultSpec,
+    Imports,
+    OspfLinkSpec,
+    Seconds,
+)
+from delaylab.spec.routing.static_routes import RouteSpec
 from delaylab.units import Duration
 
 Daemons = Literal["frr", "bird"]
@@ -32,20 +42,6 @@ PROTOCOLS = ("ospf", "isis", "bgp")
 """The fields of the protocols; one of them alone stands for the protocol with its defaults."""
 BACKBONE = "0.0.0.0"
 """The area that joins all others (RFC 2328, section 3.1)."""
-SECOND = 1_000_000_000
-MOST_SECONDS = 65_535
-
-
-def _area(given: object) -> object:
-    """Return an area as an address; it may be written as a number."""
-    text = str(given)
-    try:
-        return str(IPv4Address(int(text) if text.isdecimal() else text))
-    except ValueError:
-        raise Unexpected(f"expected an area such as 0 or 0.0.0.1, got {text!r}") from None
-
-
-Area = Annotated[str, BeforeValidator(_area, json_schema_input_type=str | int)]
 
 
 def _router_id(given: str) -> str:
@@ -59,15 +55,6 @@ def _router_id(given: str) -> str:
 
 
 RouterId = Annotated[str, AfterValidator(_router_id)]
-
-
-def _whole_seconds(given: Duration) -> Duration:
-    if given.ns % SECOND or not 1 <= given.ns // SECOND <= MOST_SECONDS:
-        raise Unexpected(f"expected whole seconds from 1s to {MOST_SECONDS}s, got {given}")
-    return given
-
-
-Seconds = Annotated[Duration, AfterValidator(_whole_seconds)]
 
 
 def seconds(duration: Duration) -> int:
@@ -145,6 +132,33 @@ class OspfSpec(Spec):
         "BIRD only.",
     )
 
+    links: dict[Name, OspfLinkSpec] = Field(
+        default_factory=dict,
+        description="Settings of single links, by the link's name; in a node's own `routing` those "
+        "of its end.",
+    )
+    area_settings: dict[Area, AreaSpec] = Field(
+        default_factory=dict,
+        description="Settings of areas: stub areas, not-so-stubby areas, ranges.",
+    )
+    default: DefaultSpec | None = Field(
+        None, description="Announce a default route (`default-information originate`). FRR only."
+    )
+    imports: Imports = Field(
+        default_factory=dict,
+        description="Routes from elsewhere to announce (`redistribute`): `[bgp, static]`, or each "
+        "with its metric. By FRR also `isis` and `kernel`, which has the `routes:` of the node.",
+    )
+
+    def link(self, name: str) -> OspfLinkSpec:
+        """Return the settings of a link."""
+        return self.links.get(name) or OspfLinkSpec()
+
+    def times(self, link: str) -> tuple[Duration, Duration]:
+        """Return the times `hello` and `dead` on a link."""
+        own = self.link(link)
+        return own.hello or self.hello, own.dead or self.dead
+
     @property
     def longest_hold(self) -> Duration:
         """Return the most that the time between two computations of routes grows to."""
@@ -181,8 +195,11 @@ class OspfSpec(Spec):
 
     @model_validator(mode="after")
     def _dead_after_hello(self) -> Self:
-        if self.dead.ns <= self.hello.ns:
-            raise ValueError(f"`dead` ({self.dead}) has to be longer than `hello` ({self.hello})")
+        for each in (None, *self.links):
+            hello, dead = (self.hello, self.dead) if each is None else self.times(each)
+            if dead.ns <= hello.ns:
+                on = "" if each is None else f" on link {each!r}"
+                raise ValueError(f"`dead` ({dead}) has to be longer than `hello` ({hello}){on}")
         return self
 
 
@@ -223,6 +240,10 @@ class BgpSpec(Spec):
     hold: Seconds = Field(
         _duration("180s"), description="The time without a message after which a session ends."
     )
+    imports: list[Literal["ospf", "isis", "static", "kernel"]] = Field(
+        default_factory=no_items,
+        description="Routes from elsewhere to announce, next to the router's own networks.",
+    )
 
     @model_validator(mode="after")
     def _hold_after_keepalive(self) -> Self:
@@ -245,6 +266,17 @@ class RoutingSpec(Spec):
     ospf: OspfSpec | None = Field(None, description="Speak OSPF.")
     isis: IsisSpec | None = Field(None, description="Speak IS-IS.")
     bgp: BgpSpec | None = Field(None, description="Speak BGP.")
+    bfd: Bfd | None = Field(
+        None,
+        description="Have BFD watch all neighbours of OSPF, IS-IS and BGP on links: `true`, or its "
+        "times.",
+    )
+    static: list[RouteSpec] = Field(
+        default_factory=no_items,
+        max_length=10_000,
+        description="Static routes that the daemons set (FRR's staticd), and may `imports` from. "
+        "Other than a node's `routes:` they go with their next hop. Of one next hop each.",
+    )
     router_id: RouterId | None = Field(
         None,
         description="The router ID; left out, the address of the loopback, and without IPv4 one "
