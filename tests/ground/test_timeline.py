@@ -161,3 +161,54 @@ def test_a_program_that_its_node_does_not_have_is_refused() -> None:
 
     with pytest.raises(BadInput, match=r"node 'hub' has no program 'ospfd' \(its programs: none\)"):
         planned(LAB.replace("TIMELINE", "{at: 1s, kill: hub, programs: [ospfd]}"))
+
+
+COSTS = """
+lab: costs
+routing: {ospf: {}}
+nodes: {r: {forwards: true, count: 2}, s: {forwards: true}, h: {}}
+links:
+  - {between: [r, s], name: a}
+  - {join: [r-1, s, h], name: lan, cost: 3}
+timeline:
+  - {at: 1s, cost: {a: 10}}
+  - {at: 2s, cost: {lan: {r-1: 5, s: 6}}}
+"""
+
+
+def test_costs_of_a_timeline_are_told_at_each_end() -> None:
+    first, second = lab_from(parse(COSTS, "lab.yaml")).steps
+    told = {(each.node, each.link): each.cost for each in first.told}
+    assert told == {("r-1", "a-1"): 10, ("s", "a-1"): 10, ("r-2", "a-2"): 10, ("s", "a-2"): 10}
+    assert {(each.node, each.link, each.cost) for each in second.told} == {
+        ("r-1", "lan", 5),
+        ("s", "lan", 6),
+    }
+    assert second.costs == {**told, ("r-1", "lan"): 5, ("s", "lan"): 6}
+    assert (second.events, second.at_ns) == ((1,), 2_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("cost: {a: 10}", "cost: {x: 10}"), "lab.yaml:9: no link 'x' (links: a"),
+        (("cost: {a: 10}", "cost: {a: 0}"), "lab.yaml:9: "),
+        (
+            ("cost: {a: 10}", "cost: {a: {h: 4}}"),
+            "lab.yaml:9: 'h' is not on link 'a' (members: r, s)",
+        ),
+        (("cost: {a: 10}", "cost: {a: 10}, for: 1s"), "lab.yaml:9: "),
+        (
+            ("cost: {a: 10}", "cost: {a: 10}, down: a"),
+            "exactly one of down, silence, up, flap, cost",
+        ),
+        (("{ospf: {}}", "{bgp: {}}"), "lab.yaml:9: `cost` is told to daemons of OSPF or IS-IS"),
+    ],
+)
+def test_a_cost_that_cannot_change_is_refused_with_its_line(
+    change: tuple[str, str], told: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        lab_from(parse(COSTS.replace(*change), "lab.yaml"))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value).partition(" (")[0]

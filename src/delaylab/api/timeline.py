@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from delaylab.spec.timeline.model import (
     ChangeSpec,
+    CostEventSpec,
     EventSpec,
+    HappeningSpec,
     LinkEventSpec,
     MomentSpec,
     NodeEventSpec,
@@ -12,7 +14,9 @@ from delaylab.spec.timeline.model import (
 
 __all__ = [
     "ChangeSpec",
+    "CostEventSpec",
     "EventSpec",
+    "HappeningSpec",
     "LinkEventSpec",
     "MomentSpec",
     "NodeEventSpec",

@@ -6,18 +6,20 @@ Both get all orders before the first event, and count from the same time.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from delaylab.agent.wire.programs import TimedDeed, TimedDeedDone
 from delaylab.lab.links import link_changes, link_engines
 from delaylab.lab.programs import programs
+from delaylab.lab.routing import link_costs
+from delaylab.lab.routing.link_costs import CostChange
 from delaylab.lab.running import LiveLab
 from delaylab.machines.other_clock import OtherClock
 from delaylab.records.links import EngineReport
 from delaylab.resolve.agent_names import node_agent
-from delaylab.resolve.lab import Lab, Step
+from delaylab.resolve.lab import CostOrder, Lab, Step
 
 LEAD_NS = 50_000_000
 """The time from an order to begin until the timeline begins, and that for each node with orders."""
@@ -54,7 +56,7 @@ class Timeline:
 
     def happened(self) -> list[Happened]:
         """Return how each step happened; wait for the orders that are under way."""
-        nodes = sorted({order.node for step in self.steps for order in step.orders})
+        nodes = sorted(nodes_of(self._lab.spec))
         done = programs.scheduled(self._lab, nodes, ORDERS_S) if nodes else {}
         by_time: dict[tuple[str, int], list[TimedDeedDone]] = defaultdict(list)
         for node, found in done.items():
@@ -79,9 +81,8 @@ class Timeline:
     ) -> Happened:
         at_ns = self.planned_ns(step)
         times, failed = list(_times_of_links(step, at_ns, reports)), []
-        for node in dict.fromkeys(order.node for order in step.orders):
+        for node, wanted in Counter(_nodes_of(self._lab.spec, step)).items():
             carried = done.get((node, at_ns), [])
-            wanted = sum(order.node == node for order in step.orders)
             if len(carried) < wanted:
                 failed.append(f"node {node}: it was not done in time")
             failed += [f"node {node}: {each.failed}" for each in carried if each.failed]
@@ -121,7 +122,7 @@ def at_rest(lab: LiveLab) -> None:
 def begin(lab: LiveLab) -> Timeline:
     """Begin the timeline of a lab, in place of the one that may be under way."""
     planned = lab.spec.steps
-    nodes = sorted({order.node for step in planned for order in step.orders})
+    nodes = sorted(nodes_of(lab.spec))
     clocks = {
         node: _ahead_ns(lab, node) if _other_kernel(lab, node) else lab.ahead_ns(node_agent(node))
         for node in nodes
@@ -132,6 +133,10 @@ def begin(lab: LiveLab) -> Timeline:
         for order in step.orders:
             at_ns = began_ns + order.at_ns + clocks.get(order.node, 0)
             orders[order.node].append(TimedDeed(at_ns, order.do, order.programs))
+        for told in _told(lab.spec, step):
+            at_ns = began_ns + told.at_ns + clocks.get(told.node, 0)
+            argv = link_costs.command(lab, told.node, told.link, told.cost)
+            orders[told.node].append(TimedDeed(at_ns, argv=argv))
     if not any(step.events for step in planned):
         link_changes.start_timeline(lab)
         return Timeline(lab, time.time_ns(), clocks)
@@ -152,11 +157,30 @@ def restore(lab: LiveLab) -> None:
         if found.node != "running" or ended:
             programs.control(lab, node, "continue")
             programs.control(lab, node, "start")
+    given = {(told.node, told.link) for step in lab.spec.steps for told in _told(lab.spec, step)}
+    if given:
+        links = lab.spec.links
+        costs = [CostChange(link, node, links[link].cost_of(node)) for node, link in sorted(given)]
+        link_costs.change(lab, costs)
 
 
 def nodes_of(lab: Lab) -> set[str]:
     """Return the nodes that have events of their own in a lab's timeline."""
-    return {order.node for step in lab.steps for order in step.orders}
+    return {node for step in lab.steps for node in _nodes_of(lab, step)}
+
+
+def _nodes_of(lab: Lab, step: Step) -> Iterator[str]:
+    """Yield the node of each order of a step."""
+    yield from (order.node for order in step.orders)
+    yield from (told.node for told in _told(lab, step))
+
+
+def _told(lab: Lab, step: Step) -> Iterator[CostOrder]:
+    """Yield the costs of a step that daemons can be told: other nodes have none."""
+    for told in step.told:
+        routing = lab.routers.get(told.node)
+        if routing is not None and (routing.ospf or routing.isis):
+            yield told
 
 
 def _other_kernel(lab: LiveLab, node: str) -> bool:

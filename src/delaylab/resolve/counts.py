@@ -13,7 +13,13 @@ from typing import TypeVar
 
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
-from delaylab.spec.timeline.model import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
+from delaylab.spec.timeline.model import (
+    ChangeSpec,
+    CostEventSpec,
+    LinkEventSpec,
+    MomentSpec,
+    NodeEventSpec,
+)
 
 Said = TypeVar("Said")
 
@@ -77,6 +83,15 @@ def _moments(moment: MomentSpec, links: Names, nodes: Names) -> Iterator[MomentS
         yield from _changes(moment, links[moment.link], nodes)
     elif isinstance(moment, LinkEventSpec):
         yield moment.model_copy(update={moment.did: _all_of(moment.links, links)})
+    elif isinstance(moment, CostEventSpec):
+        cost = {
+            each: {one: said[of] for of in said for one in nodes[of]}
+            if isinstance(said, dict)
+            else said
+            for link, said in moment.cost.items()
+            for each in links[link]
+        }
+        yield moment.model_copy(update={"cost": cost})
     elif isinstance(moment, NodeEventSpec):
         yield moment.model_copy(update={moment.did: _all_of(moment.nodes, nodes)})
 

@@ -116,12 +116,23 @@ class Order:
     programs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class CostOrder:
+    """A cost of its end of a link that a router's daemons are told at a time."""
+
+    at_ns: int
+    node: str
+    link: str
+    cost: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """The lab after all that happens at one time of its timeline.
 
     `ends` are those ends of links that are not `up`. `events` are the places in the timeline of the
-    events that have a part in it: a `flap` and a `restart` have two steps.
+    events that have a part in it: a `flap` and a `restart` have two steps. `told` are the costs of
+    this time, `costs` all that differ from the file's by then.
     """
 
     at_ns: int
@@ -133,6 +144,8 @@ class Step:
     frozen: frozenset[str] = frozenset()
     not_running: frozenset[End] = frozenset()
     """Nodes, each with a program that was killed or frozen by itself."""
+    told: tuple[CostOrder, ...] = ()
+    costs: Mapping[End, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from delaylab.resolve.lab import Deed, End, Order, Step
+from delaylab.resolve.lab import CostOrder, Deed, End, Order, Step
 from delaylab.spec.conditions.directions import Joining, members_meant
 from delaylab.spec.conditions.engine import LinkState
 from delaylab.spec.conditions.model import UP, ConditionsSpec
 from delaylab.spec.timeline.model import (
     ChangeSpec,
+    CostEventSpec,
     EventSpec,
     LinkEventSpec,
     MomentSpec,
@@ -68,6 +69,8 @@ def _parts(timeline: Sequence[MomentSpec]) -> Iterator[_Part]:
         at_ns = moment.at.ns
         if isinstance(moment, ChangeSpec):
             yield _Part(at_ns, place, moment)
+        elif isinstance(moment, CostEventSpec):
+            yield _Part(at_ns, place, moment, moment.did)
         elif isinstance(moment, LinkEventSpec | NodeEventSpec):
             first = {"flap": "down", "restart": "kill"}.get(moment.did, moment.did)
             yield _Part(at_ns, place, moment, first)
@@ -90,6 +93,7 @@ class _State:
     frozen: set[str] = field(default_factory=set)
     killed_programs: set[End] = field(default_factory=set)
     frozen_programs: set[End] = field(default_factory=set)
+    costs: dict[End, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.on: dict[str, list[str]] = defaultdict(list)
@@ -102,12 +106,15 @@ class _State:
         made: list[ChangeSpec] = []
         orders: list[Order] = []
         touched: set[str] = set()
+        costs: list[CostOrder] = []
         for part in parts:
             if isinstance(part.moment, ChangeSpec):
                 made.append(part.moment)
                 self._change(part.moment)
                 if part.moment.conditions.state is not None:
                     touched.add(part.moment.link)
+            elif isinstance(part.moment, CostEventSpec):
+                costs += self._costs(at_ns, part.moment)
             elif isinstance(part.moment, LinkEventSpec):
                 for link in part.moment.links:
                     for node in self.links[link].members:
@@ -130,7 +137,19 @@ class _State:
             dead=frozenset(self.dead),
             frozen=frozenset(self.frozen),
             not_running=frozenset(self.killed_programs | self.frozen_programs),
+            told=tuple(costs),
+            costs=dict(self.costs),
         )
+
+    def _costs(self, at_ns: int, moment: CostEventSpec) -> Iterator[CostOrder]:
+        """Follow a change of costs; yield what is told at each end."""
+        for link, node, cost in moment.ends:
+            members = self.links[link].members
+            for member in members if node is None else [node]:
+                # A link that stands for several may not have each of the nodes.
+                if member in members:
+                    self.costs[member, link] = cost
+                    yield CostOrder(at_ns, member, link, cost)
 
     def _change(self, change: ChangeSpec) -> None:
         """Follow a change of conditions, if it names the state of its link."""

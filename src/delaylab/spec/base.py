@@ -40,6 +40,8 @@ Name = Annotated[
 """A name that is valid as an interface name, file name and cgroup: lower case, digits, hyphens."""
 
 
+LinkCost = Annotated[int, Field(ge=1, le=65535)]
+"""The cost of a link, or of one end of it, as OSPF has it (RFC 2328, appendix C.3)."""
 INTERFACE = r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,14}$"
 InterfaceName = Annotated[
     str, spelled(INTERFACE, "the name of a network interface, at most 15 characters")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Cpus, Name, Shorthand, Spec, no_items
+from delaylab.spec.base import Cpus, LinkCost, Name, Shorthand, Spec, no_items
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.machine import MachineSpec
@@ -24,8 +24,6 @@ AddressesBy = Literal["names", "places"]
 DataPlane = Literal["vxlan", "ethernet"]
 VXLAN_PORT = 4789
 """The UDP port of VXLAN (RFC 7348, section 5)."""
-LinkCost = Annotated[int, Field(ge=1, le=65535)]
-"""The cost of a link, or of one end of it, as OSPF has it (RFC 2328, appendix C.3)."""
 Spoken = bool | Literal["passive"]
 """The part of routers in a protocol on a link; `passive` announces its network alone."""
 Protocol = Literal["ospf", "isis"]

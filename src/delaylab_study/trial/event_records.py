@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab.api.forwarding import TablesVerdict
 from delaylab.api.lab import Lab
 from delaylab.api.running import Happened
-from delaylab.api.timeline import LinkEventSpec, NodeEventSpec
+from delaylab.api.timeline import CostEventSpec, HappeningSpec, LinkEventSpec, NodeEventSpec
 from delaylab_study.dataset.records.events import EventRecord, Happening, WaitedForCpu
 
 Waits = Mapping[str, int]
@@ -94,19 +94,26 @@ def _record(
 def _part(lab: Lab, place: int, steps: Sequence[Happened]) -> Happening:
     """Return what happened of one entry of the timeline."""
     moment = lab.timeline[place]
-    assert isinstance(moment, LinkEventSpec | NodeEventSpec)
+    assert isinstance(moment, HappeningSpec)
     mine = [each for each in steps if place in each.step.events]
     began = [each.began_ns for each in mine if each.began_ns is not None]
     done = [each.done_ns for each in mine if each.done_ns is not None]
     return Happening(
         did=moment.did,
-        names=moment.links if isinstance(moment, LinkEventSpec) else moment.nodes,
-        programs=[] if isinstance(moment, LinkEventSpec) else (moment.programs or []),
+        names=_names(moment),
+        programs=(moment.programs or []) if isinstance(moment, NodeEventSpec) else [],
         planned_ns=mine[0].planned_ns,
         began_ns=min(began, default=None),
         done_ns=max(done, default=None),
         failed="; ".join(each.failed for each in mine if each.failed) or None,
     )
+
+
+def _names(moment: HappeningSpec) -> list[str]:
+    """Return the links or nodes of an event; of a cost each link with it."""
+    if isinstance(moment, CostEventSpec):
+        return moment.names
+    return moment.links if isinstance(moment, LinkEventSpec) else moment.nodes
 
 
 def _waited(before: Waits, after: Waits) -> WaitedForCpu | None:

@@ -42,7 +42,7 @@ from delaylab.api.running import (
     timeline_at_rest,
     waits,
 )
-from delaylab.api.timeline import LinkEventSpec, NodeEventSpec
+from delaylab.api.timeline import HappeningSpec
 from delaylab_study.dataset.records.events import EventRecord
 from delaylab_study.dataset.records.tables import TABLES
 from delaylab_study.trial.event_records import event_records, moments
@@ -245,7 +245,7 @@ class _Watch(threading.Thread):
         # Nothing else says that it is over, and not before routers had to notice.
         places = self._timeline.steps[passed - 1].events if passed else ()
         happened = [self._lab.spec.timeline[place] for place in places]
-        deeds = [each.did for each in happened if isinstance(each, LinkEventSpec | NodeEventSpec)]
+        deeds = [each.did for each in happened if isinstance(each, HappeningSpec)]
         return (quiet_ns + noticed_ns(self._lab.spec, deeds)) / SECOND_NS
 
     def _follow(self) -> None:

@@ -208,3 +208,25 @@ def test_a_silent_link_is_found_by_hello_packets(
     assert 2.5e9 < min(adjacencies.to_list()) - event.event_ns < 5e9
     holes = study.fates(trial.id).filter(pl.col("nodes").is_in(["r-2", "r-3"]))
     assert (holes["begin_ns"] == event.event_ns).any()
+
+
+def test_costs_change_at_their_times_and_are_those_of_the_file_again_in_the_next_trial(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    """Agents tell the daemons by themselves; the right tables follow."""
+    text = RING.replace("dead: 4s", "dead: 4s, retransmit: 1s") + "repeat: 2\n"
+    events = "{at: 200ms, cost: {north: 10}}, {at: 2s, cost: {north: {r-1: 1}, east: 3}}"
+    (tmp_path / "s.yaml").write_text(text.replace("TIMELINE", events))
+    delaylab("run", "s.yaml", "--out", "out")
+    study = store.read_study(tmp_path / "out")
+    assert [trial.status for trial in study.trials] == ["ok", "ok"]
+    for trial in study.trials:
+        one, two = trial.events
+        assert one.words == "cost north=10"
+        assert two.words == "cost north:r-1=1, east=3"
+        for event in (one, two):
+            assert [part.failed for part in event.parts] == [None]
+            assert event.late_ns >= 0
+            assert event.right_ns is not None
+            assert event.right_ns > event.event_ns, "another path was the least"
+            assert of_kind(study.changes(trial.id), event, "table").height > 0

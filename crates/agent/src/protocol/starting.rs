@@ -264,16 +264,19 @@ pub(crate) struct Schedule {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// A thing to do at a time: to these programs, or to the node as a whole if there are none.
+/// A thing to do at a time: to these programs, or to the node as a whole if there are none; or a command to run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimedDeed {
     /// The time, in ns since the Unix epoch by the node's clock.
     pub(crate) at_ns: i64,
-    #[serde(rename = "do")]
-    pub(crate) deed: Deed,
+    #[serde(default, rename = "do")]
+    pub(crate) deed: Option<Deed>,
     #[serde(default)]
     pub(crate) names: Vec<String>,
+    /// The command to run, if there is nothing to `do`.
+    #[serde(default)]
+    pub(crate) argv: Vec<String>,
 }
 
 /// Wait until all that was ordered by `schedule` is done, and report it.

@@ -196,12 +196,16 @@ class Control(Request[ControlDone]):
 
 @dataclass(frozen=True)
 class TimedDeed(Message):
-    """A thing to do at a time: to these programs, or to the node as a whole if there are none."""
+    """A thing to do at a time: to these programs, or to the node as a whole if there are none;
+    or a command to run.
+    """
 
     # The time, in ns since the Unix epoch by the node's clock.
     at_ns: int
-    do: Deed
+    do: Deed | None = None
     names: Sequence[str] = ()
+    # The command to run, if there is nothing to `do`.
+    argv: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,6 +114,11 @@ def change(lab: LiveLab, wanted: Iterable[CostChange]) -> tuple[int, int]:
             session.close()
 
 
+def command(lab: LiveLab, node: str, link: str, cost: int) -> list[str]:
+    """Return the command that tells a router the cost of its end of a link."""
+    return ["sh", "-c", "".join(script(lab, {(node, link): cost}, node))]
+
+
 def script(lab: LiveLab, wanted: Mapping[End, int], node: str) -> Iterator[str]:
     """Yield the scripts that tell a router the costs of its ends."""
     for (of, link), cost in wanted.items():

@@ -30,6 +30,7 @@ def faults_after(step: Step) -> Faults:
         down=ends["down"],
         silent=ends["silent"],
         nodes=step.dead | step.frozen,
+        costs=step.costs,
         mute=frozenset(node for node, program in step.not_running if program in router.SPEAKERS),
     )
 

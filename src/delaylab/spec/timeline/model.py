@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from delaylab.spec.base import Name, Names
+from delaylab.spec.base import LinkCost, Name, Names
 from delaylab.spec.conditions.model import ConditionsSpec
 from delaylab.spec.variants import Variants
 from delaylab.units import Duration
@@ -16,6 +16,7 @@ LinkDeed = Literal["down", "silence", "up", "flap"]
 LINK_DEEDS: tuple[LinkDeed, ...] = ("down", "silence", "up", "flap")
 NodeDeed = Literal["stop", "kill", "start", "restart"]
 NODE_DEEDS: tuple[NodeDeed, ...] = ("stop", "kill", "start", "restart")
+COST_DEED: Literal["cost"] = "cost"
 SECOND = Duration(1_000_000_000)
 ProgramNames = Annotated[
     list[Annotated[str, StringConstraints(min_length=1, max_length=100)]], Field(min_length=1)
@@ -43,9 +44,12 @@ class MomentSpec(Variants):
         """Return the class of a moment, by its fields."""
         links = [name for name in LINK_DEEDS if name in said]
         nodes = [name for name in NODE_DEEDS if name in said]
-        if len(links) + len(nodes) + ("link" in said or "set" in said) != 1:
-            deeds = ", ".join((*LINK_DEEDS, *NODE_DEEDS))
+        others = ("link" in said or "set" in said) + (COST_DEED in said)
+        if len(links) + len(nodes) + others != 1:
+            deeds = ", ".join((*LINK_DEEDS, COST_DEED, *NODE_DEEDS))
             raise ValueError(f"a moment is `link` with `set`, or exactly one of {deeds}")
+        if COST_DEED in said:
+            return CostEventSpec
         return LinkEventSpec if links else NodeEventSpec if nodes else ChangeSpec
 
     @classmethod
@@ -144,6 +148,54 @@ class LinkEventSpec(EventSpec):
         return f"{self.did} {', '.join(self.links)}"
 
 
+class CostEventSpec(EventSpec):
+    """An event of links' costs: routing daemons of OSPF and IS-IS are told others."""
+
+    cost: dict[Name, LinkCost | dict[Name, LinkCost]] = Field(
+        min_length=1,
+        description="The cost of each of these links from now on: `{l12: 100}`; of single ends "
+        "`{l12: {r1: 100}}`.",
+    )
+
+    @model_validator(mode="after")
+    def _length(self) -> Self:
+        self._check_length(returns=False)
+        return self
+
+    @property
+    def did(self) -> Literal["cost"]:
+        """Return what happens."""
+        return COST_DEED
+
+    @property
+    def links(self) -> list[str]:
+        """Return the links that it happens to."""
+        return list(self.cost)
+
+    @property
+    def ends(self) -> list[tuple[str, str | None, int]]:
+        """Return each link, the node of an end of it or None for all ends, and the cost."""
+        found: list[tuple[str, str | None, int]] = []
+        for link, said in self.cost.items():
+            if isinstance(said, dict):
+                found += [(link, node, cost) for node, cost in said.items()]
+            else:
+                found.append((link, None, said))
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """Return the links with their costs: `l12=100`, of one end `l12:r1=100`."""
+        return [
+            f"{link}{'' if node is None else f':{node}'}={cost}" for link, node, cost in self.ends
+        ]
+
+    @property
+    def words(self) -> str:
+        """Return it in words: `cost l12=100`."""
+        return f"{self.did} {', '.join(self.names)}"
+
+
 class NodeEventSpec(EventSpec):
     """An event of nodes, or of their programs."""
 
@@ -196,3 +248,7 @@ class NodeEventSpec(EventSpec):
         """Return it in words: `kill r-1 (ospfd)`."""
         of = f" ({', '.join(self.programs)})" if self.programs else ""
         return f"{self.did} {', '.join(self.nodes)}{of}"
+
+
+HappeningSpec = LinkEventSpec | NodeEventSpec | CostEventSpec
+"""An event of one of the kinds."""

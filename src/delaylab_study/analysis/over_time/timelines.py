@@ -6,7 +6,7 @@ import json
 
 from delaylab.api.documents import Document
 from delaylab.api.errors import BadInput
-from delaylab.api.timeline import ChangeSpec, LinkEventSpec, MomentSpec, NodeEventSpec
+from delaylab.api.timeline import ChangeSpec, HappeningSpec, MomentSpec
 from delaylab_study.analysis.over_time.changes import NONE, ChangeInWords, Changes, may_have_changes
 from delaylab_study.analysis.usable import usable
 from delaylab_study.dataset.store import Study
@@ -32,7 +32,7 @@ def changes(study: Study) -> Changes:
 
 
 def _moment(spec: MomentSpec) -> ChangeInWords:
-    if isinstance(spec, LinkEventSpec | NodeEventSpec):
+    if isinstance(spec, HappeningSpec):
         return ChangeInWords(spec.at.ns / SECOND_NS, spec.words)
     assert isinstance(spec, ChangeSpec)
     return _change(spec)

@@ -12,9 +12,11 @@ class Happening(Record):
 
     did: Word = Field(
         description="`down`, `silence`, `up` or `flap` of links; `stop`, `kill`, `start` or "
-        "`restart` of nodes or their programs."
+        "`restart` of nodes or their programs; `cost` of links."
     )
-    names: Listed[Word] = Field(description="The links, or the nodes.")
+    names: Listed[Text] = Field(
+        description="The links, or the nodes; of `cost` each link with it: `l12=100`, `l12:r1=100`."
+    )
     programs: Listed[Text] = Field(
         [], description="The programs of the nodes that it was done to; empty for whole nodes."
     )

@@ -121,15 +121,33 @@ pub(crate) fn carry_out() -> Result<(), Failure> {
     for order in &orders {
         wait_until(here, order.at_ns - now.ns());
         let began_ns = Realtime::now().ns();
-        let result = act(&kept, order.deed, &order.names, None);
-        let (began_ns, done_ns, failed) = match result {
-            Ok(Acted { began_ns, done_ns, .. }) => (began_ns, done_ns, None),
+        let (began_ns, done_ns, failed) = match done_by(&kept, order) {
+            Ok((began_ns, done_ns)) => (began_ns, done_ns, None),
             Err(failure) => (began_ns, Realtime::now().ns(), Some(failure.to_string())),
         };
         done.push(TimedDeedDone { at_ns: order.at_ns, began_ns, done_ns, failed });
         write(&kept, DONE, &done)?;
     }
     Ok(())
+}
+
+/// Carry out an order; return the times before and after it.
+fn done_by(kept: &ProgramsFolder, order: &TimedDeed) -> Result<(i64, i64), Failure> {
+    let what = "run a command";
+    if let Some(deed) = order.deed {
+        let Acted { began_ns, done_ns, .. } = act(kept, deed, &order.names, None)?;
+        return Ok((began_ns, done_ns));
+    }
+    let Some((program, rest)) = order.argv.split_first() else {
+        return Err(Failure::new(what, "the order names none"));
+    };
+    let began_ns = Realtime::now().ns();
+    let ended = Command::new(program).args(rest).stdin(Stdio::null()).output().context(what)?;
+    if !ended.status.success() {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        return Err(Failure::new(what, format!("{}: {}", ended.status, said.trim())));
+    }
+    Ok((began_ns, Realtime::now().ns()))
 }
 
 /// Return once so many ns have passed since a time.
