@@ -23,6 +23,7 @@ from delaylab.errors import BadInput
 from delaylab.resolve.agent_names import host_agent, node_agent
 from delaylab.resolve.cells import BITS, cell_of
 from delaylab.resolve.lab import Lab, Link
+from delaylab.spec.loopbacks import given_loopbacks
 
 POOL4 = ipaddress.ip_network("198.18.0.0/15")
 POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")
@@ -69,7 +70,10 @@ def with_addresses(lab: Lab) -> Lab:
         for name, link in zip(lab.links, lab.written.links, strict=True)
         if link.addresses
     }
-    blocks4, blocks6 = _Blocks(given, POOL4), _Blocks(given, POOL6)
+    own = {node: given_loopbacks(lab.written, node) for node in lab.nodes}
+    of_loopbacks = {node: {node: tuple(each.values())} for node, each in own.items() if each}
+    every = {**given, **{f"lo of {node}": each for node, each in of_loopbacks.items()}}
+    blocks4, blocks6 = _Blocks(every, POOL4), _Blocks(every, POOL6)
     stacks = {node: _stack(lab, node) for node in lab.nodes}
     links = {}
     for name, link in lab.links.items():
@@ -80,7 +84,7 @@ def with_addresses(lab: Lab) -> Lab:
         if spec.forwards:
             routers.setdefault(stacks[node], node)
     loopbacks = {
-        owner: tuple(_loopback(lab, owner, _cell(lab, [node]), blocks4, blocks6))
+        owner: tuple(_loopback(lab, owner, _cell(lab, [node]), own[node], blocks4, blocks6))
         for owner, node in routers.items()
     }
     of_nodes = {node: loopbacks[stacks[node]] for node in lab.nodes if stacks[node] in routers}
@@ -147,16 +151,22 @@ def _numbers(owners: Mapping[str, list[str]], most: int) -> list[int]:
 
 
 def _loopback(
-    lab: Lab, owner: str, cell: int | None, blocks4: _Blocks, blocks6: _Blocks
+    lab: Lab,
+    owner: str,
+    cell: int | None,
+    given: Mapping[int, str],
+    blocks4: _Blocks,
+    blocks6: _Blocks,
 ) -> list[str]:
-    found: list[str] = []
-    if 4 in lab.ip:
+    """Return the addresses of a router's loopback: those that are `given`, and others assigned."""
+    found = [given[version] for version in (4, 6) if version in given]
+    if 4 in lab.ip and 4 not in given:
         first = blocks4.take(1, LOOPBACKS4.place(owner, 1, cell))
         found.append(f"{ipaddress.IPv4Address(first)!s}/32")
-    if 6 in lab.ip:
+    if 6 in lab.ip and 6 not in given:
         first = blocks6.take(1, LOOPBACKS6.place(owner, 1, cell))
         found.append(f"{ipaddress.IPv6Address(first)!s}/128")
-    return found
+    return sorted(found, key=lambda text: ":" in text)
 
 
 class _Blocks:

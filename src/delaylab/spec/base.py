@@ -67,6 +67,8 @@ def _listed(given: object) -> object:
 
 Names = Annotated[list[Name], BeforeValidator(_listed, json_schema_input_type=Name | list[Name])]
 """Names as a list, or one name without it."""
+Texts = Annotated[list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
+"""Texts as a list, or one text without it."""
 
 
 SSH_TARGET = r"^[A-Za-z0-9_\[][A-Za-z0-9_.:@%/\[\]+-]*$"

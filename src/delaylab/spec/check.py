@@ -13,6 +13,7 @@ from delaylab.spec.check_interfaces import check_host_interfaces
 from delaylab.spec.conditions.check import check_conditions
 from delaylab.spec.counts import check_counts
 from delaylab.spec.lab import LabSpec, LinkSpec
+from delaylab.spec.loopbacks import check_loopbacks
 from delaylab.spec.mtus import stated
 from delaylab.spec.names import (
     NamedLinks,
@@ -50,6 +51,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     stands_for = links_of(lab, links)
     problems.gather(lambda: _check_link_names(links, stands_for, document, at))
     _check_addresses(lab, document, at, problems)
+    check_loopbacks(lab, document, at, problems)
     check_routing(lab, stands_for, document, at, problems)
     check_conditions(lab, links, document, at, problems)
     _check_interfaces(lab, document, at, problems)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from delaylab.spec.base import Cpus, InterfaceName, Name, Packages, no_items
+from delaylab.spec.base import Cpus, InterfaceName, Name, Packages, Texts, no_items
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.carrier import CarrierBy
 from delaylab.spec.places import PlaceSpec
@@ -82,6 +82,11 @@ class NodeSpec(Variants):
     )
     forwards: bool = Field(
         False, description="Make the node a router: its kernel forwards packets between its links."
+    )
+    loopback: Texts = Field(
+        default_factory=no_items,
+        max_length=2,
+        description="The address of a router's loopback, one of each IP version; or assigned ones.",
     )
     routes: list[RouteSpec] = Field(
         default_factory=no_items,
@@ -229,7 +234,17 @@ class SharedNode(ProcessNode):
     kind: Literal["shared"]
 
 
-OF_SYSTEMS = ("files", "env", "start", "forwards", "routes", "packages", "capabilities", "nat")
+OF_SYSTEMS = (
+    "files",
+    "env",
+    "start",
+    "forwards",
+    "loopback",
+    "routes",
+    "packages",
+    "capabilities",
+    "nat",
+)
 """The fields of nodes that are systems of the lab, on which programs run."""
 
 

@@ -1,0 +1,64 @@
+"""Addresses that a file gives routers' loopbacks."""
+
+from __future__ import annotations
+
+import pytest
+
+from delaylab.errors import BadInput
+from tests.ground.test_routing import config, planned
+
+LAB = """
+lab: lo
+ip: [4, 6]
+nodes:
+  a: {forwards: true, loopback: 10.0.0.1}
+  b: {forwards: true, loopback: ["2001:db8::2", 10.0.0.2]}
+  c: {forwards: true}
+  h: {}
+links:
+  - {between: [a, b], name: x}
+  - {between: [b, c], name: y}
+  - {between: [h, a], name: z, addresses: {h: [10.1.0.1/24, "2001:db8:1::1/64"], a: [10.1.0.2/24, "2001:db8:1::2/64"]}}
+"""  # noqa: E501
+
+
+def test_a_loopback_has_the_address_of_the_file_and_others_are_assigned() -> None:
+    lab, plan = planned(LAB)
+    assert lab.loopbacks["b"] == ("10.0.0.2/32", "2001:db8::2/128")
+    assert lab.loopbacks["a"][0] == "10.0.0.1/32"
+    assert lab.loopbacks["a"][1].startswith("fd64:")
+    without, _ = planned(LAB.replace(", loopback: 10.0.0.1", ""))
+    assert without.loopbacks["a"][1] == lab.loopbacks["a"][1]
+    assert without.loopbacks["c"] == lab.loopbacks["c"]
+    assert plan.nodes["a"].loopback(4) == "10.0.0.1"
+    routed = LAB.replace("ip: [4, 6]", "ip: [4, 6]\nrouting: ospf")
+    assert "ospf router-id 10.0.0.1\n" in config(routed, "a")
+
+
+@pytest.mark.parametrize(
+    ("loopback", "told"),
+    [
+        ("x", "lab.yaml:5: 'x' is no address"),
+        ("10.0.0.1/24", "a loopback has an address alone, not a network: 10.0.0.1/24"),
+        ("224.0.0.1", "no node can have the address 224.0.0.1: it is a multicast address"),
+        ("10.0.0.2", "'a' and 'b' have the same loopback address, 10.0.0.2"),
+        ("[10.0.0.1, 10.0.0.3]", "'a' has two loopback addresses of IPv4"),
+        ("10.1.0.9", "the loopback of 'a', 10.1.0.9, is in the network of link z"),
+        ("10.0.0.1, count: 2", "'a' stands for many nodes (`count:`)"),
+        ("10.0.0.1, kind: native", "kind native has this machine's loopback"),
+    ],
+)
+def test_what_a_loopback_cannot_have_is_refused_with_its_line(loopback: str, told: str) -> None:
+    text = LAB.replace("loopback: 10.0.0.1}", f"loopback: {loopback}}}")
+    if "count" in loopback:
+        text = text.partition("  - {between: [h, a]")[0]
+    with pytest.raises(BadInput) as caught:
+        planned(text)
+    assert told in str(caught.value)
+
+
+def test_only_routers_and_only_the_labs_versions_have_them() -> None:
+    with pytest.raises(BadInput, match="'h' is no router, and has no loopback's address"):
+        planned(LAB.replace("h: {}", "h: {loopback: 10.0.0.9}"))
+    with pytest.raises(BadInput, match="the lab has no IPv6"):
+        planned(LAB.replace("ip: [4, 6]", "ip: [4]").partition("  - {between: [h")[0])
