@@ -123,11 +123,9 @@ def test_02_areas() -> None:
 
 
 def test_03_costs_of_one_end() -> None:
-    added = "interface e1\\n ip ospf cost 17\\n ipv6 ospf6 cost 17\\nexit\\n"
     text = lab_of(
-        f'  dut: {{forwards: true, routing: {{added: "{added}"}}}}\n'
-        "  x1: {forwards: true}\n  x2: {forwards: true}",
-        "  - {between: [dut, x1], name: e1, cost: 10}\n"
+        "  dut: {forwards: true}\n  x1: {forwards: true}\n  x2: {forwards: true}",
+        "  - {between: [dut, x1], name: e1, cost: {dut: 17, x1: 10}}\n"
         "  - {between: [dut, x2], name: e2, cost: 10}",
     )
     with temporary(lab_from(parse(text, "03.yaml"))) as lab:
@@ -138,14 +136,12 @@ def test_03_costs_of_one_end() -> None:
 
 
 def test_04_passive_and_stub_interfaces() -> None:
-    added = "interface e2\\n ip ospf cost 15\\n ipv6 ospf6 cost 15\\nexit\\n"
     text = lab_of(
-        f'  dut: {{forwards: true, routing: {{added: "{added}"}}}}\n'
-        "  x1: {forwards: true}\n  x2: {forwards: true}",
+        "  dut: {forwards: true}\n  x1: {forwards: true}\n  x2: {forwards: true}",
         """  - {between: [dut, x1], name: e1, cost: 10}
   - between: [dut, x2]
     name: e2
-    cost: 100
+    cost: {dut: 15, x2: 100}
     ospf: {dut: passive}
     addresses:
       dut: [10.42.1.1/24, "2001:db8:cafe:1::1/64"]
@@ -168,16 +164,12 @@ def test_04_passive_and_stub_interfaces() -> None:
         assert all(ident not in neighbours(lab, "x2", version) for version in VERSIONS)
 
 
-HEADS = ("router ospf", "router ospf6")
-IMPORTS = "".join(f"{head}\\n redistribute bgp\\n redistribute kernel\\nexit\\n" for head in HEADS)
-
-
 def test_10_import_of_bgp_and_of_static_routes() -> None:
     ospf = f"ospf: {{{TIMES}}}"
-    routes = "[{to: 10.0.0.42/32, via: x1}]"
+    imports = f"ospf: {{{TIMES}, imports: [bgp, static]}}, bgp: {{as: 65000}}"
+    static = "static: [{to: 10.0.0.42/32, via: x1}]"
     text = lab_of(
-        f"  dut: {{forwards: true, routes: {routes}, routing: {{{ospf}, bgp: {{as: 65000}}, "
-        f'added: "{IMPORTS}"}}}}\n'
+        f"  dut: {{forwards: true, routing: {{{imports}, {static}}}}}\n"
         f"  r2: {{forwards: true, routing: {{{ospf}}}}}\n"
         "  x1: {forwards: true, routing: {bgp: {as: 65100}}}",
         "  - {between: [dut, x1], name: out}\n  - {between: [dut, r2], name: in}",
@@ -191,18 +183,13 @@ def test_10_import_of_bgp_and_of_static_routes() -> None:
         await_route(lab, "r2", "10.0.0.42/32", kind="E2")
 
 
-def default(words: str) -> str:
-    """Return lines by which both versions of OSPF originate a default route."""
-    lines = [f"{head}\\n default-information originate {words}\\nexit\\n" for head in HEADS]
-    return "".join(lines)
-
-
 def test_20_default_routes_always_and_by_bgp() -> None:
     ospf = f"ospf: {{{TIMES}}}"
-    always, by_bgp = default("always metric 40 metric-type 2"), default("metric 20 metric-type 1")
+    always = f"ospf: {{{TIMES}, default: {{always: true, metric: 40}}}}"
+    by_bgp = f"ospf: {{{TIMES}, default: {{metric: 20, type: 1}}}}"
     text = lab_of(
-        f'  a: {{forwards: true, routing: {{{ospf}, added: "{always}"}}}}\n'
-        f'  c: {{forwards: true, routing: {{{ospf}, bgp: {{as: 65000}}, added: "{by_bgp}"}}}}\n'
+        f"  a: {{forwards: true, routing: {{{always}}}}}\n"
+        f"  c: {{forwards: true, routing: {{{by_bgp}, bgp: {{as: 65000}}}}}}\n"
         f"  probe: {{forwards: true, routing: {{{ospf}}}}}\n"
         "  xf: {forwards: true, routing: {bgp: {as: 65100}}}",
         "  - {between: [probe, a], name: ea}\n  - {between: [probe, c], name: ec, cost: 10}\n"
