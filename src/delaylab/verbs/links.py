@@ -18,6 +18,8 @@ from delaylab.spec.conditions.words import one_line
 from delaylab.verdicts.links import Verdict, engine_reasons, judge
 
 DOWN_FIELDS = {"host", "agent", "engine", "state", "why", "directions"}
+WITH_COSTS = frozenset({"ospfd", "ospf6d", "isisd", "bird"})
+"""The daemons that have costs of links."""
 NOW = "just now"
 AGAIN = "verdicts are about all frames since the counts began; `link show --reset` begins anew"
 
@@ -70,9 +72,10 @@ def print_interfaces(reports: list[InterfaceReport], console: Console) -> None:
 
 def costs(lab: LiveLab, link: str | None) -> dict[str, dict[str, int]]:
     """Return what routers' daemons have as the costs of their ends of links, by link."""
-    if not lab.spec.has_daemons:
+    if not any(WITH_COSTS.intersection(node.programs) for node in lab.plan.nodes.values()):
         return {}
-    from delaylab.lab.routing import link_costs  # noqa: PLC0415  most labs have no daemons
+    # Most labs have no daemons, and then the lab's file is not read for this verb.
+    from delaylab.lab.routing import link_costs  # noqa: PLC0415
 
     return link_costs.now(lab, link)
 
