@@ -71,6 +71,35 @@ def test_a_dry_run_in_json_has_trials_time_and_claims() -> None:
     assert expected == dict.fromkeys(load_study(studies.find("quickstart")).spec.claims, REPRODUCED)
 
 
+@pytest.mark.parametrize(
+    ("packets", "lines"),
+    [
+        (
+            40,
+            [
+                "p90 needs about 50 packets (0.5 s); each combination of levels has 40: too few",
+                "p99 needs about 500 packets (5 s); each combination of levels has 40: too few",
+            ],
+        ),
+        (600, ["p99 needs about 500 packets (5 s); each combination of levels has 600"]),
+    ],
+)
+def test_a_dry_run_says_what_p99_takes(tmp_path: Path, packets: int, lines: list[str]) -> None:
+    study = tmp_path / "own.yaml"
+    study.write_text(OWN.format(packets=packets))
+    text = said(str(study), "--dry-run")
+    assert [line for line in text.splitlines() if " needs about " in line] == lines
+    assert "This takes packets to be independent." in text
+    (tail,) = [
+        each
+        for each in json.loads(said(str(study), "--dry-run", "--json"))["tails"]
+        if each["quantile"] == "p99"
+    ]
+    assert tail["needs"] == {"packets": 500, "seconds": 5.0}
+    assert (tail["planned"], tail["enough"]) == (packets, packets >= 500)
+    assert tail["combinations"] == 2
+
+
 @pytest.mark.parametrize(("cpus", "verdict"), [(2, "not testable here"), (8, REPRODUCED)])
 def test_a_machine_with_too_few_cpus_is_known_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch, cpus: int, verdict: str

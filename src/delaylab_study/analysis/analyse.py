@@ -178,16 +178,17 @@ def _packets(read: GroupRead) -> GroupPackets:
     way_unknown, off_ways = [len(each.packets) for each, _ in read.elsewhere] or (0, 0)
     loops = (loop_seen(each.of(MEASURED)) for each in read.whole.read)
     lost_ways = (_astray(read, each) for each in read.whole.read)
+    every_s = read.whole.every_s
     return GroupPackets(
         samples=trips.with_columns(_usage(read.whole.answered, read.times)),
         phases=by_phase(read.whole.read),
         account=_account(read, ways),
         at_rest=at_rest(read.whole.read),
-        rtt=summaries(trips, rtt.VANTAGE),
-        deltas=summaries(trips, deltas),
+        rtt=summaries(trips, rtt.VANTAGE, every_s),
+        deltas=summaries(trips, deltas, every_s),
         one_way={
             name: refused(delay, bounds.get(name, 0))
-            for name, delay in summaries(trips, rtt.ONE_WAY).items()
+            for name, delay in summaries(trips, rtt.ONE_WAY, every_s).items()
         },
         bounds=bounds,
         segments=_segments(read, ways),

@@ -48,6 +48,18 @@ class Pooled:
         """Return the trials' records, as if they had this way alone."""
         return [each.trial for each in self.read]
 
+    @property
+    def every_s(self) -> float | None:
+        """Return the time between two packets under load; in a closed loop the median of it."""
+        configured = self.read[0].trial.interval_ns
+        if configured:
+            return configured / 1e9
+        times = self.measured.scheduled.select(
+            pl.col("intended_ns").diff().over(TRIAL).alias("between")
+        )["between"]
+        between = times.median()
+        return between / 1e9 if isinstance(between, int | float) and between > 0 else None
+
     def account(self) -> Account:
         """Account for the packets sent with the taps on."""
         return accounting.account(self.packets.as_stamped, self.trials)
@@ -162,7 +174,7 @@ def on_way(name: str, packets: Pooled, parts: list[Segment]) -> OnWay:
         packets=len(packets.measured),
         phases=by_phase(packets.read),
         account=packets.account(),
-        rtt=summaries(trips, rtt.VANTAGE),
+        rtt=summaries(trips, rtt.VANTAGE, packets.every_s),
         segments=[replace(each, way=name) for each in segment_summaries(packets, parts)],
     )
 
@@ -199,12 +211,17 @@ def without_links(answered: Packets, packets: Iterable[Parted]) -> tuple[pl.Seri
     return less.alias(rtt.WITHOUT_LINKS), bound_ns
 
 
-def summaries(trips: pl.DataFrame, names: Iterable[str]) -> dict[str, Summary]:
-    """Summarise columns of round trips by name; those without a value are left out."""
+def summaries(
+    trips: pl.DataFrame, names: Iterable[str], every_s: float | None = None
+) -> dict[str, Summary]:
+    """Summarise columns of round trips by name; those without a value are left out.
+
+    `every_s` is the time between two packets, None if it is not known.
+    """
     wanted = list(names)
     parts = (trips.lazy().select(TRIAL, name).drop_nulls() for name in wanted)
     return {
-        name: summarise(by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()))
+        name: summarise(by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()), every_s)
         for name, known in zip(wanted, pl.collect_all(parts), strict=True)
         if len(known)
     }
@@ -214,7 +231,8 @@ def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSumm
     """Summarise the slip and each segment of the packets."""
     trials = packets.answered.scheduled[TRIAL].to_numpy()
     slips = packets.measured.scheduled.select(TRIAL, "slip_ns").drop_nulls()
-    slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()))
+    every_s = packets.every_s
+    slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()), every_s)
     found = [
         SegmentSummary(
             leg="request",
@@ -228,7 +246,7 @@ def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSumm
     ]
     for part in parts:
         off = part.bound_ns / 1000
-        delays = refused(summarise(by_trial(part.delay_ns, trials[part.rows])), off)
+        delays = refused(summarise(by_trial(part.delay_ns, trials[part.rows]), every_s), off)
         found.append(
             SegmentSummary(
                 leg=part.leg,

@@ -88,9 +88,8 @@ def _cell(group: Group, term: str, beside: Published | None) -> DelayCell:
     there = beside.numbers(group, term) if beside else ("", "")
     if here is None:
         return DelayCell("–", "–", "not measured", *there)
-    return DelayCell(
-        words.quantile(here.median), words.quantile(here.p99), _hint(here), *there, here
-    )
+    p99 = here.p99.needs.short if here.p99.needs else words.quantile(here.p99)
+    return DelayCell(words.quantile(here.median), p99, _hint(here), *there, here)
 
 
 def _hint(here: Summary) -> str:

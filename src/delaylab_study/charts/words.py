@@ -38,6 +38,11 @@ def quantile(found: Quantile) -> str:
     return delay(found.value) if found.at_most is None else f"≤ {delay(found.at_most)}"
 
 
+def quantile_or_needs(found: Quantile) -> str:
+    """Write a quantile, or how many packets one needs that too few carry."""
+    return quantile(found) if found.needs is None else found.needs.words
+
+
 def interval(found: Interval | None) -> str:
     """Write a 95 % interval of delays given in µs."""
     return f"{delay(found[0])} … {delay(found[1])}" if found else "–"

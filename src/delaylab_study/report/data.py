@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite
 
 from delaylab.api.files import Json, JsonObject, printable
@@ -37,7 +38,7 @@ def records(sections: Iterable[Section]) -> dict[str, list[Record]]:
 
 
 def json_of(rows: Iterable[Record]) -> list[JsonObject]:
-    """Return rows as JSON: each value with its unit, its interval and its doubts, if any."""
+    """Return rows as JSON: each value with unit, interval, doubts and what it needs, if any."""
     return [{key: _json(value) for key, value in row.items()} for row in rows]
 
 
@@ -92,6 +93,8 @@ def _json(value: Value) -> JsonObject:
         found["interval"] = None if None in ends else ends
     if value.doubts:
         found["doubts"] = value.doubts
+    if value.needs:
+        found["needs"] = asdict(value.needs)
     return found
 
 
@@ -105,6 +108,9 @@ def _cells(value: Value) -> Iterator[tuple[str, Json]]:
         yield from ((f"{value.key}_low", low), (f"{value.key}_high", high))
     if value.doubts:
         yield f"{value.key}_doubts", printable("; ".join(value.doubts))
+    if value.needs:
+        yield f"{value.key}_needs_packets", value.needs.packets
+        yield f"{value.key}_needs_s", value.needs.seconds
 
 
 def _known(value: float | str | None) -> float | str | None:

@@ -298,7 +298,7 @@ def _cell(x: float, width: float, top: float, row: float, part: SegmentSummary, 
         f"{part.layer}, {part.direction}, one way: n {delay.n}, effective "
         f"{delay.n_effective:.0f}; median {words.quantile(delay.median)}, 95 % "
         f"{words.interval(delay.median.interval)}; "
-        f"p90 {words.quantile(delay.p90)}; p99 {words.quantile(delay.p99)}, 95 % "
+        f"p90 {words.quantile_or_needs(delay.p90)}; p99 {words.quantile_or_needs(delay.p99)}, 95 % "
         f"{words.interval(delay.p99.interval)}; max {words.delay(delay.max)}{_clocks(part)}"
     )
     median = words.quantile(delay.median)

@@ -12,6 +12,7 @@ from functools import cached_property
 from math import nan
 from typing import Literal, Protocol
 
+from delaylab_study.analysis.statistics.needs import Needs
 from delaylab_study.analysis.statistics.quantiles import Interval
 from delaylab_study.charts.vega import Chart
 
@@ -53,7 +54,8 @@ class Value:
 
     `key` is its name for scripts, `unit` also says how it is usually written, and `how` how else.
     `interval` is None where there can be none. `doubts` speak against it, or say why it is None;
-    where it is a whole cell, they are what else is known.
+    where it is a whole cell, they are what else is known. `needs` are the packets that it would
+    take, if too few carry it.
     """
 
     key: str
@@ -63,6 +65,7 @@ class Value:
     doubts: tuple[str, ...] = ()
     how: Callable[[Value], str] | None = None
     tone: Tone = ""
+    needs: Needs | None = None
 
     @property
     def number(self) -> float:

@@ -34,7 +34,12 @@ def plain(said: Words) -> str:
 
 
 def written(value: Value) -> str:
-    """Return a value in words: in the usual ones of its unit, if it does not say how."""
+    """Return a value in words: in the usual ones of its unit, if it does not say how.
+
+    One that too few packets carry says how many it needs.
+    """
+    if value.how is None and value.value is None and value.needs is not None:
+        return value.needs.short
     return (value.how or USUAL.get(value.unit, rate))(value)
 
 

@@ -79,6 +79,14 @@ def packets(item: Planned) -> int:
     return 0 if probe is None else probe.count
 
 
+def every_s(item: Planned) -> float:
+    """Return the estimated seconds between two packets of a trial with a probe."""
+    probe = item.combination.probe
+    if probe is None:
+        return 0.0
+    return _between_s(probe.pace, _round_trip_s(probe, item.combination.lab))
+
+
 def _measured_s(item: Planned) -> float:
     """Return the estimated seconds of a trial in a lab that is up."""
     probe, loads = item.combination.probe, item.combination.loads

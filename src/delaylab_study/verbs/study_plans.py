@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from delaylab.api.files import JsonObject
 from delaylab.api.progress import Progress
+from delaylab_study.analysis.statistics.needs import Needs, needs
 from delaylab_study.papers import studies
 from delaylab_study.study import estimate, fits, order
 from delaylab_study.study_file.combine import StudyFile
@@ -37,6 +39,10 @@ UNKNOWN = (
     "rest whatever the load, with the delays of the links. Medians by kind of the sender, with a "
     "p99 of 1.5 times each: "
 )
+TAILS = {"p90": 0.9, "p99": 0.99}
+INDEPENDENT = (
+    "This takes packets to be independent. Those that share a queue are not: then more are needed."
+)
 BY_DOCTOR = "run delaylab doctor to have them measured here"
 
 
@@ -58,16 +64,37 @@ class ExpectedTrial:
 
 
 @dataclass(frozen=True)
+class ExpectedTail:
+    """The packets that an upper quantile needs, and those planned for a combination of levels.
+
+    `combinations` is the number of combinations that have so many. All packets are taken to be
+    independent. Those that share a queue are not, and more of them are needed.
+    """
+
+    quantile: str
+    needs: Needs
+    planned: int
+    combinations: int
+
+    @property
+    def enough(self) -> bool:
+        """Return True if so many packets carry the quantile, provided they are independent."""
+        return self.planned >= self.needs.packets
+
+
+@dataclass(frozen=True)
 class StudyForecast:
     """The trials of a study, the seconds from the last of them to the report, and its claims.
 
-    `round_trips` are those by which its own claims are foreseen; none without such a claim.
+    `round_trips` are those by which its own claims are foreseen; none without such a claim. `tails`
+    are empty without a probe.
     """
 
     trials: list[ExpectedTrial]
     finish_s: float
     claims: list[Foreseen]
     round_trips: list[RoundTrip]
+    tails: list[ExpectedTail]
 
     @property
     def total_s(self) -> float:
@@ -108,13 +135,30 @@ def dry_run(chosen: PlannedStudy, paper: Paper | None, progress: Progress) -> St
     ]
     run = [trial for trial in planned if trial.id not in unfit]
     finish_s = estimate.finish_s(run)
+    tails = _tails(run)
     if not loaded.spec.claims:
-        return StudyForecast(trials, finish_s, [], [])
+        return StudyForecast(trials, finish_s, [], [], tails)
     from delaylab_study.verbs import foreseen  # noqa: PLC0415  the analysis is slow to import
 
     claims = foreseen.foreseen(loaded, planned, unfit, emulated, paper, progress)
     own = any(not isinstance(claim, str) for claim in loaded.spec.claims)
-    return StudyForecast(trials, finish_s, claims, foreseen.assumed(run) if own else [])
+    return StudyForecast(trials, finish_s, claims, foreseen.assumed(run) if own else [], tails)
+
+
+def _tails(run: list[order.Planned]) -> list[ExpectedTail]:
+    """Return what p90 and p99 need, for each number of packets that combinations have."""
+    packets: Counter[tuple[str, ...]] = Counter()
+    every_s: dict[tuple[str, ...], float] = {}
+    for trial in run:
+        levels = tuple(trial.combination.levels.values())
+        packets[levels] += estimate.packets(trial)
+        every_s[levels] = estimate.every_s(trial)
+    alike = Counter((count, every_s[levels]) for levels, count in packets.items() if count)
+    return [
+        ExpectedTail(name, needs(q, count, count, between_s), count, combinations)
+        for name, q in TAILS.items()
+        for (count, between_s), combinations in sorted(alike.items())
+    ]
 
 
 def as_json(expected: StudyForecast) -> JsonObject:
@@ -123,6 +167,7 @@ def as_json(expected: StudyForecast) -> JsonObject:
         "trials": [asdict(trial) for trial in expected.trials],
         "expected_s": round(expected.total_s, 1),
         "claims": [{**asdict(claim), "decides": claim.decides} for claim in expected.claims],
+        "tails": [{**asdict(tail), "enough": tail.enough} for tail in expected.tails],
         "round_trips": [
             {**asdict(trip), "day": None if trip.day is None else trip.day.isoformat()}
             for trip in expected.round_trips
@@ -159,8 +204,25 @@ def print_summary(expected: StudyForecast, console: Console) -> None:
     emulated = sum(trial.emulated for trial in running)
     if emulated:
         console.print(f"{_trials(emulated)} {EMULATED}", style="yellow", soft_wrap=True)
+    for line in _tails_in_words(expected.tails):
+        console.print(line, soft_wrap=True)
     if expected.claims:
         _print_claims(expected.claims, expected.round_trips, console)
+
+
+def _tails_in_words(tails: list[ExpectedTail]) -> Iterator[str]:
+    """Yield what p99 needs, and p90 if too few packets are planned for it."""
+    shown = [tail for tail in tails if tail.quantile == "p99" or not tail.enough]
+    several = len({(tail.planned, tail.needs) for tail in shown if tail.quantile == "p99"}) > 1
+    for tail in shown:
+        where = "each combination of levels"
+        if several:
+            n = tail.combinations
+            where = f"each of {n} combinations of levels" if n > 1 else "one combination of levels"
+        short = "" if tail.enough else ": too few"
+        yield f"{tail.quantile} {tail.needs.words}; {where} has {tail.planned}{short}"
+    if shown:
+        yield INDEPENDENT
 
 
 def _print_claims(claims: list[Foreseen], round_trips: list[RoundTrip], console: Console) -> None:

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from delaylab_study.analysis.statistics.memory import quantile_times
+from delaylab_study.analysis.statistics.needs import BEYOND, FEWEST, Needs, needed, needs
 from delaylab_study.analysis.statistics.runs import (
     LEVEL,
     Floats,
@@ -46,12 +47,6 @@ __all__ = [
     "summarise",
 ]
 
-# A median is given from so many packets on: half of as many independent ones lie beyond it on one
-# side in 3 of 100 cases. Another quantile is given if so many independent packets are expected on
-# either side of it.
-FEWEST, BEYOND = 6, 5
-
-
 Tail = Literal["p99", "p90"]
 
 
@@ -61,13 +56,15 @@ class Quantile:
 
     A median of too few packets has a value, and no interval.
 
-    `at_most` is the upper limit in µs of a quantile that was refused for its bound.
+    `at_most` is the upper limit in µs of a quantile that was refused for its bound, `needs` are the
+    packets that one takes which too few carry.
     """
 
     value: float | None
     interval: Interval | None
     why: str = ""
     at_most: float | None = None
+    needs: Needs | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +117,11 @@ class Located:
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 
-def summarise(delay_ns: Numbers | Sequence[Numbers]) -> Summary:
-    """Summarise delays given in ns, in the order of sending: a series, or one for each trial."""
+def summarise(delay_ns: Numbers | Sequence[Numbers], every_s: float | None = None) -> Summary:
+    """Summarise delays given in ns, in the order of sending: a series, or one for each trial.
+
+    `every_s` is the time between two packets, None if it is not known.
+    """
     run = [trial / 1000 for trial in as_run(delay_ns)]
     n = sum(map(len, run))
     if n == 0:
@@ -131,7 +131,7 @@ def summarise(delay_ns: Numbers | Sequence[Numbers]) -> Summary:
     smallest, largest = min(map(np.min, run)), max(float(trial.max()) for trial in run)
     # No delay is negative, but stamps of two clocks may give one.
     least = min(0.0, float(smallest))
-    median, p90, p99, p999 = (_quantile(found, n, least) for found in located)
+    median, p90, p99, p999 = (_quantile(found, n, least, every_s) for found in located)
     return Summary(
         n=n,
         median=median,
@@ -143,13 +143,15 @@ def summarise(delay_ns: Numbers | Sequence[Numbers]) -> Summary:
     )
 
 
-def _quantile(located: Located, n: int, least: float) -> Quantile:
+def _quantile(located: Located, n: int, least: float, every_s: float | None) -> Quantile:
     """Return a quantile of delays; its interval ends at the least possible delay."""
     interval = located.among_trials()
     if interval is not None:
         return Quantile(located.value, (max(least, interval[0]), interval[1]))
-    value = located.value if located.q == 0.5 else None
-    return Quantile(value, None, refusal(located, n))
+    if located.q == 0.5:
+        return Quantile(located.value, None, refusal(located, n))
+    takes = needs(located.q, n, located.effective, every_s)
+    return Quantile(None, None, refusal(located, n), needs=takes)
 
 
 def refusal(located: Located, n: int) -> str:
@@ -159,16 +161,11 @@ def refusal(located: Located, n: int) -> str:
     name = f"p{100 * located.q:g}"
     if located.effective >= 0.95 * n:
         return f"{name} needs {needed(located.q)} independent packets; there are {n}"
-    due = float(f"{n * needed(located.q) / located.effective:.2g}")
+    due = needs(located.q, n, located.effective, None)
     return (
         f"{name} needs {needed(located.q)} independent packets; there are {n}, worth "
-        f"{located.effective:.0f}: about {due:.0f} would do"
+        f"{located.effective:.0f}: about {due.packets} would do"
     )
-
-
-def needed(q: float) -> int:
-    """Return the number of packets, independent ones beside the median, that a quantile takes."""
-    return FEWEST if q == 0.5 else math.ceil(round(BEYOND / min(q, 1 - q), 6))
 
 
 def refused(summary: Summary, bound_us: float) -> Summary:

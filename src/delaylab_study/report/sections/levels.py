@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from math import isfinite
 
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.compared.levels import APART, Contrast, FactorLevels, Mean
 from delaylab_study.analysis.group import in_words
 from delaylab_study.analysis.statistics.effects import Effect
+from delaylab_study.analysis.statistics.needs import Needs
 from delaylab_study.charts.levels import factor_charts
 from delaylab_study.charts.numeric import ALL
 from delaylab_study.report import value as v
@@ -26,7 +27,8 @@ ONCE = (
     "intervals leave out how much repeated trials differ (`repeat` in the study file)."
 )
 MEAN = "mean of all"
-
+Levels = frozenset[tuple[str, str]]
+"""Levels of factors, each with its factor."""
 
 OPENED = 12
 """The largest number of rows that the page shows at once."""
@@ -41,8 +43,9 @@ def section(report: Report) -> v.Section:
 
 
 def _factor(of: FactorLevels, report: Report) -> Iterator[v.Part]:
-    said, means = _said(of), _means(of)
-    each = {level: _scenarios(of, level) for level in of.levels}
+    takes = _takes(of, report)
+    said, means = _said(of), _means(of, takes)
+    each = {level: _scenarios(of, level, takes) for level in of.levels}
     every = [row for level, rows in each.items() for row in [*rows, *means.get(level, [])]]
     summed = [row for level, rows in each.items() for row in means.get(level, rows)]
     columns = (
@@ -65,15 +68,46 @@ def _factor(of: FactorLevels, report: Report) -> Iterator[v.Part]:
     yield v.unfolded("Each difference", [table], opened=len(every) <= OPENED)
 
 
-def _scenarios(of: FactorLevels, level: str) -> list[v.Row]:
+@dataclass(frozen=True, slots=True)
+class _Takes:
+    """The packets that the p99 of each combination of levels takes, if too few carry it."""
+
+    reference: Levels
+    known: Mapping[Levels, Needs]
+
+    def of(self, factor: str, found: Contrast) -> Needs | None:
+        """Return what the difference of a contrast takes: the side that needs more."""
+        level = frozenset({(factor, found.level), *found.scenario.items()})
+        before = frozenset({*self.reference, *found.scenario.items()})
+        return _most(self.known.get(each) for each in (level, before))
+
+
+def _takes(of: FactorLevels, report: Report) -> _Takes:
+    known = {
+        frozenset(group.factors.items()): group.rtt["app"].p99.needs
+        for group in report.probed
+        if "app" in group.rtt
+    }
+    return _Takes(
+        frozenset({(of.factor, of.reference)}),
+        {levels: found for levels, found in known.items() if found is not None},
+    )
+
+
+def _most(found: Iterable[Needs | None]) -> Needs | None:
+    known = [each for each in found if each is not None]
+    return max(known, key=lambda each: each.packets, default=None)
+
+
+def _scenarios(of: FactorLevels, level: str, takes: _Takes) -> list[v.Row]:
     """Return the rows of a level, one for each scenario."""
     pairs = zip(of.of(level, "median"), of.of(level, "p99"), strict=True)
-    return [_row(median, p99) for median, p99 in pairs]
+    return [_row(median, p99, takes.of(of.factor, p99)) for median, p99 in pairs]
 
 
-def _row(median: Contrast, p99: Contrast) -> v.Row:
+def _row(median: Contrast, p99: Contrast, takes: Needs | None) -> v.Row:
     doubts = "; ".join(median.doubts)
-    shift, tail = _change(median, median.doubts), _change(p99)
+    shift, tail = _change(median, median.doubts), _change(p99, needs=takes)
     doubted = (v.Span("\n"), v.Span(f"in doubt: {doubts}", "small")) if doubts else ()
     delays = (
         v.Value("median_before_us", median.before, "us"),
@@ -93,22 +127,28 @@ def _given(statistic: str, effect: Effect) -> bool:
     return statistic == "median" or isfinite(effect.interval[0])
 
 
-def _change(found: Contrast | Mean, doubts: tuple[str, ...] = ()) -> v.Value:
+def _change(
+    found: Contrast | Mean, doubts: tuple[str, ...] = (), needs: Needs | None = None
+) -> v.Value:
     """Return a difference of a statistic; None if too few independent packets carry it."""
     key, effect = f"{found.statistic}_change_us", found.effect
     if not _given(found.statistic, effect):
-        return v.Value(key, None, "us", v.UNKNOWN)
+        return v.Value(key, None, "us", v.UNKNOWN, needs=needs)
     return v.Value(key, effect.value, "us", effect.interval, doubts, written.change)
 
 
-def _means(of: FactorLevels) -> dict[str, list[v.Row]]:
+def _means(of: FactorLevels, takes: _Takes) -> dict[str, list[v.Row]]:
     """Return the row of the mean of each level that has more than one scenario."""
     by = {(mean.level, mean.statistic): mean for mean in of.means}
     found: dict[str, list[v.Row]] = {}
     for level in of.levels:
         median = by.get((level, "median"))
         if median is not None and median.scenarios > 1:
-            shifts = [(_change(by[level, statistic]),) for statistic in ("median", "p99")]
+            most = _most(takes.of(of.factor, each) for each in of.of(level, "p99"))
+            shifts = [
+                (_change(by[level, "median"]),),
+                (_change(by[level, "p99"], needs=most),),
+            ]
             found[level] = [[level, f"{MEAN} {median.scenarios}", "", "", *shifts, *shifts]]
     return found
 

@@ -68,6 +68,7 @@ def quantile(key: str, found: Quantile) -> Value:
         found.interval or UNKNOWN,
         (found.why,) if found.why else (),
         written.at_most(found.at_most),
+        needs=found.needs,
     )
 
 
