@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,7 +23,7 @@ from delaylab_study.charts.over_time import TRIALS, over_time
 from delaylab_study.charts.vega import Chart
 from delaylab_study.dataset.store import read_study
 from delaylab_study.report.html import write_report
-from delaylab_study.report.show import as_json
+from delaylab_study.report.show import as_json, table_csv
 from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.grouped import of_packets
@@ -74,6 +77,61 @@ def test_the_slowest_packet_is_named_with_its_segment(tmp_path: Path) -> None:
     assert second.rtt_us < 200
     rtts = [packet.rtt_us for packet in of_packets(group).slowest]
     assert rtts == sorted(rtts, reverse=True)
+
+
+def test_neighbours_of_one_cause_are_one_event(tmp_path: Path) -> None:
+    """A burst of 20 packets, in which two are fast, and a lone spike elsewhere."""
+    burst = [*range(100, 108), *range(110, 122)]
+
+    def draw(random: np.random.Generator, n: int) -> NDArray[np.float64]:
+        us = random.lognormal(np.log(5), 0.3, n)
+        us[burst] = np.linspace(9000, 2000, len(burst))
+        return us
+
+    other = {BRIDGE: draw, ("reply", "sender.app"): spike(40, us=3000)}
+    (group,) = analysed(tmp_path, Condition(packets=400, delays=other))
+    first, second, third, *_ = of_packets(group).slowest
+    assert (first.seq, first.packets) == (100, 20)
+    assert (first.first_s, first.last_s) == pytest.approx((0.5, 0.605), abs=0.001)
+    assert first.lost_in.layer == "bridge and uplink queue"
+    assert (second.seq, second.packets) == (40, 1)
+    assert second.first_s == second.last_s == second.after_s
+    assert third.rtt_us < 300
+    assert first.excess_us == pytest.approx(first.rtt_us - first.usual_us)
+    assert sum(part.delay_us for part in first.parts) == pytest.approx(first.rtt_us)
+    assert first.lost_in in first.parts
+    assert first.lost_in.lost_us <= first.excess_us + 50
+
+
+def test_noise_is_no_event(tmp_path: Path) -> None:
+    (group,) = analysed(tmp_path, Condition(packets=2000, seed=4))
+    assert max(each.packets for each in of_packets(group).slowest) < 10
+
+
+def test_a_line_of_the_page_and_its_dot_lead_to_each_other(tmp_path: Path) -> None:
+    place = write(tmp_path, Condition(delays={BRIDGE: spike(100)}))
+    page = write_report(place).read_text(encoding="utf-8")
+    assert len(re.findall(r'<tr id="slow-0-1-100">', page)) == 1
+    assert '<a id="dot-slow-0-1-100" xlink:href="#slow-0-1-100"' in page
+    assert '<a href="#dot-slow-0-1-100">' in page
+    assert "stamps of packet 100 against the medians" in page
+    assert "vega.github.io" not in page
+    drawing = (place / "charts" / "rtt-over-time.svg").read_text()
+    assert "href" not in drawing.replace("xmlns:xlink", "")
+
+
+def test_each_table_of_the_page_has_its_csv(tmp_path: Path) -> None:
+    place = write(tmp_path, Condition(delays={BRIDGE: spike(100)}))
+    page = write_report(place).read_text(encoding="utf-8")
+    links = re.findall(
+        r'<a download="([\w-]+).csv" href="data:text/csv;charset=utf-8,([^"]*)"', page
+    )
+    assert len(links) == page.count("<table>")
+    saved = {name: unquote(text) for name, text in links}
+    assert saved["delays"].encode() == table_csv(place, "delays")
+    slow = csv.DictReader(io.StringIO(saved["the-slowest-packets"]))
+    assert next(iter(slow))["rtt_us"].startswith("500")
+    assert any("sender.uplink" in unquote(text) for name, text in links if name == "table")
 
 
 def test_a_packet_at_rest_is_not_among_the_slowest(tmp_path: Path) -> None:
@@ -135,10 +193,10 @@ def test_every_form_of_the_report_has_the_slowest_packets(tmp_path: Path) -> Non
     table = out.getvalue().partition("The slowest packets")[2]
     rows = [line for line in table.splitlines() if "+" in line]
     assert "near" in rows[0]
-    assert "+50.0 ms (of 50.0 ms) in bridge and uplink" in rows[0]
+    assert "+50.0 ms of 50.0 ms in bridge and uplink" in rows[0]
     assert "machine: 50 % busy, 20 % waiting, 2 % stolen" in table
     page = write_report(place).read_text(encoding="utf-8")
-    assert "The 10 slowest packets" in page
+    assert ">The slowest packets</h3>" in page
     assert "User RTT over time, with the load and the machine&#39;s state" in page
     assert (place / "charts" / "rtt-over-time.png").is_file()
 

@@ -14,6 +14,7 @@ from delaylab_study.report.html import write_report
 from delaylab_study.report.show import as_json
 from delaylab_study.verbs.datasets import show
 from tests import synthetic
+from tests.pages import visible
 from tests.plain import plain as as_script
 from tests.synthetic import Condition, lognormal
 
@@ -76,7 +77,7 @@ def test_the_page_names_no_paper(page: str) -> None:
     assert "<h2>Claims of this study</h2>" in page
     assert '<span class="badge">does not hold</span>' in page
     assert "<h2>Delay by layer</h2>" in page
-    without_styles = re.sub(r'class="[^"]*"', "", page)
+    without_styles = re.sub(r'class="[^"]*"', "", visible(page))
     assert OF_A_PAPER.findall(without_styles) == []
 
 

@@ -7,6 +7,7 @@ from textwrap import shorten
 
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.over_time.changes import NONE, ChangeInWords, Changes
+from delaylab_study.analysis.over_time.slowest import SlowPacket
 from delaylab_study.analysis.over_time.timeline import RttsOverTime
 from delaylab_study.charts.lazy import alt
 from delaylab_study.charts.vega import (
@@ -41,6 +42,7 @@ LOST_SAID = (
     " A red mark at the top is a packet without a reply, when it was sent. A red band is an "
     "outage, with the time from its first lost packet to its last."
 )
+RING_SAID = " A ring is one of the slowest packets."
 CHANGES_SAID = (
     " A dashed line is a change by the lab's timeline, counted from the first packet under load."
 )
@@ -64,7 +66,8 @@ def over_time(groups: list[Group], changes: Changes = NONE) -> Chart | None:
         f" {len(drawn)} of {all_of_them} trials, those with the longest outages and the most "
         "unusual packets."
     )
-    signs = LOST_SAID if lost else ""
+    signs = RING_SAID if any(each.slowest for each in drawn) else ""
+    signs += LOST_SAID if lost else ""
     signs += CHANGES_SAID if any(each.changes for each in drawn) else ""
     chart = alt.concat(*panels, columns=2 if len(panels) > 1 else 1, spacing=26)
     return render(
@@ -79,14 +82,31 @@ def over_time(groups: list[Group], changes: Changes = NONE) -> Chart | None:
     )
 
 
+def drawn_trials(groups: list[Group], changes: Changes = NONE) -> frozenset[str]:
+    """Return the trials that the chart draws, by their ids."""
+    return frozenset(each.line.trial for each in _chosen(groups, changes))
+
+
+def anchor(group: Group, packet: SlowPacket) -> str:
+    """Return the name of a slow packet's line on the page."""
+    indices = {trial.id: trial.index for trial in group.trials}
+    return f"slow-{indices[packet.trial]}-{packet.probe}-{packet.seq}"
+
+
+def dot_of(name: str) -> str:
+    """Return the name of the dot of the packet whose line has this name."""
+    return f"dot-{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class _DrawnTrial:
-    """A trial to draw, with the changes of its lab's timeline and how unusual its packets are."""
+    """A trial to draw: its timeline's changes, its slowest packets and how unusual they are."""
 
     line: RttsOverTime
     title: str
     changes: list[ChangeInWords]
     unusual: float
+    slowest: list[tuple[str, SlowPacket]]
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -102,6 +122,7 @@ def _chosen(groups: list[Group], changes: Changes) -> list[_DrawnTrial]:
             ", ".join(part for part in (group.label_of(line.trial), group.emulation) if part),
             changes.of(group.factors),
             max((s.times for s in packets.slowest if s.trial == line.trial), default=0.0),
+            [(anchor(group, s), s) for s in packets.slowest if s.trial == line.trial],
         )
         for group in groups
         if (packets := group.packets)
@@ -121,6 +142,8 @@ def _panel(drawn: _DrawnTrial, *, lost: bool) -> alt.VConcatChart:
     if line.outages:
         above += _outages(line, scale)
     above.append(_packets(line, scale, lost=lost))
+    if drawn.slowest:
+        above.append(_slowest(drawn.slowest, scale))
     if len(line.lost_s):
         above.append(_lost(line, scale))
     if drawn.changes and line.load_s:
@@ -149,6 +172,19 @@ def _lost(line: RttsOverTime, scale: alt.Scale) -> alt.Chart:
         alt.Chart(inline(rows))
         .mark_rule(strokeWidth=1.2, aria=False)
         .encode(x=alt.X("s:Q", scale=scale), y=alt.value(0), y2=alt.value(LOST_PX), color="phase:N")
+    )
+    return chart
+
+
+def _slowest(found: list[tuple[str, SlowPacket]], scale: alt.Scale) -> alt.Chart:
+    """Return a ring for each of the slowest packets, which leads to its line on the page."""
+    rows = inline(
+        [{"s": packet.after_s, "us": packet.rtt_us, "href": f"#{name}"} for name, packet in found]
+    )
+    chart: alt.Chart = (
+        alt.Chart(rows)
+        .mark_point(size=46, color=INK, strokeWidth=1.2, fill="transparent", aria=False)
+        .encode(x=alt.X("s:Q", scale=scale), y=alt.Y("us:Q"), href="href:N")
     )
     return chart
 

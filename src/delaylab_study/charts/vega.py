@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +36,8 @@ LOADS = {
 OTHER = "#0072B2"
 INK = "#20242a"
 
+LEADS = re.compile(r'<a xlink:href="[^"]*#([a-z0-9-]+)"')
+"""A mark that leads to a place of the page; the renderer makes an address of its own of it."""
 _NUMBERS = count()
 
 Row = dict[str, Any]
@@ -55,21 +58,29 @@ class Chart:
     spec: Row = field(repr=False)
     drawn: Future[bytes] | None = field(default=None, repr=False, compare=False)
 
-    @cached_property
+    @property
     def svg(self) -> str:
         """Return the chart as SVG. It takes 0.1 s to draw, and is drawn only when asked for."""
+        return LEADS.sub("<a", self._svg)
+
+    @cached_property
+    def _svg(self) -> str:
         if self.drawn is not None:
             return self.drawn.result().decode()
-        return vl_convert.vegalite_to_svg(self.spec)
+        return str(vl_convert.vegalite_to_svg(self.spec))
 
     def fitted(self, width: float) -> str:
         """Return the chart as SVG of this width in px; raise TooNarrow if it has no room."""
-        return fit(self.spec, width)
+        return LEADS.sub("<a", fit(self.spec, width))
 
     @property
     def inline(self) -> str:
-        """Return the SVG with the page's own text colour as its ink."""
-        return self.svg.replace(INK, "currentColor")
+        """Return the SVG with the page's own text colour as its ink.
+
+        A mark that leads to a place of the page has a name, by which that place leads back to it.
+        """
+        named = LEADS.sub(r'<a id="dot-\1" xlink:href="#\1"', self._svg)
+        return named.replace(INK, "currentColor")
 
 
 def to_png(svg: str, scale: float = 2) -> bytes:

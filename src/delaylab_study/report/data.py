@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 
 from delaylab.api.files import Json, JsonObject, printable
@@ -35,6 +35,14 @@ def records(sections: Iterable[Section]) -> dict[str, list[Record]]:
         for table in _tables(section.parts):
             found.setdefault(table.key, []).extend(_record(table, row) for row in table.rows)
     return found
+
+
+def rows_of(table: Table) -> list[Record]:
+    """Return the rows of one table; where a column has words alone, its head is their key."""
+    columns = [replace(column, key=column.key or column.head) for column in table.columns]
+    if table.key:
+        columns = [*table.columns]
+    return [_record(replace(table, columns=columns), row) for row in table.rows]
 
 
 def json_of(rows: Iterable[Record]) -> list[JsonObject]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log10
@@ -11,7 +11,7 @@ from delaylab.api.drawing import FONT, xml
 from delaylab.api.kinds import facts_of
 from delaylab.api.points import ON_HOST, RESPONDER, TUNNEL, WIRE, bare, role, router_number
 from delaylab_study.analysis.group import Group, SegmentSummary
-from delaylab_study.analysis.statistics.quantiles import Tail
+from delaylab_study.analysis.statistics.quantiles import Quantile, Summary, Tail
 from delaylab_study.charts import words
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report.arrange import Panel, layer_names, segment_key, usual
@@ -43,6 +43,8 @@ RAMP = ("#e9eff3", "#fbe9c6", "#fbc97f", "#f39a4f", "#dd5f33", "#a3261f")
 DEEP = 4
 """The first of these that is read with light text."""
 DARK, LIGHT = "#20242a", "#ffffff"
+SWITCH = (("median", "median"), ("p90", "p90"), ("p99", "p99"))
+"""The statistics between which a page switches what is bold, with their words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +114,15 @@ def drawing(panel: Panel) -> str:
 
 def _statistics(panel: Panel) -> list[str]:
     """Return the words that say which quantiles of which delays the numbers are."""
+    bold = {name: f"bold: {said}; below: {panel.tail}" for name, said in SWITCH}
     said = (
-        f"bold: median; below: {panel.tail}",
+        bold["median"],
         "user RTT: round trip",
         "segments: one way",
     )
     return [
         f'<text x="0" y="{REGIONS + index * SAID}" font-size="10.5" fill="{INK}" '
-        f'fill-opacity="0.7">{text}</text>'
+        f'fill-opacity="0.7"{_switched(bold if index == 0 else {})}>{text}</text>'
         for index, text in enumerate(said)
     ]
 
@@ -275,7 +278,7 @@ def _round_trip(group: Group, middle: float, name: Tail) -> list[str]:
         return []
     rtt, x = group.rtt["app"], LABEL + RTT / 2
     return [
-        _text(x, middle - 2, words.quantile(rtt.median), 13, weight="700"),
+        _bold(x, middle - 2, rtt, 13, weight="700"),
         _text(x, middle + 13, words.quantile(rtt.tail(name)), 10.5, opacity=0.7),
     ]
 
@@ -287,10 +290,9 @@ def _shown(panel: Panel, label: str) -> str:
 
 def _cell(x: float, width: float, top: float, row: float, part: SegmentSummary, name: Tail) -> str:
     delay = part.delay
-    known = delay.median.at_most if delay.median.value is None else delay.median.value
-    if known is None:
+    shade = _shade(delay.median)
+    if shade is None:
         return ""
-    shade = min(len(RAMP) - 1, max(0, int(log10(known)) if known >= 1 else 0))
     below = f"± {words.delay(part.bound_us)}" if part.bound_us else words.quantile(delay.tail(name))
     ink = LIGHT if shade >= DEEP else DARK
     middle = top + row / 2
@@ -301,12 +303,11 @@ def _cell(x: float, width: float, top: float, row: float, part: SegmentSummary, 
         f"p90 {words.quantile_or_needs(delay.p90)}; p99 {words.quantile_or_needs(delay.p99)}, 95 % "
         f"{words.interval(delay.p99.interval)}; max {words.delay(delay.max)}{_clocks(part)}"
     )
-    median = words.quantile(delay.median)
     return (
         f"<g><title>{xml(hint)}</title>"
         f'<rect x="{x:.1f}" y="{top + 2:.1f}" width="{width:.1f}" height="{row - 4}" rx="5" '
-        f'fill="{RAMP[shade]}"/>'
-        + _text(x + width / 2, middle - 2, median, 12.5, weight="600", ink=ink)
+        f'fill="{RAMP[shade]}"{_switched(_colours(delay))}/>'
+        + _bold(x + width / 2, middle - 2, delay, 12.5, weight="600", ink=ink)
         + _text(x + width / 2, middle + 13, below, 10.5, ink=ink, opacity=0.8)
         + "</g>"
     )
@@ -356,3 +357,31 @@ def _text(
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" font-size="{size}" '
         f'font-weight="{weight}" fill="{ink}" fill-opacity="{opacity}">{xml(text)}</text>'
     )
+
+
+def _bold(x: float, y: float, delays: Summary, size: float, *, weight: str, ink: str = INK) -> str:
+    """Return the number in bold, which a page switches between statistics."""
+    said = {name: words.quantile(delays.quantiles[name]) for name, _ in SWITCH}
+    text = _text(x, y, words.quantile(delays.median), size, weight=weight, ink=ink)
+    return text.replace("<text", f"<text{_switched(said)}", 1)
+
+
+def _switched(found: Mapping[str, str]) -> str:
+    """Return the attributes by which a page switches between statistics."""
+    return "".join(f' data-{name}="{xml(text)}"' for name, text in found.items())
+
+
+def _shade(found: Quantile) -> int | None:
+    """Return the place of a quantile's colour in `RAMP`; None if it is not known."""
+    known = found.at_most if found.value is None else found.value
+    if known is None:
+        return None
+    return min(len(RAMP) - 1, max(0, int(log10(known)) if known >= 1 else 0))
+
+
+def _colours(delay: Summary) -> dict[str, str]:
+    """Return a cell's colour and its ink for each statistic; that of the median where unknown."""
+    shades = {name: _shade(delay.quantiles[name]) for name, _ in SWITCH}
+    median = shades["median"] or 0
+    found = {name: median if shade is None else shade for name, shade in shades.items()}
+    return {name: f"{RAMP[at]} {LIGHT if at >= DEEP else DARK}" for name, at in found.items()}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import isfinite
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from delaylab.api.drawing import policy_tag
+from delaylab_study.report.data import csv_of, rows_of
 from delaylab_study.report.style import TEMPLATES, style_sheet
-from delaylab_study.report.value import Section, Span, Swatches, Tone, Words
-from delaylab_study.report.written import spans
+from delaylab_study.report.value import Link, Section, Span, Swatches, Table, Tone, Words
+from delaylab_study.report.written import spans, values_in
 
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 CODE = re.compile(r"`([^`]+)`")
@@ -29,7 +32,11 @@ DARK = Markup(' class="deep"')
 
 
 def page(title: str, sections: Sequence[Section], footer: Words = "") -> str:
-    """Return a page as HTML that refers to nothing outside itself."""
+    """Return a page as HTML that refers to nothing outside itself.
+
+    Its one script sorts tables, follows links into what is folded, and switches quantiles; without
+    it the page has all the same numbers.
+    """
     template = _environment().get_template("page.html.j2")
     return template.render(title=title, sections=sections, footer=footer, style=style_sheet())
 
@@ -46,9 +53,30 @@ def _environment() -> Environment:
     found.filters["unbroken"] = unbroken
     found.filters["marked"] = marked
     found.filters["shown"] = shown
+    found.filters["number"] = number
+    found.filters["csv_link"] = csv_link
+    found.filters["csv_name"] = csv_name
     found.filters["kind"] = lambda part: type(part).__name__
-    found.globals["content_policy"] = Markup(policy_tag())
+    script = f"<script>{(TEMPLATES / 'page.js').read_text(encoding='utf-8')}</script>"
+    found.globals["content_policy"] = Markup(policy_tag(script))
+    found.globals["script"] = Markup(script)
     return found
+
+
+def number(said: Words) -> float | None:
+    """Return the number by which a cell is sorted: its first one; None if it has none."""
+    known = (value.number for value in values_in(said))
+    return next((found for found in known if isfinite(found)), None)
+
+
+def csv_name(table: Table) -> str:
+    """Return the name of the file that a table is saved as."""
+    return f"{table.key or '-'.join(table.title.lower().split()) or 'table'}.csv"
+
+
+def csv_link(table: Table) -> str:
+    """Return a table as CSV in a link, by which a browser saves it without a network."""
+    return f"data:text/csv;charset=utf-8,{quote(csv_of(rows_of(table)))}"
 
 
 def unbroken(text: str) -> str:
@@ -74,4 +102,6 @@ def _span(part: Span) -> Markup:
         )
         return Markup('<span class="key">{}</span>').format(Markup("").join(colours))
     text = marked(part.text).replace("\n", Markup("<br>"))
+    if isinstance(part, Link):
+        return Markup('<a href="#{}">{}</a>').format(part.to, text)
     return Markup(TAGS.get(part.tone, "{}")).format(text)

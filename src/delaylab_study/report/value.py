@@ -44,6 +44,13 @@ class Swatches(Span):
     steps: tuple[tuple[str, str, bool], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Link(Span):
+    """Words that lead to another place of the page, by its name."""
+
+    to: str = ""
+
+
 UNKNOWN: Interval = (nan, nan)
 """The interval of a value that too few data carry."""
 
@@ -155,7 +162,8 @@ class Table(Part):
     draws lines between all rows.
 
     Scripts get the rows by the table's `key`, each with the values that all of them `share`; one
-    without a key repeats what another has.
+    without a key repeats what another has. On the page, rows may have names by which links lead to
+    them (`anchors`), and a part each that a reader unfolds (`opens`).
     """
 
     columns: Sequence[Column]
@@ -168,6 +176,8 @@ class Table(Part):
     lined: bool = False
     key: str = ""
     share: Sequence[Value] = ()
+    anchors: Sequence[str] = ()
+    opens: Sequence[Block] = ()
 
     def columns_on(self, form: Form) -> list[Column]:
         """Return the columns that a form shows."""
@@ -259,10 +269,15 @@ class Charts(OnPage):
 
 @dataclass(frozen=True)
 class Picture(OnPage):
-    """A drawing as SVG with the page's own colours; `drawing` is the same as a file, if any."""
+    """A drawing as SVG with the page's own colours; `drawing` is the same as a file, if any.
+
+    `switch` are the names of statistics between which a reader switches, each with its words: the
+    drawing's elements have the words or the colours of each as their `data-NAME`.
+    """
 
     inline: Callable[[], str]
     drawing: Drawing | None = None
+    switch: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from delaylab_study.analysis.over_time.changes import NONE, Changes, may_have_changes
-from delaylab_study.charts.over_time import over_time
+from delaylab_study.charts.over_time import drawn_trials, over_time
 from delaylab_study.dataset.store import Study
 from delaylab_study.report import value as v
 from delaylab_study.report.sections import outages, slowest
 from delaylab_study.report.sections.section import Report
+
+OPENS = (
+    " Below a line, its slowest packet's stamps unfold. A ring in the drawing leads to its line."
+)
 
 
 def section(report: Report) -> v.Section:
@@ -19,7 +23,8 @@ def section(report: Report) -> v.Section:
 
 def _parts(report: Report) -> Iterator[v.Part]:
     groups = report.groups
-    chart = over_time(groups, _changes(report.study))
+    changes = _changes(report.study)
+    chart, drawn = over_time(groups, changes), drawn_trials(groups, changes)
     said, found = outages.lines(groups), slowest.slowest(groups)
     if chart or said or found:
         yield v.Heading("Over time, and the slowest packets", 2)
@@ -30,16 +35,20 @@ def _parts(report: Report) -> Iterator[v.Part]:
         yield v.note(outages.NOTE)
         yield from (v.Line(f"{line}.") for line in said)
     if found:
-        yield v.Heading(f"The {len(found)} slowest packets")
-        yield v.note(slowest.NOTE)
-        yield slowest.table(found)
+        yield v.Heading("The slowest packets")
+        yield v.note((slowest.NOTE, OPENS))
+        first = slowest.table(found, drawn=drawn)
+        yield first
         each = [
             (group.label, [(group, packet) for packet in group.packets.slowest])
             for group in groups
             if group.packets and group.packets.slowest
         ]
         if len(each) > 1:
-            tables = [(v.Heading(label), slowest.table(packets)) for label, packets in each]
+            tables = [
+                (v.Heading(label), slowest.table(packets, drawn=drawn, named=first.anchors))
+                for label, packets in each
+            ]
             yield v.unfolded("The slowest of each", [part for pair in tables for part in pair])
 
 

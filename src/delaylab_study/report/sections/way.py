@@ -15,7 +15,7 @@ from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
 from delaylab_study.report import written
 from delaylab_study.report.arrange import Panel, panels
-from delaylab_study.report.packet_path import DEEP, RAMP, drawing
+from delaylab_study.report.packet_path import DEEP, RAMP, SWITCH, drawing
 from delaylab_study.report.sections.section import Report, interval, quantile
 from delaylab_study.report.way_in_terminal import tables
 
@@ -94,7 +94,7 @@ def _page(report: Report) -> Iterator[v.Part]:
         way = WayDrawing(f"way-{index}-{panel.groups[0].kind}", panel)
         many = len(panel.groups)
         yield v.Heading(panel.heading)
-        yield v.unfolded(f"{many} rows", [v.Picture(way.inline, way)], when=many > WAY_ROWS)
+        yield v.unfolded(f"{many} rows", [v.Picture(way.inline, way, SWITCH)], when=many > WAY_ROWS)
     for (reason, kinds), points in _absent(report.groups).items():
         said = f" ({', '.join(kinds)}): {reason}."
         yield v.note(("No stamps at ", v.Span(", ".join(points), "strong"), said))
