@@ -62,8 +62,8 @@ ORDER_OF_STUDY = [
 """The rooms of studies."""
 ROOMS_OF_ANALYSIS = [
     "usable",
-    "convergence",
     "statistics",
+    "convergence",
     "clocks",
     "packets",
     "doubts",

@@ -42,7 +42,7 @@ from delaylab.spec.routing.ospf_settings import (
 )
 from delaylab.spec.routing.static_routes import RouteSpec
 from delaylab.spec.timeline.model import MomentSpec
-from delaylab_study.study_file.claims import ClaimSpec, LimitsSpec
+from delaylab_study.study_file.claims import ClaimSpec, LimitsSpec, PublishedSpec
 from delaylab_study.study_file.loads import LoadSpec
 from delaylab_study.study_file.model import StudySpec
 from delaylab_study.study_file.probe import ProbeSpec
@@ -267,6 +267,14 @@ _TEXTS: dict[type[BaseModel], str] = {
         """,
     LimitsSpec: """
         median: {more-than: 1.2x, at-most: 2x}
+        """,
+    PublishedSpec: """
+        claims:
+          - claim: routers-follow
+            of: converged
+            group: {hello: 1s}
+            median: {at-most: 5s}
+            published: {value: 4.2s, source: "Moy 1998, figure 3"}
         """,
     LoadSpec: """
         load:

@@ -86,6 +86,14 @@ def test_a_range_has_both_ends_and_round_values_between(
         ("{set: links.wan.delay, range: {from: 1ms, to: 5ms}}", "steps"),
         ("{set: links.wan.delay, values: [a bit]}", "expected a duration"),
         ("{set: links.sea.delay, values: [1ms]}", "leads to nothing"),
+        ("{set: [links.wan.delay], values: [[1ms]]}", "a list of different ones"),
+        ("{set: [links.wan.delay, probe.count], values: [1ms, 2ms]}", "a list of 2 values"),
+        ("{set: [links.wan.delay, probe.count], values: [[1ms]]}", "a list of 2 values"),
+        ("{set: links.wan.delay, values: [[1ms, 5]]}", "has one value"),
+        (
+            "{set: [links.wan.delay, probe.count], range: {from: 1ms, to: 2ms, steps: 2}}",
+            "`range` is of one setting",
+        ),
     ],
 )
 def test_a_series_that_is_wrong_is_one_line_with_its_place(
@@ -96,6 +104,14 @@ def test_a_series_that_is_wrong_is_one_line_with_its_place(
     assert said in str(raised.value)
     assert "numbers.yaml" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_settings_that_move_together_are_levels_named_by_the_first(tmp_path: Path) -> None:
+    both = "{set: [links.wan.delay, probe.count], values: [[1ms, 7], [2ms, 8], [3ms, 9]]}"
+    found = list(combinations(study(tmp_path, both), "quick"))
+    assert [each.levels["delay"] for each in found] == ["1ms", "2ms", "3ms"]
+    assert [each.probe.count for each in found if each.probe] == [7, 8, 9]
+    assert numbers_of([each.levels["delay"] for each in found]) is not None
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+import yaml
+from pydantic import ValidationError
 from rich.console import Console
 
 from delaylab_study.analysis.analyse import Analysed, analysed
+from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.own import claim_of
+from delaylab_study.analysis.compared.many import compare_levels
 from delaylab_study.charts.convergence import timeline_of_events
+from delaylab_study.charts.event_times import times_along
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.tables import TABLES
 from delaylab_study.report import html, show, terminal
+from delaylab_study.report.sections import claims
 from delaylab_study.report.sections.section import Report
+from delaylab_study.study_file.claims import ClaimSpec
 from tests import synthetic, unprobed
 
 MS = 1_000_000
@@ -163,3 +172,98 @@ def test_terminal_json_and_page_tell_the_same(found: Analysed) -> None:
         assert text in console.export_text(clear=False)
         assert text in page
     assert "jobs of nodes" not in page
+
+
+def timed(repeat: int, level: str, after_ms: int) -> unprobed.Trial:
+    """A trial whose tables were right so long after its event."""
+    event = {**EVENTS[0], "right_ns": AT + MS + after_ms * MS}
+    levels = {"hello": level}
+    return unprobed.Trial([], levels, repeat, {"events": [event]})
+
+
+@pytest.fixture
+def hellos(tmp_path: Path) -> Path:
+    """A study of two intervals of hellos, three trials of each."""
+    times = {"1s": (350, 360, 355), "5s": (910, 940, 925)}
+    trials = [
+        timed(repeat, level, ms)
+        for level, each in times.items()
+        for repeat, ms in enumerate(each, start=1)
+    ]
+    return unprobed.write(tmp_path / "hellos", trials)
+
+
+def test_each_level_has_its_number_of_trials_median_and_interval(hellos: Path) -> None:
+    rows = csv.DictReader(io.StringIO(show.table_csv(hellos, "events").decode()))
+    slow, fast = sorted(rows, key=lambda row: row["trials"], reverse=True)
+    assert (fast["n"], slow["n"]) == ("3", "3")
+    assert (float(fast["right_s"]), float(slow["right_s"])) == pytest.approx((0.355, 0.925))
+    assert 0.3 < float(fast["right_s_low"]) < 0.355 < float(fast["right_s_high"]) < 0.4
+
+
+def test_a_chart_has_the_times_along_the_factor(hellos: Path) -> None:
+    found = analysed(hellos)
+    (chart,) = times_along(found.study.record.factors, found.groups)
+    assert chart.name == "time-along-hello"
+    (rows,) = [rows for rows in chart.spec["datasets"].values() if rows]
+    right = [(row["at"], row["s"]) for row in rows if row["time"] == "converged"]
+    assert len(right) == 6
+    assert len({at for at, _ in right}) == 2
+    assert "down north" in chart.svg
+
+
+def test_levels_of_a_convergence_study_are_compared(hellos: Path) -> None:
+    found = compare_levels(store.read_study(hellos), "hello", ["1s", "5s"], {})
+    lines = {line.part.name: line for line in found.compared[0].lines}
+    converged = lines["converged after down north"]
+    assert converged.verdict == "slower"
+    assert converged.effect.value == pytest.approx(570_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("of: converged, group: {hello: 1s}, median: {at-most: 500ms}", "holds"),
+        ("of: converged, group: {hello: 5s}, median: {at-most: 500ms}", "does not hold"),
+        (
+            "of: converged, group: {hello: 5s}, against: {hello: 1s}, mean: {more-than: +500ms}",
+            "holds",
+        ),
+        ("of: detected, event: 2, median: {at-most: 1s}", "not testable here"),
+    ],
+)
+def test_claims_are_about_times_after_events(hellos: Path, claim: str, verdict: str) -> None:
+    spec = ClaimSpec.model_validate(yaml.safe_load(f"{{claim: fast, {claim}}}"))
+    assert judge(claim_of(spec), analysed(hellos).groups).verdict == verdict
+
+
+def test_a_published_number_stands_next_to_what_was_measured(hellos: Path) -> None:
+    spec = ClaimSpec.model_validate(
+        yaml.safe_load(
+            "{claim: fast, of: converged, group: {hello: 1s}, median: {at-most: 500ms}, "
+            "published: {value: 400ms, source: 'Somebody 1999, table 2'}}"
+        )
+    )
+    finding = judge(claim_of(spec), analysed(hellos).groups)
+    assert finding.published == 400_000
+    report = Report(store.read_study(hellos), analysed(hellos).groups, None, [spec])
+    assert "Somebody 1999, table 2: +400 ms" in str(claims._row(finding))
+    assert claims._json(finding)["published_in"] == "Somebody 1999, table 2"
+    assert claims._judged(finding, report.claims[0]).published.startswith("Somebody 1999")
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("of: rtt.app, event: 1, median: {at-most: 1ms}", "only a claim of detected, converged"),
+        ("of: outage, p99: {at-most: 1ms}", "a claim of outage has limits of median or mean"),
+        (
+            "of: rtt.app, median: {at-most: 1ms}, published: {value: 5%, source: them}",
+            "`published` is in the unit of the limits",
+        ),
+        ("of: rtt.app, median: {at-most: 1ms}, published: {value: 5ms}", "source"),
+    ],
+)
+def test_a_bad_claim_is_one_sentence(claim: str, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        ClaimSpec.model_validate(yaml.safe_load(f"{{claim: bad, {claim}}}"))

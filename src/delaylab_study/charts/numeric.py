@@ -46,7 +46,7 @@ def along(factor: str, numbers: Numbers, groups: Sequence[Group]) -> Chart | Non
         return None
     ticks = ticks_of(rows, "us")
     base = alt.Chart().encode(
-        x=_x(factor, numbers),
+        x=along_axis(factor, numbers),
         color=coloured(rows, "of").title(None) if kept != [ALL] else alt.value(COLOURS[1]),
         strokeDash=alt.StrokeDash(
             "statistic:N",
@@ -75,7 +75,7 @@ def along(factor: str, numbers: Numbers, groups: Sequence[Group]) -> Chart | Non
     )
 
 
-def _x(factor: str, numbers: Numbers) -> alt.X:
+def along_axis(factor: str, numbers: Numbers) -> alt.X:
     """Return an axis of a factor's numbers, with a tick at each level, named as in the study."""
     places = [*numbers.values.values()]
     logarithmic = places[0] > 0 and places[-1] / places[0] >= WIDE

@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, ComparedLine
 from delaylab_study.analysis.compared.many import Comparison
-from delaylab_study.analysis.compared.measured import AT_WORK, ROUND_TRIP, USER
+from delaylab_study.analysis.compared.measured import (
+    AFTER_EVENT,
+    AT_WORK,
+    ROUND_TRIP,
+    USER,
+)
 from delaylab_study.analysis.compared.two_sides import ComparedSides
 from delaylab_study.analysis.group import in_words
 from delaylab_study.charts import words
@@ -168,7 +173,11 @@ def _table(
 
 def _row(line: ComparedLine) -> v.Row:
     """Return a line of a comparison; a doubt names what undermines its verdict."""
-    way = "" if line.part.direction in (ROUND_TRIP, AT_WORK) else f", {line.part.direction}"
+    way = (
+        ""
+        if line.part.direction in (ROUND_TRIP, AT_WORK, AFTER_EVENT)
+        else f", {line.part.direction}"
+    )
     part = f"{line.part.name}{f' ({line.part.at})' if line.part.at else ''}{way}"
     statistic = "" if line.part == LOST else line.statistic
     levels = in_words(line.pair.levels) or "all trials"

@@ -212,7 +212,7 @@ def _row(axis: Axis, scenario: Scenario, unit: str, y: float) -> Iterator[str]:
         paper = axis.x(scenario.published)
         yield (
             f'<path class="published" d="M{paper:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'
-            f"<title>paper: {xml(amount(scenario.published, unit))}</title></path>"
+            f"<title>published: {xml(amount(scenario.published, unit))}</title></path>"
         )
 
 

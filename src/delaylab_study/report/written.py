@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import isfinite
 
 from delaylab_study.analysis.statistics.effects import Effect
 from delaylab_study.charts import words
@@ -93,6 +94,15 @@ def between(write: Callable[[float], str], unit: str = "") -> How:
         return f"{write(value.number)} [{low}, {high}]{unit}"
 
     return text
+
+
+def seconds_between(value: Value) -> str:
+    """Write a time in s, with its interval where it is known."""
+    if value.value is None:
+        return DASH
+    low, high = value.interval or UNKNOWN
+    ends = f" [{words.seconds(low)}, {words.seconds(high)}]" if isfinite(high - low) else ""
+    return f"{words.seconds(value.number)}{ends}"
 
 
 def points(share: float) -> str:

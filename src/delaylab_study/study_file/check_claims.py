@@ -39,7 +39,7 @@ def check_claims(
 ) -> None:
     """Raise BadInput for claims of one name, and for factors, levels or packets that are missing.
 
-    Claims of a study file are about packets, so a study without a probe has none.
+    A study without a probe has no claims about packets.
     """
     problems = Problems()
     names: set[str] = set()
@@ -51,7 +51,7 @@ def check_claims(
                 document.refuse(f"two claims are named {name!r}", at, "rename one")
             )
         names.add(name)
-        if isinstance(claim, ClaimSpec) and not probed:
+        if isinstance(claim, ClaimSpec) and not probed and not claim.of_events:
             what = f"claim {name!r} is about packets, and the study has no `probe`"
             problems.errors.append(document.refuse(what, at, "add a probe, or leave the claim out"))
         if isinstance(claim, ClaimSpec):

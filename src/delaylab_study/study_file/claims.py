@@ -38,7 +38,12 @@ Of = Literal[
     "one-way.sending",
     "one-way.receiving",
     "lost",
+    "detected",
+    "converged",
+    "outage",
 ]
+OF_EVENTS = ("detected", "converged", "outage")
+"""The quantities of events, of which each trial has one value."""
 STATISTICS = ("median", "mean", "p90", "p99", "share")
 _NUMBER = r"(?P<sign>[+-]?)\s*(?P<number>[0-9]{1,12}(?:\.[0-9]{1,9})?)"
 _SHARE = re.compile(rf"\s*{_NUMBER}\s*%\s*")
@@ -142,6 +147,15 @@ class LimitsSpec(Spec):
         return self.limits[0].unit
 
 
+class PublishedSpec(Spec):
+    """A number that others published, to stand next to what is measured here."""
+
+    value: Limit = Field(description="The number, in the unit of the claim's limits.")
+    source: str = Field(
+        min_length=1, max_length=200, description="Where it stands: `Moy 1998, figure 3`."
+    )
+
+
 class ClaimSpec(Spec):
     """A claim of one's own: it holds, does not hold, is open or not testable here."""
 
@@ -151,7 +165,16 @@ class ClaimSpec(Spec):
         description="The quantity: the RTT at a vantage point (`rtt.app`), the user RTT less the "
         "time in links with conditions, both ways (`rtt.without-links`), what a layer adds to it "
         "(`added.total`: user space less wire; where the sender's link has conditions, its delay "
-        "on the way out is part of that), a one-way delay, or the share of packets `lost`."
+        "on the way out is part of that), a one-way delay, or the share of packets `lost`. Of an "
+        "event of a lab with routing daemons: the time until it was `detected` by an adjacency, "
+        "until all tables had `converged` to what is right, and the longest `outage` (black hole "
+        "or loop), one value for each trial."
+    )
+    event: int | None = Field(
+        None,
+        ge=1,
+        description="For a quantity of events: the number of the event in the lab's timeline; "
+        "left out, it is 1.",
     )
     group: dict[Name, LevelName] = Field(
         default_factory=dict,
@@ -171,6 +194,9 @@ class ClaimSpec(Spec):
     share: LimitsSpec | None = Field(
         None, description="The limits of the share of packets lost; only with `of: lost`."
     )
+    published: PublishedSpec | None = Field(
+        None, description="The number that others published of this quantity, for reports."
+    )
     scenarios: Literal["every", "most", "some"] = Field(
         "every", alias="in", description="The scenarios that must keep the limits."
     )
@@ -185,13 +211,31 @@ class ClaimSpec(Spec):
             )
         if (self.of == "lost") != (given == ["share"]):
             raise ValueError("`of: lost` takes `share`, and `share` takes `of: lost`")
+        self._check_event(given[0])
         unit = self.limits.unit
+        if self.published and self.published.value.unit != unit:
+            raise ValueError(
+                f"`published` is in the unit of the limits, such as {self.limits.limits[0]}; "
+                f"here: {self.published.value}"
+            )
         if self.against is None and unit != ("share" if self.of == "lost" else "µs"):
             want = "a share such as 1%" if self.of == "lost" else "a time such as 50us"
             raise ValueError(f"without `against`, a limit of {self.of} is {want}")
         if self.of == "lost" and unit == "µs":
             raise ValueError("a limit of `lost` is a share such as 1%, or a multiple such as 2x")
         return self
+
+    def _check_event(self, statistic: str) -> None:
+        if self.of not in OF_EVENTS:
+            if self.event is not None:
+                raise ValueError(f"only a claim of {', '.join(OF_EVENTS)} has `event`")
+        elif statistic not in ("median", "mean"):
+            raise ValueError(f"a claim of {self.of} has limits of median or mean: trials are few")
+
+    @property
+    def of_events(self) -> bool:
+        """Return True for a quantity of events, and False for one of packets."""
+        return self.of in OF_EVENTS
 
     @property
     def statistic(self) -> str:

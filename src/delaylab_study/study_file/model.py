@@ -43,7 +43,8 @@ class StudySpec(Spec):
         "its loads. A factor may also be the values of one setting: "
         "`{set: links.wan.delay, values: [1ms, 5ms, 20ms]}`, or "
         "`{set: links.wan.delay, range: {from: 1ms, to: 100ms, steps: 5, scale: log}}`. Figures "
-        "then have an axis of these numbers.",
+        "then have an axis of these numbers. Settings that move together are a list: "
+        "`{set: [routing.ospf.hello, routing.ospf.dead], values: [[1s, 4s], [5s, 20s]]}`.",
     )
     probe: ProbeSpec | None = Field(
         None,

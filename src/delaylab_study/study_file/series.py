@@ -1,4 +1,7 @@
-"""Factors whose levels are numbers: one setting, with a list or a range of its values."""
+"""Factors whose levels are numbers: a setting, with a list or a range of its values.
+
+Several settings may move together; the first one's values are then the numbers.
+"""
 
 from __future__ import annotations
 
@@ -56,27 +59,46 @@ class RangeSpec(Spec):
 
 
 class SeriesSpec(Spec):
-    """A factor whose levels are the values of one setting."""
+    """A factor whose levels are the values of one setting, or of several that move together."""
 
-    set: str = Field(description="The setting, as in a level: `links.wan.delay`.")
-    values: list[Value] | None = Field(None, max_length=MOST_VALUES, description="Its values.")
-    range: RangeSpec | None = Field(None, description="The range of its values.")
+    set: str | list[str] = Field(
+        description="The setting, as in a level: `links.wan.delay`; or several that move together."
+    )
+    values: list[Value | list[Value]] | None = Field(
+        None,
+        max_length=MOST_VALUES,
+        description="Its values; with several settings a list for each level, `[1s, 4s]`, whose "
+        "first value names the level and is its number on an axis.",
+    )
+    range: RangeSpec | None = Field(None, description="The range of the values of one setting.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.values is None) == (self.range is None):
             raise ValueError("a factor with `set` has `values` or `range`")
+        several = isinstance(self.set, list)
+        if several and not 2 <= len(set(self.set)) == len(self.set):
+            raise ValueError("`set` is one setting, or a list of different ones")
+        if several and self.range:
+            raise ValueError("`range` is of one setting; several have `values`, a list each")
+        for each in self.values or []:
+            given = len(each) if isinstance(each, list) else 0
+            if given != (len(self.set) if several else 0):
+                wanted = f"a list of {len(self.set)} values" if several else "one value"
+                raise ValueError(f"a level of `set` has {wanted}; here: {each}")
         return self
 
     @property
     def levels(self) -> dict[str, dict[str, object]]:
         """Return the factor's levels by name; raise ValueError if two have one name."""
         found: dict[str, dict[str, object]] = {}
-        for value in self.range.values if self.range else self.values or []:
-            name = _name(value)
+        paths = self.set if isinstance(self.set, list) else [self.set]
+        for given in self.range.values if self.range else self.values or []:
+            values = given if isinstance(given, list) else [given]
+            name = _name(values[0])
             if name in found:
                 raise ValueError(f"two values are called {name!r}")
-            found[name] = {self.set: value}
+            found[name] = dict(zip(paths, values, strict=True))
         return found
 
 
@@ -85,7 +107,7 @@ def levels_of(factor: Any) -> Any:
 
     Raise ValueError for an invalid series.
     """
-    if not isinstance(factor, dict) or not isinstance(factor.get("set"), str):
+    if not isinstance(factor, dict) or not isinstance(factor.get("set"), str | list):
         return factor
     try:
         return SeriesSpec.model_validate(factor).levels

@@ -70,7 +70,7 @@ class Claim:
 
     `caveat` is added to the reason of a verdict other than `reproduced`: what else may explain it.
     `own` is True for a claim that a study declares itself: there is nothing to reproduce, so its
-    verdicts are `holds` and `does not hold`.
+    verdicts are `holds` and `does not hold`. `published_in` is the source of its published value.
     """
 
     id: str
@@ -79,3 +79,4 @@ class Claim:
     criteria: Sequence[Criterion]
     caveat: str = ""
     own: bool = False
+    published_in: str = ""

@@ -66,6 +66,7 @@ class Finding:
     `place` is where the claim stands: a section of its paper, or the study file. `sentence` is the
     paper's own. `doubts` are those about the trials that the verdict rests on. `own` is True if the
     study declares the claim itself; else `claimed_by` is the name of the paper that makes it.
+    `published_in` is the source of the published value of a study's own claim.
     `out_of_reach` is the reason why the study cannot test a paper's claim at the levels and with
     the packets that it has, "" if it can. `after_data` is True if the claim was chosen when the
     data were there.
@@ -83,6 +84,7 @@ class Finding:
     claimed_by: str = ""
     out_of_reach: str = ""
     after_data: bool = False
+    published_in: str = ""
 
     @property
     def emulated(self) -> bool:

@@ -115,6 +115,7 @@ def _finding(
         criteria=judged,
         doubts=doubts,
         own=claim.own,
+        published_in=claim.published_in,
     )
 
 

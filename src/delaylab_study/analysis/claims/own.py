@@ -12,9 +12,15 @@ from delaylab_study.analysis.claims.claim import ENOUGH, Claim, Criterion, Measu
 from delaylab_study.analysis.claims.groups import pick, runs
 from delaylab_study.analysis.claims.rule import Rule
 from delaylab_study.analysis.claims.words import amount, rule_in_words
+from delaylab_study.analysis.convergence.times import times_of
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.packets.rtt import WITHOUT_LINKS
-from delaylab_study.analysis.statistics.effects import UNKNOWN, Effect, estimate
+from delaylab_study.analysis.statistics.effects import (
+    UNKNOWN,
+    Effect,
+    estimate,
+    estimate_of_few,
+)
 from delaylab_study.analysis.statistics.quantiles import (
     Floats,
     last_axis_quantiles,
@@ -51,7 +57,8 @@ def claim_of(spec: ClaimSpec) -> Claim:
     quantity = _quantity(spec)
     text = spec.text or f"{quantity}: {rule_in_words(rule, spec.limits.unit)}"
     criterion = Criterion(quantity, spec.limits.unit, rule, _measure(spec), _needs(spec))
-    return Claim(spec.claim, text, STUDY_FILE, (criterion,), own=True)
+    source = spec.published.source if spec.published else ""
+    return Claim(spec.claim, text, STUDY_FILE, (criterion,), own=True, published_in=source)
 
 
 def rule_of(spec: ClaimSpec) -> Rule:
@@ -67,6 +74,8 @@ def rule_of(spec: ClaimSpec) -> Rule:
 
 def _quantity(spec: ClaimSpec) -> str:
     what = "share of packets lost" if spec.of == "lost" else f"{spec.statistic} {spec.of}"
+    if spec.of_events:
+        what += f" of event {spec.event or 1}"
     name = f"{what}, {_named(spec.group)}" if spec.group else what
     if spec.against is None:
         return name
@@ -83,6 +92,8 @@ def _named(levels: Levels) -> str:
 def _needs(spec: ClaimSpec) -> str:
     both = f" and alike with {_named(spec.against)}" if spec.against is not None else ""
     least = "sent packets" if spec.of == "lost" else f"at least {ENOUGH} packets of {spec.of} each"
+    if spec.of_events:
+        least = f"an event {spec.event or 1} whose time is known"
     return f"trials with {_named(spec.group) or 'any levels'}{both}, {least}"
 
 
@@ -95,11 +106,12 @@ def _measure(spec: ClaimSpec) -> Callable[[list[Group]], Iterator[Measured]]:
                 yield Measured(name, Effect(math.nan, UNKNOWN), used, refused)
                 continue
             effect = _lost(spec, ours, theirs) if spec.of == "lost" else _delay(spec, used)
+            published = spec.published.value.value if spec.published else None
             if effect is not None:
                 off = _bound_us(spec, used)
                 words = amount(effect.value, spec.limits.unit)
                 words += f", ± {off:.1f} µs that aligning clocks leaves open" if off else ""
-                yield Measured(name, _widened(effect, off), used, words)
+                yield Measured(name, _widened(effect, off), used, words, published)
 
     return measure
 
@@ -123,8 +135,17 @@ def _scenario(spec: ClaimSpec, group: Group) -> str:
 
 
 def _delay(spec: ClaimSpec, used: list[Group]) -> Effect | None:
+    if spec.of_events:
+        few = [_times_us(spec, group) for group in used]
+        return estimate_of_few(few, _statistic(spec)) if all(map(len, few)) else None
     known = _series(spec, used)
     return estimate(known, _statistic(spec)) if len(known) == len(used) else None
+
+
+def _times_us(spec: ClaimSpec, group: Group) -> Floats:
+    """Return the time after the claim's event in each trial of a group."""
+    found = times_of(group.convergence, (spec.event or 1) - 1, spec.of)
+    return np.array([*found.values()], dtype=np.float64) * 1e6
 
 
 def _series(spec: ClaimSpec, used: list[Group]) -> list[list[Floats]]:
@@ -138,8 +159,9 @@ def _bound_us(spec: ClaimSpec, used: list[Group]) -> float:
 
     Each group's clocks were aligned by themselves, so that the errors of two groups add up.
     """
-    known = (group.packets.bounds for group in used if group.packets and spec.of != "lost")
-    return sum(bounds.get(COLUMNS[spec.of], 0.0) for bounds in known)
+    column = COLUMNS.get(spec.of, "")
+    known = (group.packets.bounds for group in used if group.packets)
+    return sum(bounds.get(column, 0.0) for bounds in known)
 
 
 def _widened(effect: Effect, off_us: float) -> Effect:

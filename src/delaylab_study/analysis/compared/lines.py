@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Literal
 
 from delaylab_study.analysis.compared.measured import (
+    AFTER_EVENT,
     AT_WORK,
     ROUND_TRIP,
     SHARE,
@@ -44,8 +45,9 @@ class ComparedTrials:
 class ComparedLine:
     """The difference of one statistic of one part under one combination of levels, after − before.
 
-    `statistic` is `median`, `p99`, `share` or, of work, `mean`. Delays are in µs, the packets lost
-    are a share from 0 to 1, and work is in the part's own unit. `effect` has its 99 % interval, by
+    `statistic` is `median`, `p99`, `share` or, of work and events, `mean`. Delays are in µs, the
+    packets lost are a share from 0 to 1, and work is in the part's own unit. `effect` has its
+    99 % interval, by
     which the verdict is given. A difference of `sees` or more would have been seen. `n` are the
     packets of both sides, or for work the trials.
     """
@@ -77,8 +79,13 @@ class ComparedLine:
 
     @property
     def chief(self) -> bool:
-        """Return True for the packets lost, the user RTT, and all work."""
-        return self.part == LOST or self.part.name == USER or self.of_work
+        """Return True for the packets lost, the user RTT, and what each trial has once."""
+        return self.part == LOST or self.part.name == USER or self.of_trials
+
+    @property
+    def of_trials(self) -> bool:
+        """Return True for work and times after events: each trial has one value of it."""
+        return self.part.direction in (AT_WORK, AFTER_EVENT)
 
     @property
     def unit(self) -> str:

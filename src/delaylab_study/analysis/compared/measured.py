@@ -20,6 +20,8 @@ USER = "user RTT"
 ROUND_TRIP = "round trip"
 AT_WORK = "work"
 """Direction of a part that is work: it goes no way."""
+AFTER_EVENT = "after an event"
+"""Direction of a time after an event, of which each trial has one value."""
 US, SHARE = "us", "share"
 """Units of what packets tell: delays in µs, and shares of packets from 0 to 1."""
 

@@ -19,10 +19,11 @@ class Numbers:
     values: dict[str, float]
 
 
-def numbers_of(levels: Sequence[str]) -> Numbers | None:
+def numbers_of(levels: Sequence[str], fewest: int = FEWEST) -> Numbers | None:
     """Return the amounts of a factor's levels, by level in rising order.
 
-    Return None if there are too few levels, or if they are not different amounts of one unit.
+    Return None if there are fewer levels than that, or if they are not
+    different amounts of one unit.
     """
     found = {level: amount_of(level) for level in levels}
     known = {level: amount for level, amount in found.items() if amount is not None}
@@ -30,6 +31,6 @@ def numbers_of(levels: Sequence[str]) -> Numbers | None:
     values = {level: amount.value for level, amount in known.items()}
     if len(known) < len(found) or len(units) != 1 or len(set(values.values())) < len(levels):
         return None
-    if len(levels) < FEWEST:
+    if len(levels) < fewest:
         return None
     return Numbers(units.pop(), dict(sorted(values.items(), key=lambda item: item[1])))

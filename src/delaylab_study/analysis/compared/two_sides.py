@@ -11,6 +11,7 @@ from delaylab_study.analysis.claims.claim import ENOUGH
 from delaylab_study.analysis.claims.doubted import ClaimDoubt, doubts_of
 from delaylab_study.analysis.compared.blocks import Sample, common_blocks, shift_of
 from delaylab_study.analysis.compared.circumstances import DifferingCircumstance, circumstances
+from delaylab_study.analysis.compared.events import event_lines
 from delaylab_study.analysis.compared.lines import LOST, ComparedLine, ComparedTrials, line
 from delaylab_study.analysis.compared.measured import MeasuredParts, measured
 from delaylab_study.analysis.compared.side import Side
@@ -108,6 +109,7 @@ def _compared(sides: Sides, ours: Group, theirs: Group) -> tuple[list[ComparedLi
     pair = ComparedTrials(sides, common, (len(ours.trials), len(theirs.trials)), undermining)
     works = worked(before.study, ours.trials), worked(after.study, theirs.trials)
     lines, unlike = work_lines(pair, *works)
+    lines += event_lines(pair, ours, theirs)
     unlike = [f"{theirs.label}: {why}" for why in unlike]
     if ours.probed != theirs.probed:
         side = before if ours.probed else after
@@ -119,7 +121,7 @@ def _compared(sides: Sides, ours: Group, theirs: Group) -> tuple[list[ComparedLi
     for each in lines:
         if not each.known and each.statistic == "median":
             unlike.append(f"{theirs.label}: {each.part.name}, because {TOO_FEW}")
-        elif not each.known and each.of_work:
+        elif not each.known and each.of_trials:
             unlike.append(f"{theirs.label}: {each.part.name}, because {ALL_ALIKE}")
     return [each for each in lines if each.known], unlike
 

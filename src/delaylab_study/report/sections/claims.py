@@ -89,7 +89,7 @@ def _judged(finding: Finding, claimed: Claimed) -> v.Judged:
     if finding.effect is not None:
         effect = words.with_interval(finding.effect, finding.interval, finding.unit)
     if finding.published is not None:
-        paper = f"paper: {words.published(finding.published, finding.unit)}"
+        paper = _published(finding)
     return v.Judged(
         verdict=finding.verdict,
         words=finding.text,
@@ -99,6 +99,12 @@ def _judged(finding: Finding, claimed: Claimed) -> v.Judged:
         published=paper,
         parts=[*_reasons(finding, claimed)],
     )
+
+
+def _published(finding: Finding) -> str:
+    """Return the published value of the effect with its source, for a reader."""
+    value = words.published(finding.published, finding.unit)
+    return f"{finding.published_in or 'paper'}: {value}"
 
 
 def _reasons(finding: Finding, claimed: Claimed) -> Iterator[v.Part]:
@@ -121,11 +127,11 @@ def _reasons(finding: Finding, claimed: Claimed) -> Iterator[v.Part]:
 
 
 def _scenarios(finding: Finding, judged: JudgedCriterion) -> v.Table:
-    own, unit = finding.own, _unit(judged.unit)
+    own, theirs, unit = finding.own, finding.published_in, _unit(judged.unit)
     columns = (
         v.Column("scenario", "text", key="name"),
         v.Column("effect [95 %]"),
-        v.Column("paper", on=() if own else v.ALL),
+        v.Column(theirs or "paper", on=() if own and not theirs else v.ALL),
         v.Column("says"),
     )
     rows: list[v.Row] = [
@@ -153,7 +159,7 @@ def _row(finding: Finding) -> v.Row:
     if finding.of and finding.effect is not None:
         of = f"\neffect: {finding.of}; rule: {finding.rule}"
         if finding.published is not None:
-            of += f"; the paper's: {words.published(finding.published, finding.unit)}"
+            of += f"; {_published(finding)}"
         said.append(v.Span(of, "faint"))
     if finding.doubts:
         doubts = "; ".join(doubt.text for doubt in finding.doubts)
@@ -196,7 +202,8 @@ def _facts(finding: Finding) -> tuple[v.Value, ...]:
         "after_data": finding.after_data,
         "emulated": finding.emulated,
     }
-    return (*v.values(facts), v.Value("published", finding.published, unit))
+    source = v.Value("published_in", finding.published_in or None)
+    return (*v.values(facts), v.Value("published", finding.published, unit), source)
 
 
 def _unit(of_claim: str) -> str:
@@ -224,6 +231,7 @@ def _json(finding: Finding) -> JsonObject:
         "unit": finding.unit,
         "rule": finding.rule,
         "published": finding.published,
+        "published_in": finding.published_in or None,
         "criteria": [_criterion(criterion) for criterion in finding.criteria],
         "doubts": [asdict(doubt) for doubt in finding.doubts],
         "after_data": finding.after_data,

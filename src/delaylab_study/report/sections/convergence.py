@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import mean
+from math import isfinite
+
+import numpy as np
 
 from delaylab.api.files import JsonObject
 from delaylab.api.forwarding import Interval, quiet_words
 from delaylab_study.analysis.convergence.recorded import SeenEvent
+from delaylab_study.analysis.convergence.times import median_of, times_of
 from delaylab_study.analysis.group import Group
 from delaylab_study.charts.convergence import timeline_of_events
+from delaylab_study.charts.event_times import times_along
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
 from delaylab_study.report import written
@@ -18,13 +22,14 @@ from delaylab_study.report.sections.section import Report
 HEADING = v.Heading("Events, and how the routers followed", 2)
 
 NOTE = (
-    "Means over the trials. Detected: from the event to the first change of an adjacency. Last "
-    "change: to the last change of a forwarding table before the next event. All right: to the "
-    "change by which every table had exactly the shortest paths; in brackets the trials in which "
-    "that was so before the next event. Black holes and loops: pairs of router and destination, "
-    "also those from before the event, and the longest. Late: the most by which an event happened "
-    "after its time. CPU-bound: trials in which waiting for CPUs, or a hypervisor, may explain "
-    "more than a tenth of the time."
+    "Medians over the trials, from three trials on with Student's 95 % interval. Detected: from "
+    "the event to the first change of an adjacency. Last change: to the last change of a "
+    "forwarding table before the next event. All right: to the change by which every table had "
+    "exactly the shortest paths; in brackets the trials in which that was so before the next "
+    "event. Outage: the longest black hole or loop of a trial. Black holes and loops: pairs of "
+    "router and destination, also those from before the event, and the longest. Late: the most by "
+    "which an event happened after its time. CPU-bound: trials in which waiting for CPUs, or a "
+    "hypervisor, may explain more than a tenth of the time."
 )
 QUIET_NOTE = (
     " Where it is not known which tables are right, *all right* is instead the time to the last "
@@ -32,7 +37,8 @@ QUIET_NOTE = (
 )
 COLUMNS = (
     *(v.Column(head, "flat", key=head) for head in ("trials", "event")),
-    *map(v.Column, ("detected", "last change", "all right", "black holes", "loops")),
+    v.Column("n"),
+    *map(v.Column, ("detected", "last change", "all right", "outage", "black holes", "loops")),
     *map(v.Column, ("late", "cpu-bound")),
 )
 
@@ -40,7 +46,7 @@ COLUMNS = (
 def section(report: Report) -> v.Section:
     """Return the chart of routers over time, the table of events, and what failed of them."""
     rows = [
-        _row(group, [trial.events[number] for trial in group.convergence])
+        _row(group, [trial.events[number] for trial in group.convergence], number)
         for group in report.groups
         if group.convergence
         for number in range(min(len(trial.events) for trial in group.convergence))
@@ -60,6 +66,9 @@ def section(report: Report) -> v.Section:
 
 
 def _chart(report: Report) -> Iterator[v.Charts]:
+    along = times_along(report.study.record.factors, report.groups)
+    if along:
+        yield v.Charts(along)
     if (chart := timeline_of_events(report.groups)) is not None:
         yield v.Charts([chart], wide=True)
 
@@ -84,14 +93,16 @@ def _notes(groups: list[Group]) -> Iterator[str]:
                 yield f"{where}: messages were lost of {', '.join(event.lost)}"
 
 
-def _row(group: Group, events: list[SeenEvent]) -> v.Row:
+def _row(group: Group, events: list[SeenEvent], number: int) -> v.Row:
     late_s = max(each.record.late_ns for each in events) / 1e9
     return [
         group.label,
         events[0].record.words,
-        _mean("detected_s", [each.detected_s for each in events]),
-        _mean("last_change_s", [each.last_change_s for each in events]),
-        _converged(events),
+        v.Value("n", len(events)),
+        _median(group, number, "detected", "detected_s"),
+        _median(group, number, "last change", "last_change_s"),
+        _converged(group, events, number),
+        _median(group, number, "outage", "outage_s"),
         _intervals("black_holes", [one for each in events for one in each.holes], len(events)),
         _intervals("loops", [one for each in events for one in each.loops], len(events)),
         v.Value("late_s", late_s, "s"),
@@ -103,25 +114,30 @@ def _row(group: Group, events: list[SeenEvent]) -> v.Row:
     ]
 
 
-def _converged(events: list[SeenEvent]) -> v.Words:
-    """Return when the network had converged; means are of events of one rule alone."""
+def _converged(group: Group, events: list[SeenEvent], number: int) -> v.Words:
+    """Return when the network had converged; medians are of events of one rule alone."""
     rules = sorted({each.record.quiet_ns or 0 for each in events})
     words: list[str | v.Value] = []
     for quiet_ns in rules:
         same = [each for each in events if (each.record.quiet_ns or 0) == quiet_ns]
-        known = [each.by_rule_s for each in same if each.by_rule_s is not None]
+        known = sum(each.by_rule_s is not None for each in same)
         name = "quiet" if quiet_ns else "right"
         rule = f", {quiet_words(quiet_ns)}" if quiet_ns else ""
-        count = v.Value(f"{name}_n", len(known))
+        count = v.Value(f"{name}_n", known)
         n = v.Value("n" if len(rules) == 1 else f"{name}_of", len(same))
         words += ["; "] if words else []
-        words += [_mean(f"{name}_s", known), " (", count, " of ", n, rule + ")"]
+        words += [_median(group, number, name, f"{name}_s"), " (", count, " of ", n, rule + ")"]
     return tuple(words)
 
 
-def _mean(key: str, found: list[float | None] | list[float]) -> v.Value:
-    known = [each for each in found if each is not None]
-    return v.Value(key, mean(known) if known else None, "s")
+def _median(group: Group, number: int, name: str, key: str) -> v.Value:
+    """Return the median of a time after an event over the trials, with its interval."""
+    found = times_of(group.convergence, number, name)
+    if not found:
+        return v.Value(key, None, "s", v.UNKNOWN)
+    effect = median_of(np.array([*found.values()]))
+    ends = effect.interval if isfinite(effect.interval[0]) else v.UNKNOWN
+    return v.Value(key, effect.value, "s", ends, how=written.seconds_between)
 
 
 def _intervals(key: str, found: list[Interval], trials: int) -> v.Words:
