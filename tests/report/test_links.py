@@ -107,3 +107,23 @@ def test_the_network_between_machines_is_in_every_form(tmp_path: Path) -> None:
     assert link["underlay"]["subtracted"] is None
     (during,) = link["underlay"]["during"]
     assert during["p99_rtt_ns"] == 6_900_000
+
+
+def test_a_reason_that_many_trials_share_is_one_line(tmp_path: Path) -> None:
+    trials = [
+        Condition(
+            "netns",
+            f"level{number}",
+            packets=40,
+            seed=number,
+            links=[engine("sut", "probe", pauses={"count": 2, "longest_ns": 10**6 * number})],
+        )
+        for number in range(3, 9)
+    ]
+    console = Console(file=io.StringIO(), width=200)
+    show(console, synthetic.write(tmp_path, trials))
+    assert isinstance(console.file, io.StringIO)
+    said = [line for line in console.file.getvalue().splitlines() if "paused" in line]
+    (line,) = [line for line in said if line.startswith("not held")]
+    assert line.startswith("not held, in 6 combinations of levels, such as netns, level3:")
+    assert line.rstrip().endswith("or alike")

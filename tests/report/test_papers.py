@@ -19,10 +19,12 @@ from delaylab_study.charts import boxes
 from delaylab_study.charts.tables import Table
 from delaylab_study.dataset.store import read_study
 from delaylab_study.report.html import write_report
+from delaylab_study.report.show import as_json
 from delaylab_study.verbs.datasets import show
 from tests import synthetic
 from tests.analysis import papers, test_dantas2015, test_oliveira2022
 from tests.analysis.papers import Levels
+from tests.plain import plain
 
 FAR = ("responder.uplink", "responder.vif", "responder.stack")
 
@@ -141,6 +143,18 @@ def test_the_terminal_shows_many_groups_as_one_table(
     assert text.count("round trips, median / p90") == 1
     assert "delay per layer" not in text
     assert text.count("n 60, lost 0") == len(dantas_groups)
+
+
+def test_a_papers_own_tables_come_first(dantas: Path) -> None:
+    out = io.StringIO()
+    show(Console(file=out, width=160), dantas)
+    text, page = out.getvalue(), write_report(dantas).read_text(encoding="utf-8")
+    assert (
+        0 < text.index("(after Dantas et al. (2015), of this machine)") < text.index("round trip")
+    )
+    sections = re.findall(r'<section id="(\w+)">', page)
+    assert sections.index("tables") < sections.index("way")
+    assert next(iter(plain(as_json(dantas))["tables"])) == "paper"
 
 
 def test_a_grid_has_every_panel_so_that_none_takes_anothers_place() -> None:

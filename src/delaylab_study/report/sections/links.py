@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
@@ -43,6 +44,12 @@ COLUMNS = (
     v.Column("verdict", "text", v.PAGE),
     v.Column("verdict", "label", v.WIDE, ratio=1, long="fold"),
 )
+
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?: [µmn]?s\b)?|once|twice")
+"""The numbers of a reason, with which it is another in each trial."""
+NAMED = 3
+"""The most combinations of levels that a reason names."""
 
 
 def section(report: Report) -> v.Section:
@@ -91,13 +98,27 @@ def trial_json(trial: TrialRecord, group: Group | None) -> JsonObject:
 
 
 def _engines(groups: list[Group]) -> list[str]:
-    """Return the reasons of engines, each with the trials that it concerns."""
-    trials: dict[str, dict[str, None]] = {}
+    """Return the reasons of engines, each with the trials that it concerns.
+
+    Reasons that differ in their numbers alone are one line, with the numbers of the first.
+    """
+    alike: dict[str, dict[str, dict[str, None]]] = {}
     for group in groups:
         for link in group.directions:
             for why in link.verdict.of_engine:
-                trials.setdefault(why, {})[group.label] = None
-    return [f"{'; '.join(labels)}: {why}" for why, labels in trials.items()]
+                whys = alike.setdefault(NUMBER.sub("#", why), {})
+                whys.setdefault(why, {})[group.label] = None
+    return [_of_engine(whys) for whys in alike.values()]
+
+
+def _of_engine(whys: dict[str, dict[str, None]]) -> str:
+    """Return reasons that differ in their numbers alone as one line."""
+    labels = [*dict.fromkeys(label for of in whys.values() for label in of)]
+    why = next(iter(whys))
+    if len(labels) <= NAMED:
+        return f"{'; '.join(labels)}: {why}" + (", or alike" if whys.keys() - {why} else "")
+    others = ", or alike" if len(whys) > 1 else ""
+    return f"in {len(labels)} combinations of levels, such as {labels[0]}: {why}{others}"
 
 
 def _underlays(groups: list[Group]) -> Iterator[str]:

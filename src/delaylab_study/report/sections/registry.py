@@ -36,7 +36,10 @@ from delaylab_study.report.value import Section
 
 Sections = tuple[Callable[[Report], Section], ...]
 
-_FIRST: Sections = (head.section, way.section, convergence.section, levels.section)
+# What a paper's own tables have is what its reader looks for.
+_FIRST: Sections = (
+    *(head.section, tables.section, way.section, convergence.section, levels.section),
+)
 _WORK: Sections = (work.section, scaling.section)
 TERMINAL: Sections = (
     *_FIRST,
@@ -48,11 +51,12 @@ PAGE: Sections = (
     *_FIRST,
     over_time.section,
     *_WORK,
-    *(claims.section, figures.section, layers.section, tables.section, links.section),
+    *(claims.section, figures.section, layers.section, links.section),
     *(doubts.section, machine.section, loads.section, cost.section, clocks.section),
     *(accounting.section, astray.section, run.section),
 )
 TABLES: dict[str, Callable[[Report], Section]] = {
+    "paper": tables.section,
     **dict.fromkeys(("delays", "rtt"), way.section),
     "events": convergence.section,
     "levels": levels.section,
@@ -60,7 +64,6 @@ TABLES: dict[str, Callable[[Report], Section]] = {
     "scaling": scaling.section,
     **dict.fromkeys(("claims", "scenarios"), claims.section),
     "layers": layers.section,
-    "paper": tables.section,
     "links": links.section,
     **dict.fromkeys(("slowest", "slowest_of_each"), slowest.section),
     "machine": machine.section,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from delaylab_study.charts import tables
@@ -11,6 +12,10 @@ from delaylab_study.papers.paper import Paper
 from delaylab_study.report import value as v
 from delaylab_study.report import written
 from delaylab_study.report.sections.section import Report
+
+PAPERS = "The second line of a cell is the paper's own."
+SHOWN = 24
+"""The most rows that a terminal shows."""
 
 
 def section(report: Report) -> v.Section:
@@ -26,6 +31,10 @@ def _parts(report: Report, paper: Paper) -> Iterator[v.Part]:
         yield v.Heading(table.title)
         yield v.note(table.note)
         yield v.unfolded(f"All {len(table.rows)} rows", [_table(table)], when=table.many)
+        here = f"{table.title} (after {paper.short}, of this machine)"
+        yield replace(
+            _table(table), title=here, caption=PAPERS, most=SHOWN, more="rows", on=v.TERMINAL
+        )
         yield v.for_scripts("paper", partial(_values, table))
 
 
