@@ -61,6 +61,46 @@ def test_the_page_stands_alone_and_escapes_names(places: tuple[Path, Path], tmp_
     assert "://" not in text.replace("http://www.w3.org/", "")  # the names of SVG's elements
 
 
+def claiming(place: Path, reply_us: float) -> Path:
+    """A dataset with two claims about its RTTs."""
+    condition = Condition(seed=int(reply_us), delays={("reply", "sender.vif"): constant(reply_us)})
+    place.mkdir(parents=True)
+    synthetic.write(place, [condition])
+    limits = {"fast": "500us", "not-slow": "1s"}
+    own = [
+        {"claim": name, "of": "rtt.app", "median": {"less-than": limit}}
+        for name, limit in limits.items()
+    ]
+    raw = json.loads((place / "study.json").read_text())
+    (place / "study.json").write_text(json.dumps(raw | {"claims": [*limits], "own_claims": own}))
+    return place
+
+
+def test_a_replication_begins_with_the_verdicts_that_changed(tmp_path: Path) -> None:
+    places = claiming(tmp_path / "a", 5), claiming(tmp_path / "b", 900)
+    ran = CliRunner().invoke(whole(), ["compare", *map(str, places)], env={"COLUMNS": "120"})
+    assert ran.exit_code == 0
+    said = ran.stdout
+    order = ("One trial on each side", "1 of 2 verdicts changed.", "13 lines differ")
+    places_of = [said.index(text) for text in order]
+    assert places_of == sorted(places_of)
+    assert "the same: not-slow (holds)" in said
+    (changed, same) = json.loads(
+        CliRunner().invoke(whole(), ["compare", *map(str, places), "--json"]).stdout
+    )["claims"]
+    assert (changed["claim"], changed["changed"], same["changed"]) == ("fast", True, False)
+    assert changed["before"]["verdict"] == "holds"
+    assert changed["after"]["verdict"] == "does not hold"
+    assert said.count("One trial on each side") == 1
+
+
+def test_verdicts_that_are_all_the_same_are_one_line(tmp_path: Path) -> None:
+    places = claiming(tmp_path / "a", 5), claiming(tmp_path / "b", 6)
+    ran = CliRunner().invoke(whole(), ["compare", *map(str, places)], env={"COLUMNS": "120"})
+    assert "The 2 verdicts are the same." in ran.stdout
+    assert "Verdicts that changed" not in ran.stdout
+
+
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of three kinds at two loads."""

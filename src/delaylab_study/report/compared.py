@@ -11,6 +11,7 @@ from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.side import Side
 from delaylab_study.analysis.compared.two_sides import ComparedSides
 from delaylab_study.analysis.statistics.two_runs import CERTAIN
+from delaylab_study.papers.replicated import ComparedClaim, compared_claims
 
 NOTE = (
     "with the 99 % interval by which the verdict is given. A segment's delay is one way, the user "
@@ -18,8 +19,17 @@ NOTE = (
 )
 ONCE = (
     "One trial on each side: a difference may be one that any two runs have. Only repeats tell how "
-    'much runs differ ("repeats" in the study file).'
+    "much runs differ (`repeat` in the study file)."
 )
+
+
+def verdicts(found: list[ComparedClaim]) -> str:
+    """Return in one sentence how many verdicts changed."""
+    changed = sum(each.changed for each in found)
+    if not changed:
+        same = "verdict is" if len(found) == 1 else f"{len(found)} verdicts are"
+        return f"The {same} the same."
+    return f"{changed} of {len(found)} verdicts changed."
 
 
 def note(compared: ComparedSides) -> str:
@@ -50,7 +60,7 @@ def headline(compared: ComparedSides) -> str:
 def _chance(compared: ComparedSides) -> str:
     """Return how many of the lines at most would differ by chance alone, if repeats tell."""
     if compared.by_chance is None:
-        return ", each of one trial on each side"
+        return ", each of one trial on each side, as any two runs may"
     few = f"{compared.by_chance:.1f}"
     which = f" of the {len(compared.repeated)} with repeats" if compared.once else ""
     return f"; if nothing differed, at most about {few}{which} would seem to by chance"
@@ -71,6 +81,7 @@ def as_json(compared: ComparedSides) -> JsonObject:
         "after": _place(compared.after),
         "level": CERTAIN,
         "by_chance": compared.by_chance,
+        "claims": [_claim(each) for each in compared_claims(compared.before, compared.after)],
         "lines": [_line(line) for line in compared.lines],
         "unlike": list(compared.unlike),
         "circumstances": [asdict(each) for each in compared.circumstances],
@@ -100,6 +111,23 @@ def many_as_json(comparison: Comparison) -> JsonObject:
 def _place(side: Side) -> str:
     """Return what tells a side from others: its level, or its dataset's directory."""
     return side.name if side.factor else str(side.study.directory)
+
+
+def _claim(found: ComparedClaim) -> JsonObject:
+    return {
+        "claim": found.claim,
+        "changed": found.changed,
+        **{
+            side: {
+                "verdict": each.verdict,
+                "effect": each.effect,
+                "interval": list(each.interval) if each.interval else None,
+                "unit": each.unit,
+                "why": each.why,
+            }
+            for side, each in (("before", found.before), ("after", found.after))
+        },
+    }
 
 
 def _line(line: ComparedLine) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.compared.lines import LOST, OF_FAIR, ComparedLine
 from delaylab_study.analysis.compared.many import Comparison
 from delaylab_study.analysis.compared.measured import (
@@ -18,9 +19,10 @@ from delaylab_study.charts import words
 from delaylab_study.charts.levels import Curve, Dot, differences, rtt_curves
 from delaylab_study.charts.numeric import ALL
 from delaylab_study.charts.vega import Chart
+from delaylab_study.papers.replicated import compared_claims
 from delaylab_study.report import value as v
 from delaylab_study.report import written
-from delaylab_study.report.compared import ONCE, headline, named, note
+from delaylab_study.report.compared import ONCE, headline, named, note, verdicts
 
 # Largest number of differences, and of lines without one, that a terminal shows.
 SHOWN = 16
@@ -100,7 +102,12 @@ def _compared(found: ComparedSides, *, many: bool) -> Iterator[v.Part]:
     names = f"{found.after.name} against {found.before.name}"
     if found.before.factor:
         yield v.Line(names, "strong", on=v.TERMINAL)
+    if found.once:
+        yield v.Line(ONCE, "open", on=v.TERMINAL)
+    yield from _claims(found)
     yield v.Line(headline(found), "strong", on=v.TERMINAL)
+    if found.once:
+        yield v.note((v.Span(ONCE, "strong"),))
     yield v.Heading(f"{names}: {headline(found)}" if many else headline(found), 2)
     for side, _ in named(found):
         machines = side.study.record.labelled.items()
@@ -110,9 +117,6 @@ def _compared(found: ComparedSides, *, many: bool) -> Iterator[v.Part]:
         said = place if side.name in place else f"{side.name:6}  {place}"
         yield v.Line(said, "faint", on=v.TERMINAL)
     yield v.note(note(found))
-    if found.once:
-        yield v.Line(ONCE, "open", on=v.TERMINAL)
-        yield v.note((v.Span(ONCE, "strong"),))
     yield from _lines(found)
     yield from _unlike(found)
     yield v.Heading("Doubts")
@@ -124,6 +128,34 @@ def _compared(found: ComparedSides, *, many: bool) -> Iterator[v.Part]:
             yield v.Noticed(doubt.kind, trials, about=side.name)
         if not doubts:
             yield v.note(f"No doubts about {side.name}.")
+
+
+def _claims(found: ComparedSides) -> Iterator[v.Part]:
+    """Yield the verdicts that changed, each with its effects, and the names of the others."""
+    claims = compared_claims(found.before, found.after)
+    if not claims:
+        return
+    changed = [each for each in claims if each.changed]
+    yield v.Heading(verdicts(claims), 2)
+    yield v.Line(verdicts(claims), "strong", on=v.TERMINAL)
+    heads = (found.before.name, found.after.name)
+    columns = (
+        v.Column("claim", "text", long="fold", ratio=1),
+        *(v.Column(head, "text", long="fold", ratio=1) for head in heads),
+    )
+    if changed:
+        rows: list[v.Row] = [
+            [each.claim, _verdict(each.before), _verdict(each.after)] for each in changed
+        ]
+        yield v.Table(columns, rows, "Verdicts that changed")
+    same = [f"{each.claim} ({each.before.verdict})" for each in claims if not each.changed]
+    if same:
+        yield v.Line(f"the same: {', '.join(same)}", on=v.ALL)
+
+
+def _verdict(found: Finding) -> v.Parts:
+    effect = words.with_interval(found.effect, found.interval, found.unit)
+    return (v.Span(found.verdict, "strong"), f"\n{effect}" if found.effect is not None else "")
 
 
 def _lines(found: ComparedSides) -> Iterator[v.Part]:
