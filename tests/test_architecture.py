@@ -79,6 +79,7 @@ ROOMS_OF_ANALYSIS = [
     "treatments",
     "claims",
     "scaling",
+    "joined",
     "compared",
 ]
 TOUCHES_THE_MACHINE = {"os", "shutil", "subprocess", "socket", "tempfile", "pathlib", "ctypes"}

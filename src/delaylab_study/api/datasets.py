@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from delaylab.api.errors import DelaylabError
+from delaylab.api.files import write_new
 from delaylab.api.loading import File
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.claims.doubted import kinds_by_trial
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.doubts.machine_state import flags, hosts_by_machine
+from delaylab_study.analysis.joined import names_of
 from delaylab_study.analysis.packets.accounting import by_phase
 from delaylab_study.analysis.packets.rtt import round_trips
 from delaylab_study.analysis.packets.segments import Segment
@@ -186,14 +190,34 @@ class Dataset:
 
         Columns are those of the tables; `_ns` in a name is its unit. A value that is null is empty.
         """
+        return csv_of_all([self], table)
+
+    def table(self, name: Table) -> pl.DataFrame:
+        """Return a table by its name; `segments` are those of all phases."""
         tables: dict[Table, Callable[[], pl.DataFrame]] = {
             "packets": lambda: self.packets,
             "segments": lambda: self.segments(phase=None),
             "work": lambda: self.work,
             "trials": lambda: self.by_trial,
         }
-        made = tables[table]()
-        return made.write_csv(line_terminator="\r\n").encode()
+        return tables[name]()
+
+    def write_packets(self) -> Path | None:
+        """Write `packets` as `packets.parquet` into the dataset's directory; return its path.
+
+        It is derived, as `trials.parquet` is: `run` and `report` write it. A study without packets
+        has none. Raise DelaylabError if it cannot be written.
+        """
+        if not any(trial.probed for trial in self.trials):
+            return None
+        place = self.directory / "packets.parquet"
+        table = io.BytesIO()
+        self.packets.write_parquet(table, compression="zstd", compression_level=1)
+        try:
+            write_new(place, table.getvalue())
+        except OSError as error:
+            raise DelaylabError(f"cannot be written: {error.strerror}", str(place)) from error
+        return place
 
     def claims(self) -> list[Finding]:
         """Return the verdict on each claim of the study, with its effect, interval and reason."""
@@ -307,6 +331,20 @@ def read(directory: File, *, paper: File | None = None) -> Dataset:
     """
     study = read_intact(Path(directory))
     return dataset_of(study, given(os.fspath(paper)) if paper else None)
+
+
+def csv_of_all(datasets: Sequence[Dataset], table: Table) -> bytes:
+    """Return a table of datasets of one study as CSV; several have their machine as a factor.
+
+    Raise BadInput for datasets of different studies.
+    """
+    made = [each.table(table) for each in datasets]
+    if datasets[1:]:
+        factor, names = names_of([each._read for each in datasets])
+        levels = [pl.lit(name).alias(f"{FACTOR}{factor}") for name in names]
+        made = [one.select(level, pl.all()) for one, level in zip(made, levels, strict=True)]
+    whole = pl.concat(made, how="diagonal")
+    return whole.write_csv(line_terminator="\r\n").encode()
 
 
 def dataset_of(study: Study, paper: Paper | None) -> Dataset:

@@ -39,4 +39,6 @@ def run(
     folder = studies.begin(chosen, None if out is None else Path(out))
     with Path(os.devnull).open("w") as nowhere:
         studies.run(folder, terminal(stderr=True) if progress else terminal(file=nowhere))
-    return dataset_of(read_study(folder), loaded.paper)
+    found = dataset_of(read_study(folder), loaded.paper)
+    found.write_packets()
+    return found

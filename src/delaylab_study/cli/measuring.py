@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from delaylab.api.command_line import (
 )
 from delaylab.api.errors import BadInput
 from delaylab_study.cli.options import OF_DATA, Claims, CsvTable, Only, Paper, Scale
+
+if TYPE_CHECKING:
+    from delaylab_study.dataset.store import Study
 
 
 @app.command(rich_help_panel=HelpGroup.MEASUREMENTS)
@@ -88,7 +91,7 @@ def run(
     loaded = load(study, paper) if study is not None else None
     repeated = loaded.paper if loaded else given(paper)
     from delaylab.api.terminal import bar
-    from delaylab_study.dataset.store import resume_command
+    from delaylab_study.dataset.store import read_study, resume_command
     from delaylab_study.verbs import studies, study_plans
 
     planned = studies.planned_study(loaded.study, scale, levels, repeat) if loaded else None
@@ -106,6 +109,7 @@ def run(
         outcomes = studies.run(folder, console(stderr=True), pcap=pcap)
         shown_on = console(stderr=True) if as_json else console()
         report, numbers = studies.finish(folder, shown_on, repeated, numbers=as_json)
+        _write_packets(read_study(folder))
     except KeyboardInterrupt:
         own = loaded.paper_text if loaded else paper
         again = resume_command(folder, own, pcap=pcap)
@@ -121,6 +125,13 @@ def run(
         print_error(f"delaylab: {what}; run them again with: {again}")
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _write_packets(study: Study) -> None:
+    """Write the round trips of all packets next to the dataset's trials, for other programs."""
+    from delaylab_study.api.datasets import dataset_of
+
+    dataset_of(study, None).write_packets()
 
 
 def _prepare_to_resume(folder: Path, repeat: int | None) -> None:
@@ -164,6 +175,7 @@ def report(
 
     repeated = given(paper)
     path = datasets.report(study, repeated, later_claims(claims, study, repeated))
+    _write_packets(study)
     if as_json:
         print_json({"report": str(path)})
     else:
@@ -214,8 +226,13 @@ def charts(
 
 @app.command(rich_help_panel=HelpGroup.DATASETS)
 def show(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The directory of a dataset, which `run` prints.")
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR",
+            help="The directory of a dataset, which `run` prints. Several of one study are shown "
+            "together, with their machine, or their directory, as a factor.",
+        ),
     ],
     paper: Paper = None,
     claims: Claims = None,
@@ -236,25 +253,33 @@ def show(
 
     if csv and as_json:
         raise BadInput("--csv and --json exclude each other", fix="give one of them")
-    study = read_intact(directory)  # damage is found before the slow imports
+    if as_json and directories[1:]:
+        raise BadInput("--json is of one dataset", fix="give one, or --csv TABLE for several")
+    studies = [read_intact(each) for each in directories]  # damage is found before slow imports
     if csv in OF_DATA:
-        from delaylab_study.api.datasets import dataset_of
+        from delaylab_study.api.datasets import csv_of_all, dataset_of
 
-        sys.stdout.buffer.write(dataset_of(study, None).csv(OF_DATA[csv]))
-        check_intact(study)
+        datasets_of = [dataset_of(study, None) for study in studies]
+        sys.stdout.buffer.write(csv_of_all(datasets_of, OF_DATA[csv]))
+        for each in studies:
+            check_intact(each)
         return
     from delaylab_study.verbs import datasets
     from delaylab_study.verbs.given import given, later_claims
 
     repeated = given(paper)
+    together = datasets.joined_analysis_of(studies) if studies[1:] else None
+    study = together.study if together else studies[0]
+    found = together or study
     later = later_claims(claims, study, repeated)
     if csv:
-        sys.stdout.buffer.write(datasets.table(study, csv.value, repeated, later))
+        sys.stdout.buffer.write(datasets.table(found, csv.value, repeated, later))
     elif as_json:
-        print_json(datasets.numbers(study, repeated, later))
+        print_json(datasets.numbers(found, repeated, later))
     else:
-        datasets.show(console(), study, repeated, later)
-    check_intact(study)
+        datasets.show(console(), found, repeated, later)
+    for each in studies:
+        check_intact(each)
 
 
 @app.command(rich_help_panel=HelpGroup.DATASETS)

@@ -26,6 +26,14 @@ def analysis_of(study: Study) -> Analysed:
         return analysed(study, progress)
 
 
+def joined_analysis_of(studies: Sequence[Study]) -> Analysed:
+    """Analyse datasets of one study as one; raise BadInput for those of different studies."""
+    from delaylab_study.analysis.joined import joined  # noqa: PLC0415  few join datasets
+
+    with bar(terminal(stderr=True)) as progress:
+        return joined(studies, progress)
+
+
 def show(
     console: Console,
     study: Path | Study | Analysed,
@@ -52,7 +60,7 @@ def numbers(study: Study | Analysed, paper: Paper | None, later: Later = ()) -> 
         return as_json(study, paper, progress, later)
 
 
-def table(study: Study, name: str, paper: Paper | None, later: Later = ()) -> bytes:
+def table(study: Study | Analysed, name: str, paper: Paper | None, later: Later = ()) -> bytes:
     """Return a table of a dataset's report as CSV."""
     from delaylab_study.report.show import table_csv  # noqa: PLC0415  as above
 
