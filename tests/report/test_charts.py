@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from delaylab.cli import whole
-from delaylab_study.charts.fitted import LETTERS
+from delaylab_study.charts.fitted import LETTERS, height_mm
 from tests import synthetic
 from tests.report.cases import write
 from tests.synthetic import Condition, lognormal
@@ -80,16 +80,45 @@ def test_a_pdf_has_one_page_of_the_width(kinds: Path, tmp_path: Path) -> None:
     assert [round(float(width)) for width, _ in boxes] == [252]
 
 
-def test_a_drawing_that_would_be_too_small_is_left_out_with_the_width_it_needs(
+@pytest.mark.parametrize("width", [85, 178])
+def test_the_packets_way_fits_a_column(kinds: Path, tmp_path: Path, width: int) -> None:
+    (name,) = re.findall(r"\bway-1[\w-]*", str(charts(kinds, "nothing").exception))
+    words = ("--only", name, "--width", f"{width}mm", "--svg", "--out", str(tmp_path))
+    ran = charts(kinds, *words, "--cell", "load=rest")
+    assert "left out" not in ran.stdout, ran.stdout
+    svg = (tmp_path / f"{name}.svg").read_text()
+    ElementTree.fromstring(svg)
+    assert letters_pt(svg) >= 6.99
+    assert height_mm(svg) <= 240
+    assert "user space to" in svg
+    assert "docker" in svg
+    only = ("--cell", "kind=native", "--cell", "load=rest")
+    assert charts(kinds, *words, *only).exit_code == 0
+    one = (tmp_path / f"{name}.svg").read_text()
+    assert "docker" not in one
+    assert height_mm(one) <= height_mm(svg)
+
+
+def test_a_way_without_room_for_a_column_is_left_out_with_the_width_it_needs(
     kinds: Path, tmp_path: Path
 ) -> None:
     (name,) = re.findall(r"\bway-1[\w-]*", str(charts(kinds, "nothing").exception))
-    ran = charts(kinds, name, "--out", str(tmp_path))
-    needed = re.search(r"left out: needs (\d+) mm", ran.stdout)
-    assert needed
+    ran = charts(kinds, name, "--width", "30mm", "--out", str(tmp_path))
+    assert re.search(r"left out: needs \d+ mm", ran.stdout)
     assert not (tmp_path / f"{name}.pdf").exists()
-    ran = charts(kinds, name, "--width", f"{needed[1]}mm", "--svg", "--out", str(tmp_path))
-    assert letters_pt((tmp_path / f"{name}.svg").read_text()) == pytest.approx(7, abs=0.05)
+
+
+def test_delays_over_time_are_no_higher_than_a_page(tmp_path: Path) -> None:
+    trials = [Condition(factors={"n": f"n{at}"}, packets=60, seed=at) for at in range(8)]
+    place = synthetic.write(tmp_path / "many", trials)
+    words = ("--only", "rtt-over-time", "--svg", "--out", str(tmp_path / "out"))
+    few = [word for at in range(5) for word in ("--cell", f"n=n{at}")]
+    for more in (["--width", "178mm"], few):
+        ran = charts(place, *words, *more)
+        assert "left out" not in ran.stdout, ran.stdout
+        svg = (tmp_path / "out" / "rtt-over-time.svg").read_text()
+        assert height_mm(svg) <= 240
+        assert letters_pt(svg) >= 6.99
 
 
 def test_the_drawings_of_claims_are_files_too(claimed: Path, tmp_path: Path) -> None:
@@ -108,6 +137,9 @@ def test_the_drawings_of_claims_are_files_too(claimed: Path, tmp_path: Path) -> 
         (["nothing"], "no drawing 'nothing'"),
         (["--width", "3ft"], "--width wants"),
         (["--width", "2mm"], "--width wants"),
+        (["--cell", "load"], "--cell wants factor=level"),
+        (["--cell", "sea=deep"], "no factor 'sea'"),
+        (["--cell", "load=heavy"], "no level 'heavy'"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(claimed: Path, words: list[str], said: str) -> None:

@@ -25,6 +25,11 @@ NARROWEST = 70
 FLAT = 0.5
 """The largest height of a panel, as a share of its width."""
 LOWEST = 80
+HIGHEST_MM = 240.0
+"""The height of a page of a paper, in mm, which no drawing should be above."""
+LEAST_LOWER, LOWERED = 0.3, 6
+TITLE_OF_LOW, LETTERS_OF_LOW, SPACING_OF_LOW = 44, 9.4, 4
+"""The smallest share of a panel's height that it is made, and the number of tries."""
 LEGEND_COLUMNS = (4, 3, 2, 1)
 SIGN = 30
 """The room of a sign in a legend, with its gaps, in px."""
@@ -58,16 +63,34 @@ class TooNarrow(Exception):
 
 
 def fit(spec: Spec, width: float) -> str:
-    """Return a chart as SVG of this width in px; raise TooNarrow if its panels have no room."""
+    """Return a chart as SVG of this width in px; raise TooNarrow if its panels have no room.
+
+    Panels of one that is higher than a page are made lower, as far as they can be read.
+    """
     for legend in LEGEND_COLUMNS:
         svg = _laid_out(spec, width, legend)
-        if svg is not None:
-            return sized(svg, width)
+        if svg is None:
+            continue
+        lower = 1.0
+        for _ in range(LOWERED):
+            high = height_mm(sized(svg, width))
+            if high <= HIGHEST_MM or lower <= LEAST_LOWER:
+                break
+            lower = max(LEAST_LOWER, lower * 0.94 * HIGHEST_MM / high)
+            svg = _laid_out(spec, width, legend, lower) or svg
+        return sized(svg, width)
     raise TooNarrow(width + NARROWEST)
 
 
-def _laid_out(spec: Spec, width: float, legend: int) -> str | None:
+def height_mm(svg: str) -> float:
+    """Return the height of a drawing whose size is in mm."""
+    return next(float(size[2]) for size in MM.finditer(svg) if size[1] == "height")
+
+
+def _laid_out(spec: Spec, width: float, legend: int, lower: float = 1.0) -> str | None:
     """Return the chart with this many columns in its legend; None if it is too wide.
+
+    Panels have this share of their usual height (`lower`).
 
     How wide a chart becomes is known only when it is drawn, which takes 0.2 s. Its width grows
     almost linearly with that of its panels, so the next width to try follows from the last two; the
@@ -75,8 +98,14 @@ def _laid_out(spec: Spec, width: float, legend: int) -> str | None:
     """
     made = deepcopy(spec)
     made["config"] = _printed(made.get("config", {}), width, legend)
+    if lower < 1:
+        # The title of a low panel's axis may not be longer than the panel is high.
+        made["config"]["axisY"] = {"titleLimit": TITLE_OF_LOW, "titleFontSize": LETTERS_OF_LOW}
+        for part in _parts(made):
+            if "spacing" in part:
+                part["spacing"] = min(part["spacing"], SPACING_OF_LOW)
     _stack(made, width)
-    beside = _beside(made)
+    beside, heights = _beside(made), [part.get("height") for part in _parts(made)]
     narrow, wide = float(NARROWEST), width / beside
     guess, grows = wide - AXES / beside, float(beside)
     best = before = None
@@ -85,7 +114,7 @@ def _laid_out(spec: Spec, width: float, legend: int) -> str | None:
             return best
         halved = tried >= GUESSES or wide - narrow < 2 * STEP
         panel = (narrow + wide) / 2 if halved else min(max(guess, narrow + STEP), wide - STEP)
-        _resize(made, panel)
+        _resize(made, panel, lower, heights)
         svg = vl_convert.vegalite_to_svg(made)
         size = SIZE.search(svg)
         assert size is not None
@@ -220,13 +249,16 @@ def _values(spec: Spec, channel: Spec) -> list[object]:
     return list(dict.fromkeys(row[field] for row in rows if field in row)) or [None]
 
 
-def _resize(spec: Spec, width: float) -> None:
-    """Give all panels a width; they become lower as they become narrower."""
-    for part in _parts(spec):
+def _resize(spec: Spec, width: float, lower: float, heights: list[object]) -> None:
+    """Give all panels a width; they become lower as they become narrower.
+
+    `heights` are those that the chart has by itself, in the order of its parts.
+    """
+    for part, height in zip(_parts(spec), heights, strict=True):
         if isinstance(part.get("width"), int | float):
             part["width"] = round(width, 1)
-            if isinstance(part.get("height"), int | float):
-                part["height"] = min(part["height"], max(LOWEST, FLAT * width))
+            if isinstance(height, int | float):
+                part["height"] = round(lower * min(height, max(LOWEST, FLAT * width)), 1)
 
 
 def _parts(spec: Spec) -> list[Spec]:

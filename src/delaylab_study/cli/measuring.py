@@ -192,6 +192,20 @@ def charts(
         list[str] | None,
         typer.Argument(metavar="NAME", help="The drawings to write; left out, all of them."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", metavar="NAME", help="Write this drawing only; may be repeated, as NAME may."
+        ),
+    ] = None,
+    cell: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cell",
+            metavar="FACTOR=LEVEL",
+            help="Draw trials of this level only; may be repeated.",
+        ),
+    ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Write PDF; this is the default.")] = False,
     svg: Annotated[bool, typer.Option("--svg", help="Write SVG.")] = False,
     png: Annotated[bool, typer.Option("--png", help="Write PNG of 600 dots per inch.")] = False,
@@ -209,12 +223,14 @@ def charts(
 
     study = read_intact(directory)  # damage is found before the slow imports
     from delaylab_study.verbs import charts as drawn
-    from delaylab_study.verbs.given import given
+    from delaylab_study.verbs.given import given, parse_only
 
     wanted: dict[drawn.Format, bool] = {"pdf": pdf, "svg": svg, "png": png}
     formats: list[drawn.Format] = [each for each, yes in wanted.items() if yes] or ["pdf"]
     mm = drawn.width_mm(width)
-    found = drawn.draw(study, given(paper), names or [], formats, mm, out)
+    wanted_names = [*(names or []), *(only or [])]
+    cells = parse_only(cell or [], "--cell")
+    found = drawn.draw(study, given(paper), wanted_names, formats, mm, out, cells=cells)
     if as_json:
         print_json([{**asdict(each), "files": [*map(str, each.files)]} for each in found])
     else:

@@ -379,6 +379,12 @@ def _shade(found: Quantile) -> int | None:
     return min(len(RAMP) - 1, max(0, int(log10(known)) if known >= 1 else 0))
 
 
+def shade_of(found: Quantile) -> tuple[str, str]:
+    """Return the colour of a quantile's cell and its ink; white where it is not known."""
+    shade = _shade(found)
+    return (LIGHT, DARK) if shade is None else (RAMP[shade], LIGHT if shade >= DEEP else DARK)
+
+
 def _colours(delay: Summary) -> dict[str, str]:
     """Return a cell's colour and its ink for each statistic; that of the median where unknown."""
     shades = {name: _shade(delay.quantiles[name]) for name, _ in SWITCH}

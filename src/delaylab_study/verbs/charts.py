@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from delaylab.api.errors import BadInput, DelaylabError
 from delaylab.api.files import check_own_folder, own_folder, write_new
+from delaylab_study.analysis.analyse import Analysed
+from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.usable import usable
-from delaylab_study.charts.fitted import PX_PER_MM, TooNarrow, to_pdf
+from delaylab_study.charts.fitted import HIGHEST_MM, PX_PER_MM, TooNarrow, height_mm, to_pdf
 from delaylab_study.charts.vega import to_png
 from delaylab_study.dataset.store import Study
 from delaylab_study.papers.paper import Paper
@@ -56,8 +58,11 @@ def draw(
     formats: Sequence[Format],
     mm: float,
     out: Path | None,
+    cells: Mapping[str, set[str]] | None = None,
 ) -> list[WrittenDrawing]:
     """Write the drawings of a dataset's report that are named, or all of them.
+
+    `cells` are the levels that they show, by factor; of other factors all.
 
     They go to `out`, or into `figures` in the dataset's directory. A drawing whose letters would be
     too small is left out, with the width that it needs. Raise BadInput for an unknown name or a
@@ -67,7 +72,7 @@ def draw(
     check_own_folder(folder)
     found = analysis_of(study)
     with usable(str(study.directory)):
-        report = Report(found.study, found.groups, paper)
+        report = Report(found.study, _cells(found, cells or {}), paper)
         drawings = [each for section in PAGE for each in section(report).drawings]
         chosen = _chosen(drawings, names)
         fitted = [(each, *_fitted(each, mm)) for each in chosen]
@@ -75,6 +80,25 @@ def draw(
         WrittenDrawing(each.name, each.title, _written(folder, each.name, svg, formats), why)
         for each, svg, why in fitted
     ]
+
+
+def _cells(found: Analysed, cells: Mapping[str, set[str]]) -> list[Group]:
+    """Return the groups with these levels; raise BadInput if there is no such level."""
+    factors = found.study.record.factors
+    for factor, levels in cells.items():
+        if factor not in factors:
+            raise BadInput(f"no factor {factor!r}", fix=f"factors: {', '.join(factors) or 'none'}")
+        for level in sorted(levels - {*factors[factor]}):
+            what = f"factor {factor!r} has no level {level!r}"
+            raise BadInput(what, fix=f"one of: {', '.join(factors[factor])}")
+    kept = [
+        group
+        for group in found.groups
+        if all(group.factors[factor] in levels for factor, levels in cells.items())
+    ]
+    if not kept:
+        raise BadInput("no trial has all these levels", fix="leave out a --cell")
+    return kept
 
 
 def _chosen(drawings: Sequence[Drawing], names: Sequence[str]) -> list[Drawing]:
@@ -89,9 +113,12 @@ def _chosen(drawings: Sequence[Drawing], names: Sequence[str]) -> list[Drawing]:
 def _fitted(drawing: Drawing, mm: float) -> tuple[str, str]:
     """Return a drawing as SVG, or "" with the reason why there is none."""
     try:
-        return drawing.fitted(mm * PX_PER_MM), ""
+        svg = drawing.fitted(mm * PX_PER_MM)
     except TooNarrow as error:
         return "", f"{error} for letters of 7 pt"
+    if (high := height_mm(svg)) > HIGHEST_MM:
+        return "", f"{high:.0f} mm high, more than {HIGHEST_MM:.0f}: choose levels with --cell"
+    return svg, ""
 
 
 def _written(folder: Path, name: str, svg: str, formats: Sequence[Format]) -> list[Path]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from delaylab_study.papers.paper import Paper
 
 
-def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
-    """Read `factor=level` arguments; several levels of one factor add up.
+def parse_only(pairs: Iterable[str], option: str = "--only") -> dict[str, set[str]]:
+    """Read `factor=level` arguments of an option; several levels of one factor add up.
 
     Raise BadInput for an argument of another form.
     """
@@ -26,7 +26,7 @@ def parse_only(pairs: Iterable[str]) -> dict[str, set[str]]:
     for pair in pairs:
         factor, equals, level = pair.partition("=")
         if not equals or not factor or not level:
-            raise BadInput(f"--only wants factor=level, got {pair!r}")
+            raise BadInput(f"{option} wants factor=level, got {pair!r}")
         only.setdefault(factor, set()).add(level)
     return only
 

@@ -10,13 +10,14 @@ from itertools import starmap
 from delaylab.api.files import JsonObject
 from delaylab_study.analysis.group import Group, GroupPackets, SegmentSummary
 from delaylab_study.analysis.statistics.quantiles import Summary
-from delaylab_study.charts.fitted import scaled
+from delaylab_study.charts.fitted import TooNarrow, scaled, sized
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report import value as v
 from delaylab_study.report import written
 from delaylab_study.report.arrange import Panel, panels
 from delaylab_study.report.packet_path import DEEP, RAMP, SWITCH, drawing
 from delaylab_study.report.sections.section import Report, interval, quantile
+from delaylab_study.report.standing_path import standing
 from delaylab_study.report.way_in_terminal import tables
 
 NOTE = (
@@ -69,7 +70,10 @@ class WayDrawing:
 
     def fitted(self, width: float) -> str:
         """Return the drawing as SVG of this width in px; raise TooNarrow for small letters."""
-        return scaled(self.svg, width)
+        try:
+            return scaled(self.svg, width)
+        except TooNarrow:
+            return sized(standing(self.panel, width), width)
 
     def inline(self) -> str:
         """Return the SVG with the page's own text colour as its ink."""
