@@ -33,6 +33,7 @@ from delaylab.resolve.agent_names import (
 )
 from delaylab.resolve.lab import Lab
 from delaylab.spec.capabilities import USUAL_CAPABILITIES
+from delaylab.spec.devices import WAY_OUT
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.this_machine import HERE
 
@@ -40,8 +41,6 @@ BOOT_BESIDE_MS = 3_000
 """Milliseconds that each machine adds to the boot deadline of all: they share CPUs."""
 USUAL_WEIGHT = 100
 """The `cpu_weight` of a node that has none, in a lab where another has one, or a quota."""
-WAY_OUT = "to_outside"
-"""The interface of a way outside; no link's name has an underscore."""
 
 
 def agents(

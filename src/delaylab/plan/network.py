@@ -18,7 +18,7 @@ from delaylab.plan.model import (
     TapDevice,
     Veth,
 )
-from delaylab.plan.stacks import NodeStacks, short
+from delaylab.plan.stacks import NodeStacks
 from delaylab.resolve.agent_names import (
     host_agent,
     machine_agent,
@@ -26,6 +26,7 @@ from delaylab.resolve.agent_names import (
     wire_agent,
 )
 from delaylab.resolve.lab import Lab, Link
+from delaylab.spec.devices import short
 
 if TYPE_CHECKING:
     from delaylab.plan.conditions.conditioned import ConditionedLink

@@ -1,13 +1,12 @@
 """The network of each node's stack, and the names of interfaces there.
 
-A name is made of the names of node and link alone. So a node or link that is added or removed
-changes no name of another interface, and no MAC address, which is made of the name and of the lab's
-token.
+A name that the file does not choose is made of the names of node and link alone. So a node or link
+that is added or removed changes no name of another interface, and no MAC address, which is made of
+the name and of the lab's token.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
@@ -17,15 +16,8 @@ from delaylab.plan.kind import AnyKind
 from delaylab.plan.model import VethEnd
 from delaylab.resolve.agent_names import host_agent, node_agent
 from delaylab.resolve.lab import Lab, Link
+from delaylab.spec.devices import short
 from delaylab.spec.kinds import NodeSpec
-
-IFNAMSIZ = 15
-"""The longest interface name (linux/if.h, without the final zero)."""
-HASH = 8
-"""The letters of five bits at the end of a shortened name: among 20 000 that begin alike, two are
-the same in one of 5000 labs."""
-TAKEN = frozenset({"lo", "all", "default"})
-"""Names that no interface can get: that of the loopback, and those of all interfaces' settings."""
 
 
 class NodeStacks:
@@ -67,9 +59,14 @@ class NodeStacks:
         kind = self.kind(node)
         return kind.own_kernel or kind.in_shared_machine or kind.hypervisor_bridged
 
-    def device(self, node: str, link: str) -> str:
-        """Return the name of a node's own interface: the link's, except on this machine itself."""
-        return short(f"dl-{self.name}-{link}" if self.networks[node] == self.machine else link)
+    def device(self, node: str, link: Link) -> str:
+        """Return the name of a node's own interface: the file's, or that of the link.
+
+        On this machine itself, names begin with the lab's.
+        """
+        on_machine = self.networks[node] == self.machine
+        made = short(f"dl-{self.name}-{link.name}" if on_machine else link.name)
+        return link.devices.get(node, made)
 
     def end(self, agent: str, name: str, link: Link) -> VethEnd:
         """Return the end of a cable, with its fixed MAC address."""
@@ -108,11 +105,3 @@ def mac(lab: str, *parts: str) -> str:
     """
     digest = hashlib.blake2b("/".join((lab, *parts)).encode(), digest_size=5).digest()
     return "02:" + digest.hex(":")
-
-
-def short(name: str) -> str:
-    """Return an interface name of at most 15 characters; a longer one ends in a hash."""
-    if len(name) <= IFNAMSIZ and name not in TAKEN:
-        return name
-    digest = base64.b32encode(hashlib.blake2b(name.encode(), digest_size=HASH * 5 // 8).digest())
-    return f"{name[: IFNAMSIZ - HASH - 1]}_{digest.decode().lower()}"

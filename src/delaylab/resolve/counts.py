@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import TypeVar
 
+from delaylab.spec.devices import device_of, end_of, node_of
 from delaylab.spec.lab import LabSpec, LinkSpec
 from delaylab.spec.names import Names, counted, is_many, links_of, named_links, names
 from delaylab.spec.timeline.model import (
@@ -53,7 +54,9 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
         for protocol, said in (("ospf", link.ospf), ("isis", link.isis), ("cost", link.cost))
     }
     if link.join is not None:
-        members = [each for member in link.join for each in all_names[member]]
+        members = [
+            end_of(each, device_of(end)) for end in link.join for each in all_names[node_of(end)]
+        ]
         directed = {"sent_from": sent, "received_by": received}
         update = {"join": members, "name": name, **directed, **spoken}
         yield link.model_copy(update=update)
@@ -68,7 +71,8 @@ def _links(lab: LabSpec, link: LinkSpec, name: str, all_names: Names) -> Iterato
                 {node: said for node, said in by_node.items() if node in pair}
                 for by_node in (sent, received)
             )
-            update = {"between": pair, "name": f"{name}-{number}", **spoken}
+            between = tuple(map(end_of, pair, map(device_of, link.ends)))
+            update = {"between": between, "name": f"{name}-{number}", **spoken}
             yield link.model_copy(update={**update, "sent_from": own, "received_by": for_own})
 
 

@@ -74,7 +74,8 @@ class Link:
     members that have such from the start or get them by the timeline. `addresses` are those of the
     members' ends, with prefix. `mtu` is in bytes; where the file states none, `up` may know better.
     `bandwidth_bps` is for placement alone. `interfaces` are those by which it leaves hosts, as the
-    file names them. `conditioned` is True for a link with conditions, which an engine carries.
+    file names them. `devices` are the names of members' interfaces that the file chooses.
+    `conditioned` is True for a link with conditions, which an engine carries.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Link:
     received: Mapping[str, Direction]
     conditioned: bool
     speaks: Mapping[Protocol, Spoken | Mapping[str, Spoken]]
+    devices: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

@@ -113,6 +113,7 @@ def _link(
         sent=sent(spec, first, timeline),
         received=received(spec, timeline),
         conditioned=spec.is_conditioned or bool(timeline),
+        devices=spec.devices,
         speaks={"ospf": spec.ospf, "isis": spec.isis},
     )
 

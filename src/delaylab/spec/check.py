@@ -9,6 +9,7 @@ from functools import partial
 
 from delaylab.spec.addresses import why_no_address
 from delaylab.spec.cards import in_words, largest_mtu
+from delaylab.spec.check_devices import check_devices
 from delaylab.spec.check_interfaces import check_host_interfaces
 from delaylab.spec.conditions.check import check_conditions
 from delaylab.spec.counts import check_counts
@@ -50,6 +51,7 @@ def check_lab(lab: LabSpec, document: Document, at: Location = ()) -> None:
     links = named_links(lab)
     stands_for = links_of(lab, links)
     problems.gather(lambda: _check_link_names(links, stands_for, document, at))
+    check_devices(lab, links, stands_for, document, at, problems)
     _check_addresses(lab, document, at, problems)
     check_loopbacks(lab, document, at, problems)
     check_routing(lab, stands_for, document, at, problems)
@@ -194,10 +196,9 @@ def _check_members(
 ) -> None:
     for position, member in enumerate(link.members):
         if member not in known:
-            field = "join" if link.join else "between"
             raise document.refuse(
                 f"the link joins {member!r}, which is not a node",
-                (*where, field, position),
+                (*where, link.field, position),
                 f"nodes: {', '.join(lab.nodes)}",
             )
     joined = [each for member in link.members for each in known[member]]

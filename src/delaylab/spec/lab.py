@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from delaylab.spec.base import Cpus, LinkCost, Name, Shorthand, Spec, no_items
 from delaylab.spec.conditions.model import ConditionsSpec
+from delaylab.spec.devices import End, device_of, node_of
 from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.machine import MachineSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
@@ -124,23 +125,24 @@ class LinkSpec(ConditionsSpec):
     Its conditions hold in each direction.
     """
 
-    join: list[Name] | None = Field(
+    join: list[End] | None = Field(
         None,
         min_length=1,
         description="The nodes that a broadcast link joins. One node alone is on a network where "
-        "nobody else is.",
+        "nobody else is. `r1:eth1` also names the node's interface.",
     )
-    between: tuple[Name, Name] | None = Field(
+    between: tuple[End, End] | None = Field(
         None,
         description="The two nodes that a point-to-point link joins. If one of them has a "
         "`count:`, each of its nodes gets a link of its own. If both have the same `count:`, the "
         "first is joined to the first, the second to the second, and so on. `NAME-2` names the "
-        "second node only.",
+        "second node only. `r1:eth1` also names the node's interface.",
     )
     name: Name | None = Field(
         None,
-        description="The link's name, and that of its nodes' interfaces to it. Left out, it is "
-        "made of its members: `a-b`, of `join` `lan-a`; for a second link of the same, `a-b-2`.",
+        description="The link's name, and that of its nodes' interfaces to it, unless `between` or "
+        "`join` names them. Left out, it is made of its members: `a-b`, of `join` `lan-a`; for a "
+        "second link of the same, `a-b-2`.",
     )
     mtu: int | None = Field(
         None,
@@ -202,9 +204,24 @@ class LinkSpec(ConditionsSpec):
         return bool(self.says_conditions() or self.sent_from or self.received_by)
 
     @property
+    def field(self) -> Literal["join", "between"]:
+        """Return the field that names the nodes that the link joins."""
+        return "between" if self.join is None else "join"
+
+    @property
+    def ends(self) -> list[str]:
+        """Return the nodes that the link joins, each with the interface that the file names."""
+        return list(self.join or self.between or ())
+
+    @property
     def members(self) -> list[str]:
         """Return the nodes that the link joins."""
-        return list(self.join or self.between or ())
+        return [node_of(end) for end in self.ends]
+
+    @property
+    def devices(self) -> dict[str, str]:
+        """Return the names of interfaces that the file gives, by node."""
+        return {node_of(end): device for end in self.ends if (device := device_of(end))}
 
     @property
     def is_pair(self) -> bool:

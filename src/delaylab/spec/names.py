@@ -61,7 +61,7 @@ def named_links(lab: LabSpec) -> NamedLinks:
 
 
 def _from_members(link: LinkSpec) -> str:
-    name = "-".join(link.between) if link.between else f"lan-{link.members[0]}"
+    name = "-".join(link.members) if link.is_pair else f"lan-{link.members[0]}"
     if len(name) > MOST_LETTERS:
         digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
         name = f"{name[: MOST_LETTERS - len(digest) - 1]}-{digest}"

@@ -18,6 +18,7 @@ from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.resolve import lab_from_data
+from delaylab.spec.kinds import FACTS
 from delaylab_study import loads
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import LoadSpec
@@ -64,7 +65,12 @@ def _cases() -> list[Any]:
     ]
 
 
+CHOSEN = "eth0"
+"""The name that the file gives the interface of a node with a stack of its own."""
+
+
 def _lab(node: dict[str, Any]) -> Lab:
+    probe = f"probe:{CHOSEN}" if FACTS[node["kind"]].own_stack else "probe"
     return lab_from_data(
         {
             "lab": "kinds",
@@ -73,7 +79,7 @@ def _lab(node: dict[str, Any]) -> Lab:
                 "probe": {"host": "sut", **node},
                 "echo": {"kind": "netns", "host": "target"},
             },
-            "links": [{"join": ["probe", "echo"], "name": "lan"}],
+            "links": [{"join": [probe, "echo"], "name": "lan"}],
         }
     )
 
@@ -105,10 +111,13 @@ def _run(lab: LiveLab, *argv: str) -> tuple[int, str]:
 
 def _commands_run(lab: LiveLab, own_kernel: bool) -> None:
     """Exec gives output and exit codes; the node has its address, and reaches the other."""
-    address = lab.plan.nodes["probe"].attachments[0].address
+    attachment = lab.plan.nodes["probe"].attachments[0]
+    address = attachment.address
     other = lab.plan.nodes["echo"].attachments[0].address
     assert _run(lab, "sh", "-c", "echo out; echo err >&2; exit 7")[0] == 7
-    assert address in _run(lab, "ip", "address")[1]
+    assert address in _run(lab, "ip", "address", "show", "dev", attachment.device)[1]
+    own_stack = FACTS[lab.spec.nodes["probe"].kind].own_stack
+    assert (attachment.device == CHOSEN) == own_stack
     # Programs of the system are found by name, as `birdc` is.
     assert "/usr/sbin" in _run(lab, "sh", "-c", "tr '\\0' '\\n' < /proc/$$/environ")[1]
     assert _run(lab, "ping", "-c", "2", "-W", PATIENCE, other)[0] == 0

@@ -17,9 +17,10 @@ from delaylab.plan.cabling.lan import Lan
 from delaylab.plan.cabling.outward import LanPort, Tunnel, TunnelPeer
 from delaylab.plan.cabling.stations import behind_ports
 from delaylab.plan.model import Bridge, DomainCable, Queue, TapDevice, Veth, VethEnd
-from delaylab.plan.stacks import NodeStacks, short
+from delaylab.plan.stacks import NodeStacks
 from delaylab.resolve.agent_names import host_agent, machine_agent, node_agent, wire_agent
 from delaylab.resolve.lab import Link
+from delaylab.spec.devices import short
 from delaylab.spec.lab import UplinkSpec
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
@@ -56,7 +57,7 @@ class Cables:
         for node, peer in ((one, two), (two, one)):
             agent = self._stacks.networks[node]
             device = (
-                self._stacks.device(node, link.name)
+                self._stacks.device(node, link)
                 if self._stacks.has_cable(node)
                 else vif_name(peer, link.name)
             )
@@ -75,7 +76,7 @@ class Cables:
         if self._stacks.kind(node).in_shared_machine:
             return self._inside(node, host, link, self._around(host, link, around))
         agent = host_agent(host)
-        device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
+        device, vif = self._stacks.device(node, link), vif_name(node, link.name)
         card, end = self._stacks.end(network, device, link), self._stacks.end(agent, vif, link)
         if self._stacks.kind(node).own_kernel:
             self._add_card(TapDevice(end, card))
@@ -105,7 +106,7 @@ class Cables:
     def _inside(self, node: str, host: str, link: Link, around: tuple[str, TapPoint]) -> Attachment:
         """Lay a nested node's cable to the bridge in the machine around it."""
         machine, agent = machine_agent(host), node_agent(node)
-        device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
+        device, vif = self._stacks.device(node, link), vif_name(node, link.name)
         bridge, on_host = around
         card = self._stacks.end(agent, device, link)
         self._add_inner(DomainCable(machine, bridge, vif, card))
@@ -114,7 +115,7 @@ class Cables:
     def back(self, link: Link, node: str, bridge: str) -> Attachment:
         """Add the cable that a hypervisor makes to a bridge of its host."""
         agent, host = node_agent(node), self._stacks.host(node)
-        device, vif = self._stacks.device(node, link.name), vif_name(node, link.name)
+        device, vif = self._stacks.device(node, link), vif_name(node, link.name)
         card = self._stacks.end(agent, device, link)
         self._add_inner(DomainCable(host, bridge, vif, card))
         return self._attachment(node, link, card, (TapPoint(host, vif, "vif"),))

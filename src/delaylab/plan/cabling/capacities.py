@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from delaylab.plan.kept import HostInterface
 from delaylab.plan.model import Capacity
-from delaylab.plan.stacks import NodeStacks, short
+from delaylab.plan.stacks import NodeStacks
 from delaylab.resolve.agent_names import host_agent, wire_agent
 from delaylab.resolve.lab import Link
+from delaylab.spec.devices import short
 
 if TYPE_CHECKING:
     from delaylab.placement import HostEnd

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from delaylab.plan.cabling.outward import LanPort, MulticastGroups
 from delaylab.plan.cabling.tunnels import group_mac, groups
-from delaylab.plan.stacks import NodeStacks, short
+from delaylab.plan.stacks import NodeStacks
 from delaylab.resolve.agent_names import wire_agent
+from delaylab.spec.devices import short
 from delaylab.spec.this_machine import LOCAL_MACHINE
 
 TWO = 2

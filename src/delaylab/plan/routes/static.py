@@ -81,13 +81,9 @@ class StaticRoutes:
         peer, _, link = via.partition(".")
         if peer not in self._attachments:
             return [via]
-        mine = {each.link for each in self._attachments[node]}
-        wanted = link or spec.dev
-        shared = [
-            each
-            for each in self._attachments[peer]
-            if each.link in mine and wanted in (None, each.link)
-        ]
+        mine = self._ends(node, None if link else spec.dev)
+        theirs = self._ends(peer, link or None)
+        shared = [each for each in theirs if any(each.link == one.link for one in mine)]
         if not shared:
             raise self._refused(node, spec, f"no link joins it to {via!r}")
         if len(shared) > 1:
@@ -98,10 +94,17 @@ class StaticRoutes:
     def _device(self, node: str, spec: RouteSpec) -> str | None:
         if spec.dev is None:
             return None
-        for each in self._attachments[node]:
-            if each.link == spec.dev:
-                return each.device
+        for each in self._ends(node, spec.dev):
+            return each.device
         raise self._refused(node, spec, f"it is not on link {spec.dev!r}")
+
+    def _ends(self, node: str, called: str | None) -> list[Attachment]:
+        """Return a node's ends of links; of one link if its name is given, or the interface's."""
+        ends = self._attachments[node]
+        if called is None:
+            return ends
+        by_link = [each for each in ends if each.link == called]
+        return by_link or [each for each in ends if each.device == called]
 
     def _refused(self, node: str, spec: RouteSpec, why: str, fix: str = "") -> BadInput:
         return BadInput(f"node {node!r} cannot have its route to {spec.to}: {why}", fix=fix)

@@ -8,9 +8,12 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from delaylab.errors import Unexpected
-from delaylab.spec.base import Name, Spec, no_items
+from delaylab.spec.base import INTERFACE, NAME, Spec, no_items, spelled
 
 DEFAULT = "default"
+Device = Annotated[
+    str, spelled(f"{NAME}|{INTERFACE}", "the name of a link or of one of the node's interfaces")
+]
 
 
 def _destination(text: str) -> str:
@@ -58,8 +61,10 @@ class RouteSpec(Spec):
         description="The next hop: a node on one of this node's links (`r1`, or `r1.sea` if "
         "several links join them), or an address. Of several, the kernel takes one for each flow.",
     )
-    dev: Name | None = Field(
-        None, description="The link by which packets leave, where `via` does not say it."
+    dev: Device | None = Field(
+        None,
+        description="The link by which packets leave, where `via` does not say it; or the name "
+        "that the link gives the node's interface.",
     )
     metric: int | None = Field(
         None, ge=0, le=2**32 - 1, description="The metric: of equal routes the least one is taken."
