@@ -298,15 +298,20 @@ def test_a_command_that_names_an_interface_which_is_not_there_is_named() -> None
     found = of_text(
         topology(
             {"exec": ["ip link set eth1 up", "ip link set eth2 up", "sysctl net.conf.eth1.x"]},
-            links=[{"endpoints": ["a:eth1", "b:eth1"]}, {"endpoints": ["a:eth2", "host:x"]}],
+            links=[{"endpoints": ["a:eth1", "b:eth1"]}, {"endpoints": ["a:eth2", "nobody:x"]}],
         )
     )
     start: Any = found.nodes["a"]["start"]
-    assert [each["run"][-1] for each in start] == ["up", "net.conf.a-b.x"]
+    assert [each["run"][-1] for each in start] == ["up", "net.conf.eth1.x"]
     assert [each for each in said(found) if "exec" in each] == [
-        "exec 'ip link set eth2 up' is not carried over: the lab has no interface eth2 of the node "
-        "(node a)"
+        "exec 'ip link set eth2 up' is not carried over: no link has interface eth2 (node a)"
     ]
+
+
+def test_what_is_for_a_management_network_says_what_to_use_instead() -> None:
+    fields = {"exec": ["ip address show eth0"], "mgmt-ipv4": "172.20.20.2"}
+    for lost in said(of_text(topology(fields))):
+        assert "no management network; `delaylab exec` and `cp` reach nodes" in lost
 
 
 @pytest.mark.parametrize("words", ["eth10", "eth1.100", "/sys/eth1", "veth1", "eth1-x"])

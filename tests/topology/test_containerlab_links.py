@@ -22,7 +22,7 @@ NODES = {
     "ext": {"kind": "ext-container"},
     "self": {"kind": "host"},
 }
-LEADS_OUT = "is not carried over: it leads out of the lab (node a)"
+LEADS_NOWHERE = "is not carried over: the interface is there and leads nowhere"
 
 
 def made(*links: dict[str, Any], nodes: dict[str, Any] = NODES) -> MapLab:
@@ -58,8 +58,23 @@ def of_links(found: MapLab) -> list[str]:
 )
 def test_a_link_of_two_nodes_is_carried(link: dict[str, Any]) -> None:
     found = made(link)
-    assert found.links == [{"between": ["a", "b"], "name": "a-b"}]
+    assert found.links == [{"between": ["a:eth1", "b:eth1"], "name": "a-b"}]
     assert of_links(found) == []
+
+
+@pytest.mark.parametrize("name", ["1/1/c1/1", "lo", "ethernet-123456789"])
+def test_an_interface_that_cannot_have_its_name_is_named_as_its_link(name: str) -> None:
+    found = made(brief("a:eth1", f"b:{name}"))
+    assert found.links == [{"between": ["a:eth1", "b"], "name": "a-b"}]
+    assert any("1 interface cannot have its name" in each for each in found.assumptions)
+
+
+def test_nodes_without_a_stack_of_their_own_name_no_interfaces() -> None:
+    nodes = {"a": {"image": "x"}, "b": {}}
+    text = f"topology: {json.dumps({'nodes': nodes, 'links': [brief('a:eth1', 'b:eth1')]})}\n"
+    found = of_text(text, Options(kind="native"))
+    assert found.links == [{"between": ["a:eth1", "b"], "name": "a-b"}]
+    assert any("kind native cannot name interfaces" in each for each in found.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -76,30 +91,35 @@ def test_a_link_of_two_nodes_is_carried(link: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_a_link_that_leads_out_of_the_lab_is_named(link: dict[str, Any], to: str) -> None:
+def test_a_link_that_leads_out_of_the_lab_is_named_and_its_interface_is_there(
+    link: dict[str, Any], to: str
+) -> None:
     found = made(link, brief("a:eth2", "b:eth1"))
-    assert [each["name"] for each in found.links] == ["a-b"]
-    assert of_links(found) == [f"a link to {to} {LEADS_OUT}"]
+    assert found.links[1] == {"join": ["a:eth1"], "name": "a-eth1"}
+    (lost,) = of_links(found)
+    assert lost.startswith(f"a link to {to} {LEADS_NOWHERE}")
+    assert lost.endswith("(node a)")
 
 
 def test_a_lab_of_which_all_links_lead_out_is_a_lab() -> None:
     found = made(brief("a:eth1", "host:x"), nodes={"a": {"image": "x"}})
     assert set(found.nodes) == {"a"}
-    assert found.links == []
+    assert found.links == [{"join": ["a:eth1"], "name": "a-eth1"}]
 
 
 def test_a_dummy_is_a_network_of_one_node() -> None:
     found = made({"type": "dummy", "endpoint": {"node": "a", "interface": "d0"}, "mtu": 1400})
-    assert found.links == [{"join": ["a"], "name": "a-d0", "mtu": 1400}]
+    assert found.links == [{"join": ["a:d0"], "name": "a-d0", "mtu": 1400}]
 
 
 def test_bridges_are_lans_and_a_link_between_them_joins_them() -> None:
     links = (brief("a:eth1", "br:x"), brief("br:y", "b:eth1"), brief("c:eth1", "ovs:x"))
     assert made(*links).links == [
-        {"join": ["a", "b"], "name": "br"},
-        {"join": ["c"], "name": "ovs"},
+        {"join": ["a:eth1", "b:eth1"], "name": "br"},
+        {"join": ["c:eth1"], "name": "ovs"},
     ]
-    assert made(*links, brief("br:z", "ovs:z")).links == [{"join": ["a", "b", "c"], "name": "br"}]
+    joined = made(*links, brief("br:z", "ovs:z")).links
+    assert joined == [{"join": ["a:eth1", "b:eth1", "c:eth1"], "name": "br"}]
 
 
 def test_fields_of_a_bridge_are_named() -> None:
@@ -109,20 +129,23 @@ def test_fields_of_a_bridge_are_named() -> None:
     ]
 
 
-def test_a_node_that_is_on_a_bridge_twice_loses_the_commands_of_its_second_interface() -> None:
+def test_a_node_that_is_on_a_bridge_twice_has_its_second_interface_alone() -> None:
     nodes = {**NODES, "a": {"image": "x", "exec": ["x eth1", "x eth2"]}}
     found = made(brief("a:eth1", "br:x"), brief("a:eth2", "br:y"), nodes=nodes)
     start: Any = found.nodes["a"]["start"]
-    assert [each["run"] for each in start] == [["x", "br"]]
-    assert any("eth2" in each for each in of_links(found))
-    assert any("on a LAN twice" in each for each in found.assumptions)
+    assert [each["run"] for each in start] == [["x", "eth1"], ["x", "eth2"]]
+    assert found.links == [
+        {"join": ["a:eth2"], "name": "a-eth2"},
+        {"join": ["a:eth1"], "name": "br"},
+    ]
+    assert of_links(found) == [f"a second interface of a node to one LAN {LEADS_NOWHERE} (node a)"]
 
 
-def test_links_on_one_line_give_interfaces_their_names() -> None:
-    nodes = {**NODES, "a": {"image": "x", "exec": ["x eth1 eth2 eth3"]}}
-    links = (brief("a:eth1", "b:eth1"), brief("c:eth1", "a:eth2"), brief("b:eth2", "a:eth3"))
+def test_commands_about_an_interface_of_another_name_get_that_of_the_link() -> None:
+    nodes = {**NODES, "a": {"image": "x", "exec": ["x e/1 eth2 e/3"]}}
+    links = (brief("a:e/1", "b:eth1"), brief("c:eth1", "a:eth2"), brief("b:eth2", "a:e/3"))
     start: Any = made(*links, nodes=nodes).nodes["a"]["start"]
-    assert start[0]["run"] == ["x", "a-b", "a-c", "a-b-2"]
+    assert start[0]["run"] == ["x", "a-b", "eth2", "a-b-2"]
 
 
 @pytest.mark.parametrize(

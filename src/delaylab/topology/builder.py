@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from delaylab.errors import BadInput
 from delaylab.spec.counts import MOST_LINKS, MOST_NODES
 from delaylab.topology import remarks as odd
+from delaylab.topology.devices import with_devices
 from delaylab.topology.edges import Edge, both_ways, remark_parallel
 from delaylab.topology.lans import without_lans
 from delaylab.topology.model import Map, MapNode, Position
@@ -99,10 +100,18 @@ class Builder:
                 a=names[link.a],
                 b=names[link.b],
                 addresses={names[key]: given for key, given in link.addresses.items()},
+                devices={names[key]: given for key, given in link.devices.items()},
             )
             for link in both_ways(edges, self.remarks)
         ]
-        lans = [replace(lan, members=tuple(names[each] for each in lan.members)) for lan in lans]
+        lans = [
+            replace(
+                lan,
+                members=tuple(names[each] for each in lan.members),
+                devices={names[key]: given for key, given in lan.devices.items()},
+            )
+            for lan in lans
+        ]
         if not links and not lans and self.remarks.unfit:
             raise self._nothing("links")
         if len(links) > MOST_LINKS:
@@ -113,6 +122,7 @@ class Builder:
         for lan in lans:
             name = lan_name(names[lan.name], {each.name for each in named})
             named.append(replace(lan, name=name))
+        named = with_devices(named, self.remarks)
         return Map(
             name=self.name,
             format=self.format,

@@ -29,6 +29,8 @@ class Edge:
     mtu: int | None = None
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The addresses of both nodes, with prefixes."""
+    devices: Mapping[str, str] = field(default_factory=dict)
+    """The names of interfaces that the source gives, by node."""
     number: int = 0
     """The link's number in the source, for a reader that asks what became of it."""
 
@@ -64,6 +66,7 @@ def both_ways(edges: list[Edge], remarks: Remarks) -> list[MapLink]:
                 jitter=edge.jitter,
                 mtu=edge.mtu,
                 addresses=edge.addresses,
+                devices=edge.devices,
                 numbers=(edge.number,),
             )
         )

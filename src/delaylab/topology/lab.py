@@ -9,6 +9,8 @@ from itertools import pairwise
 from math import gcd, lcm
 from pathlib import Path
 
+from delaylab.spec.devices import end_of
+from delaylab.spec.kinds import FACTS
 from delaylab.spec.source import Document, Location
 from delaylab.topology.model import Map, MapLink, MapNode, Position
 from delaylab.topology.options import Costs, Options
@@ -57,6 +59,7 @@ def lab_of(map_: Map, name: str, options: Options) -> MapLab:
     remarks = Remarks()
     _say_about_delays(map_, options, remarks)
     links = _delayed(map_, options)
+    links = _named_by_kind(map_, links, options, remarks)
     map_ = replace(map_, links=links)
     costs = _costs(links, options, remarks)
     _say_about_capacities(map_, options, remarks)
@@ -70,6 +73,21 @@ def lab_of(map_: Map, name: str, options: Options) -> MapLab:
         links=fields,
         comments={node.name: node.label for node in map_.nodes if node.label},
         assumptions=(*map_.assumptions, *remarks.lines()),
+    )
+
+
+def _named_by_kind(
+    map_: Map, links: tuple[MapLink, ...], options: Options, remarks: Remarks
+) -> tuple[MapLink, ...]:
+    """Return links that name no interfaces of nodes which use those of their host."""
+    kinds = {node.name: str(node.fields.get("kind", options.kind)) for node in map_.nodes}
+    plain = {name for name, kind in kinds.items() if kind in FACTS and not FACTS[kind].own_stack}
+    if not any(plain & link.devices.keys() for link in links):
+        return links
+    remarks.say(f"nodes of kind {options.kind} cannot name interfaces: delaylab does")
+    return tuple(
+        replace(link, devices={k: v for k, v in link.devices.items() if k not in plain})
+        for link in links
     )
 
 
@@ -111,7 +129,8 @@ def _short(value: float) -> int | float:
 
 
 def _link_fields(link: MapLink, cost: int | None, options: Options) -> Fields:
-    fields: Fields = {"join" if link.members else "between": [*link.ends], "name": link.name}
+    ends = [end_of(node, link.devices.get(node, "")) for node in link.ends]
+    fields: Fields = {"join" if link.members else "between": ends, "name": link.name}
     if link.mtu is not None:
         fields["mtu"] = link.mtu
     fields |= _conditions(link.delay or None, link.jitter or None, link.loss or None)

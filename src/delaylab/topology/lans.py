@@ -72,6 +72,9 @@ def _link(key: str, members: dict[str, Edge], line: int, remarks: Remarks) -> Ma
         loss=loss or None,
         jitter=sum(sorted(jitters)[-2:]) or None,
         mtu=min(mtus, default=None),
+        devices={
+            node: edge.devices[node] for node, edge in members.items() if node in edge.devices
+        },
         numbers=tuple(edge.number for edge in edges),
         members=tuple(members),
     )

@@ -55,6 +55,8 @@ class MapLink:
     mtu: int | None = None
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The addresses of its nodes, with prefixes; without them they are assigned."""
+    devices: Mapping[str, str] = field(default_factory=dict)
+    """The names of interfaces that the source gives, by node."""
     numbers: tuple[int, ...] = ()
     """The numbers of the edges that it is made of."""
     members: tuple[str, ...] = ()
@@ -64,6 +66,10 @@ class MapLink:
     def ends(self) -> tuple[str, ...]:
         """Return the nodes that the link joins."""
         return self.members or (self.a, self.b)
+
+    def device(self, node: str) -> str:
+        """Return the name of a node's interface to the link."""
+        return self.devices.get(node, self.name)
 
 
 @dataclass(frozen=True, slots=True)

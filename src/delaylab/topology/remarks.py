@@ -77,6 +77,11 @@ NODE_TWICE = Oddity(
 NO_DELAY = Oddity("link has no delay in the source", "links have no delay in the source")
 NO_CAPACITY = Oddity("link has no capacity in the source", "links have no capacity in the source")
 NO_LINKS = Oddity("node has no link", "nodes have no link")
+DEVICE = Oddity(
+    "interface cannot have its name in a lab, or its node has another of it: named as its link",
+    "interfaces cannot have their names in a lab, or their nodes have others of them: named as "
+    "their links",
+)
 ZERO_DELAY = Oddity(
     "link joins nodes at the same place: no delay",
     "links join nodes at the same place: no delay",

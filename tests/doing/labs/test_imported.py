@@ -27,6 +27,7 @@ topology:
       binds: ["cfg:/etc/of-clab"]
       exec:
         - ip addr add 10.7.0.1/24 dev eth1
+        - ip link set eth9 up
         - sh -c 'echo $$SITE > /tmp/site'
     h2: {group: boxes, exec: [ip addr add 10.7.0.2/24 dev eth1]}
     h3:
@@ -34,6 +35,7 @@ topology:
   links:
     - endpoints: ["h1:eth1", "br0:x"]
     - endpoints: ["h2:eth1", "br0:y"]
+    - {type: host, host-interface: x9, endpoint: {node: h1, interface: eth9}}
     - endpoints: ["h2:eth2", "h3:eth1"]
       ipv4: [10.9.0.1/30, 10.9.0.2/30]
       ipv6: ["2001:db8::1/64", "2001:db8::2/64"]
@@ -56,5 +58,5 @@ def test_a_topology_of_containerlab_comes_up(delaylab: Run, tmp_path: Path) -> N
     delaylab("exec", "h1", "--", "ping", "-c", "1", "-W", "2", "h3")
     found = delaylab("exec", "h1", "--", "cat", "/etc/of-clab/motd", "/tmp/site")
     assert found.stdout == "of the topology's folder\n1.10\n"
-    assert "mtu 1400" in delaylab("exec", "h3", "--", "ip", "link", "show", "h2-h3").stdout
+    assert "mtu 1400" in delaylab("exec", "h3", "--", "ip", "link", "show", "eth1").stdout
     delaylab("down", "of-clab")

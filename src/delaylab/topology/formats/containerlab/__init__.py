@@ -34,8 +34,7 @@ NAME = "containerlab"
 TEMPLATE = "{{"
 TOP = re.compile(r"^topology\s*:", re.M)
 PARTS = ("nodes", "links", "kinds", "groups", "defaults")
-RENAMED = "interfaces get delaylab's names and addresses; all routers get its routes"
-IN_FILES = "files of `binds` are as they are: they may name containerlab's interfaces"
+ADDED = "interfaces get addresses of delaylab's, too, and all routers its routes to them"
 NOT_STARTED = "programs of images (ENTRYPOINT, CMD) are not started: name them in `start:`"
 
 
@@ -78,7 +77,7 @@ def _lose_the_rest(whole: Fields, topology: Fields, losses: Losses) -> None:
     """Note the fields of the file and of the topology that have no counterpart."""
     for name, value in whole.items():
         if name not in ("name", "topology") and (name != "prefix" or value):
-            losses.lose((name,), f"`{name}`")
+            losses.lose((name,), f"`{name}`", nodes.NO_MANAGEMENT if name == "mgmt" else "")
     for name in topology:
         if name not in PARTS:
             losses.lose(("topology", name), f"`{name}` of the topology")
@@ -158,29 +157,27 @@ class _Reading:
             name,
             line=self.losses.line(("topology", "nodes", name)),
             label=name,
-            forwards=node.routes(len(set(linked.values()))),
+            forwards=node.routes(len(set(linked.values()) - links.nowhere)),
             fields=node.fields,
         )
         self.made[name] = node
 
     def _say_what_holds_of_all(self) -> None:
         remarks, given = self.build.remarks, [node.fields for node in self.made.values()]
-        remarks.say(RENAMED)
+        remarks.say(ADDED)
         if any("image" in each for each in given):
             remarks.say(NOT_STARTED)
-        if any("files" in each for each in given):
-            remarks.say(IN_FILES)
 
 
 def _with_commands(network: Map, made: dict[str, Node], links: Links) -> Map:
     """Return a map whose nodes have their commands, with the names of interfaces in the lab."""
-    called = {number: link.name for link in network.links for number in link.numbers}
+    links_of = {number: link for link in network.links for number in link.numbers}
     with_programs = []
     for node, of in zip(network.nodes, made.values(), strict=True):
         names = {
-            interface: called[number]
+            interface: links_of[number].device(node.name)
             for interface, number in links.linked[of.name].items()
-            if number in called and interface
+            if number in links_of and interface
         }
         programs = [command.program(names) for command in of.commands]
         start: dict[str, object] = {"start": programs} if programs else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from delaylab.spec.source import Location
 from delaylab.topology.builder import Builder
@@ -18,7 +18,15 @@ OUTSIDE = frozenset({"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "vx
 """Types of links that lead out of the lab; in the brief format an endpoint names them."""
 INSIDE = ("", "veth", "veth-stitch")
 DUMMY = "dummy"
-LEADS_OUT = "it leads out of the lab"
+LEADS_NOWHERE = "the interface is there and leads nowhere"
+INSTEAD: Mapping[str, str] = {
+    "host": "a node of `kind: native` is this machine",
+    "mgmt-net": "`delaylab exec` and `cp` reach nodes without a management network",
+    "macvlan": "a node with `interface:` is an interface of this machine",
+}
+"""Parts of a lab that take the place of a link which leads out of it."""
+OF_TUNNELS = "`machines:` spread a lab over several, with tunnels between them"
+TWICE = "a second interface of a node to one LAN"
 MTU = range(1280, 65536)
 
 
@@ -42,6 +50,8 @@ class Links:
     edges: list[Edge] = field(default_factory=list)
     linked: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     """Node -> its interfaces, each with the number of the edge."""
+    nowhere: set[int] = field(default_factory=set)
+    """The numbers of edges that lead to no other node."""
     missing: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Node -> the interfaces of links that the lab does not have."""
     _addresses: Addresses = field(default_factory=Addresses)
@@ -63,7 +73,7 @@ class Links:
         if outside:
             self._lose(at, outside, ends)
         elif kind == DUMMY and len(ends) == 1 and ends[0].node in self.kinds:
-            self._dummy(at, said, ends[0])
+            self._alone(at, said, ends[0])
         elif len(ends) == 2 and ends[0].node and ends[1].node:
             if kind not in INSIDE:
                 self.losses.lose((*at, "type"), f"`type: {kind[:40]}` of a link")
@@ -83,13 +93,18 @@ class Links:
         return ""
 
     def _lose(self, at: Location, what: str, ends: list[End]) -> None:
+        """Name a link that leads out of the lab. Its interfaces of nodes are there all the same."""
+        instead = INSTEAD.get(what, OF_TUNNELS if what.startswith("vxlan") else "")
+        why = f"{LEADS_NOWHERE}; {instead}" if instead else LEADS_NOWHERE
         for end in ends:
             if self.kinds.get(end.node, "host") not in (*OUTSIDE_KINDS, *LAN_KINDS):
-                self.losses.lose(at, f"a link to {what}", LEADS_OUT, end.node)
-                self.missing[end.node].add(end.interface)
-        self.losses.lose(at, f"a link to {what}", LEADS_OUT)
+                self.losses.lose(at, f"a link to {what}", why, end.node)
+                self._alone(at, {}, end)
+        self.losses.lose(at, f"a link to {what}", why)
 
-    def _dummy(self, at: Location, said: Fields, end: End) -> None:
+    def _alone(self, at: Location, said: Fields, end: End) -> None:
+        """Add a network of which a node's interface is the only one."""
+        self.nowhere.add(len(self.edges))
         lan = f"{DUMMY} {end.node} {end.interface}"
         self.build.lan(lan, self.losses.line(at), f"{end.node}-{end.interface}")
         self._add(at, said, end, End(lan, "", {}))
@@ -97,7 +112,10 @@ class Links:
     def _link(self, at: Location, said: Fields, one: End, other: End) -> None:
         known = one.node in self.kinds and other.node in self.kinds and one.node != other.node
         if known and self._twice_on_a_lan(one.node, other.node):
-            known = False
+            end = other if self.kinds[one.node] in LAN_KINDS else one
+            self.losses.lose(at, TWICE, LEADS_NOWHERE, end.node)
+            self._alone(at, said, end)
+            return
         self._add(at, said, one, other)
         if not known:
             for end in (one, other):
@@ -107,6 +125,8 @@ class Links:
     def _twice_on_a_lan(self, one: str, other: str) -> bool:
         lans = [self.kinds[node] in LAN_KINDS for node in (one, other)]
         if not any(lans):
+            return False
+        if all(lans):
             return False
         pair = (one, other) if lans[0] else (other, one)
         twice = pair in self._on_lan
@@ -118,9 +138,9 @@ class Links:
         mtu = self._mtu(at, said)
         addresses = self._addresses_of(at, said, one, other)
         line = self.losses.line(at)
-        self.edges.append(
-            Edge(a=one.node, b=other.node, line=line, mtu=mtu, addresses=addresses, number=number)
-        )
+        devices = {end.node: end.interface for end in (one, other) if end.interface}
+        edge = Edge(a=one.node, b=other.node, line=line, mtu=mtu, addresses=addresses)
+        self.edges.append(replace(edge, devices=devices, number=number))
         for end in (one, other):
             self.linked[end.node][end.interface] = number
             for name in end.said:

@@ -33,7 +33,7 @@ MOST_FILES = 1000
 FORWARDING = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
 OTHER_FORM = "it has another form than containerlab reads"
 NO_WORDS = "it has no words, quotes that do not end, or over 100 kB"
-NO_MANAGEMENT = "there is no management network"
+NO_MANAGEMENT = "there is no management network; `delaylab exec` and `cp` reach nodes"
 USUAL: Mapping[str, frozenset[str]] = {
     "auto-remove": frozenset({"false"}),
     "cgroupns-mode": frozenset({"private"}),
@@ -55,6 +55,7 @@ WHY: Mapping[str, str] = {
     "license": "`files:` can have it, at the path that the image reads",
     "mgmt-ipv4": NO_MANAGEMENT,
     "mgmt-ipv6": NO_MANAGEMENT,
+    "network-mode": NO_MANAGEMENT,
     "ports": "nothing reaches a lab from outside",
     "privileged": "`capabilities:` can name those that its programs need",
     "startup-config": "`files:` can have it, at the path that the image reads",
@@ -229,7 +230,8 @@ def _exec(node: Node) -> None:
         if not command.words:
             node.lose("exec", what, NO_WORDS)
         elif named:
-            node.lose("exec", what, f"the lab has no interface {named} of the node")
+            why = NO_MANAGEMENT if named == MANAGEMENT else f"no link has interface {named}"
+            node.lose("exec", what, why)
         elif len(node.commands) >= MOST_COMMANDS:
             node.lose("exec", what, f"a node has at most {MOST_COMMANDS} commands")
         else:
