@@ -16,10 +16,8 @@ from delaylab.topology.summary import summary
 from delaylab.verbs.maps import checked
 from tests.topology.maps import FORMAT_OF, SAMPLES, spec
 
-TEXTS = {
-    name: (SAMPLES / (f"{name}/weights.intra" if name == "rocketfuel" else name)).read_text()
-    for name in FORMAT_OF
-}
+FILE_OF = {"rocketfuel": "rocketfuel/weights.intra", "kathara": "kathara/lab.conf"}
+TEXTS = {name: (SAMPLES / FILE_OF.get(name, name)).read_text() for name in FORMAT_OF}
 WORDS = st.text(max_size=12) | st.sampled_from(
     [
         "-1",

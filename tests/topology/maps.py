@@ -22,6 +22,7 @@ FORMAT_OF = {
     "as-rel.txt": "caida",
     "clouds.csv": "matrix",
     "directed.graphml": "graphml",
+    "kathara": "kathara",
     "lab.clab.yml": "containerlab",
     "rocketfuel": "rocketfuel",
     "small-sndlib.txt": "sndlib",

@@ -5,6 +5,7 @@ Write the golden files anew with `python -m tests.topology.test_golden`, and rea
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -53,9 +54,10 @@ def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(
     name: str, tmp_path: Path
 ) -> None:
     place = SAMPLES / name
-    files = list(place.iterdir()) if place.is_dir() else [place]
+    if place.is_dir():
+        shutil.copytree(place, tmp_path / name)  # files for nodes, further down, stay as they are
+    files = [each for each in place.iterdir() if each.is_file()] if place.is_dir() else [place]
     folder = tmp_path / name if place.is_dir() else tmp_path
-    folder.mkdir(exist_ok=True)
     for file in files:
         text = file.read_bytes().replace(b"\n", b"\r\n")
         (folder / file.name).write_bytes(b"\xef\xbb\xbf" + text)

@@ -93,7 +93,7 @@ def _named_by_kind(
 
 def _of_whole(map_: Map, remarks: Remarks) -> Fields:
     """Return what holds of a lab as a whole: how its many routers need few routes."""
-    found: Fields = {"ip": [4, 6]} if _has_ipv6(map_) else {}
+    found: Fields = {**({"ip": [4, 6]} if _has_ipv6(map_) else {}), **map_.whole}
     placed = sum(node.forwards and node.at is not None and node.at.on_earth for node in map_.nodes)
     if placed < MANY:
         return found

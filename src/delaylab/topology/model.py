@@ -90,6 +90,8 @@ class Map:
     format: str
     nodes: tuple[MapNode, ...]
     links: tuple[MapLink, ...]
+    whole: Mapping[str, object] = field(default_factory=dict)
+    """Further fields of the lab as a whole, such as `routes`."""
     source: str = ""
     """The file that the lines of nodes and links are of."""
     assumptions: tuple[str, ...] = ()

@@ -14,6 +14,8 @@ from delaylab.io.files import is_folder, read_bytes
 MOST_BYTES = 16 << 20
 MOST_LINES = 500_000
 LATIN_1 = re.compile(rb"""\s*<\?xml[^>]{0,80}encoding=["']iso-8859-1["']""", re.I)
+LAB_CONF = "lab.conf"
+"""The file of a lab of Kathará, in a folder of its own."""
 WEIGHTS, LATENCIES = "weights.intra", "latencies.intra"
 
 
@@ -40,11 +42,16 @@ def read_source(path: Path) -> Source:
 
 
 def _of_folder(folder: Path) -> Source:
+    if (folder / LAB_CONF).is_file():
+        return _file(folder / LAB_CONF)
     found = sorted(path for path in folder.iterdir() if path.name.endswith(".intra"))
     maps = {re.sub(r"(weights|latencies)\.intra$", "", path.name) for path in found}
     if len(maps) != 1:
         what = "no map is in this folder" if not maps else f"{len(maps)} maps are in this folder"
-        fix = f"name a file; in a folder {WEIGHTS} and {LATENCIES} of Rocketfuel are looked for"
+        fix = (
+            f"name a file; in a folder {LAB_CONF} of Kathará and {WEIGHTS} and {LATENCIES} of "
+            "Rocketfuel are looked for"
+        )
         raise BadInput(what, str(folder), fix)
     # Weights sort after latencies, and are the file that links are named by.
     return _with_sibling(found[-1])
@@ -84,6 +91,9 @@ def _text(path: Path) -> str:
 def _lab_name(path: Path) -> str:
     """Return what a file's map is called: the file without its endings, or the folder's name."""
     name = path.name.removesuffix(WEIGHTS).removesuffix(LATENCIES).strip(".")
+    if path.name == LAB_CONF:
+        folders = (each.name for each in path.absolute().parents)
+        name = next(each for each in folders if each != "lab")
     if not name:
         name = path.absolute().parent.name
     return name.split(".")[0] or name

@@ -11,6 +11,7 @@ from delaylab.topology.options import Options
 from delaylab.topology.text import text_of
 from delaylab.verbs.maps import imported
 from tests.doing.conftest import Run
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 
@@ -60,3 +61,50 @@ def test_a_topology_of_containerlab_comes_up(delaylab: Run, tmp_path: Path) -> N
     assert found.stdout == "of the topology's folder\n1.10\n"
     assert "mtu 1400" in delaylab("exec", "h3", "--", "ip", "link", "show", "eth1").stdout
     delaylab("down", "of-clab")
+
+
+CONF = """\
+pc[0]="A"
+r1[0]="A"
+r1[1]="B"
+r1[image]="kathara/quagga"
+r2[0]="B"
+r2[1]="C"
+r2[image]="kathara/frr"
+"""
+OSPF = """\
+interface {inside}
+ ip ospf hello-interval 1
+ ip ospf dead-interval 4
+ ip ospf network point-to-point
+router ospf
+ network 0.0.0.0/0 area 0
+"""
+STARTUP = {
+    "pc": "ip addr add 10.1.0.2/24 dev eth0\nip route add default via 10.1.0.1\nno-such-program\n",
+    "r1": "ifconfig eth0 10.1.0.1/24\nifconfig eth1 10.2.0.1/30\n/etc/init.d/quagga start\n",
+    "r2": "ip a add 10.2.0.2/30 dev eth0\nip a add 10.3.0.1/24 dev eth1\nsystemctl start frr\n",
+}
+WITHIN_S = 60
+
+
+def test_a_lab_of_kathara_comes_up_with_its_scripts_and_daemons(
+    delaylab: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "of-kathara"
+    for path, text in {
+        "lab.conf": CONF,
+        **{f"{name}.startup": text for name, text in STARTUP.items()},
+        "r1/etc/quagga/daemons": "zebra=yes\nospfd=yes\n",
+        "r1/etc/quagga/ospfd.conf": OSPF.format(inside="eth1"),
+        "r2/etc/frr/daemons": "zebra=yes\nospfd=yes\n",
+        "r2/etc/frr/frr.conf": OSPF.format(inside="eth0"),
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (tmp_path / "lab.yaml").write_text(text_of(imported(str(folder), None, None, Options())))
+    delaylab("up", str(tmp_path / "lab.yaml"))
+    ping = ("exec", "pc", "--", "sh", "-c", "ping -c 1 -W 1 10.3.0.1; true")
+    wait_until(lambda: " 0% packet loss" in delaylab(*ping).stdout, WITHIN_S)
+    assert "no-such-program" in delaylab("logs", "pc").stdout
+    delaylab("down", "of-kathara")

@@ -12,10 +12,8 @@ from delaylab.spec import source as yaml_source
 from delaylab.spec.source import Document
 from delaylab.topology.builder import Builder
 from delaylab.topology.formats.containerlab import nodes, variables
-from delaylab.topology.formats.containerlab.files import Folder
 from delaylab.topology.formats.containerlab.layers import Layers
 from delaylab.topology.formats.containerlab.links import Links
-from delaylab.topology.formats.containerlab.losses import Losses
 from delaylab.topology.formats.containerlab.nodes import LAN_KINDS, OUTSIDE_KINDS, Node
 from delaylab.topology.formats.containerlab.tree import (
     Fields,
@@ -25,6 +23,8 @@ from delaylab.topology.formats.containerlab.tree import (
     text,
     tree_of,
 )
+from delaylab.topology.formats.folder import Folder
+from delaylab.topology.formats.losses import Losses
 from delaylab.topology.formats.shares import is_yaml
 from delaylab.topology.model import Map
 from delaylab.topology.options import Options

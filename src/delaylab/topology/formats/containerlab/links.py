@@ -10,9 +10,9 @@ from delaylab.spec.source import Location
 from delaylab.topology.builder import Builder
 from delaylab.topology.edges import Edge
 from delaylab.topology.formats.containerlab.addresses import Addresses
-from delaylab.topology.formats.containerlab.losses import Losses
 from delaylab.topology.formats.containerlab.nodes import LAN_KINDS, OUTSIDE_KINDS
 from delaylab.topology.formats.containerlab.tree import Fields, Tree, fields, is_list, items, text
+from delaylab.topology.formats.losses import Losses
 
 OUTSIDE = frozenset({"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "vxlan-stitched"})
 """Types of links that lead out of the lab; in the brief format an endpoint names them."""

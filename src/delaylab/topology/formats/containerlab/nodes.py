@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from delaylab.spec.programs import VARIABLE
 from delaylab.topology.formats.containerlab import limits, variables
 from delaylab.topology.formats.containerlab.commands import MANAGEMENT, Command, words_of
-from delaylab.topology.formats.containerlab.files import Folder
-from delaylab.topology.formats.containerlab.losses import Losses, short
 from delaylab.topology.formats.containerlab.tree import (
     Said,
     Tree,
@@ -21,6 +19,8 @@ from delaylab.topology.formats.containerlab.tree import (
     items,
     text,
 )
+from delaylab.topology.formats.folder import Files, Folder
+from delaylab.topology.formats.losses import Losses, short
 
 LAN_KINDS = frozenset({"bridge", "ovs-bridge"})
 """Kinds that are networks: links with `join`."""
@@ -191,7 +191,7 @@ def _sysctls(node: Node) -> None:
 
 
 def _binds(node: Node) -> None:
-    files: dict[str, object] = {}
+    files: Files = {}
     for bind in node.texts("binds"):
         source, _, rest = bind.partition(":")
         found, why = node.folder.bound(source, rest.partition(":")[0])

@@ -1,4 +1,4 @@
-"""Files of a node, `binds`: the texts below the topology's folder, and no others."""
+"""Files of nodes: the texts below a topology's folder, and no others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_TEXT = "not text"
 TOO_MUCH = f"files of a topology have at most {MOST_TEXT >> 20} MiB in all"
 TOO_MANY = f"the folder has more than {MOST_FILES} files"
 
-Files = dict[str, object]
+Files = dict[str, dict[str, str]]
 
 
 class Folder:
@@ -48,6 +48,10 @@ class Folder:
         if len(found) > MOST_FILES:
             return {}, TOO_MANY
         return self._files([(each, to / each.relative_to(path)) for each in found])
+
+    def has(self, source: str) -> bool:
+        """Return True if a folder of this name is below the topology's folder."""
+        return (self._path / source).is_dir() and self._has(self._path / source)
 
     def _has(self, path: Path) -> bool:
         try:
