@@ -23,6 +23,7 @@ FORMAT_OF = {
     "clouds.csv": "matrix",
     "directed.graphml": "graphml",
     "kathara": "kathara",
+    "lab.netlab.yml": "netlab",
     "lab.clab.yml": "containerlab",
     "rocketfuel": "rocketfuel",
     "small-sndlib.txt": "sndlib",

@@ -133,6 +133,7 @@ def _link_fields(link: MapLink, cost: int | None, options: Options) -> Fields:
     fields: Fields = {"join" if link.members else "between": ends, "name": link.name}
     if link.mtu is not None:
         fields["mtu"] = link.mtu
+    fields |= link.fields
     fields |= _conditions(link.delay or None, link.jitter or None, link.loss or None)
     if link.capacity:
         fields["bandwidth"] = str(Rate(link.capacity))

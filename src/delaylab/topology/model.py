@@ -57,6 +57,8 @@ class MapLink:
     """The addresses of its nodes, with prefixes; without them they are assigned."""
     devices: Mapping[str, str] = field(default_factory=dict)
     """The names of interfaces that the source gives, by node."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """Further fields of the lab file, such as `ospf`."""
     numbers: tuple[int, ...] = ()
     """The numbers of the edges that it is made of."""
     members: tuple[str, ...] = ()

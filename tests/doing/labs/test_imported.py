@@ -108,3 +108,29 @@ def test_a_lab_of_kathara_comes_up_with_its_scripts_and_daemons(
     wait_until(lambda: " 0% packet loss" in delaylab(*ping).stdout, WITHIN_S)
     assert "no-such-program" in delaylab("logs", "pc").stdout
     delaylab("down", "of-kathara")
+
+
+NETLAB = """
+name: of-netlab
+module: [ospf]
+ospf.timers: {hello: 1, dead: 4}
+groups:
+  hosts: {members: [h1], device: linux}
+nodes: {h1: , dut: , x1: {ospf.area: 1}, x2: }
+links:
+- h1-dut
+- {dut: , x1: , ospf.area: 1, ospf.cost: 7}
+- {dut: {ospf.passive: true}, x2: , prefix.ipv4: 10.42.1.0/24}
+validate: {ping: {nodes: [h1], plugin: ping(x1)}}
+"""
+
+
+def test_a_topology_of_netlab_comes_up_with_its_routes(delaylab: Run, tmp_path: Path) -> None:
+    (tmp_path / "topology.yml").write_text(NETLAB)
+    lab = text_of(imported(str(tmp_path / "topology.yml"), None, None, Options()))
+    (tmp_path / "lab.yaml").write_text(lab)
+    delaylab("up", str(tmp_path / "lab.yaml"))
+    delaylab("exec", "h1", "--", "ping", "-c", "1", "-W", "2", "x1")
+    routes = delaylab("exec", "x1", "--", "ip", "route").stdout
+    assert re.search(r"^10\.42\.1\.0/24 .*dev eth1 proto ospf", routes, re.MULTILINE)
+    delaylab("down", "of-netlab")

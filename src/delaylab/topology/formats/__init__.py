@@ -17,6 +17,7 @@ from delaylab.topology.formats import (
     gtitm,
     kathara,
     matrix,
+    netlab,
     rocketfuel,
     sndlib,
 )
@@ -70,6 +71,7 @@ _ALL = (
     Format("gtitm-alt", gtitm.fits_alt, gtitm.read_alt),
     Format("gtitm-gb", gtitm.fits_gb, gtitm.read_gb),
     Format("containerlab", containerlab.fits, containerlab.read),
+    Format("netlab", netlab.fits, netlab.read),
     Format("kathara", kathara.fits, kathara.read),
     Format("caida", _each_line(caida.fits), caida.read),
     Format("cch", _each_line(cch.fits), cch.read),
