@@ -192,6 +192,14 @@ def test_files_that_a_node_cannot_have_are_named(tmp_path: Path) -> None:
     assert said.startswith("1: a file below a/ is not carried over")
 
 
+def test_a_script_that_is_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("ip addr add 10.0.0.1/24 dev eth0\n")
+    folder = tmp_path / "lab-of-others"
+    folder.mkdir()
+    (folder / "a.startup").symlink_to(tmp_path / "secret")
+    assert "start" not in node(made(folder, TWO), "a")
+
+
 def test_a_folder_without_a_map_names_lab_conf(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no map is in this folder .*lab\.conf of Kathará"):
         imported(str(tmp_path), None, None, Options())

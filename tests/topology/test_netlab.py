@@ -205,6 +205,16 @@ def test_files_of_defaults_beside_the_topology_are_read(tmp_path: Path) -> None:
     assert lost(found) == []
 
 
+def test_defaults_that_are_a_link_out_of_the_folder_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "outside.yml").write_text("device: bird\n")
+    folder = tmp_path / "of-others"
+    folder.mkdir()
+    (folder / "topology-defaults.yml").symlink_to(tmp_path / "outside.yml")
+    (folder / "t.yml").write_text("module: [ospf]\nnodes: [a, b]\nlinks: [a-b]\n")
+    found = imported(str(folder / "t.yml"), None, None, Options())
+    assert routing(found, "a") == {"ospf": {}}
+
+
 def test_a_topology_without_nodes_is_refused() -> None:
     with pytest.raises(BadInput, match="the topology has no nodes"):
         formats.read(Source("t.yml", "module: [ospf]\nnodes:\nlinks: []\n", "t"), Options())

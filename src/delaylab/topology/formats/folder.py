@@ -93,6 +93,14 @@ class Folder:
         return {"content": text, "mode": "755"} if runs else {"content": text}
 
 
+def is_beside(path: Path) -> bool:
+    """Return True for a file that is in its folder, or below it, and no link out of it."""
+    try:
+        return path.is_file() and path.resolve().is_relative_to(path.parent.resolve())
+    except (OSError, ValueError, RuntimeError):  # a link to itself is a RuntimeError
+        return False
+
+
 def _below(folder: Path) -> Iterator[Path]:
     for at, folders, names in os.walk(folder):
         folders.sort()

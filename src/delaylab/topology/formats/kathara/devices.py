@@ -16,7 +16,7 @@ from delaylab.io.files import read_bytes
 from delaylab.io.values import Json
 from delaylab.spec.programs import MOST_TEXT
 from delaylab.topology.formats.containerlab import limits
-from delaylab.topology.formats.folder import EMPTY, Files, Folder
+from delaylab.topology.formats.folder import EMPTY, Files, Folder, is_beside
 from delaylab.topology.formats.kathara.conf import Device
 from delaylab.topology.formats.losses import Losses, short
 from delaylab.topology.remarks import Remarks
@@ -99,7 +99,7 @@ def scripts_of(folder: Path, name: str) -> Scripts:
 
 
 def _text(path: Path) -> str:
-    if not path.is_file():
+    if not is_beside(path):
         return ""
     try:
         return read_bytes(path, MOST_TEXT).decode("utf-8-sig", "replace").replace("\r\n", "\n")

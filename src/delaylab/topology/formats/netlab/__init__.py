@@ -16,6 +16,7 @@ from delaylab.spec.source import Document, Location
 from delaylab.topology.builder import Builder
 from delaylab.topology.edges import Edge
 from delaylab.topology.formats.containerlab.tree import Fields, Tree, fields, text, tree_of
+from delaylab.topology.formats.folder import is_beside
 from delaylab.topology.formats.losses import Losses, short
 from delaylab.topology.formats.netlab import addressing, rows
 from delaylab.topology.formats.netlab.rows import Part
@@ -322,7 +323,7 @@ def _beside(name: str, extra: Sequence[str]) -> Leaves:
     found: Leaves = {}
     for each in (DEFAULTS, *(file for file in extra if "/" not in file)):
         path = Path(name).with_name(each)
-        if path.is_file():
+        if is_beside(path):
             source = _file_beside(path)
             found |= leaves(tree_of(yaml_source.parse(source, str(path)), source))
     found.pop((), None)
