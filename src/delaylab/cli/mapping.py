@@ -27,8 +27,8 @@ def import_(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A file, a folder with weights.intra and latencies.intra, or a map of a "
-            "collection such as topohub:backbone/europe.",
+            help="A file, a folder with lab.conf or with weights.intra and latencies.intra, or a "
+            "map of a collection such as topohub:backbone/europe.",
         ),
     ],
     output: Output = None,
@@ -79,7 +79,7 @@ def import_(
         ),
     ] = Shape.MESH,
 ) -> None:
-    """Turn a published map of a network into a lab file; say what was assumed."""
+    """Turn a map of a network, or a lab of another tool, into a lab file; say what was assumed."""
     from delaylab.topology.options import Options
     from delaylab.verbs.maps import deliver, imported
 
